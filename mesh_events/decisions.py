@@ -1,0 +1,100 @@
+"""The foundation of a mesh and the governor's decisions: only these change rights and existence."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from mesh_events.meta import MESH_DOMAIN, Event, Kind
+
+
+class SchemaIntroduced(Event):
+    """Written by the root or the governor before a schema's first use on the log.
+
+    With it the log needs no registry to be read. The first record of every log is this event
+    describing itself; its schema is therefore the one that never changes.
+    """
+
+    kind: ClassVar[Kind] = Kind.FOUNDATION
+    schema_id: int = Field(description="Id in the registry, as it stands in the wire format")
+    name: str = Field(description="Full name of the Avro record")
+    fingerprint: str = Field(description="SHA-256 of the schema's text, hex")
+    schema_text: str = Field(description="The Avro schema as JSON text")
+
+    @property
+    def key(self) -> str:
+        """`schema/mesh/<id>`."""
+        return f"schema/{MESH_DOMAIN}/{self.schema_id}"
+
+
+class MeshFounded(Event):
+    """Written once by the root: names the keys under which the mesh is run."""
+
+    kind: ClassVar[Kind] = Kind.FOUNDATION
+    mesh: str = Field(description="Name of the mesh")
+    governance_cluster: str = Field(description="Name of the cluster that holds this log")
+    operator_key: str = Field(description="Registers clusters and domains; base64url Ed25519")
+    governor_key: str = Field(description="Signs decisions; base64url Ed25519")
+    keeper_key: str = Field(description="Signs checks and facts; base64url Ed25519")
+
+    @property
+    def key(self) -> str:
+        """`mesh/mesh/<mesh>`."""
+        return f"mesh/{MESH_DOMAIN}/{self.mesh}"
+
+
+class GovernorStarted(Event):
+    """Appended by a governor before it decides anything; this record's offset is its epoch."""
+
+    kind: ClassVar[Kind] = Kind.DECISION
+    version: str = Field(description="Version of the governor's software")
+
+    @property
+    def key(self) -> str:
+        """`governor/mesh/governor`."""
+        return f"governor/{MESH_DOMAIN}/governor"
+
+
+class Decision(Event):
+    """What the governor made of the record at `offset`, under its `epoch`.
+
+    It counts only if the epoch is the latest started one and the record is still undecided.
+    """
+
+    kind: ClassVar[Kind] = Kind.DECISION
+    offset: int = Field(description="Offset of the decided record on this log")
+    epoch: int = Field(description="Offset of the GovernorStarted record of the deciding governor")
+
+    @property
+    def key(self) -> str:
+        """`decision/mesh/<offset>`."""
+        return f"decision/{MESH_DOMAIN}/{self.offset}"
+
+
+class IntentAccepted(Decision):
+    """The intent takes effect; this record's offset is the generation of what it made."""
+
+    intent: str = Field(description="Id of the accepted intent")
+
+
+class IntentRejected(Decision):
+    """The intent was understood and refused; it has no effect."""
+
+    intent: str = Field(description="Id of the refused intent")
+    code: str = Field(description="Stable code, see docs/reference/codes.md")
+    reason: str = Field(description="The refusal in a sentence that names the next step")
+
+
+class IntentQuarantined(Decision):
+    """The record could not be understood or trusted; set aside for ever, also by later versions."""
+
+    code: str = Field(description="Stable code, see docs/reference/codes.md")
+    reason: str = Field(description="What is wrong with the record")
+
+
+DECISIONS: tuple[type[Event], ...] = (
+    GovernorStarted,
+    IntentAccepted,
+    IntentRejected,
+    IntentQuarantined,
+)
+FOUNDATION: tuple[type[Event], ...] = (SchemaIntroduced, MeshFounded)

@@ -1,0 +1,171 @@
+"""Facts: what keepers found or did. A fact changes a status, never a right.
+
+Every fact about a desired thing names the `generation` that it satisfies; one that names an
+older generation than the log's latest is a no-op.
+"""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from mesh_events.meta import MESH_DOMAIN, Event, Kind
+
+
+class Fact(Event):
+    """A report by a keeper, signed with the keeper's key."""
+
+    kind: ClassVar[Kind] = Kind.FACT
+
+
+class Check(Fact):
+    """The outcome of one check that an intent waits for."""
+
+    offset: int = Field(description="Offset of the waiting intent")
+    check: str = Field(description="Name of the check, see docs/reference/codes.md")
+    evidence: dict[str, str] = Field(
+        default_factory=dict, description="What was looked at and what was found"
+    )
+
+    @property
+    def key(self) -> str:
+        """`check/mesh/<offset of the intent>`."""
+        return f"check/{MESH_DOMAIN}/{self.offset}"
+
+
+class CheckPassed(Check):
+    """The world is as the intent needs it."""
+
+
+class CheckFailed(Check):
+    """The world is not as the intent needs it; the intent will be refused with this code."""
+
+    code: str = Field(description="Stable code of the refusal")
+    reason: str = Field(description="The refusal in a sentence")
+
+
+class CredentialsIssued(Fact):
+    """A principal can log in to a cluster; the secret lies where `reference` points."""
+
+    principal: str = Field(description="Kafka user name")
+    cluster: str = Field(description="Cluster where it can log in")
+    generation: int = Field(description="Generation of the credentials' desired state")
+    reference: str = Field(description="Where the password lies, file:PATH; never the password")
+
+    @property
+    def key(self) -> str:
+        """`credentials/<cluster>/<principal>`."""
+        return f"credentials/{self.cluster}/{self.principal}"
+
+
+class RightsFact(Fact):
+    """What all facts about access rights name."""
+
+    subject: str = Field(
+        description="Whose rights: a request id, or domain/<name>, application/<id>"
+    )
+    cluster: str = Field(description="Cluster where the rights were changed")
+    generation: int = Field(description="Generation of the subject that this satisfies")
+    bindings: list[str] = Field(description="The ACL bindings, one readable line each")
+
+    @property
+    def key(self) -> str:
+        """`rights/<cluster>/<subject>`."""
+        return f"rights/{self.cluster}/{self.subject}"
+
+
+class AclApplied(RightsFact):
+    """The bindings exist on the cluster and were seen there."""
+
+
+class AclRemoved(RightsFact):
+    """The bindings are gone from the cluster and were seen gone."""
+
+
+class LinkFact(Fact):
+    """What all facts about a link name."""
+
+    link: str = Field(description="Link id, <product>@<cluster>")
+    generation: int = Field(description="Generation of the link that this satisfies")
+
+    @property
+    def key(self) -> str:
+        """`link/<product's domain>/<name>@<cluster>`."""
+        return f"link/{self.link.replace('.', '/', 1)}"
+
+
+class LinkActivated(LinkFact):
+    """The copy runs: records flow from the source to the destination."""
+
+    incarnation: int = Field(description="Counts the starts of this link, from 1")
+    principal: str = Field(description="Principal that writes the destination in this incarnation")
+    run: str = Field(description="OpenLineage run id of this incarnation")
+    source_topic: str = Field(description="Topic that is read")
+    source_topic_id: str = Field(description="Kafka's id of the source topic")
+    destination_topic: str = Field(description="Topic that is written")
+    destination_topic_id: str = Field(description="Kafka's id of the destination topic")
+    positions: dict[str, int] = Field(description="Partition -> first source offset to be copied")
+
+
+class LinkAdvanced(LinkFact):
+    """A floor of the link's progress: everything before `positions` is in the destination."""
+
+    positions: dict[str, int] = Field(description="Partition -> next source offset to be copied")
+
+
+class LinkStopped(LinkFact):
+    """The copy stands still as desired (paused or removed); the fence is closed."""
+
+    positions: dict[str, int] = Field(description="Partition -> next source offset to be copied")
+
+
+class LinkFailed(LinkFact):
+    """The copy cannot run; `retriable` tells whether the keeper will try again by itself."""
+
+    code: str = Field(description="Stable code of the failure")
+    reason: str = Field(description="What happened and the next step")
+    retriable: bool = Field(description="The keeper tries again by itself")
+
+
+class CopyPurged(LinkFact):
+    """The copy of a removed link is deleted."""
+
+    topic: str = Field(description="Deleted topic")
+    topic_id: str = Field(description="Kafka's id of the deleted topic")
+
+
+class CopyRetained(LinkFact):
+    """The copy of a removed link stays, frozen, as the grant said."""
+
+    topic: str = Field(description="Topic that stays")
+    topic_id: str = Field(description="Kafka's id of the topic")
+
+
+class EffectFailed(Fact):
+    """A keeper could not make the world match; it tries again by itself."""
+
+    subject: str = Field(description="What the effect was about: request id, link id, principal")
+    effect: str = Field(description="Which effect, such as apply_acl or issue_credentials")
+    cluster: str = Field(description="Cluster where it failed")
+    generation: int = Field(description="Generation that is not satisfied yet")
+    reason: str = Field(description="The error, in a sentence")
+
+    @property
+    def key(self) -> str:
+        """`effect/<cluster>/<subject>`."""
+        return f"effect/{self.cluster}/{self.subject}"
+
+
+FACTS: tuple[type[Fact], ...] = (
+    CheckPassed,
+    CheckFailed,
+    CredentialsIssued,
+    AclApplied,
+    AclRemoved,
+    LinkActivated,
+    LinkAdvanced,
+    LinkStopped,
+    LinkFailed,
+    CopyPurged,
+    CopyRetained,
+    EffectFailed,
+)

@@ -1,0 +1,274 @@
+"""Intents: what domains claim. The governor decides each of them, once.
+
+Read from top to bottom: this is the language of the mesh. Values are checked when an intent is
+*decided*, not when it is read, so that an old log stays readable under new rules.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+from pydantic import Field
+
+from mesh_events.meta import MESH_DOMAIN, Event, Kind
+
+
+class Quality(StrEnum):
+    """How far a product's data can be relied on; UNKNOWN is what an older reader sees."""
+
+    UNKNOWN = "UNKNOWN"
+    RAW = "RAW"
+    STANDARD = "STANDARD"
+    ENRICHED = "ENRICHED"
+
+
+class OnRevoke(StrEnum):
+    """What becomes of the copy in the consumer's cluster when the last grant ends."""
+
+    PURGE = "PURGE"
+    RETAIN = "RETAIN"
+
+
+class Intent(Event):
+    """A claim by `meta.domain`, signed with one of its keys."""
+
+    kind: ClassVar[Kind] = Kind.INTENT
+
+
+class ClusterRegistered(Intent):
+    """Emitted by the operator when a Kafka cluster joins the mesh."""
+
+    cluster: str = Field(description="Name of the cluster")
+    bootstrap_servers: str = Field(description="host:port list that clients start from")
+    admin_user: str = Field(description="Principal with which the keepers administer the cluster")
+    admin_password: str = Field(description="Reference to its password, env:NAME or file:PATH")
+
+    @property
+    def key(self) -> str:
+        """`cluster/mesh/<cluster>`."""
+        return f"cluster/{MESH_DOMAIN}/{self.cluster}"
+
+
+class DomainRegistered(Intent):
+    """Emitted by the operator when a domain joins; brings the domain's first key."""
+
+    domain: str = Field(description="Name of the domain, [a-z][a-z0-9-]*")
+    description: str = Field(default="", description="What the domain is about")
+    owner: str = Field(description="Id of the accountable owner, such as a team id")
+    cluster: str = Field(
+        description="Home cluster: where its topics live and its applications read"
+    )
+    public_key: str = Field(description="Ed25519 public key, base64url without padding")
+
+    @property
+    def key(self) -> str:
+        """`domain/<domain>/<domain>`."""
+        return f"domain/{self.domain}/{self.domain}"
+
+
+class KeyRegistered(Intent):
+    """Emitted by a domain or the operator when another key may speak for the domain."""
+
+    domain: str = Field(description="Domain that the key speaks for")
+    public_key: str = Field(description="Ed25519 public key, base64url without padding")
+
+    @property
+    def key(self) -> str:
+        """`key/<domain>/<public key>`."""
+        return f"key/{self.domain}/{self.public_key}"
+
+
+class KeyRevoked(Intent):
+    """Emitted by a domain or the operator when a key must no longer speak for the domain."""
+
+    domain: str = Field(description="Domain that the key spoke for")
+    public_key: str = Field(description="The revoked key, base64url without padding")
+    reason: str = Field(description="Why, for the audit")
+
+    @property
+    def key(self) -> str:
+        """`key/<domain>/<public key>`."""
+        return f"key/{self.domain}/{self.public_key}"
+
+
+class ApplicationRegistered(Intent):
+    """Emitted by a domain when it has a program that will read or write products."""
+
+    application: str = Field(
+        description="Application id, <domain>.<name>; also its Kafka principal"
+    )
+    description: str = Field(default="", description="What the application does")
+
+    @property
+    def key(self) -> str:
+        """`application/<domain>/<name>`."""
+        return f"application/{_path(self.application)}"
+
+
+class CredentialsRequested(Intent):
+    """Emitted by a domain to make or rotate the credentials of a principal of its own."""
+
+    principal: str = Field(description="The domain's name or one of its application ids")
+    cluster: str = Field(description="Cluster where the principal logs in")
+
+    @property
+    def key(self) -> str:
+        """`credentials/<cluster>/<principal>`."""
+        return f"credentials/{self.cluster}/{self.principal}"
+
+
+class ProductPublished(Intent):
+    """Emitted by a domain when it offers one of its topics as a data product."""
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    topic: str = Field(description="Topic in the domain's home cluster, <domain>.<something>")
+    description: str = Field(description="What a consumer finds in it")
+    owner: str = Field(description="Id of the accountable owner")
+    quality: Quality = Field(description="RAW, STANDARD (curated) or ENRICHED (authoritative)")
+    sla: int = Field(description="Service tier, 1 (best) to 3")
+    tags: list[str] = Field(default_factory=list, description="Words to find it by")
+    version: str = Field(default="1.0.0", description="Version of the product, semantic versioning")
+    acknowledged: bool = Field(
+        description="The owner knows that a published product is a promise; must be true"
+    )
+
+    @property
+    def key(self) -> str:
+        """`product/<domain>/<name>`."""
+        return f"product/{_path(self.product)}"
+
+
+class ProductUpdated(Intent):
+    """Emitted by the owner to change what the catalog says; a null leaves the value as it is."""
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    description: str | None = Field(default=None, description="New description")
+    owner: str | None = Field(default=None, description="New owner id")
+    quality: Quality | None = Field(default=None, description="New quality")
+    sla: int | None = Field(default=None, description="New service tier")
+    tags: list[str] | None = Field(default=None, description="New tags; replaces the old ones")
+    version: str | None = Field(default=None, description="New version")
+
+    @property
+    def key(self) -> str:
+        """`product/<domain>/<name>`."""
+        return f"product/{_path(self.product)}"
+
+
+class AccessRequested(Intent):
+    """Emitted by a consuming domain: one of its applications wants to read a product.
+
+    The event's id is the id of the request from here on.
+    """
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    application: str = Field(description="Application id, <domain>.<name>")
+    reason: str = Field(description="Why, for the owner and the audit")
+
+    @property
+    def key(self) -> str:
+        """`access/<product's domain>/<name>`."""
+        return f"access/{_path(self.product)}"
+
+
+class AccessGranted(Intent):
+    """Emitted by the product's owner: the request is granted."""
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    request: str = Field(description="Id of the AccessRequested event")
+    reason: str = Field(default="", description="Note of the owner")
+    on_revoke: OnRevoke = Field(
+        default=OnRevoke.PURGE, description="What becomes of the copy when the last grant ends"
+    )
+
+    @property
+    def key(self) -> str:
+        """`access/<product's domain>/<name>`."""
+        return f"access/{_path(self.product)}"
+
+
+class AccessDenied(Intent):
+    """Emitted by the product's owner: the request is denied, with a reason."""
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    request: str = Field(description="Id of the AccessRequested event")
+    reason: str = Field(description="Why, for the requester and the audit")
+
+    @property
+    def key(self) -> str:
+        """`access/<product's domain>/<name>`."""
+        return f"access/{_path(self.product)}"
+
+
+class AccessRevoked(Intent):
+    """Emitted by the owner, or by the consumer who gives it back: the grant ends now."""
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    request: str = Field(description="Id of the AccessRequested event")
+    reason: str = Field(description="Why, for the other side and the audit")
+
+    @property
+    def key(self) -> str:
+        """`access/<product's domain>/<name>`."""
+        return f"access/{_path(self.product)}"
+
+
+class LinkIntent(Intent):
+    """What all link intents name: the product and the cluster it is copied to."""
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    cluster: str = Field(description="Cluster that receives the copy")
+
+    @property
+    def key(self) -> str:
+        """`link/<product's domain>/<name>@<cluster>`."""
+        return f"link/{_path(self.product)}@{self.cluster}"
+
+
+class LinkCreated(LinkIntent):
+    """Emitted by the governor when a grant needs a copy, or by a side to restore a removed one."""
+
+
+class LinkPaused(LinkIntent):
+    """Emitted by either side: the copy stands still, the rights stay."""
+
+    reason: str = Field(default="", description="Why, for the other side")
+
+
+class LinkResumed(LinkIntent):
+    """Emitted by either side: the copy goes on where it stood."""
+
+
+class LinkRemoved(LinkIntent):
+    """Emitted by the governor after the last grant, or by either side: the copy ends."""
+
+    reason: str = Field(default="", description="Why, for the other side and the audit")
+
+
+def _path(dotted: str) -> str:
+    """`east.users` -> `east/users`; an id without a dot stays as it is, to be refused later."""
+    return dotted.replace(".", "/", 1)
+
+
+def domain_of(dotted: str) -> str:
+    """The domain part of a product or application id: `east.users` -> `east`."""
+    return dotted.partition(".")[0]
+
+
+INTENTS: tuple[type[Intent], ...] = (
+    ClusterRegistered,
+    DomainRegistered,
+    KeyRegistered,
+    KeyRevoked,
+    ApplicationRegistered,
+    CredentialsRequested,
+    ProductPublished,
+    ProductUpdated,
+    AccessRequested,
+    AccessGranted,
+    AccessDenied,
+    AccessRevoked,
+    LinkCreated,
+    LinkPaused,
+    LinkResumed,
+    LinkRemoved,
+)

@@ -1,0 +1,51 @@
+"""References to secrets: "env:NAME" or "file:/abs/path", so that no event carries a secret."""
+
+import os
+from pathlib import Path
+
+from mesh_events.errors import ConfigurationError
+
+
+class UnresolvedReferenceError(ConfigurationError):
+    """A reference does not lead to a secret; the text names it and never a secret."""
+
+
+def resolve(reference: str) -> str:
+    """Return the secret that a reference names, without one trailing newline.
+
+    Args:
+        reference: "env:NAME" (an environment variable) or "file:/abs/path" (a file's text).
+
+    Raises:
+        UnresolvedReferenceError: unknown kind, unset variable, relative or unreadable path.
+    """
+    kind, _, place = reference.partition(":")
+    match kind:
+        case "env":
+            return _from_environment(place)
+        case "file":
+            return _from_file(Path(place))
+        case _:
+            raise UnresolvedReferenceError(
+                "a secret is named by env:NAME or file:/abs/path, "
+                f"but this reference begins with {kind[:12]!r}"
+            )
+
+
+def _from_environment(name: str) -> str:
+    try:
+        return os.environ[name].removesuffix("\n")
+    except KeyError:
+        raise UnresolvedReferenceError(
+            f"environment variable {name} is not set: export it"
+        ) from None
+
+
+def _from_file(path: Path) -> str:
+    if not path.is_absolute():
+        raise UnresolvedReferenceError(f"file:{path} is relative: give the absolute path")
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as fault:
+        reason = fault.strerror if isinstance(fault, OSError) else "is not text"
+        raise UnresolvedReferenceError(f"secret file {path}: {reason}") from fault

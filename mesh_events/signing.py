@@ -1,0 +1,105 @@
+"""Ed25519 signatures (RFC 8032) over a record's key and value, and the keys that make them.
+
+A public key travels as base64url text without padding (43 characters) and is its own name: a
+record says which key signed it, the log says what that key may do.
+"""
+
+import base64
+import os
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from mesh_events.errors import ConfigurationError
+
+_CONTEXT = b"streaming-data-mesh record v1\x00"
+"""Signed in front of every record, so that no signature is ever valid for anything else."""
+
+
+def signed_bytes(key: bytes, value: bytes) -> bytes:
+    """What is signed: context, the key's length as 4 bytes big-endian, key, value."""
+    return _CONTEXT + len(key).to_bytes(4, "big") + key + value
+
+
+class SigningKey:
+    """A private key; `public` is the text under which the log knows it."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private = private
+        self.public = encode_public(private.public_key().public_bytes_raw())
+
+    def __repr__(self) -> str:
+        return f"SigningKey(public={self.public!r})"
+
+    @classmethod
+    def generate(cls) -> "SigningKey":
+        """A new random key."""
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: Path) -> "SigningKey":
+        """Read a key file; raises ConfigurationError naming the file and what is wrong with it."""
+        try:
+            raw = base64.urlsafe_b64decode(path.read_text("ascii").strip() + "==")
+            return cls(Ed25519PrivateKey.from_private_bytes(raw))
+        except FileNotFoundError:
+            raise ConfigurationError(
+                f"no signing key at {path}: register the domain here, or "
+                "copy its key file to this place"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"the signing key {path} cannot be read: {error}") from error
+
+    def save(self, path: Path) -> None:
+        """Write the key file with mode 0600; refuses to replace another key."""
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        text = base64.urlsafe_b64encode(self._private.private_bytes_raw()).rstrip(b"=")
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise ConfigurationError(f"{path} holds a key already: move it away first") from None
+        with os.fdopen(handle, "wb") as file:
+            file.write(text + b"\n")
+
+    @classmethod
+    def load_or_generate(cls, path: Path) -> "SigningKey":
+        """The key at `path`, made there if the file does not exist yet."""
+        if not path.exists():
+            cls.generate().save(path)
+        return cls.load(path)
+
+    def sign(self, key: bytes, value: bytes) -> bytes:
+        """64 bytes over key and value."""
+        return self._private.sign(signed_bytes(key, value))
+
+
+def encode_public(raw: bytes) -> str:
+    """32 bytes -> base64url text without padding."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def decode_public(text: str) -> bytes:
+    """Base64url text -> 32 bytes; raises ValueError for any other or a second spelling."""
+    raw = base64.b64decode(text + "=", altchars=b"-_", validate=True)
+    if len(raw) != 32 or encode_public(raw) != text:
+        raise ValueError("not an Ed25519 public key")
+    return raw
+
+
+def is_public_key(text: str) -> bool:
+    """Whether `text` has the form of a public key."""
+    try:
+        decode_public(text)
+    except ValueError:
+        return False
+    return True
+
+
+def verifies(public: bytes, signature: bytes, key: bytes, value: bytes) -> bool:
+    """Whether `signature` (64 bytes) is that of `public` (32 bytes) over key and value."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, signed_bytes(key, value))
+    except (InvalidSignature, ValueError):
+        return False
+    return True

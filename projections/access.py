@@ -1,0 +1,198 @@
+"""Requests for access and the grants that came of them."""
+
+from dataclasses import dataclass, field, replace
+
+from immutables import Map
+
+from mesh_events.facts import AclApplied, AclRemoved
+from mesh_events.intents import (
+    AccessDenied,
+    AccessGranted,
+    AccessRequested,
+    AccessRevoked,
+    OnRevoke,
+    domain_of,
+)
+from mesh_events.rows import AccessState
+
+State = AccessState
+ENTITLED = frozenset({State.GRANTED, State.ACTIVE})
+"""States in which the consumer has the right to read, applied or not."""
+OPEN = frozenset({State.REQUESTED, State.GRANTED, State.ACTIVE, State.REVOKING})
+"""States in which the same application cannot ask for the same product again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One request and its life; times in ms of the log.
+
+    The audit's answers: entitled from `granted_at` to `revoked_at`, enforced from `active_at`
+    to `removed_at`; how long a copy existed stands with the link.
+    """
+
+    request: str
+    offset: int
+    product: str
+    application: str
+    cluster: str
+    topic: str
+    link: str | None
+    reason: str
+    requested_by: str
+    requested_at: int
+    state: State
+    generation: int
+    changed: int
+    granted_generation: int = 0
+    on_revoke: OnRevoke = OnRevoke.PURGE
+    decided_by: str | None = None
+    decided_at: int | None = None
+    decision_reason: str | None = None
+    active_at: int | None = None
+    revoked_by: str | None = None
+    revoked_at: int | None = None
+    revoke_reason: str | None = None
+    removed_at: int | None = None
+
+    @property
+    def consumer(self) -> str:
+        """The domain whose application reads."""
+        return domain_of(self.application)
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """Request id -> access, and (product, application) -> the request that is open now."""
+
+    requests: Map[str, Access] = field(default_factory=Map)
+    open: Map[tuple[str, str], str] = field(default_factory=Map)
+
+    def of_link(self, link: str) -> list[Access]:
+        """Every access whose data comes over `link`, oldest first."""
+        found = [access for access in self.requests.values() if access.link == link]
+        return sorted(found, key=lambda access: access.offset)
+
+    def open_for(self, product: str, application: str) -> Access | None:
+        """The open request of an application for a product."""
+        request = self.open.get((product, application))
+        return self.requests[request] if request is not None else None
+
+
+EMPTY = Accesses()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an application reads a product: cluster, topic there, and the link that fills it."""
+
+    cluster: str
+    topic: str
+    link: str | None
+
+
+def requested(
+    accesses: Accesses,
+    event: AccessRequested,
+    place: Place,
+    offset: int,
+    generation: int,
+    time: int,
+) -> Accesses:
+    """An application asks to read a product."""
+    return _put(
+        accesses,
+        Access(
+            request=event.meta.id,
+            offset=offset,
+            product=event.product,
+            application=event.application,
+            cluster=place.cluster,
+            topic=place.topic,
+            link=place.link,
+            reason=event.reason,
+            requested_by=event.meta.actor,
+            requested_at=time,
+            state=State.REQUESTED,
+            generation=generation,
+            changed=generation,
+        ),
+    )
+
+
+def granted(accesses: Accesses, event: AccessGranted, generation: int, time: int) -> Accesses:
+    """The owner said yes: from here on the consumer is entitled."""
+    return _put(
+        accesses,
+        replace(
+            accesses.requests[event.request],
+            state=State.GRANTED,
+            generation=generation,
+            granted_generation=generation,
+            changed=generation,
+            on_revoke=event.on_revoke,
+            decided_by=event.meta.actor,
+            decided_at=time,
+            decision_reason=event.reason,
+        ),
+    )
+
+
+def denied(accesses: Accesses, event: AccessDenied, generation: int, time: int) -> Accesses:
+    """The owner said no."""
+    return _put(
+        accesses,
+        replace(
+            accesses.requests[event.request],
+            state=State.DENIED,
+            generation=generation,
+            changed=generation,
+            decided_by=event.meta.actor,
+            decided_at=time,
+            decision_reason=event.reason,
+        ),
+    )
+
+
+def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int) -> Accesses:
+    """The grant ended: from here on the consumer is not entitled, whatever still has to be done."""
+    return _put(
+        accesses,
+        replace(
+            accesses.requests[event.request],
+            state=State.REVOKING,
+            generation=generation,
+            changed=generation,
+            revoked_by=event.meta.actor,
+            revoked_at=time,
+            revoke_reason=event.reason,
+        ),
+    )
+
+
+def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Accesses:
+    """The reader's rights exist; counts only for the grant that is in force."""
+    access = accesses.requests.get(event.subject)
+    if access is None or access.generation != event.generation or access.state is not State.GRANTED:
+        return accesses
+    return _put(accesses, replace(access, state=State.ACTIVE, active_at=time, changed=offset))
+
+
+def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Accesses:
+    """The reader's rights are gone; counts only for the revocation that is in force."""
+    access = accesses.requests.get(event.subject)
+    if (
+        access is None
+        or access.generation != event.generation
+        or access.state is not State.REVOKING
+    ):
+        return accesses
+    return _put(accesses, replace(access, state=State.REVOKED, removed_at=time, changed=offset))
+
+
+def _put(accesses: Accesses, access: Access) -> Accesses:
+    pair = (access.product, access.application)
+    if access.state in OPEN:
+        still_open = accesses.open.set(pair, access.request)
+    else:
+        still_open = accesses.open.delete(pair)
+    return Accesses(accesses.requests.set(access.request, access), still_open)

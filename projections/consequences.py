@@ -1,0 +1,65 @@
+"""What follows from the state by itself: the governor's own intents.
+
+A grant to another cluster needs a link; a link without grants ends. The ids are derived from
+the cause, so saying it twice is saying it once.
+"""
+
+from datetime import UTC, datetime
+
+from mesh_events.intents import Intent, LinkCreated, LinkRemoved
+from mesh_events.meta import MESH_DOMAIN, Meta, derived_id
+from projections.access import ENTITLED, Access, State
+from projections.image import Image
+from projections.links import Desired, Link
+
+ACTOR = "mesh.governor"
+
+
+def consequences(image: Image, producer: str) -> list[Intent]:
+    """Intents that the state calls for and that are not on the log yet, in a stable order."""
+    by_link: dict[str, list[Access]] = {}
+    for access in image.access.requests.values():
+        if access.link is not None and access.granted_generation:
+            by_link.setdefault(access.link, []).append(access)
+    found = [_of_link(image, name, by_link[name], producer) for name in sorted(by_link)]
+    return [
+        intent
+        for intent in found
+        if intent is not None and image.intents.first_offset(intent.meta.id) is None
+    ]
+
+
+def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> Intent | None:
+    link = image.links.get(name)
+    entitled = [access for access in accesses if access.state in ENTITLED]
+    if entitled:
+        return _creation(image, link, max(entitled, key=lambda a: a.granted_generation), producer)
+    settled = all(access.state is State.REVOKED for access in accesses)
+    if link is not None and link.desired is not Desired.REMOVED and settled:
+        last = max(accesses, key=lambda access: access.changed)
+        meta = _meta(image, last, "remove-link", last.generation, producer)
+        return LinkRemoved(
+            meta=meta, product=link.product, cluster=link.cluster, reason="no grant needs it"
+        )
+    return None
+
+
+def _creation(image: Image, link: Link | None, grant: Access, producer: str) -> Intent | None:
+    """A link is due if there is none, or if the grant is newer than the link's removal."""
+    removed = link is not None and link.desired is Desired.REMOVED
+    if link is not None and not (removed and grant.granted_generation > link.generation):
+        return None
+    meta = _meta(image, grant, "create-link", grant.granted_generation, producer)
+    return LinkCreated(meta=meta, product=grant.product, cluster=grant.cluster)
+
+
+def _meta(image: Image, cause: Access, step: str, generation: int, producer: str) -> Meta:
+    return Meta(
+        id=derived_id(cause.request, step, generation),
+        time=datetime.fromtimestamp(image.time / 1000, UTC),
+        actor=ACTOR,
+        domain=MESH_DOMAIN,
+        correlation=cause.request,
+        causation=cause.request,
+        producer=producer,
+    )

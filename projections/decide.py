@@ -1,0 +1,90 @@
+"""The decision on one undecided record: pure, in the order in which a reader would doubt it.
+
+First whether the record can be understood and trusted, then whether it is new, then whether its
+speaker may speak for the domain, then the rule for the intent.
+"""
+
+import uuid
+
+from immutables import Map
+
+from mesh_events.intents import Intent
+from mesh_events.record import Entry, FaultCode
+from projections.identity import Role
+from projections.image import Image
+from projections.intents import WINDOW_MS
+from projections.rules import access, catalog, identity, links  # noqa: F401 - they fill the table
+from projections.rules.ruling import judge
+from projections.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting
+
+AHEAD_MS = 5 * 60 * 1000
+"""How far an emitter's clock may be ahead of the log's."""
+CHECK_TIMEOUT_MS = 60 * 1000
+"""How long an intent waits for its checks."""
+
+
+def decide(image: Image, entry: Entry, now: int) -> Verdict:
+    """What becomes of the undecided record `entry`, judged on `image`, at `now` (ms)."""
+    untrusted = _untrusted(image, entry)
+    if untrusted is not None:
+        return untrusted
+    intent, key = entry.event, image.identity.key_of(entry.signer)
+    if not isinstance(intent, Intent) or key is None:
+        return Quarantined(FaultCode.INVALID_EVENT, "the record is not an intent")
+    stale = _stale(image, entry, intent)
+    if stale is not None:
+        return stale
+    if intent.meta.domain != key.domain:
+        return Rejected(
+            "not_your_domain",
+            f"the record speaks for {intent.meta.domain}, but its key is {key.domain}'s",
+        )
+    checks = image.intents.checks.get(entry.offset, Map())
+    try:
+        verdict = judge(intent, Case(image, key, key.domain, checks))
+    except Refusal as refusal:
+        return refusal.rejected
+    if isinstance(verdict, Waiting) and now - entry.time > CHECK_TIMEOUT_MS:
+        return Rejected(
+            "check_timeout",
+            f"no outcome of {', '.join(verdict.checks)} within {CHECK_TIMEOUT_MS // 1000} s: "
+            "see that the servers are up, then emit it again",
+        )
+    return verdict
+
+
+def _untrusted(image: Image, entry: Entry) -> Quarantined | None:
+    if entry.fault is not None:
+        return Quarantined(entry.fault.code, entry.fault.reason)
+    key = image.identity.key_of(entry.signer)
+    if key is None or key.role is Role.ROOT:
+        return Quarantined(FaultCode.UNKNOWN_KEY, f"no domain has the key {entry.signer}")
+    if key.revoked is not None:
+        return Quarantined(
+            FaultCode.REVOKED_KEY, f"{key.domain}'s key was revoked at offset {key.revoked}"
+        )
+    return None
+
+
+def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
+    try:
+        uuid.UUID(intent.meta.id)
+    except ValueError:
+        return Rejected("invalid_id", "meta.id is not a UUID: use a fresh UUIDv7 for each intent")
+    first = image.intents.first_offset(intent.meta.id)
+    if first is not None and first != entry.offset:
+        return Rejected(
+            "duplicate_intent", f"the same intent stands at offset {first}; that one counts"
+        )
+    age = entry.time - round(intent.meta.time.timestamp() * 1000)
+    if age > WINDOW_MS:
+        return Rejected(
+            "stale_intent",
+            f"made {age // 1000} s before it reached the log, at most {WINDOW_MS // 1000} s are "
+            "allowed: emit it again",
+        )
+    if age < -AHEAD_MS:
+        return Rejected(
+            "clock_ahead", f"made {-age // 1000} s in the future: set the emitter's clock"
+        )
+    return None

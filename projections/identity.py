@@ -1,0 +1,213 @@
+"""Who is who: keys, clusters, domains, applications and their credentials."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from immutables import Map
+
+from mesh_events.decisions import MeshFounded
+from mesh_events.facts import AclApplied, CredentialsIssued
+from mesh_events.intents import (
+    ApplicationRegistered,
+    ClusterRegistered,
+    CredentialsRequested,
+    DomainRegistered,
+    KeyRegistered,
+    KeyRevoked,
+    domain_of,
+)
+from mesh_events.meta import MESH_DOMAIN
+
+
+class Role(StrEnum):
+    """What a key may do."""
+
+    ROOT = "root"
+    OPERATOR = "operator"
+    GOVERNOR = "governor"
+    KEEPER = "keeper"
+    DOMAIN = "domain"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A public key and whom it speaks for; `revoked` is the generation that ended it."""
+
+    public: str
+    role: Role
+    domain: str
+    since: int
+    revoked: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kafka cluster of the mesh; the password is a reference."""
+
+    name: str
+    bootstrap_servers: str
+    admin_user: str
+    admin_password: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A domain; `rights` maps cluster -> generation at which its own rights were applied."""
+
+    name: str
+    description: str
+    owner: str
+    cluster: str
+    generation: int
+    rights: Map[str, int] = field(default_factory=Map)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A program of a domain; its id is its Kafka principal."""
+
+    id: str
+    description: str
+    generation: int
+    rights: Map[str, int] = field(default_factory=Map)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Credentials of a principal on a cluster: wanted at `generation`, issued at `issued`."""
+
+    principal: str
+    cluster: str
+    generation: int
+    issued: int | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """All of the above. `root` is the key that signed the first record of the log."""
+
+    mesh: str = ""
+    governance_cluster: str = ""
+    root: str | None = None
+    keys: Map[str, Key] = field(default_factory=Map)
+    clusters: Map[str, Cluster] = field(default_factory=Map)
+    domains: Map[str, Domain] = field(default_factory=Map)
+    applications: Map[str, Application] = field(default_factory=Map)
+    credentials: Map[tuple[str, str], Credentials] = field(default_factory=Map)
+
+    def key_of(self, signer: str | None) -> Key | None:
+        """The registered key of a signer, revoked or not."""
+        return self.keys.get(signer) if signer is not None else None
+
+    def has_role(self, signer: str | None, role: Role) -> bool:
+        """Whether `signer` holds `role` now."""
+        key = self.key_of(signer)
+        return key is not None and key.role is role and key.revoked is None
+
+
+def rooted(identity: Identity, root: str) -> Identity:
+    """The first record was signed by `root`."""
+    key = Key(root, Role.ROOT, MESH_DOMAIN, since=0)
+    return replace(identity, root=root, keys=identity.keys.set(root, key))
+
+
+def founded(identity: Identity, event: MeshFounded, offset: int) -> Identity:
+    """The root named the keys of operator, governor and keeper."""
+    keys = identity.keys
+    for public, role in (
+        (event.operator_key, Role.OPERATOR),
+        (event.governor_key, Role.GOVERNOR),
+        (event.keeper_key, Role.KEEPER),
+    ):
+        keys = keys.set(public, Key(public, role, MESH_DOMAIN, since=offset))
+    return replace(
+        identity, mesh=event.mesh, governance_cluster=event.governance_cluster, keys=keys
+    )
+
+
+def cluster_registered(identity: Identity, event: ClusterRegistered, generation: int) -> Identity:
+    """A cluster joined, or its address changed."""
+    cluster = Cluster(
+        event.cluster, event.bootstrap_servers, event.admin_user, event.admin_password, generation
+    )
+    return replace(identity, clusters=identity.clusters.set(event.cluster, cluster))
+
+
+def domain_registered(identity: Identity, event: DomainRegistered, generation: int) -> Identity:
+    """A domain joined: its first key, and credentials on its own and on the governance cluster."""
+    domain = Domain(event.domain, event.description, event.owner, event.cluster, generation)
+    key = Key(event.public_key, Role.DOMAIN, event.domain, since=generation)
+    identity = replace(
+        identity,
+        domains=identity.domains.set(event.domain, domain),
+        keys=identity.keys.set(event.public_key, key),
+    )
+    for cluster in sorted({event.cluster, identity.governance_cluster}):
+        identity = _wanted(identity, event.domain, cluster, generation)
+    return identity
+
+
+def key_registered(identity: Identity, event: KeyRegistered, generation: int) -> Identity:
+    """Another key may speak for a domain."""
+    key = Key(event.public_key, Role.DOMAIN, event.domain, since=generation)
+    return replace(identity, keys=identity.keys.set(event.public_key, key))
+
+
+def key_revoked(identity: Identity, event: KeyRevoked, generation: int) -> Identity:
+    """A key no longer speaks for its domain."""
+    key = replace(identity.keys[event.public_key], revoked=generation)
+    return replace(identity, keys=identity.keys.set(event.public_key, key))
+
+
+def application_registered(
+    identity: Identity, event: ApplicationRegistered, generation: int
+) -> Identity:
+    """A domain has a program; it gets credentials on the domain's home cluster."""
+    application = Application(event.application, event.description, generation)
+    identity = replace(
+        identity, applications=identity.applications.set(event.application, application)
+    )
+    home = identity.domains[domain_of(event.application)].cluster
+    return _wanted(identity, event.application, home, generation)
+
+
+def credentials_requested(
+    identity: Identity, event: CredentialsRequested, generation: int
+) -> Identity:
+    """A principal's credentials are to be made anew."""
+    return _wanted(identity, event.principal, event.cluster, generation)
+
+
+def credentials_issued(identity: Identity, event: CredentialsIssued) -> Identity:
+    """A keeper set the password; an older generation changes nothing."""
+    wanted = identity.credentials.get((event.principal, event.cluster))
+    if wanted is None or wanted.generation != event.generation:
+        return identity
+    issued = replace(wanted, issued=event.generation, reference=event.reference)
+    return replace(
+        identity, credentials=identity.credentials.set((event.principal, event.cluster), issued)
+    )
+
+
+def rights_applied(identity: Identity, event: AclApplied) -> Identity:
+    """A domain's or an application's own rights exist on a cluster."""
+    kind, _, name = event.subject.partition("/")
+    domain, application = identity.domains.get(name), identity.applications.get(name)
+    if kind == "domain" and domain is not None and domain.generation == event.generation:
+        domain = replace(domain, rights=domain.rights.set(event.cluster, event.generation))
+        return replace(identity, domains=identity.domains.set(name, domain))
+    if kind == "application" and application and application.generation == event.generation:
+        rights = application.rights.set(event.cluster, event.generation)
+        application = replace(application, rights=rights)
+        return replace(identity, applications=identity.applications.set(name, application))
+    return identity
+
+
+def _wanted(identity: Identity, principal: str, cluster: str, generation: int) -> Identity:
+    before = identity.credentials.get((principal, cluster))
+    wanted = Credentials(
+        principal, cluster, generation, reference=before.reference if before else None
+    )
+    return replace(identity, credentials=identity.credentials.set((principal, cluster), wanted))

@@ -1,0 +1,210 @@
+"""The copies of products in other clusters."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from immutables import Map
+
+from mesh_events.facts import (
+    CopyPurged,
+    CopyRetained,
+    LinkActivated,
+    LinkAdvanced,
+    LinkFact,
+    LinkFailed,
+    LinkStopped,
+)
+from mesh_events.intents import LinkCreated, OnRevoke
+from mesh_events.rows import LinkState
+from projections.catalog import Product
+
+State = LinkState
+
+
+class Desired(StrEnum):
+    """What a link should be doing."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    REMOVED = "REMOVED"
+
+
+class Copy(StrEnum):
+    """What is known of the data in the destination."""
+
+    NONE = "NONE"
+    PRESENT = "PRESENT"
+    PURGED = "PURGED"
+    RETAINED = "RETAINED"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A copy of a product in another cluster.
+
+    `positions` maps partition -> next source offset known to be safely behind us;
+    `copied_from` and `copied_to` (ms of the log) tell the audit how long data was there.
+    """
+
+    id: str
+    product: str
+    source_cluster: str
+    source_topic: str
+    cluster: str
+    topic: str
+    desired: Desired
+    state: State
+    generation: int
+    created_generation: int
+    created_at: int
+    changed: int
+    changed_at: int
+    on_revoke: OnRevoke = OnRevoke.PURGE
+    copy: Copy = Copy.NONE
+    incarnation: int = 0
+    principal: str | None = None
+    run: str | None = None
+    source_topic_id: str | None = None
+    destination_topic_id: str | None = None
+    positions: Map[str, int] = field(default_factory=Map)
+    failure: str | None = None
+    failure_code: str | None = None
+    copied_from: int | None = None
+    copied_to: int | None = None
+
+
+Links = Map[str, Link]
+"""Link id -> link."""
+EMPTY: Links = Map()
+
+
+def link_id(product: str, cluster: str) -> str:
+    """`east.users@west`: one link per product and target cluster."""
+    return f"{product}@{cluster}"
+
+
+def destination_topic(product: Product) -> str:
+    """Name of a product's copy: the source's name, with the owning domain in front of it."""
+    prefix = f"{product.domain}."
+    return product.topic if product.topic.startswith(prefix) else prefix + product.topic
+
+
+def created(
+    links: Links, event: LinkCreated, product: Product, generation: int, time: int
+) -> Links:
+    """A copy is wanted, for the first time or again."""
+    identity = link_id(event.product, event.cluster)
+    link = Link(
+        id=identity,
+        product=product.id,
+        source_cluster=product.cluster,
+        source_topic=product.topic,
+        cluster=event.cluster,
+        topic=destination_topic(product),
+        desired=Desired.RUNNING,
+        state=State.CREATED,
+        generation=generation,
+        created_generation=generation,
+        created_at=time,
+        changed=generation,
+        changed_at=time,
+    )
+    before = links.get(identity)
+    if before is not None:
+        # what is known of the destination outlives a removal: the fence needs it
+        link = replace(
+            link,
+            copy=before.copy,
+            incarnation=before.incarnation,
+            principal=before.principal,
+            source_topic_id=before.source_topic_id,
+            destination_topic_id=before.destination_topic_id,
+            positions=before.positions,
+            copied_from=before.copied_from,
+        )
+        if before.copy is Copy.PURGED:
+            link = replace(link, destination_topic_id=None, positions=Map())
+    return links.set(identity, link)
+
+
+def redirected(
+    links: Links,
+    identity: str,
+    desired: Desired,
+    generation: int,
+    time: int,
+    on_revoke: OnRevoke = OnRevoke.PURGE,
+) -> Links:
+    """Somebody paused, resumed or removed the link."""
+    waiting = {
+        Desired.RUNNING: State.CREATED,
+        Desired.PAUSED: State.PAUSING,
+        Desired.REMOVED: State.REMOVING,
+    }
+    link = replace(
+        links[identity],
+        desired=desired,
+        state=waiting[desired],
+        generation=generation,
+        changed=generation,
+        changed_at=time,
+        on_revoke=on_revoke,
+        failure=None,
+        failure_code=None,
+    )
+    return links.set(identity, link)
+
+
+def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
+    """A keeper reported on a link; a report on an older generation changes nothing."""
+    link = links.get(event.link)
+    if link is None or link.generation != event.generation:
+        return links
+    after = _reported(link, event, time)
+    if after == link:
+        return links
+    return links.set(event.link, replace(after, changed=offset, changed_at=time))
+
+
+def _reported(link: Link, event: LinkFact, time: int) -> Link:
+    match event:
+        case LinkActivated() if link.desired is Desired.RUNNING:
+            return replace(
+                link,
+                state=State.ACTIVE,
+                copy=Copy.PRESENT,
+                incarnation=max(link.incarnation, event.incarnation),
+                principal=event.principal,
+                run=event.run,
+                source_topic_id=event.source_topic_id,
+                destination_topic_id=event.destination_topic_id,
+                positions=_forward(link.positions, event.positions),
+                failure=None,
+                failure_code=None,
+                copied_from=link.copied_from or time,
+                copied_to=None,
+            )
+        case LinkAdvanced():
+            return replace(link, positions=_forward(link.positions, event.positions))
+        case LinkStopped() if link.desired is not Desired.RUNNING:
+            paused = link.desired is Desired.PAUSED
+            return replace(
+                link,
+                state=State.PAUSED if paused else link.state,
+                positions=_forward(link.positions, event.positions),
+            )
+        case LinkFailed():
+            return replace(link, state=State.FAILED, failure=event.reason, failure_code=event.code)
+        case CopyPurged() if link.desired is Desired.REMOVED:
+            return replace(link, state=State.REMOVED, copy=Copy.PURGED, copied_to=time)
+        case CopyRetained() if link.desired is Desired.REMOVED:
+            return replace(link, state=State.REMOVED, copy=Copy.RETAINED)
+    return link
+
+
+def _forward(known: Map[str, int], reported: dict[str, int]) -> Map[str, int]:
+    """Positions only ever go forward."""
+    for partition, position in reported.items():
+        if position > known.get(partition, -1):
+            known = known.set(partition, position)
+    return known

@@ -1,0 +1,119 @@
+"""The image as rows: what the projections' topics hold."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from mesh_events.rows import AccessRow, LinkRow, ProductRow, Row
+from projections.access import Access
+from projections.catalog import Product
+from projections.image import Image, RowKey
+from projections.links import Link
+
+
+def row(image: Image, key: RowKey) -> Row | None:
+    """The row for (topic, key), or None if the image has no such thing."""
+    topic, name = key
+    if topic == ProductRow.topic:
+        product = image.catalog.get(name)
+        return product_row(product) if product else None
+    if topic == AccessRow.topic:
+        access = image.access.requests.get(name)
+        return access_row(access) if access else None
+    link = image.links.get(name)
+    return link_row(link) if link else None
+
+
+def touched_rows(image: Image) -> Iterator[Row]:
+    """The rows that the image's last record may have changed."""
+    return _existing(row(image, key) for key in image.touched)
+
+
+def all_rows(image: Image) -> Iterator[Row]:
+    """Every row of the image, by topic and key."""
+    yield from (product_row(image.catalog[name]) for name in sorted(image.catalog))
+    yield from (access_row(found) for _, found in sorted(image.access.requests.items()))
+    yield from (link_row(image.links[name]) for name in sorted(image.links))
+
+
+def _existing(rows: Iterable[Row | None]) -> Iterator[Row]:
+    return (found for found in rows if found is not None)
+
+
+def at(milliseconds: int) -> datetime:
+    """Log time as a UTC datetime."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _at(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else at(milliseconds)
+
+
+def product_row(product: Product) -> ProductRow:
+    """A product as subscribers see it."""
+    return ProductRow(
+        as_of_offset=product.changed,
+        generation=product.generation,
+        product=product.id,
+        domain=product.domain,
+        cluster=product.cluster,
+        kafka_topic=product.topic,
+        description=product.description,
+        owner=product.owner,
+        quality=product.quality,
+        sla=product.sla,
+        tags=list(product.tags),
+        version=product.version,
+        state="PUBLISHED",
+        schema_subject=product.schema_subject,
+        schema_id=product.schema_id,
+        published_at=at(product.published_at),
+        updated_at=at(product.updated_at),
+    )
+
+
+def access_row(access: Access) -> AccessRow:
+    """A request or grant as subscribers see it."""
+    return AccessRow(
+        as_of_offset=access.changed,
+        generation=access.generation,
+        request=access.request,
+        product=access.product,
+        application=access.application,
+        cluster=access.cluster,
+        kafka_topic=access.topic,
+        link=access.link,
+        state=access.state,
+        reason=access.reason,
+        requested_by=access.requested_by,
+        requested_at=at(access.requested_at),
+        decided_by=access.decided_by,
+        decided_at=_at(access.decided_at),
+        decision_reason=access.decision_reason,
+        on_revoke=access.on_revoke,
+        active_at=_at(access.active_at),
+        revoked_by=access.revoked_by,
+        revoked_at=_at(access.revoked_at),
+        revoke_reason=access.revoke_reason,
+        removed_at=_at(access.removed_at),
+    )
+
+
+def link_row(link: Link) -> LinkRow:
+    """A link as subscribers see it."""
+    return LinkRow(
+        as_of_offset=link.changed,
+        generation=link.generation,
+        link=link.id,
+        product=link.product,
+        source_cluster=link.source_cluster,
+        source_topic=link.source_topic,
+        cluster=link.cluster,
+        kafka_topic=link.topic,
+        state=link.state,
+        copy_state=link.copy,
+        incarnation=link.incarnation,
+        run=link.run,
+        failure=link.failure,
+        created_at=at(link.created_at),
+        changed_at=at(link.changed_at),
+    )

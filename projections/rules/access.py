@@ -1,0 +1,120 @@
+"""Rules for requests and grants: the owner decides, nobody decides on their own request."""
+
+from mesh_events.intents import (
+    AccessDenied,
+    AccessGranted,
+    AccessRequested,
+    AccessRevoked,
+    domain_of,
+)
+from projections.access import ENTITLED, Access, State
+from projections.image import reading_place
+from projections.rules import names
+from projections.rules.ruling import judge
+from projections.verdict import Accepted, Case, Verdict, require
+
+TARGET_FREE = "target_free"
+
+
+@judge.register
+def _(intent: AccessRequested, case: Case) -> Verdict:
+    consumer = domain_of(intent.application)
+    require(
+        case.domain == consumer,
+        "not_your_domain",
+        f"{case.domain} may not ask for {intent.application}: only {consumer} can",
+    )
+    names.text(intent.reason, "the reason")
+    require(
+        intent.application in case.image.identity.applications,
+        "unknown_application",
+        f"there is no application {intent.application}: register it first",
+    )
+    product = case.image.catalog.get(intent.product)
+    require(
+        product is not None,
+        "unknown_product",
+        f"there is no product {intent.product}: search the catalog",
+    )
+    require(
+        product is None or product.domain != consumer,
+        "own_product",
+        f"{intent.product} is {consumer}'s own product: no grant is needed",
+    )
+    opened = case.image.access.open_for(intent.product, intent.application)
+    require(
+        opened is None,
+        "request_open",
+        f"{intent.application} has an open request for {intent.product} already, "
+        f"{opened and opened.request} in state {opened and opened.state}",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: AccessGranted, case: Case) -> Verdict:
+    access = _owned(case, intent.product, intent.request, "grant")
+    require(
+        access.state is State.REQUESTED,
+        "not_requested",
+        f"request {intent.request} is {access.state}: only a REQUESTED one can be granted; "
+        "a consumer can ask again",
+    )
+    place = reading_place(case.image, access.product, access.application)
+    return Accepted() if place.link is None else case.after(TARGET_FREE)
+
+
+@judge.register
+def _(intent: AccessDenied, case: Case) -> Verdict:
+    access = _owned(case, intent.product, intent.request, "deny")
+    names.text(intent.reason, "the reason")
+    require(
+        access.state is State.REQUESTED,
+        "not_requested",
+        f"request {intent.request} is {access.state}: only a REQUESTED one can be denied",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: AccessRevoked, case: Case) -> Verdict:
+    access = _known(case, intent.product, intent.request)
+    require(
+        case.domain in (domain_of(access.product), access.consumer),
+        "not_your_domain",
+        f"{case.domain} is neither the owner nor the consumer of this grant",
+    )
+    names.text(intent.reason, "the reason")
+    require(
+        access.state in ENTITLED,
+        "not_granted",
+        f"request {intent.request} is {access.state}: only a granted one can be revoked",
+    )
+    return Accepted()
+
+
+def _known(case: Case, product: str, request: str) -> Access:
+    access = case.image.access.requests.get(request)
+    require(
+        access is not None and access.product == product,
+        "unknown_request",
+        f"there is no request {request} for {product}: list the requests of the product",
+    )
+    assert access is not None  # noqa: S101 - for the type checker; `require` has refused
+    return access
+
+
+def _owned(case: Case, product: str, request: str, verb: str) -> Access:
+    """The request, if the speaker owns the product and did not ask for it."""
+    access = _known(case, product, request)
+    require(
+        case.domain != access.consumer,
+        "own_request",
+        f"{case.domain} may not {verb} its own request: {domain_of(product)} decides",
+    )
+    require(
+        case.domain == domain_of(product),
+        "not_your_domain",
+        f"{case.domain} may not {verb} access to {product}: only {domain_of(product)} can",
+    )
+    return access

@@ -1,0 +1,138 @@
+"""Rules for clusters, domains, keys, applications and credentials."""
+
+import re
+
+from mesh_events.intents import (
+    ApplicationRegistered,
+    ClusterRegistered,
+    CredentialsRequested,
+    DomainRegistered,
+    KeyRegistered,
+    KeyRevoked,
+    domain_of,
+)
+from mesh_events.signing import is_public_key
+from projections.identity import Role
+from projections.rules import names
+from projections.rules.ruling import judge
+from projections.verdict import Accepted, Case, Verdict, require
+
+CLUSTER_REACHABLE = "cluster_reachable"
+_REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)")
+
+
+def _operator(case: Case, what: str) -> None:
+    require(
+        case.key.role is Role.OPERATOR,
+        "operators_only",
+        f"only the mesh's operator may {what}: ask the operator",
+    )
+
+
+def _speaks_for(case: Case, domain: str) -> None:
+    require(
+        case.domain == domain or case.key.role is Role.OPERATOR,
+        "not_your_domain",
+        f"{case.domain} may not speak for {domain}: switch to {domain}, or ask its owner",
+    )
+
+
+@judge.register
+def _(intent: ClusterRegistered, case: Case) -> Verdict:
+    _operator(case, "register clusters")
+    names.domain(intent.cluster)
+    require(
+        intent.bootstrap_servers.strip(),
+        "missing_text",
+        "bootstrap_servers is empty: give host:port",
+    )
+    require(
+        _REFERENCE.fullmatch(intent.admin_password),
+        "secret_in_event",
+        "admin_password must be a reference, env:NAME or file:/path, never the password",
+    )
+    return case.after(CLUSTER_REACHABLE)
+
+
+@judge.register
+def _(intent: DomainRegistered, case: Case) -> Verdict:
+    _operator(case, "register domains")
+    names.domain(intent.domain)
+    names.text(intent.owner, "the owner")
+    require(
+        intent.domain not in case.image.identity.domains,
+        "domain_exists",
+        f"the domain {intent.domain} is registered already",
+    )
+    require(
+        intent.cluster in case.image.identity.clusters,
+        "unknown_cluster",
+        f"there is no cluster {intent.cluster}: known are "
+        f"{', '.join(sorted(case.image.identity.clusters)) or 'none'}",
+    )
+    _new_key(case, intent.public_key)
+    return Accepted()
+
+
+@judge.register
+def _(intent: KeyRegistered, case: Case) -> Verdict:
+    _speaks_for(case, intent.domain)
+    _known_domain(case, intent.domain)
+    _new_key(case, intent.public_key)
+    return Accepted()
+
+
+@judge.register
+def _(intent: KeyRevoked, case: Case) -> Verdict:
+    _speaks_for(case, intent.domain)
+    _known_domain(case, intent.domain)
+    names.text(intent.reason, "the reason")
+    key = case.image.identity.keys.get(intent.public_key)
+    require(
+        key is not None and key.domain == intent.domain and key.revoked is None,
+        "unknown_key",
+        f"{intent.domain} has no valid key {intent.public_key}",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: ApplicationRegistered, case: Case) -> Verdict:
+    names.dotted(intent.application, "an application")
+    _speaks_for(case, domain_of(intent.application))
+    _known_domain(case, domain_of(intent.application))
+    require(
+        intent.application not in case.image.identity.applications,
+        "application_exists",
+        f"the application {intent.application} is registered already",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: CredentialsRequested, case: Case) -> Verdict:
+    _speaks_for(case, domain_of(intent.principal))
+    require(
+        (intent.principal, intent.cluster) in case.image.identity.credentials,
+        "unknown_principal",
+        f"{intent.principal} has no login on cluster {intent.cluster}: "
+        "register the application first, and ask for its home cluster",
+    )
+    return Accepted()
+
+
+def _known_domain(case: Case, domain: str) -> None:
+    require(
+        domain in case.image.identity.domains,
+        "unknown_domain",
+        f"there is no domain {domain}: register it first",
+    )
+
+
+def _new_key(case: Case, public: str) -> None:
+    require(is_public_key(public), "invalid_key", "public_key is not a base64url Ed25519 key")
+    require(
+        public not in case.image.identity.keys,
+        "key_exists",
+        "this public key is registered already; a key speaks for one domain, once",
+    )

@@ -1,0 +1,82 @@
+"""Rules for links: they serve grants, and both sides may hold or end them."""
+
+from mesh_events.intents import (
+    LinkCreated,
+    LinkIntent,
+    LinkPaused,
+    LinkRemoved,
+    LinkResumed,
+    domain_of,
+)
+from projections.access import ENTITLED
+from projections.identity import Role
+from projections.links import Desired, Link, link_id
+from projections.rules.ruling import judge
+from projections.verdict import Accepted, Case, Verdict, require
+
+
+@judge.register
+def _(intent: LinkCreated, case: Case) -> Verdict:
+    name = link_id(intent.product, intent.cluster)
+    _party(case, intent)
+    link = case.image.links.get(name)
+    require(
+        link is None or link.desired is Desired.REMOVED,
+        "link_exists",
+        f"the link {name} exists already",
+    )
+    require(
+        any(access.state in ENTITLED for access in case.image.access.of_link(name)),
+        "no_grant",
+        f"no grant needs the link {name}: a link follows from a grant to another cluster",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: LinkPaused, case: Case) -> Verdict:
+    link = _standing(case, intent)
+    require(link.desired is Desired.RUNNING, "not_running", f"the link {link.id} is paused already")
+    return Accepted()
+
+
+@judge.register
+def _(intent: LinkResumed, case: Case) -> Verdict:
+    link = _standing(case, intent)
+    require(link.desired is Desired.PAUSED, "not_paused", f"the link {link.id} is not paused")
+    return Accepted()
+
+
+@judge.register
+def _(intent: LinkRemoved, case: Case) -> Verdict:
+    _standing(case, intent)
+    return Accepted()
+
+
+def _standing(case: Case, intent: LinkIntent) -> Link:
+    name = link_id(intent.product, intent.cluster)
+    _party(case, intent)
+    link = case.image.links.get(name)
+    require(
+        link is not None and link.desired is not Desired.REMOVED,
+        "unknown_link",
+        f"there is no link {name}: list the links",
+    )
+    assert link is not None  # noqa: S101 - for the type checker; `require` has refused
+    return link
+
+
+def _party(case: Case, intent: LinkIntent) -> None:
+    """Owner, entitled consumers, operator and governor may speak about a link."""
+    name = link_id(intent.product, intent.cluster)
+    consumers = {
+        access.consumer for access in case.image.access.of_link(name) if access.state in ENTITLED
+    }
+    owner = domain_of(intent.product)
+    require(
+        case.key.role in (Role.GOVERNOR, Role.OPERATOR)
+        or case.domain == owner
+        or case.domain in consumers,
+        "not_your_domain",
+        f"{case.domain} neither owns {intent.product} nor reads it at {intent.cluster}",
+    )

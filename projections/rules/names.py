@@ -1,0 +1,60 @@
+"""Which names are allowed: names that can become principals, topics and prefixes without harm."""
+
+import re
+
+from mesh_events.meta import MESH_DOMAIN
+from mesh_events.topics import INTERNAL_PREFIXES
+from projections.verdict import require
+
+DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,62}")
+PART = re.compile(r"[a-z][a-z0-9_-]{0,99}")
+TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+RESERVED = frozenset({MESH_DOMAIN, "admin", "anonymous", "connect", "controller", "registry"})
+"""Names that are principals of the platform; no domain may take them."""
+LONGEST_TEXT = 4000
+"""Characters that a description or a reason may have."""
+
+
+def domain(name: str) -> None:
+    """Refuse what cannot be a domain's name."""
+    require(
+        DOMAIN.fullmatch(name),
+        "invalid_name",
+        f"{name!r} cannot be a domain: use a-z, 0-9 and '-', begin with a letter, at most 63",
+    )
+    require(name not in RESERVED, "reserved_name", f"{name!r} is reserved: choose another name")
+
+
+def dotted(identity: str, what: str) -> None:
+    """Refuse what is not `<domain>.<name>`."""
+    first, dot, second = identity.partition(".")
+    require(
+        dot and DOMAIN.fullmatch(first) and PART.fullmatch(second),
+        "invalid_name",
+        f"{identity!r} cannot be {what}: use <domain>.<name>, the name of a-z, 0-9, '_' and '-'",
+    )
+
+
+def topic(name: str, owner: str) -> None:
+    """Refuse internal topics, and topics outside the owner's prefix `<domain>.`."""
+    require(TOPIC.fullmatch(name), "invalid_name", f"{name!r} is not a legal Kafka topic name")
+    require(
+        not name.startswith(INTERNAL_PREFIXES),
+        "internal_topic",
+        f"{name} is an internal topic of the platform and can never be a product",
+    )
+    require(
+        name.startswith(f"{owner}.") and len(name) > len(owner) + 1,
+        "foreign_topic",
+        f"{name} is not a topic of {owner}: its own topics begin with '{owner}.'",
+    )
+
+
+def text(value: str, what: str) -> None:
+    """Refuse an empty or overlong text."""
+    require(value.strip(), "missing_text", f"{what} is empty: say it in a sentence")
+    require(
+        len(value) <= LONGEST_TEXT,
+        "text_too_long",
+        f"{what} has {len(value)} characters, at most {LONGEST_TEXT} are kept for ever",
+    )
