@@ -1,0 +1,83 @@
+"""Where a running mesh answers: addresses, users and references to their passwords."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from local_platform.errors import NoLocalMeshError
+from local_platform.files import write_atomically
+from local_platform.layout import Layout
+
+
+class ClusterEndpoint(BaseModel):
+    """One Kafka cluster, SASL_PLAINTEXT with SCRAM-SHA-512.
+
+    admin_password: a reference, "file:/abs/path" (see `mesh_events.references.resolve`)
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    bootstrap_servers: str
+    admin_user: str
+    admin_password: str
+
+
+class Endpoints(BaseModel):
+    """All addresses of one mesh; every password is a reference, so this file is no secret.
+
+    clusters: name ("east", "west") -> cluster
+    registry_url: base of the Confluent API; reading needs no user
+    registry_user, registry_password: may register schemas
+    registry_admin_user, registry_admin_password: may also set global rules
+    connect_secrets: folder whose files connectors may name as `${dir:<folder>:<file>}`
+    spark_token: reference of the bearer token, to be set as SPARK_CONNECT_AUTHENTICATE_TOKEN
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    clusters: dict[str, ClusterEndpoint]
+    governance_cluster: str = "east"
+    registry_url: str
+    registry_user: str
+    registry_password: str
+    registry_admin_user: str
+    registry_admin_password: str
+    connect_url: str
+    connect_user: str
+    connect_password: str
+    connect_secrets: Path
+    postgres_host: str
+    postgres_port: int
+    postgres_user: str
+    postgres_password: str
+    postgres_database: str = "east"
+    spark_remote: str
+    spark_token: str | None
+    governor_url: str
+
+    @classmethod
+    def load(cls, home: Path) -> Self:
+        """Read the endpoints of the mesh at `home`.
+
+        Raises:
+            NoLocalMeshError: nothing was started there, or its record cannot be read.
+        """
+        try:
+            return cls.model_validate_json(Layout(home).endpoints.read_bytes())
+        except FileNotFoundError:
+            raise NoLocalMeshError(f"no local mesh at {home}: run `sdm up`") from None
+        except PermissionError:
+            raise NoLocalMeshError(
+                f"the local mesh at {home} belongs to another user: set SDM_HOME to your own"
+            ) from None
+        except ValidationError as fault:
+            raise NoLocalMeshError(
+                f"{Layout(home).endpoints} cannot be read (was it written by another "
+                f"version?): run `sdm down` and `sdm up` ({fault.error_count()} faults)"
+            ) from None
+
+    def save(self, home: Path) -> None:
+        """Write the endpoints for `load`."""
+        write_atomically(Layout(home).endpoints, self.model_dump_json(indent=2) + "\n")

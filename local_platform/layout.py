@@ -1,0 +1,64 @@
+"""The folders of one local mesh: `$SDM_HOME` (its life) and `$SDM_CACHE` (fetched bytes)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names every path below a home; makes none of them.
+
+    What belongs to the life of one log (`data`, `conf`, `run`, `secrets`) is emptied by
+    a fresh start; `logs` stay.
+    """
+
+    home: Path
+
+    @property
+    def data(self) -> Path:
+        """Data folders, one per service."""
+        return self.home / "data"
+
+    @property
+    def conf(self) -> Path:
+        """Generated settings files; 0700, since some hold a password."""
+        return self.home / "conf"
+
+    @property
+    def logs(self) -> Path:
+        """Log files, `<service>.log`."""
+        return self.home / "logs"
+
+    @property
+    def run(self) -> Path:
+        """The supervisor's lock and state."""
+        return self.home / "run"
+
+    @property
+    def secrets(self) -> Path:
+        """Generated credentials, `<place>/<principal>`; 0700 folders, 0600 files."""
+        return self.home / "secrets"
+
+    @property
+    def endpoints(self) -> Path:
+        """Where the running mesh answers (`Endpoints` as JSON)."""
+        return self.home / "platform.json"
+
+    @property
+    def state(self) -> Path:
+        """The supervisor's last written state (`PlatformState` as JSON)."""
+        return self.run / "state.json"
+
+    @property
+    def lock(self) -> Path:
+        """The file that a living supervisor holds locked."""
+        return self.run / "supervisor.lock"
+
+    def log(self, service: str) -> Path:
+        """Return the log file of a service."""
+        return self.logs / f"{service}.log"
+
+    @property
+    def of_one_life(self) -> tuple[Path, ...]:
+        """Return what a fresh start removes."""
+        return (self.data, self.conf, self.run, self.secrets, self.endpoints)

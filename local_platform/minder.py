@@ -1,0 +1,130 @@
+"""The life of one service under supervision: prepare, start, probe, watch, start again."""
+
+import subprocess
+import threading
+import time
+
+from local_platform.errors import NotReadyError, PlatformError
+from local_platform.ports import answers
+from local_platform.process import Identity, spawn, stop_group
+from local_platform.services.base import Service
+from local_platform.state import Board, State
+
+# A service that dies this often before it was ever ready will not get better by itself.
+_HOPELESS = 3
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 15.0
+# Who lived this long after a crash has recovered from it.
+_RECOVERED_S = 30.0
+_PROBE_PAUSE_S = 0.1
+
+
+class Minder(threading.Thread):
+    """A thread that keeps one service running until `stopping` is set."""
+
+    def __init__(self, service: Service, after: tuple[str, ...], board: Board) -> None:
+        super().__init__(name=f"minder-{service.name}", daemon=True)
+        self._service = service
+        self._after = after
+        self._board = board
+        self._stopping = threading.Event()
+        self._guard = threading.Lock()
+        self._process: Identity | None = None
+        self._was_ready = False
+
+    def run(self) -> None:
+        """Keep the service running; every end is on the board."""
+        try:
+            self._service.prepare()
+            self._keep()
+        except Exception as fault:  # noqa: BLE001  (a dead thread would leave `up` waiting)
+            kind = "" if isinstance(fault, PlatformError) else f"{type(fault).__name__}: "
+            self._update(state=State.FAILED, detail=f"{kind}{fault}")
+        if self._stopping.is_set():
+            self._update(state=State.STOPPED, pid=None, started=None, detail="")
+
+    def stop(self) -> None:
+        """Stop the service for good; returns when its processes are gone."""
+        with self._guard:
+            self._stopping.set()
+        self._board.wake()
+        if self._process is not None:
+            stop_group(self._process, self._service.stop_signal, self._service.stop_timeout)
+        self.join(10)
+
+    def _keep(self) -> None:
+        deaths = 0
+        while self._board.wait_ready(self._after, self._stopping.is_set):
+            began = time.monotonic()
+            popen = self._start()
+            if popen is None:
+                return
+            code = self._watch(popen)
+            if self._service.once and code == 0:
+                self._update(state=State.READY, pid=None, started=None, detail="done")
+                return
+            self._clear_remains()
+            deaths = 1 if time.monotonic() - began > _RECOVERED_S else deaths + 1
+            if self._stopping.is_set() or not self._may_try_again(deaths, code):
+                return
+
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        """Start the process, unless a stop came first: after `stop` nothing may appear."""
+        command = self._service.command()
+        site = self._service.site
+        with self._guard:
+            if self._stopping.is_set():
+                return None
+            log = site.layout.log(self._service.name)
+            popen = spawn(command, self._service.name, site.layout.home, log)
+            self._process = Identity.of(popen.pid)
+        started = self._process.started if self._process else None
+        self._update(pid=popen.pid, started=started, detail="")
+        return popen
+
+    def _watch(self, popen: subprocess.Popen[bytes]) -> int:
+        """Probe until ready, then wait for the end; return the exit code."""
+        while not self._service.once and popen.poll() is None:
+            if self._stopping.is_set():
+                break
+            if self._is_ready() and popen.poll() is None:
+                self._was_ready = True
+                self._update(state=State.READY, detail="")
+                break
+            self._stopping.wait(_PROBE_PAUSE_S)
+        return popen.wait()
+
+    def _is_ready(self) -> bool:
+        listeners = self._service.listeners
+        if listeners and not answers(self._service.site.port(listeners[0])):
+            return False
+        try:
+            self._service.probe()
+        except NotReadyError as fault:
+            self._update(detail=str(fault))
+            return False
+        return True
+
+    def _may_try_again(self, deaths: int, code: int) -> bool:
+        """Report a death and wait before the next start; False where that is hopeless."""
+        if not self._was_ready and deaths >= _HOPELESS:
+            detail = f"ended {deaths} times before it was ready, last with exit code {code}"
+            self._update(state=State.FAILED, pid=None, started=None, detail=detail)
+            return False
+        pause = min(_FIRST_PAUSE_S * 2 ** (deaths - 1), _LONGEST_PAUSE_S)
+        self._update(
+            state=State.RESTARTING,
+            pid=None,
+            started=None,
+            restarts=self._board.status(self._service.name).restarts + 1,
+            detail=f"ended with exit code {code}, starting again in {pause:g} s",
+        )
+        return not self._stopping.wait(pause)
+
+    def _clear_remains(self) -> None:
+        """End what the dead process left in its session, or it may hold ports and files."""
+        if self._process is not None:
+            stop_group(self._process, self._service.stop_signal, 0)
+
+    def _update(self, **change: object) -> None:
+        self._board.update(self._service.name, **change)

@@ -1,0 +1,285 @@
+"""Start, stop and look at the local platform: what `sdm up`, `down` and `status` call."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import local_platform
+from local_platform.endpoints import Endpoints
+from local_platform.errors import ServiceFailedError, UnknownServiceError
+from local_platform.fetch import Fetcher
+from local_platform.files import last_lines
+from local_platform.ports import require_free
+from local_platform.process import Identity, marked, rss, stop_group
+from local_platform.services import STOP_ORDER, catalogue, chosen
+from local_platform.settings import PlatformSettings
+from local_platform.site import Site
+from local_platform.state import ALREADY_RUNNING, PlatformState, Progress, ServiceStatus, State
+from local_platform.unpack import connect_plugins, registry_folder
+
+Report = Callable[[Progress], None]
+
+# Connect may take 15 s, the others less; then the supervisor has killed what did not stop.
+_STOP_TIMEOUT_S = 60.0
+_POLL_S = 0.05
+
+
+class LocalPlatform:
+    """The platform at one home.
+
+    services: names to run, all where None (see `services.catalogue`)
+    """
+
+    def __init__(self, settings: PlatformSettings, services: Sequence[str] | None = None) -> None:
+        self._site = Site.of(settings)
+        self._layout = self._site.layout
+        self._every = catalogue(self._site)
+        self._services = chosen(self._every, services)
+
+    def up(
+        self, *, fresh: bool = False, report: Report | None = None, timeout_s: float = 180
+    ) -> Endpoints:
+        """Start what does not run and return where it answers; nothing to do is no error.
+
+        Args:
+            fresh: stop, and remove all data and secrets of this home first.
+            report: called with each step, from this thread or a fetching one.
+            timeout_s: for the services to become ready, seconds; fetching is not counted.
+
+        Raises:
+            PlatformError: its text names the thing and the next step; nothing is left running.
+        """
+        report = report or _silent
+        if fresh:
+            self._empty()
+        if not self._runs_all():
+            self._fetch(report)
+            try:
+                self._launch()
+            except BaseException:
+                self.down()
+                raise
+        elif self._all_ready():
+            report(Progress("running", services=tuple(self.status())))
+            return Endpoints.load(self._layout.home)
+        try:
+            self._follow(report, timeout_s)
+        except BaseException:
+            # also on Ctrl-C: better nothing than half a mesh
+            self.down()
+            raise
+        return Endpoints.load(self._layout.home)
+
+    def down(self) -> list[str]:
+        """Stop all services in order and keep their data; return the names that ran."""
+        state = PlatformState.load(self._layout.state)
+        running = [name for name, _ in self._running(state)]
+        if state is not None and state.supervisor.alive:
+            stop_group(state.supervisor, signal.SIGTERM, _STOP_TIMEOUT_S)
+        self._stop_orphans()
+        self._layout.endpoints.unlink(missing_ok=True)
+        return running
+
+    def status(self) -> list[ServiceStatus]:
+        """Return every service as it is now, in start order; [] where none ever ran."""
+        state = PlatformState.load(self._layout.state)
+        if state is None:
+            return []
+        supervised = state.supervisor.alive
+        return [_as_is(status, supervised=supervised) for status in state.services]
+
+    def kill(self, service: str, sign: signal.Signals) -> ServiceStatus:
+        """Send a signal to a service's process; return its status before that."""
+        status = self._status_of(service)
+        if status.identity is None or not status.identity.alive:
+            raise ServiceFailedError(f"{service} has no process now ({status.state}): `sdm status`")
+        os.kill(status.identity.pid, sign)
+        return status
+
+    def restart(self, service: str, timeout_s: float = 60) -> ServiceStatus:
+        """Stop a service cleanly, wait until it is ready again, and return its status."""
+        before = self._status_of(service)
+        description = chosen(self._every, [service])[0]
+        if before.identity is not None:
+            stop_group(before.identity, description.stop_signal, description.stop_timeout)
+        return self.wait_ready(service, after=before, timeout_s=timeout_s)
+
+    def wait_ready(
+        self, service: str, *, after: ServiceStatus | None = None, timeout_s: float = 60
+    ) -> ServiceStatus:
+        """Wait until a service is ready, in another process than `after` had.
+
+        Raises:
+            ServiceFailedError: not within `timeout_s` seconds, or given up.
+        """
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            status = self._status_of(service)
+            if status.state == State.FAILED:
+                break
+            new = after is None or (status.pid, status.started) != (after.pid, after.started)
+            if status.state == State.READY and new:
+                return status
+            time.sleep(_POLL_S)
+        raise ServiceFailedError(self._explain(self._status_of(service), timeout_s))
+
+    def _runs_all(self) -> bool:
+        """Tell whether a living supervisor keeps at least the wanted services."""
+        state = PlatformState.load(self._layout.state)
+        if state is None or not state.supervisor.alive or not self._layout.endpoints.exists():
+            return False
+        kept = {one.name for one in state.services if one.state != State.FAILED}
+        return kept >= {service.name for service in self._services}
+
+    def _all_ready(self) -> bool:
+        states = {one.name: one.state for one in self.status()}
+        return all(states.get(service.name) == State.READY for service in self._services)
+
+    def _fetch(self, report: Report) -> None:
+        fetcher = Fetcher(self._site.jars, self._site.settings.maven_url)
+        fetcher.fetch(lambda done, total: report(Progress("fetch", done, total)))
+        registry_folder(self._site.jars, self._site.cache)
+        connect_plugins(self._site.jars, self._site.cache)
+
+    def _launch(self) -> None:
+        """Replace what an earlier supervisor left, check the ports, start a supervisor."""
+        self.down()
+        self._site.make_folders()
+        listeners = [name for service in self._services for name in service.listeners]
+        require_free(self._site.settings.port_base, listeners)
+        self._layout.state.unlink(missing_ok=True)
+        self._site.endpoints().save(self._layout.home)
+        log = self._layout.log("supervisor")
+        with log.open("ab") as output:
+            done = subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "local_platform.supervisor",
+                    *(service.name for service in self._services),
+                ],
+                check=False,
+                cwd=self._layout.home,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        if done.returncode not in (0, ALREADY_RUNNING):
+            raise ServiceFailedError(
+                f"the supervisor did not start (exit code {done.returncode}); "
+                f"its log {log} ends:\n{last_lines(log)}"
+            )
+
+    def _environment(self) -> dict[str, str]:
+        root = str(Path(local_platform.__file__).parent.parent)
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {
+            **os.environ,
+            **self._site.settings.model_copy(
+                update={"home": self._layout.home, "cache": self._site.cache}
+            ).environment(),
+            "PYTHONPATH": os.pathsep.join(paths),
+        }
+
+    def _follow(self, report: Report, timeout_s: float) -> None:
+        """Report the services' states until all are ready."""
+        wanted = {service.name for service in self._services}
+        seen: tuple[ServiceStatus, ...] = ()
+        for state in self._states(timeout_s):
+            services = tuple(one for one in state.services if one.name in wanted)
+            ready = sum(one.state == State.READY for one in services)
+            if services != seen:
+                report(Progress("start", ready, len(wanted), services))
+                seen = services
+            if ready == len(wanted):
+                return
+            for one in services:
+                if one.state == State.FAILED:
+                    raise ServiceFailedError(self._explain(one))
+        late = next((one for one in seen if one.state != State.READY), None)
+        if late is None:
+            log = self._layout.log("supervisor")
+            raise ServiceFailedError(f"the supervisor ended; its log {log}:\n{last_lines(log)}")
+        raise ServiceFailedError(self._explain(late, timeout_s))
+
+    def _states(self, timeout_s: float) -> Iterator[PlatformState]:
+        """Yield the supervisor's state until the time is over or the supervisor has ended."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            state = PlatformState.load(self._layout.state)
+            if state is not None:
+                alive = state.supervisor.alive
+                yield state
+                if not alive:
+                    return
+            time.sleep(_POLL_S)
+
+    def _explain(self, status: ServiceStatus, timeout_s: float | None = None) -> str:
+        waited = f" within {timeout_s:g} s" if timeout_s else ""
+        why = f": {status.detail}" if status.detail else ""
+        return (
+            f"{status.name} did not become ready{waited} ({status.state}){why}\n"
+            f"{last_lines(status.log)}\n"
+            f"Read {status.log}, mend the cause, then run `sdm up` again."
+        )
+
+    def _status_of(self, service: str) -> ServiceStatus:
+        for status in self.status():
+            if status.name == service:
+                return status
+        raise UnknownServiceError(f"no service {service!r} runs at {self._layout.home}: `sdm up`")
+
+    def _running(self, state: PlatformState | None) -> list[tuple[str, Identity]]:
+        """Return the living services, recorded or only marked, in the order to stop them."""
+        found: dict[Identity, str] = {}
+        for status in state.services if state else ():
+            if status.identity is not None and status.identity.alive:
+                found[status.identity] = status.name
+        for name, identity in marked(self._layout.home):
+            if all(known.pid != identity.pid for known in found):
+                found[identity] = name
+        order = [name for wave in STOP_ORDER for name in wave]
+        pairs = [(name, identity) for identity, name in found.items()]
+        return sorted(pairs, key=lambda pair: order.index(pair[0]) if pair[0] in order else 0)
+
+    def _stop_orphans(self) -> None:
+        """Stop services that no supervisor keeps."""
+        stops = {service.name: service for service in self._every}
+        for name, identity in self._running(PlatformState.load(self._layout.state)):
+            service = stops.get(name)
+            sign = service.stop_signal if service else signal.SIGTERM
+            stop_group(identity, sign, service.stop_timeout if service else 5)
+
+    def _empty(self) -> None:
+        self.down()
+        for path in self._layout.of_one_life:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+
+
+def _as_is(status: ServiceStatus, *, supervised: bool) -> ServiceStatus:
+    """Correct a recorded status by what lives now."""
+    identity = status.identity
+    alive = identity is not None and identity.alive
+    change: dict[str, object] = {"rss_bytes": rss(identity) if identity else 0}
+    if not supervised:
+        if alive:
+            change["detail"] = "runs without its supervisor: run `sdm up`"
+        else:
+            change |= {"state": State.STOPPED, "pid": None, "started": None}
+    return status.model_copy(update=change)
+
+
+def _silent(_: Progress) -> None:
+    return

@@ -1,0 +1,129 @@
+"""The platform's own Kafka principals: their credentials and the narrowest rights that work.
+
+`registry` and `connect` live on the east cluster. Rights of domains, applications and links
+are no matter of the platform: the mesh's keepers grant those.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from local_platform.errors import NotReadyError
+from local_platform.site import Site
+
+_TIMEOUT_S = 5
+
+
+@dataclass(frozen=True)
+class Right:
+    """One allowing ACL: operation, kind of resource, its name; a prefix ends in a delimiter."""
+
+    operation: str
+    resource: str
+    name: str
+    prefixed: bool = False
+
+
+@dataclass(frozen=True)
+class Principal:
+    """A Kafka user with its password and rights."""
+
+    name: str
+    password: str
+    rights: tuple[Right, ...]
+
+
+REGISTRY_RIGHTS = (
+    Right("ALL", "TOPIC", "kafkasql-", prefixed=True),
+    Right("ALL", "TOPIC", "registry-", prefixed=True),
+    Right("ALL", "GROUP", "apicurio-", prefixed=True),
+    Right("DESCRIBE", "BROKER", "kafka-cluster"),
+)
+
+CONNECT_RIGHTS = (
+    # the worker's own topics, group and transactions
+    Right("ALL", "TOPIC", "connect-", prefixed=True),
+    Right("ALL", "GROUP", "connect-", prefixed=True),
+    Right("ALL", "TRANSACTIONAL_ID", "connect-", prefixed=True),
+    Right("DESCRIBE", "BROKER", "kafka-cluster"),
+    # what its connectors capture belongs to the domain whose cluster this is
+    Right("ALL", "TOPIC", "east.", prefixed=True),
+)
+
+
+def principals_of(cluster: str, site: Site) -> tuple[Principal, ...]:
+    """Return the platform's principals on a cluster."""
+    if cluster != "east":
+        return ()
+    password = site.credentials.password
+    return (
+        Principal("registry", password("east", "registry"), REGISTRY_RIGHTS),
+        Principal("connect", password("east", "connect"), CONNECT_RIGHTS),
+    )
+
+
+def ensure_principals(servers: str, password: str, wanted: Iterable[Principal]) -> None:
+    """Sign in as the super user, describe the cluster, and make the principals; repeatable.
+
+    Raises:
+        NotReadyError: the cluster does not answer yet.
+    """
+    admin = AdminClient(
+        {
+            "bootstrap.servers": servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": "admin",
+            "sasl.password": password,
+            "socket.timeout.ms": _TIMEOUT_S * 1000,
+            # the first tries meet a server that still starts; that is no news
+            "log_level": 0,
+        }
+    )
+    try:
+        nodes = admin.describe_cluster(request_timeout=_TIMEOUT_S).result(_TIMEOUT_S).nodes
+        if not nodes:
+            raise NotReadyError("the cluster has no broker yet")
+        admin.list_topics(timeout=_TIMEOUT_S)
+        for principal in wanted:
+            _ensure(admin, principal)
+    except (KafkaException, TimeoutError) as fault:
+        raise NotReadyError(f"Kafka at {servers}: {fault}") from fault
+
+
+def _ensure(admin: Any, principal: Principal) -> None:
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    upsertion = UserScramCredentialUpsertion(principal.name, info, principal.password.encode())
+    acls = [_binding(principal.name, right) for right in principal.rights]
+    answers = [
+        *admin.alter_user_scram_credentials([upsertion], request_timeout=_TIMEOUT_S).values(),
+        *admin.create_acls(acls, request_timeout=_TIMEOUT_S).values(),
+    ]
+    for answer in answers:
+        answer.result(_TIMEOUT_S)
+
+
+def _binding(principal: str, right: Right) -> AclBinding:
+    pattern = ResourcePatternType.PREFIXED if right.prefixed else ResourcePatternType.LITERAL
+    return AclBinding(
+        ResourceType[right.resource],
+        right.name,
+        pattern,
+        f"User:{principal}",
+        "*",
+        AclOperation[right.operation],
+        AclPermissionType.ALLOW,
+    )

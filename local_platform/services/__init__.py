@@ -1,0 +1,57 @@
+"""One description per server: its settings files, its command, its readiness probe.
+
+Nothing here starts a process; `local_platform.supervisor` does. `catalogue()` is the list
+of all services in start order; a new server is a class here and a line there.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from local_platform.errors import UnknownServiceError
+from local_platform.services.base import Service
+from local_platform.services.connect import Connect
+from local_platform.services.kafka import KafkaBroker
+from local_platform.services.mesh import Founding, Governor
+from local_platform.services.postgres import Postgres
+from local_platform.services.registry import Registry
+from local_platform.services.spark import SparkConnect
+from local_platform.site import Site
+
+SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect", "spark")
+"""The services that need nothing of the mesh's own code."""
+
+STOP_ORDER = (
+    ("governor", "found"),
+    ("spark", "connect"),
+    ("registry",),
+    ("kafka-west", "kafka-east"),
+    ("postgres",),
+)
+"""Waves in which services stop: each before those that it would miss."""
+
+
+def catalogue(site: Site) -> tuple[Service, ...]:
+    """Return every service of a site, each after those that it needs."""
+    return (
+        Postgres(site),
+        KafkaBroker(site, "east"),
+        KafkaBroker(site, "west"),
+        Registry(site),
+        Connect(site),
+        SparkConnect(site),
+        Founding(site),
+        Governor(site),
+    )
+
+
+def chosen(every: Iterable[Service], names: Sequence[str] | None) -> tuple[Service, ...]:
+    """Return the named services (all where None), in start order.
+
+    Raises:
+        UnknownServiceError: a name is none of them.
+    """
+    every = tuple(every)
+    known = [service.name for service in every]
+    for name in names or ():
+        if name not in known:
+            raise UnknownServiceError(f"no service {name!r}: there are {', '.join(known)}")
+    return tuple(service for service in every if names is None or service.name in names)

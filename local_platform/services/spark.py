@@ -1,0 +1,93 @@
+"""A Spark Connect server in one JVM, for links and streaming SQL."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from local_platform.errors import NotReadyError, ServiceFailedError
+from local_platform.jars import joined
+from local_platform.ports import HOST
+from local_platform.services.base import Command, Service
+from local_platform.services.java import java, log4j_options
+
+HEAP_MB = 1024
+_PROBE_TIMEOUT_S = 90
+
+# What Spark opens for itself when its own launcher starts it on Java 17 and later.
+_OPENED = (
+    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util "
+    "java.util.concurrent java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action "
+    "sun.util.calendar"
+)
+
+
+class SparkConnect(Service):
+    """The server that runs links; who cannot read the token file cannot use it."""
+
+    name = "spark"
+    listeners = ("spark",)
+
+    def command(self) -> Command:
+        """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
+        opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()]
+        settings = [f"-D{key}={value}" for key, value in self._settings().items()]
+        options = [*opened, *log4j_options(self.site.layout.conf), *settings]
+        main = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        argv = java(main, HEAP_MB, self._class_path(), options)
+        token = self.site.credentials.password("spark", "token")
+        environment = {
+            "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+            "SPARK_LOCAL_HOSTNAME": HOST,
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        return Command(tuple(argv), cwd=self.data, environment=environment)
+
+    def probe(self) -> None:
+        """Run a first query through PySpark, in a process of its own.
+
+        A client that hangs can then be ended, and PySpark's memory goes with it.
+        """
+        endpoints = self.site.endpoints()
+        argv = [sys.executable, "-m", "local_platform.services.spark_query", endpoints.spark_remote]
+        try:
+            done = subprocess.run(
+                argv,
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=_PROBE_TIMEOUT_S,
+                input=self.site.credentials.password("spark", "token"),
+            )
+        except subprocess.TimeoutExpired as fault:
+            raise NotReadyError(f"spark: no first query within {_PROBE_TIMEOUT_S} s") from fault
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1:] or ["no output"]
+            raise NotReadyError(f"spark: the first query failed: {last[0]}")
+
+    def _settings(self) -> dict[str, str]:
+        return {
+            # every partition of a real-time query holds one slot for good; threads come on demand
+            "spark.master": "local[512]",
+            "spark.app.name": "sdm",
+            "spark.driver.host": HOST,
+            "spark.driver.bindAddress": HOST,
+            "spark.ui.enabled": "false",
+            "spark.local.dir": str(self.data / "scratch"),
+            "spark.sql.warehouse.dir": str(self.data / "warehouse"),
+            "spark.sql.shuffle.partitions": "2",
+            "spark.connect.grpc.binding.address": HOST,
+            "spark.connect.grpc.binding.port": str(self.site.port("spark")),
+            # an idle session takes its running queries along, after 60 minutes by default
+            "spark.connect.session.manager.defaultSessionTimeout": "-1",
+        }
+
+    def _class_path(self) -> str:
+        spec = find_spec("pyspark")
+        if spec is None or spec.origin is None:
+            raise ServiceFailedError(
+                "spark: pyspark is not installed: reinstall with its `connect` extra"
+            )
+        own = (Path(spec.origin).parent / "jars").glob("*.jar")
+        added = (self.site.jars.path(jar) for jar in self.site.jars.of("spark"))
+        return joined((*own, *added))

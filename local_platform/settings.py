@@ -1,0 +1,57 @@
+"""Where the local platform lives and which ports it takes, from `SDM_*` variables."""
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+# Linux hands out ports from 32768 up to any program; a server's port there may be gone.
+_FIRST_EPHEMERAL_PORT = 32768
+_PORT_SPAN = 200
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _default_home() -> Path:
+    """Return the data folder; root's is reachable by the account that runs Postgres."""
+    if _is_root():
+        return Path("/var/lib/sdm")
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "sdm"
+
+
+def _default_cache() -> Path:
+    """Return the folder of fetched jars, shared by all meshes of this account."""
+    if _is_root():
+        return Path("/var/cache/sdm")
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "sdm"
+
+
+class PlatformSettings(BaseSettings):
+    """Settings of one local platform.
+
+    home: folder of data, logs, secrets and state (`SDM_HOME`)
+    cache: folder of the fetched jars (`SDM_CACHE`)
+    port_base: every port is this plus a fixed number (`SDM_PORT_BASE`)
+    maven_url: base address of a mirror; None means Maven Central (`SDM_MAVEN_URL`)
+    """
+
+    model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
+
+    home: Path = Field(default_factory=_default_home)
+    cache: Path = Field(default_factory=_default_cache)
+    port_base: int = Field(default=19000, ge=1024, lt=_FIRST_EPHEMERAL_PORT - _PORT_SPAN)
+    maven_url: str | None = None
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that make a child process see these same settings."""
+        found = {
+            "SDM_HOME": str(self.home),
+            "SDM_CACHE": str(self.cache),
+            "SDM_PORT_BASE": str(self.port_base),
+        }
+        return found | ({"SDM_MAVEN_URL": self.maven_url} if self.maven_url else {})

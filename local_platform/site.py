@@ -1,0 +1,90 @@
+"""What every service description is built from: one mesh's folders, ports, jars, passwords."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_platform.credentials import Credentials
+from local_platform.endpoints import ClusterEndpoint, Endpoints
+from local_platform.files import private_folder
+from local_platform.jars import JarStore, read_lock
+from local_platform.layout import Layout
+from local_platform.ports import HOST, port
+from local_platform.settings import PlatformSettings
+
+CLUSTERS = ("east", "west")
+
+
+@dataclass(frozen=True)
+class Site:
+    """One mesh on this machine, before anything runs."""
+
+    settings: PlatformSettings
+    layout: Layout
+    jars: JarStore
+    credentials: Credentials
+
+    @classmethod
+    def of(cls, settings: PlatformSettings) -> "Site":
+        """Describe the mesh that the settings name; makes no folder."""
+        layout = Layout(settings.home.absolute())
+        jars = JarStore(settings.cache.absolute() / "jars", read_lock())
+        return cls(settings, layout, jars, Credentials(layout.secrets))
+
+    @property
+    def cache(self) -> Path:
+        """The cache folder, absolute."""
+        return self.settings.cache.absolute()
+
+    def port(self, listener: str) -> int:
+        """Return the port of a listener (see `ports.OFFSETS`)."""
+        return port(self.settings.port_base, listener)
+
+    def address(self, listener: str) -> str:
+        """Return "127.0.0.1:<port>" of a listener."""
+        return f"{HOST}:{self.port(listener)}"
+
+    def make_folders(self) -> None:
+        """Make the home and its folders."""
+        self.layout.home.mkdir(parents=True, exist_ok=True)
+        for folder in (self.layout.data, self.layout.logs, self.layout.run):
+            folder.mkdir(exist_ok=True)
+        private_folder(self.layout.conf)
+        private_folder(self.layout.secrets)
+
+    def endpoints(self) -> Endpoints:
+        """Return where the running mesh answers, generating missing passwords."""
+        secret = self.credentials.reference
+        return Endpoints(
+            clusters={name: self._cluster(name) for name in CLUSTERS},
+            registry_url=f"http://{self.address('registry')}/apis/ccompat/v7",
+            registry_user="writer",
+            registry_password=secret("registry", "writer"),
+            registry_admin_user="admin",
+            registry_admin_password=secret("registry", "admin"),
+            connect_url=f"http://{self.address('connect')}",
+            connect_user="admin",
+            connect_password=secret("connect", "admin"),
+            connect_secrets=self.layout.secrets / "connectors",
+            postgres_host=HOST,
+            postgres_port=self.port("postgres"),
+            postgres_user="postgres",
+            postgres_password=secret("postgres", "postgres"),
+            # PySpark sends a token without TLS to the name "localhost" only
+            spark_remote=f"sc://localhost:{self.port('spark')}",
+            spark_token=secret("spark", "token"),
+            governor_url=f"http://{self.address('governor')}",
+        )
+
+    def _cluster(self, name: str) -> ClusterEndpoint:
+        return ClusterEndpoint(
+            name=name,
+            bootstrap_servers=self.address(f"kafka-{name}"),
+            admin_user="admin",
+            admin_password=self.credentials.reference(name, "admin"),
+        )
+
+
+def runs_as_root() -> bool:
+    """Tell whether this process may switch to another account."""
+    return os.geteuid() == 0

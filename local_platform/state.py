@@ -1,0 +1,136 @@
+"""What the supervisor knows, as a file that others follow: `$SDM_HOME/run/state.json`."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from local_platform.files import write_atomically
+from local_platform.process import Identity
+
+
+ALREADY_RUNNING = 3
+"""Exit code of a supervisor that found another one at its home."""
+
+
+class State(StrEnum):
+    """Where a service is in its life; a one-shot job that ended with 0 is `ready`."""
+
+    STARTING = "starting"
+    READY = "ready"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class ServiceStatus(BaseModel):
+    """One service as last seen.
+
+    since: when it entered this state, seconds since the epoch
+    restarts: how often it was started again after it had died
+    rss_bytes: resident memory with its children; 0 in the supervisor's file
+    detail: what a probe last missed, or why it failed
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    state: State
+    pid: int | None = None
+    started: float | None = None
+    port: int | None = None
+    since: float = 0.0
+    restarts: int = 0
+    rss_bytes: int = 0
+    log: Path
+    detail: str = ""
+
+    @property
+    def identity(self) -> Identity | None:
+        """The process, where one was started."""
+        if self.pid is None or self.started is None:
+            return None
+        return Identity(pid=self.pid, started=self.started)
+
+
+class PlatformState(BaseModel):
+    """The supervisor's own identity and all services in start order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    supervisor: Identity
+    services: tuple[ServiceStatus, ...]
+
+    @classmethod
+    def load(cls, path: Path) -> "PlatformState | None":
+        """Read the state; None where nothing was ever started or the file is foreign."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One step of `up`, for a person to see.
+
+    stage: "fetch" (bytes of jars), "start" (services), "running" (nothing was to do)
+    done, total: bytes or services
+    services: as last seen, while starting
+    """
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    services: tuple[ServiceStatus, ...] = field(default=())
+
+
+class Board:
+    """The statuses of one supervisor: changed by its threads, written on every change."""
+
+    def __init__(self, path: Path, services: Iterable[ServiceStatus]) -> None:
+        self._own = Identity.own()
+        self._path = path
+        self._services = {status.name: status for status in services}
+        self._changed = threading.Condition()
+        self._write()
+
+    def update(self, name: str, **change: object) -> None:
+        """Change a status; a new state gets the current time."""
+        with self._changed:
+            before = self._services[name]
+            if change.get("state", before.state) != before.state:
+                change["since"] = time.time()
+            after = before.model_copy(update=change)
+            if after != before:
+                self._services[name] = after
+                self._write()
+                self._changed.notify_all()
+
+    def status(self, name: str) -> ServiceStatus:
+        """Return a status."""
+        with self._changed:
+            return self._services[name]
+
+    def wait_ready(self, names: Iterable[str], unless: Callable[[], bool]) -> bool:
+        """Wait until all named services are ready; False as soon as `unless()` holds."""
+        wanted = tuple(names)
+        with self._changed:
+            while not unless():
+                if all(self._services[name].state == State.READY for name in wanted):
+                    return True
+                self._changed.wait(0.5)
+        return False
+
+    def wake(self) -> None:
+        """Let everybody who waits look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _write(self) -> None:
+        state = PlatformState(supervisor=self._own, services=tuple(self._services.values()))
+        write_atomically(self._path, state.model_dump_json(indent=1) + "\n")
