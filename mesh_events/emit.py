@@ -1,0 +1,199 @@
+"""Saying something on the log: signed, acknowledged by Kafka, at most once on the log per call.
+
+with Emitter(connection, registry, key, domain="west", actor="ana-7") as emitter:
+    receipt = emitter.emit(AccessRequested(meta=emitter.meta(), ...))
+    outcome = emitter.outcome(receipt, profile.governor_key, timeout=10)
+"""
+
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any, Self
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from mesh_events import topics
+from mesh_events.codec import decode, encode
+from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
+from mesh_events.errors import InfrastructureError, WaitTimeoutError
+from mesh_events.kafka import Connection, translated, translating
+from mesh_events.meta import Event, Meta, new_id, now
+from mesh_events.read import LogReader
+from mesh_events.registry import Registry
+from mesh_events.signing import SigningKey
+
+DELIVERY_TIMEOUT_S = 30
+_DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Where an event stands: Kafka has acknowledged it at `offset`."""
+
+    id: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was decided: `accepted`, or a code and a reason; `offset` is the decision's."""
+
+    accepted: bool
+    offset: int
+    code: str = ""
+    reason: str = ""
+
+
+class LogWriter:
+    """Appends signed events to the governance log, one by one, each acknowledged by Kafka.
+
+    The producer is idempotent: Kafka's own retries never write a record twice. A second call
+    with the same event writes it again, and the mesh counts the first one only.
+    """
+
+    def __init__(self, connection: Connection, registry: Registry, key: SigningKey) -> None:
+        self._registry, self.key = registry, key
+        self._doing = f"writing {topics.GOVERNANCE} as {connection.user}"
+        self._producer = Producer(
+            connection.config(
+                enable_idempotence=True,
+                acks="all",
+                linger_ms=0,
+                delivery_timeout_ms=DELIVERY_TIMEOUT_S * 1000,
+                message_max_bytes=topics.MAX_LOG_BYTES,
+            )
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for what is still on its way."""
+        self._producer.flush(DELIVERY_TIMEOUT_S)
+
+    def append(self, event: Event, key: SigningKey | None = None) -> Receipt:
+        """Sign and append; returns once Kafka has acknowledged.
+
+        Raises RefusedError (no right to write), ConfigurationError (login, unknown schema) or
+        InfrastructureError. After the latter the event may or may not stand on the log: append
+        the very same event again.
+        """
+        wire = encode(event, self._registry.schema_id(event.type_name()), key or self.key)
+        found: list[tuple[KafkaError | None, int]] = []
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            found.append((error, -1 if error else message.offset()))
+
+        with translating(self._doing):
+            self._producer.produce(
+                topics.GOVERNANCE,
+                value=wire.value,
+                key=wire.key,
+                headers=wire.headers,
+                partition=0,
+                on_delivery=on_delivery,
+            )
+            self._wait(found)
+        if not found:
+            raise InfrastructureError(f"{self._doing}: Kafka does not answer", retriable=True)
+        error, offset = found[0]
+        if error is not None:
+            raise translated(error, self._doing)
+        return Receipt(event.meta.id, offset)
+
+    def _wait(self, found: list[Any]) -> None:
+        # every append is waited for, so that polling serves exactly one delivery report
+        for _ in range(DELIVERY_TIMEOUT_S * 10):
+            self._producer.poll(0.1)
+            if found:
+                return
+
+
+class Emitter(LogWriter):
+    """A domain's voice: makes `meta`, appends intents, waits for decisions."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        registry: Registry,
+        key: SigningKey,
+        *,
+        domain: str,
+        actor: str,
+        producer: str | None = None,
+    ) -> None:
+        super().__init__(connection, registry, key)
+        self._connection = connection
+        self._domain, self._actor = domain, actor
+        self._software = producer or software()
+
+    def meta(self, correlation: str | None = None, causation: str | None = None) -> Meta:
+        """A fresh `meta`; without a correlation the event begins a conversation of its own."""
+        identity = new_id()
+        return Meta(
+            id=identity,
+            time=now(),
+            actor=self._actor,
+            domain=self._domain,
+            correlation=correlation or identity,
+            causation=causation,
+            producer=self._software,
+        )
+
+    def emit(self, intent: Event) -> Receipt:
+        """Append an intent; see `LogWriter.append`."""
+        return self.append(intent)
+
+    def outcome(self, receipt: Receipt, governor_key: str, timeout: float = 30) -> Outcome:
+        """Wait until the governor has decided the intent at `receipt`.
+
+        Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
+        """
+        schemas = _KnownSchemas(self._registry)
+        with LogReader(self._connection, receipt.offset + 1) as reader:
+            for record in reader.follow(timeout):
+                entry = decode(record, schemas)
+                event = entry.event
+                if (
+                    isinstance(event, _DECISIONS)
+                    and entry.signer == governor_key
+                    and event.offset == receipt.offset
+                ):
+                    return _outcome(event, entry.offset)
+        raise WaitTimeoutError(
+            f"no decision on {receipt.id} at offset {receipt.offset} within {timeout:g} s: see "
+            f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
+        )
+
+
+class _KnownSchemas(dict[int, str]):
+    """Schema id -> text, asked from the registry when first met; never empty, never guessing."""
+
+    def __init__(self, registry: Registry) -> None:
+        super().__init__({-1: ""})
+        self._registry = registry
+
+    def get(self, schema_id: int, default: Any = None) -> Any:
+        """The schema's text, or `default` if the registry has none."""
+        try:
+            return self._registry.schema_text(schema_id)
+        except InfrastructureError as error:
+            if error.retriable:
+                raise
+            return default
+
+
+def _outcome(event: Decision, offset: int) -> Outcome:
+    if isinstance(event, IntentRejected | IntentQuarantined):
+        return Outcome(False, offset, event.code, event.reason)
+    return Outcome(True, offset)
+
+
+def software() -> str:
+    """This software as name/version, for `meta.producer`."""
+    try:
+        return f"sdm/{metadata.version('streaming-data-mesh')}"
+    except metadata.PackageNotFoundError:
+        return "sdm/source"

@@ -1,0 +1,69 @@
+"""Connections to Kafka: settings that are the same everywhere, and errors in our own words."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
+
+SCRAM = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where and as whom to log in. The password never appears in a repr."""
+
+    bootstrap_servers: str
+    user: str
+    password: str = field(repr=False)
+
+    def config(self, **more: Any) -> dict[str, Any]:
+        """Settings for confluent-kafka; `more` uses underscores for dots."""
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": SCRAM,
+            "sasl.username": self.user,
+            "sasl.password": self.password,
+            # a broker that comes back is found again at once
+            "reconnect.backoff.max.ms": 1000,
+            # librdkafka prints to stderr by itself; what matters comes back as an error
+            "log_level": 0,
+            **{name.replace("_", "."): value for name, value in more.items()},
+        }
+
+
+_DENIED = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+_LOGIN = {KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._AUTHENTICATION}  # noqa: SLF001
+
+
+def translated(error: KafkaError, doing: str) -> Exception:
+    """Our error for one of Kafka's; `doing` says what was tried, with names and place."""
+    code, text = error.code(), error.str()
+    if code in _DENIED:
+        return RefusedError("kafka_denied", f"{doing}: Kafka refused ({error.name()})")
+    if code in _LOGIN:
+        return ConfigurationError(f"{doing}: the login was refused; see user and password")
+    return InfrastructureError(f"{doing}: {text} ({error.name()})", retriable=error.retriable())
+
+
+@contextmanager
+def translating(doing: str) -> Iterator[None]:
+    """Raise our errors instead of Kafka's inside the block."""
+    try:
+        yield
+    except KafkaException as error:
+        raise translated(error.args[0], doing) from error
+
+
+def plain_headers(headers: list[tuple[str, bytes | None]] | None) -> Mapping[str, bytes | None]:
+    """Kafka's header list as a mapping; the last value of a name wins."""
+    return dict(headers or [])

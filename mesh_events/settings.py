@@ -1,0 +1,59 @@
+"""Where a mesh is found: its home folder and its public profile."""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from mesh_events.errors import ConfigurationError
+from mesh_events.meta import Frozen
+
+
+def default_home() -> Path:
+    """The folder of a mesh's data; root's is one that the account of Postgres can reach."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/sdm")
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "sdm"
+
+
+class HomeSettings(BaseSettings):
+    """`SDM_HOME`: the folder with profile, keys and credentials."""
+
+    model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
+
+    home: Path = Field(default_factory=default_home)
+
+
+class Profile(Frozen):
+    """What every participant needs to know, none of it secret: `$SDM_HOME/mesh.json`."""
+
+    mesh: str = Field(description="Name of the mesh")
+    governance_cluster: str = Field(description="Cluster that holds mesh.governance")
+    bootstrap_servers: str = Field(description="Where that cluster answers")
+    registry_url: str = Field(description="Schema registry, Confluent API")
+    root_key: str = Field(description="The mesh's root: it signed the log's first record")
+    governor_key: str = Field(description="Decisions count under this key")
+
+    @classmethod
+    def load(cls, home: Path) -> Self:
+        """Read the profile; raises ConfigurationError with the next step."""
+        path = profile_path(home)
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            raise ConfigurationError(f"no mesh at {home}: run `sdm up` or set SDM_HOME") from None
+        except (OSError, ValidationError) as error:
+            raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+
+def profile_path(home: Path) -> Path:
+    """Where the profile stands."""
+    return home / "mesh.json"
+
+
+def key_path(home: Path, name: str) -> Path:
+    """Where a signing key stands: `root`, `operator`, `governor`, `keeper` or a domain's name."""
+    return home / "keys" / f"{name}.key"

@@ -1,0 +1,269 @@
+"""The administration of real Kafka clusters: topics, rights, logins; each call is bounded in time.
+
+A `ClusterAdmin` is the port that keepers use; `KafkaAdmin` is the real one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+from mesh_events.errors import InfrastructureError
+from mesh_events.kafka import Connection, translated, translating
+from mesh_events.references import resolve
+from processors.rights import Binding, Operation, Resource
+from projections.identity import Cluster
+
+TIMEOUT_S = 15
+_SCRAM_ITERATIONS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the cluster has it; `id` changes when a topic is deleted and made again."""
+
+    name: str
+    id: str
+    partitions: int
+    config: Mapping[str, str]
+
+
+class ClusterAdmin(Protocol):
+    """What keepers do to one cluster. Every method raises MeshError subclasses only."""
+
+    name: str
+    bootstrap_servers: str
+
+    def ping(self) -> int:
+        """Number of brokers that answer, after a login."""
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic, or None."""
+
+    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+        """Make a topic; one that exists already is left as it is."""
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; one that is gone already is fine."""
+
+    def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
+        """Allowing bindings of a principal, or on the literal topic, or all."""
+
+    def grant(self, bindings: Iterable[Binding]) -> None:
+        """Make bindings; those that exist are left."""
+
+    def withdraw(self, bindings: Iterable[Binding]) -> None:
+        """Delete bindings; those that are gone are fine."""
+
+    def set_password(self, principal: str, password: str) -> None:
+        """Make or change a SCRAM-SHA-512 login."""
+
+    def delete_login(self, principal: str) -> None:
+        """Delete a login; one that is gone is fine."""
+
+    def connection(self, principal: str, password: str) -> Connection:
+        """How a principal logs in here."""
+
+
+class KafkaAdmin:
+    """A real cluster, over the admin API with the operator's login."""
+
+    def __init__(self, name: str, bootstrap_servers: str, user: str, password: str) -> None:
+        self.name, self.bootstrap_servers = name, bootstrap_servers
+        self._login = Connection(bootstrap_servers, user, password)
+        self._admin: Any = AdminClient(self._login.config(socket_timeout_ms=TIMEOUT_S * 1000))
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> "KafkaAdmin":
+        """The admin of a registered cluster; its password's reference is resolved now."""
+        return cls(
+            cluster.name,
+            cluster.bootstrap_servers,
+            cluster.admin_user,
+            resolve(cluster.admin_password),
+        )
+
+    @property
+    def login(self) -> Connection:
+        """The operator's own login here."""
+        return self._login
+
+    def connection(self, principal: str, password: str) -> Connection:
+        """How a principal logs in here."""
+        return Connection(self.bootstrap_servers, principal, password)
+
+    def ping(self) -> int:
+        """Number of brokers that answer, after a login."""
+        with self._doing("describing the cluster"):
+            described = self._admin.describe_cluster(request_timeout=TIMEOUT_S)
+            return len(self._result(described, "describing the cluster").nodes)
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic, or None."""
+        doing = f"describing topic {name}"
+        with self._doing(doing):
+            found = self._admin.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_S)[
+                name
+            ]
+            described = self._result(found, doing, gone={KafkaError.UNKNOWN_TOPIC_OR_PART})
+            if described is None:
+                return None
+            return Topic(
+                name, str(described.topic_id), len(described.partitions), self._config(name)
+            )
+
+    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+        """Make a topic; one that exists already is left as it is."""
+        doing = f"creating topic {name}"
+        with self._doing(doing):
+            # -1: the cluster's own default for replication
+            new = NewTopic(name, partitions, -1, config=dict(config))
+            made = self._admin.create_topics([new], request_timeout=TIMEOUT_S)[name]
+            self._result(made, doing, gone={KafkaError.TOPIC_ALREADY_EXISTS})
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; one that is gone already is fine."""
+        doing = f"deleting topic {name}"
+        with self._doing(doing):
+            deleted = self._admin.delete_topics([name], request_timeout=TIMEOUT_S)[name]
+            self._result(deleted, doing, gone={KafkaError.UNKNOWN_TOPIC_OR_PART})
+
+    def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
+        """Allowing bindings of a principal, or on the literal topic, or all."""
+        doing = "listing access rights"
+        wanted = AclBindingFilter(
+            ResourceType.ANY if topic is None else ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.ANY if topic is None else ResourcePatternType.LITERAL,
+            None if principal is None else f"User:{principal}",
+            None,
+            AclOperation.ANY,
+            AclPermissionType.ALLOW,
+        )
+        with self._doing(doing):
+            found = self._result(
+                self._admin.describe_acls(wanted, request_timeout=TIMEOUT_S), doing
+            )
+        return {binding for acl in found if (binding := _from_kafka(acl)) is not None}
+
+    def grant(self, bindings: Iterable[Binding]) -> None:
+        """Make bindings; those that exist are left."""
+        wanted = [_to_kafka(binding, AclBinding) for binding in bindings]
+        if wanted:
+            self._each(
+                lambda: self._admin.create_acls(wanted, request_timeout=TIMEOUT_S),
+                "granting access rights",
+            )
+
+    def withdraw(self, bindings: Iterable[Binding]) -> None:
+        """Delete bindings; those that are gone are fine."""
+        unwanted = [_to_kafka(binding, AclBindingFilter) for binding in bindings]
+        if unwanted:
+            self._each(
+                lambda: self._admin.delete_acls(unwanted, request_timeout=TIMEOUT_S),
+                "withdrawing access rights",
+            )
+
+    def set_password(self, principal: str, password: str) -> None:
+        """Make or change a SCRAM-SHA-512 login."""
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _SCRAM_ITERATIONS)
+        change = UserScramCredentialUpsertion(principal, info, password.encode())
+        self._each(
+            lambda: self._admin.alter_user_scram_credentials([change], request_timeout=TIMEOUT_S),
+            f"setting the password of {principal}",
+        )
+
+    def delete_login(self, principal: str) -> None:
+        """Delete a login; one that is gone is fine."""
+        change = UserScramCredentialDeletion(principal, ScramMechanism.SCRAM_SHA_512)
+        self._each(
+            lambda: self._admin.alter_user_scram_credentials([change], request_timeout=TIMEOUT_S),
+            f"deleting the login of {principal}",
+            gone={KafkaError.RESOURCE_NOT_FOUND},
+        )
+
+    def _config(self, topic: str) -> dict[str, str]:
+        doing = f"reading the settings of topic {topic}"
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        described = self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
+        return {
+            name: entry.value
+            for name, entry in (self._result(described, doing) or {}).items()
+            if not entry.is_default
+        }
+
+    def _each(
+        self, call: Callable[[], Mapping[Any, Any]], doing: str, gone: Iterable[int] = ()
+    ) -> None:
+        with self._doing(doing):
+            for answer in call().values():
+                self._result(answer, doing, gone=set(gone))
+
+    def _result(self, answer: "Future[Any]", doing: str, gone: set[int] | None = None) -> Any:
+        """The answer's value; None for an error code in `gone`."""
+        try:
+            return answer.result(TIMEOUT_S + 1)
+        except KafkaException as error:
+            if error.args[0].code() in (gone or ()):
+                return None
+            raise translated(error.args[0], self._at(doing)) from error
+        except TimeoutError as error:
+            raise InfrastructureError(f"{self._at(doing)}: no answer", retriable=True) from error
+
+    def _doing(self, doing: str) -> Any:
+        return translating(self._at(doing))
+
+    def _at(self, doing: str) -> str:
+        return f"{doing} on cluster {self.name} ({self.bootstrap_servers})"
+
+
+_RESOURCES = {
+    Resource.TOPIC: ResourceType.TOPIC,
+    Resource.GROUP: ResourceType.GROUP,
+    Resource.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
+    Resource.CLUSTER: ResourceType.BROKER,
+}
+_OPERATIONS = {operation: AclOperation[operation.name] for operation in Operation}
+
+
+def _to_kafka(binding: Binding, kind: Any) -> Any:
+    return kind(
+        _RESOURCES[binding.resource],
+        binding.name,
+        ResourcePatternType.PREFIXED if binding.prefixed else ResourcePatternType.LITERAL,
+        f"User:{binding.principal}",
+        "*",
+        _OPERATIONS[binding.operation],
+        AclPermissionType.ALLOW,
+    )
+
+
+def _from_kafka(acl: Any) -> Binding | None:
+    """Our value of Kafka's binding; None for kinds that the mesh never writes."""
+    resources = {theirs: ours for ours, theirs in _RESOURCES.items()}
+    operations = {theirs: ours for ours, theirs in _OPERATIONS.items()}
+    resource, operation = resources.get(acl.restype), operations.get(acl.operation)
+    prefixed = acl.resource_pattern_type is ResourcePatternType.PREFIXED
+    if resource is None or operation is None or acl.host != "*":
+        return None
+    try:
+        return Binding(acl.principal.removeprefix("User:"), operation, resource, acl.name, prefixed)
+    except ValueError:
+        return None

@@ -1,0 +1,49 @@
+"""What a keeper is, and what it may use."""
+
+from typing import Protocol
+
+from mesh_events.facts import Fact
+from mesh_events.meta import Meta
+from projections.image import Image
+
+
+class ReignOverError(Exception):
+    """This worker no longer reigns: whatever was planned on its image must not be done."""
+
+
+class Reign(Protocol):
+    """The right to act: held while this worker owns the log and its epoch is the latest."""
+
+    @property
+    def epoch(self) -> int:
+        """Offset of this governor's GovernorStarted."""
+
+    def check(self) -> None:
+        """Raise ReignOverError if another governor has started or the log was taken away."""
+
+    def report(self, fact: Fact) -> None:
+        """Check, then append the fact and wait for Kafka's acknowledgement."""
+
+    def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
+        """`meta` of a fact; the same cause, step and generation give the same event id.
+
+        Args:
+            cause: id of the event, or name of the thing, that made this necessary.
+            step: which effect, such as `acl-applied`.
+            generation: the generation that the fact satisfies.
+            correlation: id of the conversation it belongs to.
+        """
+
+
+class Keeper(Protocol):
+    """One concern of the world."""
+
+    name: str
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        """Compare and repair once. Runs in a thread of its own, never twice at the same time.
+
+        Called with the latest image whenever it changed and every few seconds; the image holds
+        every fact that this keeper reported before. Expected failures are reported as facts and
+        tried again at the next call; anything else raised here ends the worker.
+        """
