@@ -22,8 +22,11 @@ from local_platform.files import write_atomically
 from local_platform.jars import Jar, JarStore
 
 WORKERS = 16
-_BLOCK = 256 * 1024
-_RETRIES = Retry(total=5, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
+# small, so that a slow line does not delay the answer to Ctrl-C
+_BLOCK = 64 * 1024
+_TIMEOUT_S = (10, 20)
+_RETRIES = 5
+_PASSING_FAULTS = (429, 500, 502, 503, 504)
 
 Bytes = Callable[[int, int], None]
 """Called with (bytes done, bytes in all), from several threads but one at a time."""
@@ -40,9 +43,11 @@ class Fetcher:
     """Brings a store up to its lock file.
 
     base: address of a Maven repository; None means Maven Central
+    retries: per file, with growing pauses, when the line or the server has a passing fault
     """
 
-    def __init__(self, store: JarStore, base: str | None = None) -> None:
+    def __init__(self, store: JarStore, base: str | None = None, retries: int = _RETRIES) -> None:
+        self._retries = Retry(total=retries, backoff_factor=0.5, status_forcelist=_PASSING_FAULTS)
         self._store = store
         self._base = (base or central()).rstrip("/")
         self._record = store.folder / "verified.json"
@@ -69,7 +74,7 @@ class Fetcher:
     def _fetch_all(self, wanted: list[Jar], counter: "_Counter") -> None:
         with requests.Session() as session, ThreadPoolExecutor(WORKERS) as pool:
             for scheme in ("https://", "http://"):
-                session.mount(scheme, HTTPAdapter(pool_maxsize=WORKERS, max_retries=_RETRIES))
+                session.mount(scheme, HTTPAdapter(pool_maxsize=WORKERS, max_retries=self._retries))
             running = [pool.submit(self._fetch_one, session, jar, counter) for jar in wanted]
             try:
                 done, _ = wait(running, return_when=FIRST_EXCEPTION)
@@ -103,7 +108,10 @@ class Fetcher:
         digest = hashlib.sha256()
         url = f"{self._base}/{jar.path}"
         try:
-            with session.get(url, stream=True, timeout=(10, 60)) as answer, part.open("wb") as file:
+            with (
+                session.get(url, stream=True, timeout=_TIMEOUT_S) as answer,
+                part.open("wb") as file,
+            ):
                 answer.raise_for_status()
                 for block in answer.iter_content(_BLOCK):
                     if self._stopped.is_set():

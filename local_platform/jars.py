@@ -52,9 +52,16 @@ def read_lock(path: Path = LOCK_FILE) -> tuple[Jar, ...]:
         BadLockFileError: missing or malformed.
     """
     try:
-        return tuple(_jar(entry) for entry in json.loads(path.read_bytes()))
+        return tuple(_jar(entry) for entry in _entries(path))
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise BadLockFileError(f"lock file {path} cannot be read ({fault}): reinstall") from fault
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    entries = json.loads(path.read_bytes())
+    if not isinstance(entries, list):
+        raise TypeError("a list of artifacts is expected")
+    return entries
 
 
 def _jar(entry: dict[str, Any]) -> Jar:

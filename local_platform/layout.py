@@ -50,6 +50,11 @@ class Layout:
         return self.run / "state.json"
 
     @property
+    def wanted(self) -> Path:
+        """The names of the services that the supervisor is to keep (a JSON list)."""
+        return self.run / "wanted.json"
+
+    @property
     def lock(self) -> Path:
         """The file that a living supervisor holds locked."""
         return self.run / "supervisor.lock"

@@ -1,23 +1,25 @@
 """Start, stop and look at the local platform: what `sdm up`, `down` and `status` call."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import local_platform
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError
 from local_platform.fetch import Fetcher
-from local_platform.files import last_lines
+from local_platform.files import last_lines, write_atomically
 from local_platform.ports import require_free
 from local_platform.process import Identity, marked, rss, stop_group
 from local_platform.services import STOP_ORDER, catalogue, chosen
+from local_platform.services.base import Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import ALREADY_RUNNING, PlatformState, Progress, ServiceStatus, State
@@ -53,23 +55,25 @@ class LocalPlatform:
             timeout_s: for the services to become ready, seconds; fetching is not counted.
 
         Raises:
-            PlatformError: its text names the thing and the next step; nothing is left running.
+            PlatformError: its text names the thing and the next step. Where no mesh ran
+                before, none is left running; services added to a running one are left as
+                they are.
         """
         report = report or _silent
         if fresh:
             self._empty()
-        if not self._runs_all():
-            self._fetch(report)
-            try:
-                self._launch()
-            except BaseException:
-                self.down()
-                raise
-        elif self._all_ready():
+        if self._all_ready():
             report(Progress("running", services=tuple(self.status())))
             return Endpoints.load(self._layout.home)
+        self._fetch(report)
+        supervisor = self._supervisor()
+        if supervisor is not None:
+            asked = self._extend(supervisor)
+            self._follow(report, timeout_s, asked)
+            return Endpoints.load(self._layout.home)
         try:
-            self._follow(report, timeout_s)
+            asked = self._launch()
+            self._follow(report, timeout_s, asked)
         except BaseException:
             # also on Ctrl-C: better nothing than half a mesh
             self.down()
@@ -129,17 +133,32 @@ class LocalPlatform:
             time.sleep(_POLL_S)
         raise ServiceFailedError(self._explain(self._status_of(service), timeout_s))
 
-    def _runs_all(self) -> bool:
-        """Tell whether a living supervisor keeps at least the wanted services."""
+    def _supervisor(self) -> Identity | None:
+        """Return the living supervisor of this home, None where there is none."""
         state = PlatformState.load(self._layout.state)
         if state is None or not state.supervisor.alive or not self._layout.endpoints.exists():
-            return False
-        kept = {one.name for one in state.services if one.state != State.FAILED}
-        return kept >= {service.name for service in self._services}
+            return None
+        return state.supervisor
 
     def _all_ready(self) -> bool:
         states = {one.name: one.state for one in self.status()}
-        return all(states.get(service.name) == State.READY for service in self._services)
+        ready = all(states.get(service.name) == State.READY for service in self._services)
+        return ready and self._supervisor() is not None
+
+    def _extend(self, supervisor: Identity) -> float:
+        """Let a living supervisor keep the wanted services too; return when it was asked."""
+        known = {one.name: one.state for one in self.status()}
+        new = [one for one in self._services if known.get(one.name) in (None, State.FAILED)]
+        require_free(self._site.settings.port_base, _listeners(new))
+        self._want({*known, *(service.name for service in self._services)})
+        asked = time.time()
+        if new:
+            os.kill(supervisor.pid, signal.SIGHUP)
+        return asked
+
+    def _want(self, names: set[str]) -> None:
+        wanted = [service.name for service in self._every if service.name in names]
+        write_atomically(self._layout.wanted, json.dumps(wanted))
 
     def _fetch(self, report: Report) -> None:
         fetcher = Fetcher(self._site.jars, self._site.settings.maven_url)
@@ -147,23 +166,19 @@ class LocalPlatform:
         registry_folder(self._site.jars, self._site.cache)
         connect_plugins(self._site.jars, self._site.cache)
 
-    def _launch(self) -> None:
-        """Replace what an earlier supervisor left, check the ports, start a supervisor."""
+    def _launch(self) -> float:
+        """Replace what an earlier supervisor left, and start one; return when that was."""
         self.down()
         self._site.make_folders()
-        listeners = [name for service in self._services for name in service.listeners]
-        require_free(self._site.settings.port_base, listeners)
+        require_free(self._site.settings.port_base, _listeners(self._services))
+        self._want({service.name for service in self._services})
+        asked = time.time()
         self._layout.state.unlink(missing_ok=True)
         self._site.endpoints().save(self._layout.home)
         log = self._layout.log("supervisor")
         with log.open("ab") as output:
             done = subprocess.run(
-                [
-                    sys.executable,
-                    "-m",
-                    "local_platform.supervisor",
-                    *(service.name for service in self._services),
-                ],
+                [sys.executable, "-m", "local_platform.supervisor"],
                 check=False,
                 cwd=self._layout.home,
                 env=self._environment(),
@@ -177,6 +192,7 @@ class LocalPlatform:
                 f"the supervisor did not start (exit code {done.returncode}); "
                 f"its log {log} ends:\n{last_lines(log)}"
             )
+        return asked
 
     def _environment(self) -> dict[str, str]:
         root = str(Path(local_platform.__file__).parent.parent)
@@ -189,8 +205,11 @@ class LocalPlatform:
             "PYTHONPATH": os.pathsep.join(paths),
         }
 
-    def _follow(self, report: Report, timeout_s: float) -> None:
-        """Report the services' states until all are ready."""
+    def _follow(self, report: Report, timeout_s: float, asked: float) -> None:
+        """Report the services' states until all are ready.
+
+        asked: a failure before this time (seconds since the epoch) is an old one
+        """
         wanted = {service.name for service in self._services}
         seen: tuple[ServiceStatus, ...] = ()
         for state in self._states(timeout_s):
@@ -202,7 +221,7 @@ class LocalPlatform:
             if ready == len(wanted):
                 return
             for one in services:
-                if one.state == State.FAILED:
+                if one.state == State.FAILED and one.since >= asked:
                     raise ServiceFailedError(self._explain(one))
         late = next((one for one in seen if one.state != State.READY), None)
         if late is None:
@@ -279,6 +298,10 @@ def _as_is(status: ServiceStatus, *, supervised: bool) -> ServiceStatus:
         else:
             change |= {"state": State.STOPPED, "pid": None, "started": None}
     return status.model_copy(update=change)
+
+
+def _listeners(services: Iterable[Service]) -> list[str]:
+    return [listener for service in services for listener in service.listeners]
 
 
 def _silent(_: Progress) -> None:

@@ -38,6 +38,8 @@ class PlatformSettings(BaseSettings):
     cache: folder of the fetched jars (`SDM_CACHE`)
     port_base: every port is this plus a fixed number (`SDM_PORT_BASE`)
     maven_url: base address of a mirror; None means Maven Central (`SDM_MAVEN_URL`)
+    lifetime_s: seconds after which the mesh stops by itself; None means never, as a test
+        that was killed could not stop it (`SDM_LIFETIME_S`)
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -46,12 +48,9 @@ class PlatformSettings(BaseSettings):
     cache: Path = Field(default_factory=_default_cache)
     port_base: int = Field(default=19000, ge=1024, lt=_FIRST_EPHEMERAL_PORT - _PORT_SPAN)
     maven_url: str | None = None
+    lifetime_s: float | None = Field(default=None, gt=0)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that make a child process see these same settings."""
-        found = {
-            "SDM_HOME": str(self.home),
-            "SDM_CACHE": str(self.cache),
-            "SDM_PORT_BASE": str(self.port_base),
-        }
-        return found | ({"SDM_MAVEN_URL": self.maven_url} if self.maven_url else {})
+        values = self.model_dump(mode="json", exclude_none=True)
+        return {f"SDM_{name.upper()}": str(value) for name, value in values.items()}

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from local_platform.files import write_atomically
 from local_platform.process import Identity
-
 
 ALREADY_RUNNING = 3
 """Exit code of a supervisor that found another one at its home."""
@@ -90,14 +89,26 @@ class Progress:
 
 
 class Board:
-    """The statuses of one supervisor: changed by its threads, written on every change."""
+    """The statuses of one supervisor: changed by its threads, written on every change.
 
-    def __init__(self, path: Path, services: Iterable[ServiceStatus]) -> None:
+    order: all names that may appear, in the order of the file
+    """
+
+    def __init__(self, path: Path, order: Sequence[str]) -> None:
         self._own = Identity.own()
         self._path = path
-        self._services = {status.name: status for status in services}
+        self._order = order
+        self._services: dict[str, ServiceStatus] = {}
         self._changed = threading.Condition()
-        self._write()
+
+    def add(self, services: Iterable[ServiceStatus]) -> None:
+        """Put new statuses on the board, in one step for those who follow the file."""
+        with self._changed:
+            added = {status.name: status for status in services}
+            known = self._services | added
+            self._services = {name: known[name] for name in self._order if name in known}
+            self._write()
+            self._changed.notify_all()
 
     def update(self, name: str, **change: object) -> None:
         """Change a status; a new state gets the current time."""

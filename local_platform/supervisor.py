@@ -1,16 +1,20 @@
 """The detached process that keeps the services running: `python -m local_platform.supervisor`.
 
-One per home, by a lock that the kernel frees when the process ends. It starts every service
-as soon as those that it needs are ready, and on SIGTERM stops them in order. The board
+One per home, by a lock that the kernel frees when the process ends. It keeps the services
+named in `run/wanted.json`, starting each as soon as those that it needs are ready; SIGHUP
+makes it read that file again, SIGTERM makes it stop everything in order. The board
 (`run/state.json`) is all that others see of it.
 """
 
 import fcntl
+import json
 import os
+import queue
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable
 
 from local_platform.minder import Minder
 from local_platform.services import STOP_ORDER, catalogue, chosen
@@ -19,27 +23,41 @@ from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import ALREADY_RUNNING, Board, ServiceStatus, State
 
+Orders = queue.SimpleQueue[signal.Signals]
+
 
 class Supervisor:
-    """Keeps the chosen services of one site running."""
+    """Keeps the wanted services of one site running."""
 
-    def __init__(self, site: Site, services: Sequence[Service]) -> None:
-        names = {service.name for service in services}
-        self._board = Board(site.layout.state, [_initial(service) for service in services])
-        self._minders = {
-            service.name: Minder(
-                service, tuple(name for name in service.after if name in names), self._board
-            )
-            for service in services
-        }
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._every = catalogue(site)
+        self._board = Board(site.layout.state, [service.name for service in self._every])
+        self._minders: dict[str, Minder] = {}
 
-    def run(self, stop: threading.Event) -> None:
-        """Start everything; when `stop` is set, stop everything in order and return."""
-        for minder in self._minders.values():
-            minder.start()
-        stop.wait()
+    def run(self, orders: Orders, lifetime_s: float | None = None) -> None:
+        """Keep what is wanted until an order other than SIGHUP, or the end of its lifetime."""
+        deadline = None if lifetime_s is None else time.monotonic() + lifetime_s
+        self._begin()
+        while _next_order(orders, deadline) == signal.SIGHUP:
+            self._begin()
         for wave in STOP_ORDER:
             self._stop(name for name in wave if name in self._minders)
+
+    def _begin(self) -> None:
+        """Start minding what is wanted and not minded, or was given up."""
+        wanted = chosen(self._every, json.loads(self._site.layout.wanted.read_bytes()))
+        new = [service for service in wanted if self._needs_minder(service.name)]
+        known = {*self._minders, *(service.name for service in new)}
+        _rotate(new)
+        self._board.add(_initial(service) for service in new)
+        for service in new:
+            after = tuple(name for name in service.after if name in known)
+            self._minders[service.name] = Minder(service, after, self._board)
+            self._minders[service.name].start()
+
+    def _needs_minder(self, name: str) -> bool:
+        return name not in self._minders or self._board.status(name).state == State.FAILED
 
     def _stop(self, names: Iterable[str]) -> None:
         stopping = [threading.Thread(target=self._minders[name].stop) for name in names]
@@ -49,10 +67,20 @@ class Supervisor:
             thread.join()
 
 
+def _next_order(orders: Orders, deadline: float | None) -> signal.Signals:
+    """Wait for an order; SIGTERM when the deadline (by the monotonic clock) passes first."""
+    remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+    try:
+        return orders.get(timeout=remaining)
+    except queue.Empty:
+        return signal.SIGTERM
+
+
 def _initial(service: Service) -> ServiceStatus:
     return ServiceStatus(
         name=service.name,
         state=State.STARTING,
+        since=time.time(),
         port=service.site.port(service.listeners[0]) if service.listeners else None,
         log=service.site.layout.log(service.name),
     )
@@ -66,10 +94,10 @@ def _rotate(services: Iterable[Service]) -> None:
             log.replace(log.with_suffix(".log.1"))
 
 
-def main(argv: Sequence[str]) -> int:
-    """Detach, then supervise the services named in `argv` (all where none is)."""
-    site = Site.of(PlatformSettings())
-    services = chosen(catalogue(site), argv or None)
+def main() -> int:
+    """Detach, then supervise; the settings come from `SDM_*` variables."""
+    settings = PlatformSettings()
+    site = Site.of(settings)
     lock = os.open(site.layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,13 +106,12 @@ def main(argv: Sequence[str]) -> int:
     if os.fork():
         return 0  # the lock lives on in the child, so the caller knows that it holds
     os.setsid()
-    stop = threading.Event()
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: stop.set())
-    _rotate(services)
-    Supervisor(site, services).run(stop)
+    orders = Orders()
+    for sign in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(sign, lambda number, _: orders.put(signal.Signals(number)))
+    Supervisor(site).run(orders, settings.lifetime_s)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -32,7 +32,7 @@ class SparkConnect(Service):
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
         opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()]
         settings = [f"-D{key}={value}" for key, value in self._settings().items()]
-        options = [*opened, *log4j_options(self.site.layout.conf), *settings]
+        options = ["-XX:+UseSerialGC", *opened, *log4j_options(self.site.layout.conf), *settings]
         main = "org.apache.spark.sql.connect.service.SparkConnectServer"
         argv = java(main, HEAP_MB, self._class_path(), options)
         token = self.site.credentials.password("spark", "token")

@@ -1,0 +1,80 @@
+"""Fixtures of real servers, started once per run and only for tests that ask for them.
+
+`SDM_TEST_HOME` names a running mesh to use as it is, which saves its start while developing.
+"""
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local_platform import Endpoints, LocalPlatform, PlatformError, PlatformSettings
+from local_platform.ports import OFFSETS, is_free, port
+from local_platform.services import SERVERS
+
+# A run that is killed cannot stop its servers; then they stop by themselves.
+LIFETIME_S = 3600
+
+
+def free_port_base() -> int:
+    """Return a base whose every port is free, another one in each run."""
+    bases = list(range(20000, 32000, 200))
+    random.SystemRandom().shuffle(bases)
+    for base in bases:
+        if all(is_free(port(base, listener)) for listener in OFFSETS):
+            return base
+    pytest.fail("no range of free ports between 20000 and 32000: stop what listens there")
+
+
+def new_settings() -> PlatformSettings:
+    """Return settings of a mesh of this test's own, in a folder that Postgres can reach."""
+    home = Path(tempfile.mkdtemp(prefix="sdm-test-"))
+    home.chmod(0o755)
+    return PlatformSettings(home=home, port_base=free_port_base(), lifetime_s=LIFETIME_S)
+
+
+def start(platform: LocalPlatform) -> Endpoints:
+    """Start a platform, or end the test with its own words where it cannot start."""
+    try:
+        return platform.up()
+    except PlatformError as fault:
+        pytest.fail(f"the local platform did not start: {fault}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def settings() -> Iterator[PlatformSettings]:
+    """Settings of the run's mesh; stops it and removes its folder at the end."""
+    if given := os.environ.get("SDM_TEST_HOME"):
+        yield PlatformSettings(home=Path(given))
+        return
+    found = new_settings()
+    yield found
+    LocalPlatform(found).down()
+    shutil.rmtree(found.home)
+
+
+@pytest.fixture(scope="session")
+def platform(settings: PlatformSettings) -> Endpoints:
+    """The run's servers, without the mesh's own processes."""
+    if "SDM_TEST_HOME" in os.environ:
+        return Endpoints.load(settings.home)
+    return start(LocalPlatform(settings, SERVERS))
+
+
+@pytest.fixture(scope="session")
+def mesh(settings: PlatformSettings, platform: Endpoints) -> Endpoints:
+    """The run's servers with a founded mesh and its governor."""
+    if "SDM_TEST_HOME" in os.environ:
+        return platform
+    return start(LocalPlatform(settings))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that uses servers, so that `-m "not platform"` leaves them out."""
+    for item in items:
+        if {"settings", "platform", "mesh"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.platform)

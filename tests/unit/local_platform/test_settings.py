@@ -1,0 +1,70 @@
+"""Where a mesh lives by default, and what the environment may change."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from local_platform import settings
+from local_platform.ports import OFFSETS, port
+from local_platform.settings import PlatformSettings
+
+
+@pytest.fixture(autouse=True)
+def no_settings_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SDM_HOME", "SDM_CACHE", "SDM_PORT_BASE", "SDM_MAVEN_URL", "SDM_LIFETIME_S"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_an_ordinary_users_mesh_lives_in_their_own_folders(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings, "_is_root", lambda: False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    found = PlatformSettings()
+
+    assert (found.home, found.cache) == (tmp_path / "data" / "sdm", tmp_path / "cache" / "sdm")
+
+
+def test_without_xdg_variables_the_usual_folders_are_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings, "_is_root", lambda: False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert PlatformSettings().home == tmp_path / ".local" / "share" / "sdm"
+
+
+def test_roots_mesh_lives_where_the_account_of_postgres_can_reach_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settings, "_is_root", lambda: True)
+
+    assert PlatformSettings().home == Path("/var/lib/sdm")
+
+
+def test_a_child_process_sees_the_same_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given = PlatformSettings(
+        home=tmp_path, port_base=21000, maven_url="http://127.0.0.1:1", lifetime_s=9
+    )
+    for name, value in given.environment().items():
+        monkeypatch.setenv(name, value)
+
+    assert PlatformSettings() == given
+
+
+@pytest.mark.parametrize("base", [80, 32568, 40000])
+def test_a_base_with_privileged_or_ephemeral_ports_is_refused(base: int) -> None:
+    with pytest.raises(ValidationError):
+        PlatformSettings(port_base=base)
+
+
+def test_every_port_stays_below_the_ephemeral_range() -> None:
+    assert max(port(32567, listener) for listener in OFFSETS) < 32768
+    assert len(set(OFFSETS.values())) == len(OFFSETS)
