@@ -144,11 +144,22 @@ def _event(record: Record, schemas: Mapping[int, str]) -> Event:
         raise UnusableRecordError(
             FaultCode.UNKNOWN_SCHEMA, f"schema id {schema_id} was not introduced on this log"
         )
-    name = str(avro.parsed(writer)["name"]).removeprefix(f"{avro.NAMESPACE}.")
+    name = _record_name(writer, schema_id)
     model = EVENTS.get(name)
     if model is None:
         raise UnusableRecordError(FaultCode.UNKNOWN_TYPE, f"{name} is not an event of this mesh")
     return build(model, unframe(record.value, writer, avro.text_of(name)))
+
+
+def _record_name(writer: str, schema_id: int) -> str:
+    """The event's name in an introduced schema, without the mesh's namespace."""
+    try:
+        name = str(avro.parsed(writer)["name"])
+    except Exception as error:  # fastavro and json raise many kinds on a text that is no schema
+        raise UnusableRecordError(
+            FaultCode.UNKNOWN_SCHEMA, f"schema id {schema_id} on this log is not an Avro record"
+        ) from error
+    return name.removeprefix(f"{avro.NAMESPACE}.")
 
 
 def _first(value: bytes, schema_id: int) -> Event:

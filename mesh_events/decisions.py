@@ -43,7 +43,10 @@ class MeshFounded(Event):
 
 
 class GovernorStarted(Event):
-    """Appended by a governor before it decides anything; this record's offset is its epoch."""
+    """Appended by a governor before it decides anything; this record's offset is its epoch.
+
+    `meta.id` is fresh for each start: a second record with the same id is a copy, without effect.
+    """
 
     kind: ClassVar[Kind] = Kind.DECISION
     version: str = Field(description="Version of the governor's software")

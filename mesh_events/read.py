@@ -38,10 +38,12 @@ class PartitionReader:
             {
                 **connection.config(),
                 **_TUNED,
-                # the client library wants a name; no group is ever joined
+                # never joined, but Kafka asks for the right to it: a name below the user's own
                 "group.id": f"{connection.user}.reader",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
+                # what stands on the log counts, in a transaction or not: every reader must agree
+                "isolation.level": "read_uncommitted",
                 # an offset that is not there (any more) is a fault, never a silent jump
                 "auto.offset.reset": "error",
             }

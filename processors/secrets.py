@@ -31,6 +31,11 @@ class SecretStore:
         part.replace(place / principal)
         return password
 
+    def ensure(self, cluster: str, principal: str) -> str:
+        """The stored password, made now if there is none."""
+        place = self._folder / cluster / principal
+        return place.read_text("ascii") if place.exists() else self.issue(cluster, principal)
+
     def forget(self, cluster: str, principal: str) -> None:
         """Remove a password."""
         (self._folder / cluster / principal).unlink(missing_ok=True)

@@ -1,0 +1,100 @@
+"""Composition root of the worker: `python -m processors`.
+
+Real adapters are made here and nowhere else.
+"""
+
+import sys
+
+import faust
+
+from mesh_events.emit import LogWriter
+from mesh_events.errors import MeshError
+from mesh_events.record import Entry, Record
+from mesh_events.settings import key_path
+from mesh_events.signing import SigningKey
+from processors import app as faust_app
+from processors import logs
+from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.governor import Governor
+from processors.keepers.checks import ChecksKeeper
+from processors.keepers.credentials import CredentialsKeeper
+from processors.keepers.keeper import Keeper
+from processors.keepers.rights import RightsKeeper
+from processors.keepers.rows import RowsKeeper
+from processors.preflight import preflight
+from processors.quarantine import Quarantine
+from processors.row_writer import RowWriter
+from processors.settings import GOVERNOR, WorkerSettings
+from processors.worker import Worker
+from projections.identity import Cluster
+from projections.image import Image
+
+
+class Admins:
+    """One admin per registered cluster, made anew when its registration changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[Cluster, ClusterAdmin] = {}
+
+    def __call__(self, image: Image, name: str) -> ClusterAdmin:
+        """The admin of a cluster of the image."""
+        cluster = image.identity.clusters[name]
+        if cluster not in self._known:
+            self._known[cluster] = KafkaAdmin.of(cluster)
+        return self._known[cluster]
+
+
+def build(settings: WorkerSettings) -> faust.App:
+    """The app with everything it needs, nothing started yet."""
+    connection, registry = settings.governance(GOVERNOR), settings.registry()
+    governor_key = SigningKey.load(key_path(settings.home, "governor"))
+    keeper_key = SigningKey.load(key_path(settings.home, "keeper"))
+    preflight(connection, settings.session_timeout_s)
+    rows, quarantine = RowWriter(connection, registry), Quarantine(connection)
+    decisions = LogWriter(connection, registry, governor_key)
+    facts = LogWriter(connection, registry, keeper_key)
+
+    def set_aside(record: Record, entry: Entry) -> None:
+        quarantine.copy(record, entry)
+
+    governor = Governor(decisions, rows, set_aside)
+    clusters = Admins()
+    keepers: list[Keeper] = [
+        RowsKeeper(connection, registry, rows, lambda: governor.image),
+        ChecksKeeper(clusters, registry),
+        CredentialsKeeper(clusters, settings.secrets()),
+        RightsKeeper(clusters),
+    ]
+    worker: list[Worker] = []
+
+    def life() -> Worker:
+        # asyncio's own objects must be made inside the running loop
+        if not worker:
+            worker.append(Worker(governor, connection, facts, keeper_key, keepers))
+        return worker[0]
+
+    return faust_app.build(
+        connection,
+        life,
+        settings.governor_url,
+        settings.session_timeout_s,
+        str(settings.home / "data" / "governor"),
+    )
+
+
+def main() -> int:
+    """Run until stopped."""
+    try:
+        settings = WorkerSettings.load()
+        logs.configure(settings.log_level)
+        app = build(settings)
+    except MeshError as error:
+        sys.stderr.write(f"the worker cannot start: {error}\n")
+        return 1
+    worker = faust.Worker(app, loglevel="warn", redirect_stdouts=False, quiet=True)
+    worker.execute_from_commandline()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,104 @@
+"""The Faust app: which worker owns the log, and the log's records in order.
+
+Faust keeps no tables here. It joins the group, hands over the one partition of the log, restarts
+the agent, and serves the readiness page; state is folded from the log itself.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import faust
+from faust.types import TP
+
+from mesh_events.kafka import SCRAM, Connection
+from mesh_events.record import Record
+from mesh_events.topics import GOVERNANCE
+
+
+class Life(Protocol):
+    """What the app drives; see `Worker`."""
+
+    async def begin(self) -> None:
+        """The log is ours."""
+
+    async def stop(self) -> None:
+        """The log is another's."""
+
+    async def fold(self, record: Record) -> None:
+        """One record, in order."""
+
+    def describe(self) -> dict[str, Any]:
+        """What the readiness page tells."""
+
+
+def build(
+    connection: Connection, life: Callable[[], Life], url: str, session_timeout_s: float, data: str
+) -> faust.App:
+    """The app for one worker process.
+
+    Args:
+        connection: login of the governor.
+        life: gives the worker; called once the event loop runs.
+        url: where readiness is told, http://host:port.
+        session_timeout_s: silence after which Kafka gives the log to another worker.
+        data: folder for Faust's own files.
+    """
+    place = urlsplit(url)
+    app = faust.App(
+        connection.user,
+        broker=f"kafka://{connection.bootstrap_servers.replace(',', ';kafka://')}",
+        broker_credentials=faust.SASLCredentials(
+            username=connection.user, password=connection.password, mechanism=SCRAM
+        ),
+        broker_session_timeout=session_timeout_s,
+        broker_heartbeat_interval=session_timeout_s / 4,
+        # the log exists; a worker has no right to make topics
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        consumer_auto_offset_reset="earliest",
+        store="memory://",
+        datadir=data,
+        web_bind=place.hostname or "127.0.0.1",
+        web_host=place.hostname or "127.0.0.1",
+        web_port=place.port or 80,
+    )
+    log_topic = app.topic(
+        GOVERNANCE, value_type=bytes, value_serializer="raw", key_serializer="raw"
+    )
+
+    @app.agent(log_topic)
+    async def govern(stream: Any) -> None:
+        # decoding happens in the fold: an error in a Faust codec would lose good events
+        async for event in stream.events():
+            await life().fold(_record(event.message))
+
+    @app.on_partitions_assigned.connect
+    async def assigned(_: Any, assigned: set[TP], **__: Any) -> None:
+        if any(partition.topic == GOVERNANCE for partition in assigned):
+            # closed at once, opened again when the log is folded: no record may overtake
+            await life().stop()
+            app.add_future(life().begin())
+
+    @app.on_partitions_revoked.connect
+    async def revoked(_: Any, revoked: set[TP], **__: Any) -> None:
+        if any(partition.topic == GOVERNANCE for partition in revoked):
+            await life().stop()
+
+    @app.page("/ready")
+    async def ready(web: Any, request: Any) -> Any:
+        del request
+        found = life().describe()
+        return web.json(found, status=200 if found["ready"] else 503)
+
+    return app
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        offset=message.offset,
+        time=round(message.timestamp * 1000),
+        key=message.key,
+        value=message.value,
+        headers=dict(message.headers or ()),
+    )

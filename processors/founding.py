@@ -1,0 +1,200 @@
+"""Founding a mesh: keys, topics, the mesh's own principals, and the first records of the log.
+
+`python -m processors.founding` can be run again at any time: it looks first, and does what is
+missing. The root key signs the foundation and is needed afterwards only to change the mesh's
+own keys; keep it offline outside a local mesh.
+"""
+
+import sys
+from collections.abc import Mapping
+
+from mesh_events import avro, topics
+from mesh_events.decisions import MeshFounded, SchemaIntroduced
+from mesh_events.emit import LogWriter, software
+from mesh_events.errors import MeshError, StateFaultError
+from mesh_events.intents import ClusterRegistered
+from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
+from mesh_events.read import LogReader
+from mesh_events.references import resolve
+from mesh_events.registry import Registry
+from mesh_events.settings import Profile, key_path, profile_path
+from mesh_events.signing import SigningKey
+from mesh_events.vocabulary import ALL
+from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.rights import Binding, Operation, Resource
+from processors.settings import GOVERNOR, OPERATOR, WorkerSettings
+from projections.image import Image
+from projections.replay import replay
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_COMPACTED = {"cleanup.policy": "compact"}
+_THIRTY_DAYS = {"retention.ms": str(30 * _DAY_MS)}
+TOPICS: Mapping[str, Mapping[str, str]] = {
+    topics.GOVERNANCE: {
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "message.timestamp.type": "LogAppendTime",
+        "max.message.bytes": str(topics.MAX_LOG_BYTES),
+    },
+    topics.CATALOG: _COMPACTED,
+    topics.ACCESS: _COMPACTED,
+    topics.LINKS: _COMPACTED,
+    topics.LINEAGE: _THIRTY_DAYS,
+    topics.QUARANTINE: {**_THIRTY_DAYS, "max.message.bytes": str(topics.MAX_LOG_BYTES)},
+}
+"""Topic -> settings. The log is the truth, hence kept for ever; its time is Kafka's."""
+
+
+def rights() -> frozenset[Binding]:
+    """What the mesh's own principals may do on the governance cluster, and nothing more."""
+    read, write, describe = Operation.READ, Operation.WRITE, Operation.DESCRIBE
+    topic, group = Resource.TOPIC, Resource.GROUP
+    governor = {
+        Binding(GOVERNOR, read, topic, "mesh.", prefixed=True),
+        Binding(GOVERNOR, read, group, GOVERNOR),
+        Binding(GOVERNOR, read, group, f"{GOVERNOR}.", prefixed=True),
+        *(Binding(GOVERNOR, write, topic, name) for name in TOPICS),
+    }
+    operator = {
+        Binding(OPERATOR, read, topic, "mesh.", prefixed=True),
+        Binding(OPERATOR, describe, topic, "mesh.", prefixed=True),
+        Binding(OPERATOR, read, group, f"{OPERATOR}.", prefixed=True),
+        Binding(OPERATOR, write, topic, topics.GOVERNANCE),
+    }
+    return frozenset(governor | operator)
+
+
+def found(settings: WorkerSettings) -> Profile:
+    """Found the mesh, or complete a foundation that was cut off; returns its public profile."""
+    keys = {
+        name: SigningKey.load_or_generate(key_path(settings.home, name))
+        for name in ("root", "operator", "governor", "keeper")
+    }
+    home = settings.cluster(settings.governance_cluster)
+    admin = KafkaAdmin(
+        home.name, home.bootstrap_servers, home.admin_user, resolve(home.admin_password)
+    )
+    _prepare(admin, settings)
+    registry = settings.registry()
+    with LogReader(admin.login) as reader:
+        image = replay(reader.to_end())
+    _same_root(image, keys["root"])
+    with LogWriter(admin.login, registry, keys["root"]) as writer:
+        _introduce(writer, registry, image)
+        if not image.identity.mesh:
+            writer.append(_foundation(settings, keys))
+        for name in settings.clusters:
+            _register(writer, settings, name, image, keys["operator"])
+    profile = Profile(
+        mesh=settings.mesh,
+        governance_cluster=home.name,
+        bootstrap_servers=home.bootstrap_servers,
+        registry_url=settings.registry_url,
+        root_key=keys["root"].public,
+        governor_key=keys["governor"].public,
+    )
+    profile_path(settings.home).write_text(profile.model_dump_json(indent=2) + "\n", "utf-8")
+    return profile
+
+
+def _prepare(admin: ClusterAdmin, settings: WorkerSettings) -> None:
+    for name, config in TOPICS.items():
+        admin.create_topic(name, 1, config)
+    secrets = settings.secrets()
+    for principal in (GOVERNOR, OPERATOR):
+        admin.set_password(principal, secrets.ensure(admin.name, principal))
+    admin.grant(rights())
+
+
+def _same_root(image: Image, root: SigningKey) -> None:
+    known = image.identity.root
+    if known is not None and known != root.public:
+        raise StateFaultError(
+            f"the log was founded by another root key ({known}) than the one in this home "
+            f"({root.public}): bring the home that belongs to the log, or begin an empty one"
+        )
+
+
+def _introduce(writer: LogWriter, registry: Registry, image: Image) -> None:
+    """Introduce every schema of this version; the schema of introductions comes first."""
+    first = SchemaIntroduced.type_name()
+    for name in (first, *(other for other in ALL if other != first)):
+        schema_id = registry.register(name)
+        if schema_id in image.schemas:
+            continue
+        text = avro.text_of(name)
+        writer.append(
+            SchemaIntroduced(
+                meta=meta(derived_id(avro.fingerprint(text), "introduce", schema_id)),
+                schema_id=schema_id,
+                name=avro.subject(name),
+                fingerprint=avro.fingerprint(text),
+                schema_text=text,
+            )
+        )
+
+
+def _foundation(settings: WorkerSettings, keys: Mapping[str, SigningKey]) -> MeshFounded:
+    return MeshFounded(
+        meta=meta(derived_id(keys["root"].public, "found", 0)),
+        mesh=settings.mesh,
+        governance_cluster=settings.governance_cluster,
+        operator_key=keys["operator"].public,
+        governor_key=keys["governor"].public,
+        keeper_key=keys["keeper"].public,
+    )
+
+
+def _register(
+    writer: LogWriter, settings: WorkerSettings, name: str, image: Image, operator: SigningKey
+) -> None:
+    """Register a cluster unless the log knows it so, or is about to."""
+    wanted = settings.cluster(name)
+    event = ClusterRegistered(
+        meta=meta(new_id()),
+        cluster=name,
+        bootstrap_servers=wanted.bootstrap_servers,
+        admin_user=wanted.admin_user,
+        admin_password=wanted.admin_password,
+    )
+    known = image.identity.clusters.get(name)
+    waiting = [
+        entry.event.bootstrap_servers
+        for entry in image.intents.undecided.values()
+        if isinstance(entry.event, ClusterRegistered) and entry.event.cluster == name
+    ]
+    if wanted.bootstrap_servers in waiting:
+        return
+    if known is None or (known.bootstrap_servers, known.admin_password) != (
+        wanted.bootstrap_servers,
+        wanted.admin_password,
+    ):
+        writer.append(event, operator)
+
+
+def meta(identity: str) -> Meta:
+    """`meta` of what the founder says."""
+    return Meta(
+        id=identity,
+        time=now(),
+        actor=OPERATOR,
+        domain=MESH_DOMAIN,
+        correlation=identity,
+        producer=software(),
+    )
+
+
+def main() -> int:
+    """Entry point of `python -m processors.founding`."""
+    try:
+        profile = found(WorkerSettings.load())
+    except MeshError as error:
+        sys.stderr.write(f"the mesh could not be founded: {error}\n")
+        return 1
+    sys.stdout.write(f"mesh {profile.mesh} on {profile.bootstrap_servers}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

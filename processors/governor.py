@@ -1,0 +1,201 @@
+"""The governor: folds the log, publishes rows, decides what is undecided, one after the other.
+
+A governor is one incarnation. It reads the log to its end, appends GovernorStarted (that record's
+offset is its epoch), folds up to it, and only then decides. Deciding is level-triggered: what is
+undecided is part of the image, so it does not matter who saw it arrive.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from importlib import metadata
+
+import structlog
+
+from mesh_events.codec import decode
+from mesh_events.decisions import (
+    Decision,
+    GovernorStarted,
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+)
+from mesh_events.emit import LogWriter, software
+from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
+from mesh_events.record import Entry, Record
+from processors.crash_points import crash_point
+from processors.row_writer import RowWriter
+from projections.consequences import ACTOR, consequences
+from projections.decide import decide
+from projections.image import EMPTY, Image, apply
+from projections.rows import touched_rows
+from projections.verdict import Quarantined, Rejected, Verdict, Waiting
+
+log = structlog.get_logger(__name__)
+Listener = Callable[[Record, Entry], None]
+
+
+class Governor:
+    """The fold and the decisions of one worker.
+
+    Args:
+        writer: appends to the log under the governor's key.
+        rows: where changed rows go while this governor reigns.
+        set_aside: told of every record that is quarantined, for the people's copy.
+    """
+
+    def __init__(self, writer: LogWriter, rows: RowWriter, set_aside: Listener) -> None:
+        self.image: Image = EMPTY
+        self.epoch: int | None = None
+        self._writer, self._rows, self._set_aside = writer, rows, set_aside
+        self._arrived: deque[int] = deque()
+        self._waiting: set[int] = set()
+        self._unread: dict[int, Record] = {}
+        self._settled: tuple[object, object] | None = None
+
+    @property
+    def reigns(self) -> bool:
+        """Whether this governor's start is the latest one on the log."""
+        return self.epoch is not None and self.image.epoch == self.epoch
+
+    def start(self) -> int:
+        """Append GovernorStarted; the caller then folds up to the returned offset, the epoch."""
+        identity = new_id()
+        meta = _meta(identity, identity, None)
+        event = GovernorStarted(meta=meta, version=_version())
+        self.epoch = self._writer.append(event).offset
+        log.info("governor_started", epoch=self.epoch, version=event.version)
+        return self.epoch
+
+    def fold(self, records: Iterable[Record]) -> None:
+        """Take records in offset order; those folded before are passed over.
+
+        While this governor reigns, changed rows are published at once.
+        """
+        for record in records:
+            if record.offset <= self.image.offset:
+                continue
+            entry = decode(record, self.image.schemas)
+            with self._rows.lock:
+                self.image = apply(self.image, entry)
+                crash_point("after-fold")
+                if self.reigns:
+                    self._publish()
+            if record.offset in self.image.intents.undecided:
+                self._arrived.append(record.offset)
+                if self.image.intents.undecided[record.offset].event is None:
+                    self._unread[record.offset] = record
+
+    def _publish(self) -> None:
+        for row in touched_rows(self.image):
+            self._rows.write([row])
+            crash_point("after-row")
+
+    def step(self) -> int | None:
+        """Decide the oldest record that can be decided, or say what follows from the state.
+
+        Returns the offset of the appended record, which must be folded before the next step;
+        None when there is nothing to do until something arrives or a check comes out.
+        """
+        if not self.reigns:
+            return None
+        found = self._next()
+        if found is not None:
+            entry, verdict = found
+            return self._append_decision(entry, verdict)
+        return self._append_consequence()
+
+    def _next(self) -> tuple[Entry, Verdict] | None:
+        """The oldest undecided record with a verdict; waiting ones block nobody."""
+        undecided, clock = self.image.intents.undecided, round(time.time() * 1000)
+        for offset in sorted(self._waiting):
+            if offset not in undecided:
+                self._waiting.discard(offset)
+                continue
+            verdict = decide(self.image, undecided[offset], clock)
+            if not isinstance(verdict, Waiting):
+                return undecided[offset], verdict
+        while self._arrived:
+            offset = self._arrived[0]
+            if offset in undecided:
+                verdict = decide(self.image, undecided[offset], clock)
+                if not isinstance(verdict, Waiting):
+                    return undecided[offset], verdict
+                self._waiting.add(offset)
+            self._arrived.popleft()
+        return None
+
+    def _append_decision(self, entry: Entry, verdict: Verdict) -> int:
+        event = _decision(entry, verdict, self.epoch or 0)
+        crash_point("before-append")
+        if isinstance(event, IntentQuarantined) and entry.offset in self._unread:
+            self._set_aside(self._unread.pop(entry.offset), entry)
+        receipt = self._writer.append(event)
+        crash_point("after-append")
+        log.info(
+            "decided",
+            decision=event.type_name(),
+            intent=entry.event.type_name() if entry.event else None,
+            offset=entry.offset,
+            code=getattr(event, "code", None),
+            correlation_id=event.meta.correlation,
+        )
+        return receipt.offset
+
+    def _append_consequence(self) -> int | None:
+        # the state of accesses and links is all that consequences look at
+        parts = (self.image.access, self.image.links)
+        if (
+            self._settled is not None
+            and self._settled[0] is parts[0]
+            and self._settled[1] is parts[1]
+        ):
+            return None
+        due = consequences(self.image, software())
+        if not due:
+            self._settled = parts
+            return None
+        receipt = self._writer.append(due[0])
+        log.info(
+            "consequence",
+            intent=due[0].type_name(),
+            offset=receipt.offset,
+            correlation_id=due[0].meta.correlation,
+        )
+        return receipt.offset
+
+
+def _decision(entry: Entry, verdict: Verdict, epoch: int) -> Decision:
+    cause = entry.event.meta.id if entry.event else None
+    correlation = entry.event.meta.correlation if entry.event else None
+    identity = derived_id(f"offset:{entry.offset}", "decide", epoch)
+    meta = _meta(identity, correlation or identity, cause)
+    match verdict:
+        case Rejected(code, reason) if cause is not None:
+            return IntentRejected(
+                meta=meta, offset=entry.offset, epoch=epoch, intent=cause, code=code, reason=reason
+            )
+        case Quarantined(code, reason) | Rejected(code, reason):
+            return IntentQuarantined(
+                meta=meta, offset=entry.offset, epoch=epoch, code=code, reason=reason
+            )
+    return IntentAccepted(meta=meta, offset=entry.offset, epoch=epoch, intent=cause or "")
+
+
+def _meta(identity: str, correlation: str, cause: str | None) -> Meta:
+    return Meta(
+        id=identity,
+        time=now(),
+        actor=ACTOR,
+        domain=MESH_DOMAIN,
+        correlation=correlation,
+        causation=cause,
+        producer=software(),
+    )
+
+
+def _version() -> str:
+    try:
+        return metadata.version("streaming-data-mesh")
+    except metadata.PackageNotFoundError:
+        return "source"

@@ -1,0 +1,98 @@
+"""The rows keeper: what stands on the projections' topics is what the image says, always.
+
+Rows are published by the governor as it folds. This keeper reads the topics from the outside and
+writes again what is missing, foreign or went back, such as after a crash between two rows.
+"""
+
+from collections.abc import Callable
+
+import structlog
+
+from mesh_events.errors import InfrastructureError, MeshError
+from mesh_events.kafka import Connection
+from mesh_events.read import PartitionReader, decode_row
+from mesh_events.registry import Registry
+from mesh_events.rows import Row
+from mesh_events.topics import ROW_TOPICS
+from processors.keepers.keeper import Reign
+from processors.row_writer import RowWriter
+from projections.image import Image, RowKey
+from projections.rows import all_rows, row
+
+log = structlog.get_logger(__name__)
+_FOREIGN = object()
+"""Stands for a record on a row topic that no version of the mesh has written."""
+
+
+class RowsKeeper:
+    """Keeps the latest row of every key as read from Kafka, and repairs what differs."""
+
+    name = "rows"
+
+    def __init__(
+        self,
+        connection: Connection,
+        registry: Registry,
+        writer: RowWriter,
+        current: Callable[[], Image],
+    ) -> None:
+        self._connection, self._registry, self._writer = connection, registry, writer
+        self._current = current
+        self._readers: dict[str, PartitionReader] = {}
+        self._latest: dict[RowKey, Row | object | None] = {}
+        self._complete = False
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        """Read what is new on the topics; repair what was read, the first time everything."""
+        try:
+            self._writer.flush()
+            seen = self._read()
+        except InfrastructureError as error:
+            log.warning("rows_not_read", error=str(error))
+            return
+        if not self._complete:
+            seen |= {(found.topic, found.key) for found in all_rows(image)}
+        reign.check()
+        # the governor publishes under the same lock: nothing older can follow something newer
+        with self._writer.lock:
+            latest = self._current()
+            wrong = [key for key in sorted(seen) if row(latest, key) != self._latest.get(key)]
+            self._repair(latest, wrong)
+        self._complete = True
+
+    def _repair(self, image: Image, wrong: list[RowKey]) -> None:
+        for topic, name in wrong:
+            wanted = row(image, (topic, name))
+            if wanted is None:
+                self._writer.tombstone(topic, name.encode(errors="surrogateescape"))
+            else:
+                self._writer.write([wanted])
+        if wrong:
+            self._writer.flush()
+            log.info("rows_repaired", count=len(wrong))
+
+    def _read(self) -> set[RowKey]:
+        """Take in everything up to the end; returns the keys that were met."""
+        seen: set[RowKey] = set()
+        for topic in ROW_TOPICS:
+            reader = self._readers.get(topic)
+            if reader is None:
+                reader = self._readers[topic] = PartitionReader(self._connection, topic)
+            low, _ = reader.bounds()
+            if reader.position < low:
+                reader.seek(low)
+            for message in reader.to_end():
+                key = (message.key() or b"").decode(errors="surrogateescape")
+                self._latest[topic, key] = self._row(message.value(), topic, key)
+                seen.add((topic, key))
+        return seen
+
+    def _row(self, value: bytes | None, topic: str, key: str) -> Row | object | None:
+        """The row in a value; None for a tombstone, _FOREIGN for what is not a row of ours."""
+        if value is None:
+            return None
+        try:
+            return decode_row(value, self._registry)
+        except MeshError as error:
+            log.warning("foreign_row", topic=topic, key=key, error=str(error))
+            return _FOREIGN

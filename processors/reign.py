@@ -1,0 +1,87 @@
+"""Holding the right to act: an epoch that is the latest, and a log that was heard a moment ago."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+
+from mesh_events.emit import LogWriter, software
+from mesh_events.facts import Fact
+from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, now
+from mesh_events.signing import SigningKey
+from processors.keepers.keeper import ReignOverError
+from projections.image import Image
+
+log = structlog.get_logger(__name__)
+ACTOR = "mesh.keeper"
+LEASE_S = 5.0
+"""Without news from the log for this long, this worker may have been replaced: it must not act."""
+
+
+class LogReign:
+    """The reign of one governor, for its keepers. Safe to use from their threads.
+
+    Args:
+        epoch: offset of the governor's start.
+        writer: appends to the log.
+        key: the keeper's signing key.
+        current: the latest image.
+    """
+
+    def __init__(
+        self, epoch: int, writer: LogWriter, key: SigningKey, current: Callable[[], Image]
+    ) -> None:
+        self._epoch, self._writer, self._key, self._current = epoch, writer, key, current
+        self._over = threading.Event()
+        self._heard = time.monotonic()
+        self.last_report = -1
+
+    @property
+    def epoch(self) -> int:
+        """Offset of this governor's GovernorStarted."""
+        return self._epoch
+
+    def end(self) -> None:
+        """The log was taken away, or the worker stops."""
+        self._over.set()
+
+    def heard(self) -> None:
+        """The fold stands at the end of the log, as Kafka said just now."""
+        self._heard = time.monotonic()
+
+    def check(self) -> None:
+        """Raise ReignOverError unless this worker reigns and has heard of the log lately."""
+        if self._over.is_set():
+            raise ReignOverError("the log was taken away from this worker")
+        latest = self._current().epoch
+        if latest != self._epoch:
+            raise ReignOverError(f"a later governor started at offset {latest}")
+        silence = time.monotonic() - self._heard
+        if silence > LEASE_S:
+            raise ReignOverError(f"nothing heard of the log for {silence:.1f} s")
+
+    def report(self, fact: Fact) -> None:
+        """Check, then append the fact and wait for Kafka's acknowledgement."""
+        self.check()
+        receipt = self._writer.append(fact, self._key)
+        self.last_report = max(self.last_report, receipt.offset)
+        log.info(
+            "reported",
+            fact=fact.type_name(),
+            key=fact.key,
+            offset=receipt.offset,
+            correlation_id=fact.meta.correlation,
+        )
+
+    def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
+        """`meta` of a fact; the same cause, step and generation give the same event id."""
+        return Meta(
+            id=derived_id(cause, step, generation),
+            time=now(),
+            actor=ACTOR,
+            domain=MESH_DOMAIN,
+            correlation=correlation,
+            causation=cause,
+            producer=software(),
+        )

@@ -1,0 +1,129 @@
+"""What the worker is told: by the local platform's file, or by `SDM_*` variables."""
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from mesh_events.errors import ConfigurationError
+from mesh_events.kafka import Connection
+from mesh_events.references import resolve
+from mesh_events.registry import Registry
+from mesh_events.settings import HomeSettings, default_home
+from processors.secrets import SecretStore
+
+GOVERNOR = "mesh.governor"
+OPERATOR = "mesh.operator"
+
+
+class ClusterSettings(BaseModel):
+    """A cluster as the founder registers it; the password is a reference."""
+
+    name: str
+    bootstrap_servers: str
+    admin_user: str
+    admin_password: str
+
+
+class WorkerSettings(BaseSettings):
+    """Settings of founder and worker. Every password is a reference, env:NAME or file:PATH.
+
+    home: folder of keys, profile and issued passwords (`SDM_HOME`)
+    clusters: the clusters to be registered at the foundation, by name (`SDM_CLUSTERS`, JSON)
+    governor_url: where the worker answers whether it is ready
+    session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
+    """
+
+    model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
+
+    home: Path = Field(default_factory=default_home)
+    mesh: str = "local"
+    governance_cluster: str
+    clusters: dict[str, dict[str, str]]
+    registry_url: str
+    registry_user: str
+    registry_password: str
+    spark_remote: str
+    spark_token: str | None = None
+    governor_url: str = "http://127.0.0.1:19090"
+    session_timeout_s: float = Field(default=2, ge=1, le=60)
+    log_level: str = "info"
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read the settings; raises ConfigurationError that names what is missing."""
+        try:
+            return cls()
+        except ValidationError as error:
+            fields = ", ".join(f"SDM_{e['loc'][0]!s}".upper() for e in error.errors() if e["loc"])
+            raise ConfigurationError(
+                f"settings are missing or wrong: {fields}; set them, or run `sdm up`"
+            ) from error
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment before the local platform's file."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, _LocalPlatform(settings_cls)
+
+    def cluster(self, name: str) -> ClusterSettings:
+        """One of the configured clusters."""
+        try:
+            return ClusterSettings.model_validate({"name": name, **self.clusters[name]})
+        except KeyError:
+            raise ConfigurationError(f"SDM_CLUSTERS has no cluster {name}") from None
+
+    def secrets(self) -> SecretStore:
+        """Where issued passwords lie."""
+        return SecretStore(self.home / "secrets")
+
+    def registry(self) -> Registry:
+        """The registry, with the right to register."""
+        return Registry(self.registry_url, self.registry_user, resolve(self.registry_password))
+
+    def governance(self, principal: str) -> Connection:
+        """The login of one of the mesh's own principals on the governance cluster."""
+        reference = self.secrets().reference(self.governance_cluster, principal)
+        servers = self.cluster(self.governance_cluster).bootstrap_servers
+        return Connection(servers, principal, resolve(reference))
+
+
+class _LocalPlatform(PydanticBaseSettingsSource):
+    """What the local platform wrote into `platform.json`; nothing where there is none."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        """Not used: the source gives all its values at once."""
+        del field
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        """Field -> value."""
+        # the local platform is one way to run the worker, not a need of it
+        from local_platform.endpoints import Endpoints
+        from local_platform.errors import NoLocalMeshError
+
+        try:
+            found = Endpoints.load(HomeSettings().home)
+        except NoLocalMeshError:
+            return {}
+        return {
+            "governance_cluster": found.governance_cluster,
+            "clusters": {
+                name: cluster.model_dump(exclude={"name"})
+                for name, cluster in found.clusters.items()
+            },
+            "registry_url": found.registry_url,
+            "registry_user": found.registry_user,
+            "registry_password": found.registry_password,
+            "spark_remote": found.spark_remote,
+            "spark_token": found.spark_token,
+            "governor_url": found.governor_url,
+        }

@@ -1,0 +1,215 @@
+"""The worker's life: reads the log, reigns while it owns it, and runs the keepers.
+
+Everything here runs on one event loop; what blocks goes to a thread, bounded in time.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from mesh_events.emit import LogWriter
+from mesh_events.errors import InfrastructureError, StateFaultError
+from mesh_events.kafka import Connection
+from mesh_events.read import LogReader
+from mesh_events.record import Record
+from mesh_events.signing import SigningKey
+from processors.crash_points import crash_point
+from processors.governor import Governor
+from processors.keepers.keeper import Keeper, ReignOverError
+from processors.reign import LogReign
+
+log = structlog.get_logger(__name__)
+KEEPER_PERIOD_S = 2.0
+"""How often keepers look at the world when nothing was said on the log."""
+STALL_S = 60.0
+"""A worker that owns the log and does not get on for this long ends itself, to be started anew."""
+
+
+class Worker:
+    """One worker process: at most one reign at a time.
+
+    Args:
+        governor: fold and decisions.
+        connection: login that reads the log.
+        writer: appends to the log.
+        keeper_key: signs what keepers report.
+        keepers: each runs in a thread of its own.
+    """
+
+    def __init__(
+        self,
+        governor: Governor,
+        connection: Connection,
+        writer: LogWriter,
+        keeper_key: SigningKey,
+        keepers: Sequence[Keeper],
+    ) -> None:
+        self.governor, self.keepers = governor, keepers
+        self._connection, self._writer, self._keeper_key = connection, writer, keeper_key
+        self._reign: LogReign | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._loaded = asyncio.Event()
+        self._changed = asyncio.Condition()
+        self._folding = asyncio.Lock()
+        self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in keepers}
+
+    @property
+    def ready(self) -> bool:
+        """Whether this worker reigns and its rows were reconciled."""
+        return self._reign is not None and self.governor.reigns
+
+    def describe(self) -> dict[str, Any]:
+        """What the readiness page tells."""
+        image = self.governor.image
+        return {
+            "ready": self.ready,
+            "epoch": image.epoch,
+            "offset": image.offset,
+            "undecided": len(image.intents.undecided),
+        }
+
+    async def begin(self) -> None:
+        """The log is ours: read it to its end, start a reign, catch up to it, open for work."""
+        try:
+            await self._begin()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next worker begins anew
+            _die(error)
+
+    async def _begin(self) -> None:
+        await self.stop()
+        await self._catch_up()
+        self._loaded.set()
+        epoch = await asyncio.to_thread(self.governor.start)
+        crash_point("after-start")
+        await self._catch_up()
+        if not self.governor.reigns:
+            log.warning("reign_lost_at_start", epoch=epoch, latest=self.governor.image.epoch)
+            return
+        self._reign = LogReign(epoch, self._writer, self._keeper_key, lambda: self.governor.image)
+        jobs = [self._listen(self._reign), self._decide(self._reign)]
+        jobs += [self._keep(keeper, self._reign) for keeper in self.keepers]
+        self._tasks = [asyncio.create_task(job) for job in jobs]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """The log is another's: nothing more is decided or done here."""
+        self._loaded.clear()
+        if self._reign is not None:
+            self._reign.end()
+            self._reign = None
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def fold(self, record: Record) -> None:
+        """One record of the log, in order; waits until everything before it was folded."""
+        await self._loaded.wait()
+        async with self._folding:
+            self.governor.fold([record])
+        await self._announce()
+
+    async def _catch_up(self) -> None:
+        """Fold up to the end of the log as it is now."""
+        async with self._folding:
+            await asyncio.to_thread(self._read_to_end)
+        await self._announce()
+
+    def _read_to_end(self) -> None:
+        with LogReader(self._connection, self.governor.image.offset + 1) as reader:
+            self.governor.fold(reader.to_end())
+
+    async def _announce(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _reached(self, offset: int, seconds: float) -> bool:
+        """Wait until the fold has reached `offset`; whether it has within `seconds`."""
+
+        def there() -> bool:
+            return self.governor.image.offset >= offset
+
+        async with self._changed:
+            try:
+                await asyncio.wait_for(self._changed.wait_for(there), seconds)
+            except TimeoutError:
+                return there()
+        return True
+
+    async def _decide(self, reign: LogReign) -> None:
+        """Decide until nothing is left, then wait for something to change."""
+        while self.governor.reigns:
+            seen = self.governor.image.offset
+            try:
+                reign.check()
+            except ReignOverError as over:
+                log.info("governor_paused", reason=str(over))
+                await self._reached(seen + 1, KEEPER_PERIOD_S)
+                continue
+            offset = await asyncio.to_thread(self.governor.step)
+            if offset is None:
+                await self._reached(seen + 1, KEEPER_PERIOD_S)
+            elif not await self._reached(offset, STALL_S):
+                raise StateFaultError(f"the record at offset {offset} does not come back")
+        log.warning("reign_over", epoch=reign.epoch, latest=self.governor.image.epoch)
+
+    async def _listen(self, reign: LogReign) -> None:
+        """Ask Kafka for the log's end: it proves that we are not the last to know.
+
+        Also the watchdog: a fold that stands still while the log goes on ends the worker.
+        """
+        clock = asyncio.get_running_loop().time
+        reader = LogReader(self._connection)
+        stood, since = -1, clock()
+        while self.governor.reigns:
+            end = await asyncio.to_thread(self._end_of_log, reader)
+            if end is not None and await self._reached(end - 1, 1.0):
+                reign.heard()
+                since = clock()
+            if self.governor.image.offset != stood or end is None:
+                stood, since = self.governor.image.offset, clock()
+            elif clock() - since > STALL_S:
+                raise StateFaultError(f"the fold stands at {stood}, the log ends at {end}")
+            await asyncio.sleep(1.0)
+
+    def _end_of_log(self, reader: LogReader) -> int | None:
+        """The log's end offset; None while Kafka does not answer."""
+        try:
+            return reader.partition.bounds(timeout=5)[1]
+        except InfrastructureError as error:
+            log.warning("log_not_heard", error=str(error))
+            return None
+
+    async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
+        """Run one keeper on every change and every few seconds, never twice at a time."""
+        while self.governor.reigns:
+            seen = self.governor.image.offset
+            try:
+                await asyncio.to_thread(self._reconcile, keeper, reign)
+            except ReignOverError as over:
+                log.info("keeper_paused", keeper=keeper.name, reason=str(over))
+            # what was reported must be folded before the next look, or it is reported twice
+            await self._reached(reign.last_report, STALL_S)
+            await self._reached(seen + 1, KEEPER_PERIOD_S)
+
+    def _reconcile(self, keeper: Keeper, reign: LogReign) -> None:
+        # a cancelled task cannot stop its thread: the lock keeps the next reign's call behind it
+        with self._running[keeper.name]:
+            reign.check()
+            keeper.reconcile(self.governor.image, reign)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A job that failed ends the worker: what is left half done is done by the next one."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _die(error)
+
+
+def _die(error: BaseException) -> None:
+    log.error("worker_failed", error=str(error), exc_info=error)
+    # threads may hang in a call, so no orderly way out is waited for
+    os._exit(os.EX_SOFTWARE)
