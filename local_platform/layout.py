@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from mesh_events.settings import key_path, profile_path
+
 
 @dataclass(frozen=True)
 class Layout:
     """Names every path below a home; makes none of them.
 
-    What belongs to the life of one log (`data`, `conf`, `run`, `secrets`) is emptied by
-    a fresh start; `logs` stay.
+    What belongs to the life of one log is emptied by a fresh start; `logs` stay.
     """
 
     home: Path
@@ -65,5 +66,6 @@ class Layout:
 
     @property
     def of_one_life(self) -> tuple[Path, ...]:
-        """Return what a fresh start removes."""
-        return (self.data, self.conf, self.run, self.secrets, self.endpoints)
+        """Return what a fresh start removes; the keys sign for a log that is gone then."""
+        profile, keys = profile_path(self.home), key_path(self.home, "root").parent
+        return (self.data, self.conf, self.run, self.secrets, self.endpoints, profile, keys)

@@ -65,7 +65,7 @@ class LocalPlatform:
         if self._all_ready():
             report(Progress("running", services=tuple(self.status())))
             return Endpoints.load(self._layout.home)
-        self._fetch(report)
+        self.fetch(report)
         supervisor = self._supervisor()
         if supervisor is not None:
             asked = self._extend(supervisor)
@@ -79,6 +79,22 @@ class LocalPlatform:
             self.down()
             raise
         return Endpoints.load(self._layout.home)
+
+    def fetch(self, report: Report | None = None, *, verify: bool = False) -> None:
+        """Fetch and unpack what servers run from; the next call finds nothing to do.
+
+        Args:
+            report: called with stage "fetch" and the bytes done and in all.
+            verify: hash every file again instead of trusting the record.
+
+        Raises:
+            FetchFailedError: resumed by the next call.
+        """
+        say = report or _silent
+        fetcher = Fetcher(self._site.jars, self._site.settings.maven_url)
+        fetcher.fetch(lambda done, total: say(Progress("fetch", done, total)), verify=verify)
+        registry_folder(self._site.jars, self._site.cache)
+        connect_plugins(self._site.jars, self._site.cache)
 
     def down(self) -> list[str]:
         """Stop all services in order and keep their data; return the names that ran."""
@@ -159,12 +175,6 @@ class LocalPlatform:
     def _want(self, names: set[str]) -> None:
         wanted = [service.name for service in self._every if service.name in names]
         write_atomically(self._layout.wanted, json.dumps(wanted))
-
-    def _fetch(self, report: Report) -> None:
-        fetcher = Fetcher(self._site.jars, self._site.settings.maven_url)
-        fetcher.fetch(lambda done, total: report(Progress("fetch", done, total)))
-        registry_folder(self._site.jars, self._site.cache)
-        connect_plugins(self._site.jars, self._site.cache)
 
     def _launch(self) -> float:
         """Replace what an earlier supervisor left, and start one; return when that was."""

@@ -6,26 +6,16 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from mesh_events.settings import default_home
+
 # Linux hands out ports from 32768 up to any program; a server's port there may be gone.
 _FIRST_EPHEMERAL_PORT = 32768
 _PORT_SPAN = 200
 
 
-def _is_root() -> bool:
-    return os.geteuid() == 0
-
-
-def _default_home() -> Path:
-    """Return the data folder; root's is reachable by the account that runs Postgres."""
-    if _is_root():
-        return Path("/var/lib/sdm")
-    base = os.environ.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "share") / "sdm"
-
-
 def _default_cache() -> Path:
     """Return the folder of fetched jars, shared by all meshes of this account."""
-    if _is_root():
+    if os.geteuid() == 0:
         return Path("/var/cache/sdm")
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "sdm"
@@ -44,7 +34,7 @@ class PlatformSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
 
-    home: Path = Field(default_factory=_default_home)
+    home: Path = Field(default_factory=default_home)
     cache: Path = Field(default_factory=_default_cache)
     port_base: int = Field(default=19000, ge=1024, lt=_FIRST_EPHEMERAL_PORT - _PORT_SPAN)
     maven_url: str | None = None

@@ -113,7 +113,7 @@ class Postgres(Service):
     def _program(self, name: str) -> str:
         """Return a program's path, copied to the cache where "nobody" cannot reach it."""
         folder = _packaged()
-        if self._account is not None and _blocked(folder) is not None:
+        if self._account is not None and blocked(folder) is not None:
             folder = build_once(
                 self.site.cache / "unpacked" / f"postgres-{MAJOR}",
                 lambda work: shutil.copytree(_packaged(), work, symlinks=True, dirs_exist_ok=True),
@@ -131,7 +131,7 @@ def _packaged() -> Path:
     return Path(POSTGRES_VERSIONS[MAJOR]).parent
 
 
-def _blocked(path: Path) -> Path | None:
+def blocked(path: Path) -> Path | None:
     """Return the first folder on the way to `path` that other accounts cannot enter."""
     resolved = path.resolve()
     for folder in (*reversed(resolved.parents), resolved):
@@ -142,8 +142,8 @@ def _blocked(path: Path) -> Path | None:
 
 def require_reachable(path: Path) -> None:
     """Raise `UnreachableFolderError` where the account that runs Postgres cannot reach `path`."""
-    if blocked := _blocked(path):
+    if closed := blocked(path):
         raise UnreachableFolderError(
-            f"postgres runs as uid {NOBODY} when started by root, and {blocked} is closed to "
+            f"postgres runs as uid {NOBODY} when started by root, and {closed} is closed to "
             f"it: set SDM_HOME and SDM_CACHE to folders that others may enter, as /var/lib/sdm"
         )

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from local_platform import settings
 from local_platform.ports import OFFSETS, port
 from local_platform.settings import PlatformSettings
 
@@ -19,7 +18,7 @@ def no_settings_around(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_ordinary_users_mesh_lives_in_their_own_folders(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(settings, "_is_root", lambda: False)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
@@ -31,7 +30,7 @@ def test_an_ordinary_users_mesh_lives_in_their_own_folders(
 def test_without_xdg_variables_the_usual_folders_are_taken(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(settings, "_is_root", lambda: False)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -42,7 +41,7 @@ def test_without_xdg_variables_the_usual_folders_are_taken(
 def test_roots_mesh_lives_where_the_account_of_postgres_can_reach_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(settings, "_is_root", lambda: True)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
 
     assert PlatformSettings().home == Path("/var/lib/sdm")
 

@@ -1,0 +1,240 @@
+"""The life of one service, shown with small processes of our own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from local_platform.errors import NotReadyError, ServiceFailedError
+from local_platform.minder import Minder
+from local_platform.process import Identity, marked, stop_group
+from local_platform.services.base import Command, Service
+from local_platform.settings import PlatformSettings
+from local_platform.site import Site
+from local_platform.state import Board, PlatformState, ServiceStatus, State
+
+SLEEP = "import time; time.sleep(600)"
+# Says so once SIGTERM no longer ends it.
+STUBBORN = """
+import pathlib, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path("deaf").touch()
+time.sleep(600)
+"""
+WITH_CHILD = """
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path("child").write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+class Script(Service):
+    """Runs Python source; ready when the file `needs` exists (at once where it is "")."""
+
+    stop_timeout = 1.0
+
+    def __init__(
+        self, site: Site, source: str, name: str = "script", after: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(site)
+        self.name = name
+        self.after = after
+        self.needs = ""
+        self._source = source
+
+    def command(self) -> Command:
+        return Command((sys.executable, "-c", self._source), cwd=self.data)
+
+    def probe(self) -> None:
+        if self.needs and not (self.data / self.needs).exists():
+            raise NotReadyError(f"no file {self.needs}")
+
+
+class Job(Script):
+    once = True
+
+
+class Unpreparable(Script):
+    def prepare(self) -> None:
+        raise ServiceFailedError("the disk is full")
+
+
+class Rig:
+    """Starts minders on one board and stops them at the end."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.board = Board(site.layout.state, ["script", "other"])
+        self.minders: list[Minder] = []
+
+    def mind(self, *services: Service) -> None:
+        self.board.add(
+            ServiceStatus(name=one.name, state=State.STARTING, log=self.site.layout.log(one.name))
+            for one in services
+        )
+        for service in services:
+            self.minders.append(Minder(service, service.after, self.board))
+            self.minders[-1].start()
+
+    def until(self, state: State, name: str = "script", **also: object) -> ServiceStatus:
+        def reached() -> bool:
+            status = self.board.status(name)
+            return status.state == state and all(
+                getattr(status, key) == value for key, value in also.items()
+            )
+
+        wait_until(reached, lambda: f"{name} {state} {also}, but {self.board.status(name)}")
+        return self.board.status(name)
+
+
+def wait_until(holds: Callable[[], bool], what: Callable[[], str]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, what()
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    site = Site.of(PlatformSettings(home=tmp_path, cache=tmp_path / "cache"))
+    site.make_folders()
+    found = Rig(site)
+    yield found
+    for minder in found.minders:
+        minder.stop()
+
+
+def test_a_service_is_ready_only_when_its_probe_succeeds(rig: Rig) -> None:
+    service = Script(rig.site, SLEEP)
+    service.needs = "work"
+    rig.mind(service)
+    rig.until(State.STARTING, detail="no file work")
+
+    (service.data / "work").touch()
+
+    assert rig.until(State.READY).pid
+
+
+def test_a_service_starts_after_those_that_it_needs(rig: Rig) -> None:
+    first = Script(rig.site, SLEEP)
+    first.needs = "work"
+    rig.mind(first, Script(rig.site, SLEEP, "other", after=("script",)))
+    rig.until(State.STARTING, detail="no file work")
+    assert rig.board.status("other").pid is None
+
+    (first.data / "work").touch()
+
+    rig.until(State.READY, "other")
+
+
+def test_a_killed_service_is_started_again_and_counted(rig: Rig) -> None:
+    rig.mind(Script(rig.site, SLEEP))
+    before = rig.until(State.READY)
+    assert before.pid is not None
+    os.kill(before.pid, signal.SIGKILL)
+
+    after = rig.until(State.READY, restarts=1)
+
+    assert after.pid != before.pid
+
+
+def test_a_service_that_never_gets_ready_is_given_up_with_its_exit_code(rig: Rig) -> None:
+    service = Script(rig.site, "raise SystemExit(7)")
+    service.needs = "never"
+    rig.mind(service)
+
+    detail = rig.until(State.FAILED).detail
+
+    assert "ended 3 times before it was ready" in detail
+    assert detail.endswith("exit code 7")
+
+
+def test_a_job_that_ended_well_is_ready_and_runs_once(rig: Rig) -> None:
+    source = "import pathlib; f = pathlib.Path('runs').open('a'); f.write('x'); f.close()"
+    job = Job(rig.site, source)
+    rig.mind(job)
+
+    status = rig.until(State.READY)
+
+    assert (status.pid, status.detail) == (None, "done")
+    assert (job.data / "runs").read_text() == "x"
+
+
+def test_a_job_that_fails_is_no_ready_service(rig: Rig) -> None:
+    rig.mind(Job(rig.site, "raise SystemExit(1)"))
+
+    assert "exit code 1" in rig.until(State.FAILED).detail
+
+
+def test_a_service_that_cannot_be_prepared_fails_with_its_own_words(rig: Rig) -> None:
+    rig.mind(Unpreparable(rig.site, SLEEP))
+
+    assert rig.until(State.FAILED).detail == "the disk is full"
+
+
+def test_a_stop_ends_the_children_too(rig: Rig) -> None:
+    service = Script(rig.site, WITH_CHILD)
+    service.needs = "child"
+    rig.mind(service)
+    rig.until(State.READY)
+    wait_until(lambda: bool((service.data / "child").read_text()), lambda: "the child's pid")
+    child = int((service.data / "child").read_text())
+
+    rig.minders[0].stop()
+
+    assert rig.board.status("script").state == State.STOPPED
+    wait_until(lambda: not psutil.pid_exists(child), lambda: f"child {child} lives")
+
+
+def test_a_service_deaf_to_sigterm_is_killed_after_its_deadline(rig: Rig) -> None:
+    service = Script(rig.site, STUBBORN)
+    service.needs = "deaf"
+    rig.mind(service)
+    status = rig.until(State.READY)
+
+    rig.minders[0].stop()
+
+    assert status.identity is not None
+    assert not status.identity.alive
+
+
+def test_after_a_stop_nothing_is_started_again(rig: Rig) -> None:
+    rig.mind(Script(rig.site, SLEEP))
+    pid = rig.until(State.READY).pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    rig.until(State.RESTARTING)
+
+    rig.minders[0].stop()
+
+    assert rig.board.status("script").state == State.STOPPED
+    assert list(marked(rig.site.layout.home)) == []
+
+
+def test_the_state_file_tells_what_the_board_knows(rig: Rig) -> None:
+    rig.mind(Script(rig.site, SLEEP))
+    status = rig.until(State.READY)
+
+    state = PlatformState.load(rig.site.layout.state)
+
+    assert state is not None
+    assert state.supervisor == Identity.own()
+    assert state.services == (status,)
+
+
+def test_a_process_that_took_over_a_recorded_pid_is_left_alone() -> None:
+    with subprocess.Popen([sys.executable, "-c", SLEEP], start_new_session=True) as stranger:
+        recorded = Identity(pid=stranger.pid, started=1000.0)
+
+        stop_group(recorded, signal.SIGKILL, 1)
+
+        assert not recorded.alive
+        assert stranger.poll() is None
+        stranger.kill()

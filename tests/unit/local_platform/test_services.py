@@ -1,0 +1,67 @@
+"""The list of services, and what each command line gives away."""
+
+from pathlib import Path
+
+import pytest
+
+from local_platform.errors import UnknownServiceError
+from local_platform.ports import OFFSETS
+from local_platform.services import SERVERS, STOP_ORDER, catalogue, chosen
+from local_platform.settings import PlatformSettings
+from local_platform.site import Site
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    found = Site.of(PlatformSettings(home=tmp_path / "home", cache=tmp_path / "cache"))
+    found.make_folders()
+    return found
+
+
+def test_every_service_comes_after_those_that_it_needs(site: Site) -> None:
+    seen: set[str] = set()
+    for service in catalogue(site):
+        assert set(service.after) <= seen, service.name
+        seen.add(service.name)
+
+
+def test_every_service_stops_in_exactly_one_wave_before_what_it_needs(site: Site) -> None:
+    wave = {name: number for number, names in enumerate(STOP_ORDER) for name in names}
+    assert sorted(wave) == sorted(service.name for service in catalogue(site))
+    assert sum(len(names) for names in STOP_ORDER) == len(wave)
+    for service in catalogue(site):
+        assert all(
+            wave[service.name] < wave[other] or service.name == "governor"
+            for other in service.after
+            if other != "found"
+        )
+
+
+def test_every_listener_has_a_port(site: Site) -> None:
+    listeners = [name for service in catalogue(site) for name in service.listeners]
+    assert sorted(listeners) == sorted(OFFSETS)
+
+
+def test_some_services_are_chosen_in_start_order(site: Site) -> None:
+    found = chosen(catalogue(site), ["spark", "postgres"])
+    assert [service.name for service in found] == ["postgres", "spark"]
+
+
+def test_all_are_chosen_where_none_is_named(site: Site) -> None:
+    assert len(chosen(catalogue(site), None)) == len(catalogue(site))
+    assert {service.name for service in catalogue(site)} > set(SERVERS)
+
+
+def test_an_unknown_service_is_told_with_the_known_ones(site: Site) -> None:
+    with pytest.raises(UnknownServiceError, match="no service 'kafka': there are postgres, kafka-"):
+        chosen(catalogue(site), ["kafka"])
+
+
+@pytest.mark.parametrize("name", ["postgres", "kafka-east", "kafka-west", "connect", "spark"])
+def test_no_password_is_in_a_command(site: Site, name: str) -> None:
+    site.endpoints()
+    line = " ".join(chosen(catalogue(site), [name])[0].command().argv)
+
+    files = [path for path in site.layout.secrets.rglob("*") if path.is_file()]
+    assert len(files) >= 7
+    assert not [path for path in files if path.read_text() in line]
