@@ -1,0 +1,72 @@
+"""The port to what runs copies, and the values that pass through it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mesh_events.kafka import Connection
+from spark_streams.provenance import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class CopySpec:
+    """One incarnation of one link.
+
+    link: id of the link.
+    writer: principal of this incarnation; never used before.
+    source, destination: where and as whom to read and write.
+    start: partition -> source offset of the first record to be copied, for every partition.
+    max_record_bytes: largest record that the destination takes.
+    """
+
+    link: str
+    writer: str
+    source: Connection
+    source_topic: str
+    origin: Origin
+    destination: Connection
+    destination_topic: str
+    start: Mapping[int, int] = field(hash=False)
+    max_record_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The engine has a living query of this incarnation."""
+
+    writer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The query of this incarnation ended by itself; `reason` in a sentence, without secrets."""
+
+    writer: str
+    reason: str
+
+
+States = Mapping[str, tuple[Running | Failed, ...]]
+"""Link -> what the engine knows of it; a link that is left out does not run."""
+
+
+class LinkEngine(Protocol):
+    """Runs copies. Every call is bounded in time; one caller at a time.
+
+    Every method raises EngineError (`engine_unavailable`) if the engine does not answer.
+    """
+
+    def states(self) -> States:
+        """Every living query, also those started by an earlier process, and those that failed."""
+
+    def start(self, spec: CopySpec) -> None:
+        """Start a copy and return when it lives.
+
+        Raises:
+            EngineError: also `engine_full` or `query_failed`.
+        """
+
+    def stop(self, link: str) -> None:
+        """Stop every query of a link and forget its failures; none is fine."""
+
+    def close(self) -> None:
+        """Leave the engine; the copies go on."""

@@ -1,0 +1,48 @@
+"""What can go wrong with one copy, as codes that a person can look up.
+
+| code | retriable | what happened |
+|---|---|---|
+| `source_missing` | yes | the source topic does not exist |
+| `source_recreated` | no | the source topic was deleted and made again |
+| `source_gap` | no | the source no longer has the records that come next |
+| `source_truncated` | no | the source ends before what was copied already |
+| `destination_foreign` | no | the destination, or a record in it, is not this link's |
+| `destination_lost` | no | the destination was deleted, emptied or cut off |
+| `partitions_differ` | no | source and destination have another number of partitions |
+| `readers_remain` | yes | somebody still may read a copy that is to be removed |
+| `engine_unavailable` | yes | the Spark Connect server does not answer |
+| `engine_full` | yes | the server has fewer free task slots than the source has partitions |
+| `query_failed` | yes | the query started and then ended with an error |
+| `cluster_unavailable` | yes | one of the two Kafka clusters does not answer, or refuses |
+"""
+
+from mesh_events.errors import MeshError
+
+RETRIABLE = frozenset(
+    {
+        "source_missing",
+        "readers_remain",
+        "engine_unavailable",
+        "engine_full",
+        "query_failed",
+        "cluster_unavailable",
+    }
+)
+
+
+class CopyError(MeshError):
+    """A copy cannot run; `code` is one of this module's table, `reason` names the next step."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+    @property
+    def retriable(self) -> bool:
+        """Whether trying again can help without a person's doing."""
+        return self.code in RETRIABLE
+
+
+class EngineError(CopyError):
+    """The engine cannot do it: `engine_unavailable`, `engine_full` or `query_failed`."""

@@ -1,0 +1,41 @@
+"""How far a copy is behind its source, read from Kafka alone: no Spark needed, at any time."""
+
+from collections.abc import Mapping
+
+from spark_streams.log import PartitionLog
+from spark_streams.provenance import Origin
+from spark_streams.tail import positions, read_tail
+
+
+def behind(source: PartitionLog, topic: str, position: Mapping[int, int]) -> dict[int, int]:
+    """Partition -> offsets from `position` to the last record of the source; 0 when caught up.
+
+    Args:
+        source: the source cluster, `read_committed`.
+        topic: the source topic.
+        position: partition -> next source offset to be copied.
+
+    Ends of transactions are no records: behind them a copy has caught up. In between they count.
+    """
+    bounds = source.bounds(topic, position)
+    ahead = {p: (max(low, position[p]), end) for p, (low, end) in bounds.items()}
+    last = source.last(topic, ahead)
+    return {p: last[p].offset + 1 - position[p] if p in last else 0 for p in position}
+
+
+def lag(
+    source: PartitionLog,
+    source_topic: str,
+    destination: PartitionLog,
+    topic: str,
+    partitions: int,
+    origin: Origin,
+) -> dict[int, int]:
+    """Partition -> offsets that the copy `topic` is behind `source_topic`.
+
+    Raises:
+        CopyError: `destination_foreign`, if the destination is not a copy of `origin`.
+    """
+    begun = {p: low for p, (low, _) in source.bounds(source_topic, range(partitions)).items()}
+    copied = positions(read_tail(destination, topic, partitions, origin))
+    return behind(source, source_topic, begun | copied)

@@ -1,0 +1,144 @@
+"""Looking into a topic without consuming it: where its partitions begin and end, what is last.
+
+A `PartitionLog` is the port; `KafkaLog` is the real one. No groups, no commits.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from mesh_events.errors import InfrastructureError
+from mesh_events.kafka import Connection, translated, translating
+
+Bounds = Mapping[int, tuple[int, int]]
+"""Partition -> (first offset, end offset)."""
+TIMEOUT_S = 15.0
+_STEP = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The last record of a partition; `headers` in their order, names may repeat."""
+
+    offset: int
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+class PartitionLog(Protocol):
+    """A cluster's topics, as one login sees them. Methods raise MeshError subclasses only."""
+
+    def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
+        """Where the partitions begin and end now."""
+
+    def last(self, topic: str, within: Bounds) -> dict[int, Last]:
+        """The last record in each range; partitions without a record there are left out."""
+
+    def close(self) -> None:
+        """Leave Kafka."""
+
+
+class KafkaLog:
+    """Topics of a real cluster.
+
+    Args:
+        connection: a login that may describe and read what it is asked for.
+        committed: end offsets and records as `read_committed` sees them.
+    """
+
+    def __init__(self, connection: Connection, *, committed: bool = False) -> None:
+        self._where = f"at {connection.bootstrap_servers} as {connection.user}"
+        self._consumer = Consumer(
+            {
+                **connection.config(),
+                # the client library wants a name; no group is ever joined
+                "group.id": f"{connection.user}.log",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "isolation.level": "read_committed" if committed else "read_uncommitted",
+                # only the last record of a range is wanted
+                "queued.max.messages.kbytes": 16_384,
+            }
+        )
+
+    def close(self) -> None:
+        """Leave Kafka."""
+        self._consumer.close()
+
+    def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
+        """Where the partitions begin and end now."""
+        found: dict[int, tuple[int, int]] = {}
+        with translating(f"asking for the ends of {topic} {self._where}"):
+            for partition in partitions:
+                low, high = self._consumer.get_watermark_offsets(
+                    TopicPartition(topic, partition), timeout=TIMEOUT_S
+                )
+                found[partition] = (int(low), int(high))
+        return found
+
+    def last(self, topic: str, within: Bounds) -> dict[int, Last]:
+        """The last record in each range.
+
+        Ends of transactions, aborted and compacted records leave offsets without a record, so
+        that ranges are searched from the back in growing steps.
+        """
+        found: dict[int, Last] = {}
+        left = {p: (low, high) for p, (low, high) in within.items() if low < high}
+        step = 1
+        while left:
+            ranges = {p: (max(low, high - step), high) for p, (low, high) in left.items()}
+            found |= self._search(topic, ranges)
+            left = {
+                p: (low, ranges[p][0])
+                for p, (low, _) in left.items()
+                if p not in found and ranges[p][0] > low
+            }
+            step *= _STEP
+        return found
+
+    def _search(self, topic: str, ranges: Bounds) -> dict[int, Last]:
+        """The last record of each [start, end), read from the start."""
+        doing = f"reading the end of {topic} {self._where}"
+        found: dict[int, Last] = {}
+        left = {p: high for p, (_, high) in ranges.items()}
+        with translating(doing):
+            self._consumer.assign(
+                [TopicPartition(topic, p, start) for p, (start, _) in ranges.items()]
+            )
+            deadline = time.monotonic() + TIMEOUT_S
+            while left:
+                message = self._consumer.poll(0.5)
+                if message is not None:
+                    deadline = self._take(message, left, found, doing)
+                elif time.monotonic() > deadline:
+                    raise InfrastructureError(
+                        f"{doing}: no answer for partitions {sorted(left)}", retriable=True
+                    )
+            self._consumer.unassign()
+        return found
+
+    def _take(
+        self, message: Any, left: dict[int, int], found: dict[int, Last], doing: str
+    ) -> float:
+        """Count a message in, and say until when to wait for the next one."""
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+            if not error.retriable() and error.code() not in _PASSING:
+                raise translated(error, doing)
+        elif partition in left:
+            if error is None and offset < left[partition]:
+                found[partition] = Last(offset, tuple(message.headers() or ()))
+            # an end-of-partition event carries the offset behind the last one
+            if offset >= left[partition] - (1 if error is None else 0) or error is not None:
+                del left[partition]
+        return time.monotonic() + TIMEOUT_S
+
+
+_PASSING = {
+    KafkaError._TRANSPORT,  # noqa: SLF001 - it reconnects by itself
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+}

@@ -1,0 +1,76 @@
+"""Where a copy goes on: pure judgement over what the logs say. In doubt it refuses.
+
+Names: `floor` is what the governance log knows to be in the destination, partition -> next source
+offset; `source` is where the source's partitions begin and end.
+"""
+
+from collections.abc import Mapping
+
+from spark_streams.errors import CopyError
+from spark_streams.log import Bounds
+from spark_streams.tail import Tail, Tails
+
+_AGAIN = "remove the link (which purges the copy) and grant again"
+
+
+def start_positions(tails: Tails, floor: Mapping[int, int], source: Bounds) -> dict[int, int]:
+    """Partition -> source offset at which the next incarnation starts.
+
+    Raises:
+        CopyError: `partitions_differ`, `destination_lost`, `source_gap` or `source_truncated`.
+    """
+    if tails.keys() != source.keys():
+        raise CopyError(
+            "partitions_differ",
+            f"the source has {len(source)} partitions, the destination {len(tails)}: "
+            f"give the destination as many, or {_AGAIN}",
+        )
+    return {
+        partition: _start(partition, tails[partition], floor.get(partition), source[partition])
+        for partition in sorted(source)
+    }
+
+
+def _start(partition: int, tail: Tail, floor: int | None, source: tuple[int, int]) -> int:
+    low, end = source
+    if tail.next is None:
+        position = _of_empty(partition, tail, floor, low)
+    else:
+        position = tail.next
+        if floor is not None and position < floor:
+            raise _lost(partition, f"ends with source offset {position - 1}", floor)
+    if position < low:
+        raise CopyError(
+            "source_gap",
+            f"partition {partition}: the copy goes on at source offset {position}, but the source "
+            f"begins at {low}; keep records there for longer, then {_AGAIN}",
+        )
+    if position > end:
+        raise CopyError(
+            "source_truncated",
+            f"partition {partition}: the copy goes on at source offset {position}, but the source "
+            f"ends at {end}: restore the source, or {_AGAIN}",
+        )
+    return position
+
+
+def _of_empty(partition: int, tail: Tail, floor: int | None, low: int) -> int:
+    """Nothing there: right for a partition that never had a record, and only then."""
+    if tail.end > 0:
+        raise _lost(partition, "was emptied", floor)
+    if floor is None:
+        return low
+    # the floor of a partition that never had a record is where the first incarnation started,
+    # and that was the source's beginning, which never goes back
+    if floor > low:
+        raise _lost(partition, "is empty", floor)
+    return floor
+
+
+def _lost(partition: int, found: str, floor: int | None) -> CopyError:
+    known = "" if floor is None else f", though everything before {floor} had been copied"
+    return CopyError(
+        "destination_lost",
+        f"partition {partition} of the destination {found}{known}: find out what happened "
+        f"(retention, deleted records, a topic made anew), then {_AGAIN}",
+    )

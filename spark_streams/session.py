@@ -1,0 +1,147 @@
+"""One Spark Connect session for all links, found again by every later process.
+
+A session lives in the server and holds the queries. Its id follows from a seed and a counter, so
+that a restarted worker reattaches; the counter moves on past ids that the server has closed.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import structlog
+
+from spark_streams.errors import EngineError
+
+USER = "mesh.links"
+"""A session belongs to a user; another user's sessions are out of sight."""
+CALL_TIMEOUT_S = 20.0
+_CLOSED = ("INVALID_HANDLE.SESSION_CLOSED", "INVALID_HANDLE.SESSION_NOT_FOUND")
+_CHANGED = "INVALID_HANDLE.SESSION_CHANGED"
+_SEEDS = uuid.UUID("0c7e51a8-34a5-5f0e-8a76-0b5a1d2a7d11")  # any fixed namespace would do
+Answer = TypeVar("Answer")
+log = structlog.get_logger(__name__)
+
+
+class ConnectSession:
+    """A session that is made when it is needed and made anew when the server forgot it.
+
+    Args:
+        remote: `sc://host:port`.
+        token: bearer token of the server; without TLS, Spark sends it to `localhost` only.
+        seed: what distinguishes this mesh from others on the same server.
+    """
+
+    def __init__(self, remote: str, token: str | None, seed: str) -> None:
+        self._remote, self._token, self._seed = remote, token, seed
+        self._counter = 0
+        self._session: Any = None
+
+    def call(self, doing: str, act: Callable[[Any], Answer]) -> Answer:
+        """Do something with the session, within CALL_TIMEOUT_S.
+
+        Raises:
+            EngineError: `engine_unavailable`; `query_failed` if the server refused it.
+        """
+        import grpc
+        from pyspark.errors import PySparkException
+
+        for _ in range(16):
+            try:
+                return bounded(lambda: act(self._open()), CALL_TIMEOUT_S)
+            except TimeoutError as error:
+                self.close()
+                raise self._unavailable(doing, f"no answer in {CALL_TIMEOUT_S:g} s") from error
+            except (PySparkException, grpc.RpcError) as error:
+                self._after(error, doing)
+        raise self._unavailable(doing, "it has closed every session it was asked for")
+
+    def close(self) -> None:
+        """Leave the server; session and queries live on there."""
+        session, self._session = self._session, None
+        if session is not None:
+            # an open channel can keep Python from ending
+            threading.Thread(target=session.client.close, daemon=True).start()
+
+    def _open(self) -> Any:
+        if self._session is None:
+            from pyspark.sql.connect.client import DefaultChannelBuilder
+            from pyspark.sql.connect.client.retries import DefaultPolicy
+            from pyspark.sql.connect.session import SparkSession
+
+            channel = DefaultChannelBuilder(self._remote)
+            channel.set("user_id", USER)
+            channel.set("session_id", str(uuid.uuid5(_SEEDS, f"{self._seed}/{self._counter}")))
+            if self._token is not None:
+                channel.set("token", self._token)
+            session = SparkSession.Builder().channelBuilder(channel).create()
+            # by default a dead server is called for ten minutes
+            session.client.set_retry_policies([DefaultPolicy(max_retries=3, max_backoff=500)])
+            self._session = session
+        return self._session
+
+    def _after(self, error: Exception, doing: str) -> None:
+        """Return if it is worth another try with another session, else raise what to tell."""
+        text = str(error)
+        if any(code in text for code in _CLOSED):
+            log.warning("spark_session_closed", counter=self._counter)
+            self._counter += 1
+            self.close()
+            return
+        if _CHANGED in text:
+            # another server answers at the same address: no session of ours was closed there
+            log.warning("spark_server_changed", remote=self._remote)
+            self._counter = 0
+            self.close()
+            return
+        if _is_transport(error):
+            self.close()
+            raise self._unavailable(doing, first_line(text)) from error
+        raise EngineError("query_failed", f"{doing}: {first_line(text)}") from error
+
+    def _unavailable(self, doing: str, why: str) -> EngineError:
+        return EngineError(
+            "engine_unavailable",
+            f"{doing}: the Spark Connect server at {self._remote} does not answer ({why}); "
+            "see `sdm status`",
+        )
+
+
+def bounded(act: Callable[[], Answer], seconds: float) -> Answer:
+    """Run `act` in a thread; raises TimeoutError when it takes longer, and leaves it behind.
+
+    The client library has no deadline of its own for a server that is frozen.
+    """
+    outcome: list[Answer] = []
+    fault: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(act())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            fault.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError
+    if fault:
+        raise fault[0]
+    return outcome[0]
+
+
+def first_line(text: str) -> str:
+    """A long error's first sentence: the lines below it hold plans, options and stack traces."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return lines[0][:300] if lines else "no reason given"
+
+
+def _is_transport(error: Exception) -> bool:
+    import grpc
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+    if isinstance(error, grpc.RpcError):
+        return True
+    # what the server itself says comes as a subclass with an error class
+    return type(error) is SparkConnectGrpcException or type(error).__name__ == "RetriesExceeded"

@@ -1,0 +1,189 @@
+"""Copies as real-time queries of a Spark Connect server."""
+
+import json
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mesh_events.kafka import SCRAM, Connection
+from spark_streams.copy import with_provenance
+from spark_streams.engine import CopySpec, Failed, Running, States
+from spark_streams.errors import EngineError
+from spark_streams.session import ConnectSession, first_line
+
+BATCH = "5 minutes"
+"""Between two batches a copy pauses for 0.1 s, and progress comes once per batch: so, seldom."""
+DELIVERY_TIMEOUT_MS = 120_000
+"""For so long the sink tries to write to a cluster that does not answer; then the query fails."""
+_STOP_TIMEOUT_S = 15.0
+_SEPARATOR = "|"
+_RUN = re.compile(r"\[(?:queryId|id|runId)[^\]]*\]\s*")
+
+
+class SparkEngine:
+    """Every copy is one query, named `<link>|<writer>|<partitions>`, in one lasting session."""
+
+    def __init__(self, remote: str, token: str | None, seed: str) -> None:
+        self._session = ConnectSession(remote, token, seed)
+        self._known: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """Leave the server; the copies go on."""
+        self._session.close()
+
+    def states(self) -> States:
+        """Every living query, also those started by an earlier process, and those that failed."""
+        active = self._session.call("asking for the copies", _active)
+        found: dict[str, list[Running | Failed]] = {}
+        for name in active:
+            link, writer, _ = name.rsplit(_SEPARATOR, 2)
+            found.setdefault(link, []).append(Running(writer))
+        for name in self._known.keys() - active.keys():
+            link, writer, _ = name.rsplit(_SEPARATOR, 2)
+            found.setdefault(link, []).append(Failed(writer, self._reason(self._known[name])))
+        self._known = {name: self._known[name] for name in self._known if name not in active}
+        self._known |= active
+        return {link: tuple(states) for link, states in found.items()}
+
+    def start(self, spec: CopySpec) -> None:
+        """Start a copy and return when it lives."""
+        doing = f"starting the copy {spec.link}"
+        active = self._session.call(doing, _active)
+        master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
+        require_slots(master, active, spec)
+        name = _SEPARATOR.join((spec.link, spec.writer, str(len(spec.start))))
+        self._known[name] = self._session.call(doing, lambda s: _start(s, spec, name))
+
+    def stop(self, link: str) -> None:
+        """Stop every query of a link and wait until it is gone."""
+        doing = f"stopping the copy {link}"
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
+        while found := _of(self._session.call(doing, _active), link):
+            for query in found.values():
+                self._session.call(doing, _stopping(query))
+            if time.monotonic() > deadline:
+                raise EngineError("engine_unavailable", f"{doing}: it goes on; see `sdm status`")
+        for name in _of(self._known, link):
+            del self._known[name]
+
+    def _reason(self, query: Any) -> str:
+        try:
+            fault = self._session.call("asking for an error", lambda _: query.exception())
+        except EngineError:
+            # a server that was started anew knows nothing of the old one's queries
+            fault = None
+        if fault is None:
+            return "the query is gone from the Spark Connect server, which may have been restarted"
+        return why(str(fault))
+
+
+def _stopping(query: Any) -> Callable[[Any], None]:
+    return lambda _: query.stop()
+
+
+def require_slots(master: str, active: dict[str, Any], spec: CopySpec) -> None:
+    """Raise `engine_full` if the copy would wait for ever: a partition holds its slot for good.
+
+    Args:
+        master: `local[N]` or `local[*]`; another master has its own ways to grow.
+        active: living queries by name.
+        spec: the copy that is to start.
+    """
+    match = re.fullmatch(r"local\[(\*|\d+)(?:,\d+)?\]", master)
+    if match is None:
+        return
+    slots = os.cpu_count() or 1 if match[1] == "*" else int(match[1])
+    used = sum(int(name.rsplit(_SEPARATOR, 1)[1]) for name in active)
+    if used + len(spec.start) > slots:
+        raise EngineError(
+            "engine_full",
+            f"the copy {spec.link} needs {len(spec.start)} task slots, but {used} of the Spark "
+            f"server's {slots} are taken: give it more (spark.master=local[N]) or stop a link",
+        )
+
+
+def why(fault: str) -> str:
+    """The reason in a query's error, without ids that differ each time, plans or options."""
+    text = _RUN.sub("", fault)
+    causes = [line.strip() for line in text.splitlines() if line.strip().startswith("Caused by:")]
+    return first_line(causes[-1].removeprefix("Caused by:") if causes else text)
+
+
+def source_options(spec: CopySpec) -> dict[str, str]:
+    """Options of Spark's Kafka source.
+
+    `fetch.max.wait.ms` stays at its 500: less costs much idle CPU and makes nothing faster.
+    """
+    start = {spec.source_topic: {str(p): offset for p, offset in spec.start.items()}}
+    return {
+        **_login(spec.source),
+        "subscribe": spec.source_topic,
+        "startingOffsets": json.dumps(start),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+        "kafka.isolation.level": "read_committed",
+    }
+
+
+def sink_options(spec: CopySpec) -> dict[str, str]:
+    """Options of Spark's Kafka sink; the producer is idempotent by default and has to stay so."""
+    return {
+        **_login(spec.destination),
+        "topic": spec.destination_topic,
+        "kafka.delivery.timeout.ms": str(DELIVERY_TIMEOUT_MS),
+        "kafka.max.request.size": str(spec.max_record_bytes),
+    }
+
+
+def _login(connection: Connection) -> dict[str, str]:
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    user, password = (
+        text.replace("\\", "\\\\").replace('"', '\\"')
+        for text in (connection.user, connection.password)
+    )
+    return {
+        "kafka.bootstrap.servers": connection.bootstrap_servers,
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": SCRAM,
+        "kafka.sasl.jaas.config": f'{module} required username="{user}" password="{password}";',
+    }
+
+
+def _start(session: Any, spec: CopySpec, name: str) -> Any:
+    records = session.readStream.format("kafka").options(**source_options(spec)).load()
+    return (
+        with_provenance(records, spec.origin)
+        .writeStream.queryName(name)
+        .format("kafka")
+        .options(**sink_options(spec))
+        .option("checkpointLocation", _checkpoint(session, spec))
+        .outputMode("update")
+        .trigger(realTime=BATCH)
+        .start()
+    )
+
+
+def _checkpoint(session: Any, spec: CopySpec) -> str:
+    """A fresh folder: Spark wants one, but the destination log is what a copy resumes from."""
+    scratch = Path(str(session.conf.get("spark.local.dir", "/tmp")).split(",")[0])  # noqa: S108
+    mine = scratch / "links" / uuid.uuid5(uuid.NAMESPACE_URL, spec.link).hex
+    # where the server's disk is also ours; elsewhere its scratch folder is its own to empty
+    shutil.rmtree(mine, ignore_errors=True)
+    return str(mine / spec.writer.rpartition(".")[2])
+
+
+def _active(session: Any) -> dict[str, Any]:
+    return {
+        query.name: query
+        for query in session.streams.active
+        if query.name and query.name.count(_SEPARATOR) >= 2
+    }
+
+
+def _of(queries: dict[str, Any], link: str) -> dict[str, Any]:
+    return {n: q for n, q in queries.items() if n.rsplit(_SEPARATOR, 2)[0] == link}

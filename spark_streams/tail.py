@@ -1,0 +1,72 @@
+"""How far a copy has come, read from the copy itself: the destination log is the checkpoint."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spark_streams.errors import CopyError
+from spark_streams.log import Last, PartitionLog
+from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """One partition of a destination.
+
+    low, end: its first and its end offset.
+    next: source offset behind the last copied record; None if the partition holds no record.
+    """
+
+    low: int
+    end: int
+    next: int | None
+
+
+Tails = Mapping[int, Tail]
+"""Partition -> tail."""
+
+
+def read_tail(log: PartitionLog, topic: str, partitions: int, origin: Origin) -> dict[int, Tail]:
+    """Read the tail of every partition 0..partitions-1.
+
+    Raises:
+        CopyError: `destination_foreign`, if the last record of a partition was not written by
+            a link that reads this partition of `origin`.
+    """
+    bounds = log.bounds(topic, range(partitions))
+    last = log.last(topic, bounds)
+    return {
+        partition: Tail(low, end, _next(topic, partition, last.get(partition), origin))
+        for partition, (low, end) in bounds.items()
+    }
+
+
+def positions(tails: Tails) -> dict[int, int]:
+    """Partition -> next source offset, for partitions that hold a record."""
+    return {p: tail.next for p, tail in tails.items() if tail.next is not None}
+
+
+def _next(topic: str, partition: int, last: Last | None, origin: Origin) -> int | None:
+    if last is None:
+        return None
+    place = f"the record at {topic}/{partition} offset {last.offset}"
+    values = [value for name, value in last.headers if name == HEADER]
+    if not values:
+        raise _foreign(f"{place} was not written by a link")
+    try:
+        # a product may itself be a copy: the last header is this link's
+        found = Provenance.parse(values[-1])
+    except NotProvenanceError as error:
+        raise _foreign(f"{place}: {error}") from error
+    if found.origin != origin or found.partition != partition:
+        raise _foreign(
+            f"{place} was copied from {found.origin.prefix}{found.partition}, "
+            f"not from {origin.prefix}{partition}"
+        )
+    return found.offset + 1
+
+
+def _foreign(what: str) -> CopyError:
+    return CopyError(
+        "destination_foreign",
+        f"{what}: find out who wrote there, then remove the link and grant again",
+    )
