@@ -1,0 +1,17 @@
+"""The command line `sdm`: one module per noun, a composition root, and the ways to show things.
+
+What lives here: `app` (the table of commands), one module per noun, `context` (the way to the
+mesh), `options` (what many commands share), `output`, `times`, `exits`.
+What does not: decisions. A command says an intent and shows what the governor made of it.
+Comes in: arguments. Goes out: answers on stdout, everything else on stderr, an exit code.
+Start reading with `app.py`, then `context.py`.
+"""
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Entry point of `sdm`."""
+    from self_service.cli.app import app
+
+    app(prog_name="sdm")

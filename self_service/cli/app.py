@@ -1,0 +1,95 @@
+"""The table of commands, and the root that loads a noun's module when it is asked for.
+
+The root knows every noun by one line, so that `sdm --help` and completion stay quick.
+"""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from self_service.cli.exits import tell
+
+
+class Place(NamedTuple):
+    """Where a command of the root lives: module, command in it (None: all of it), and one line."""
+
+    module: str
+    name: str | None
+    help: str
+
+
+COMMANDS: dict[str, Place] = {
+    "up": Place("platform", "up", "Start the local mesh and wait until it is ready."),
+    "down": Place("platform", "down", "Stop the local mesh; its data stays."),
+    "status": Place("platform", "status", "Show the services and where the mesh stands."),
+    "domain": Place("domain", None, "Domains: register, list, describe."),
+    "application": Place("application", None, "Applications of a domain: register, list."),
+    "key": Place("key", None, "Keys that may speak for a domain: register, revoke, list."),
+    "topic": Place("topic", None, "Topics: list, create, describe, produce, consume, delete."),
+    "connect": Place("connect", None, "Connectors that bring data in."),
+    "product": Place("product", None, "Data products: publish, update, describe."),
+    "catalog": Place("catalog", None, "Find data products: list, search."),
+    "access": Place("access", None, "Access to products: request, grant, revoke, explain."),
+    "link": Place("link", None, "Copies in other clusters: list, describe, pause, resume, remove."),
+    "audit": Place("audit", None, "The log: who did what, replay, verify."),
+    "trace": Place("trace", "trace", "Follow an intent: checks, decision, effects, durations."),
+    "switch-domain": Place("session", "switch-domain", "Choose the current domain."),
+    "version": Place("session", "version", "Show the version of sdm."),
+}
+
+
+class Root(TyperGroup):
+    """The root group: imports a noun's module on use, and tells errors without a traceback."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, place in COMMANDS.items():
+            self.add_command(TyperCommand(name=name, help=place.help, callback=_unused))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Replace the one-line stand-in by the real command, then resolve as usual."""
+        if args and args[0] in COMMANDS:
+            self.add_command(load(args[0]), args[0])
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error becomes a sentence on stderr and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if _has_own_manner(error):
+                raise
+            raise typer.Exit(tell(error)) from error
+
+
+def _unused() -> None:
+    """A stand-in is never called: it is replaced when its name is resolved."""
+
+
+def _has_own_manner(error: Exception) -> bool:
+    """Whether Typer itself knows how to end on this error: usage errors, exits, a closed pipe."""
+    usage = hasattr(error, "exit_code")
+    return usage or isinstance(error, typer.Abort | BrokenPipeError | EOFError)
+
+
+def load(name: str) -> Any:
+    """The real command or group behind a name of the table."""
+    place = COMMANDS[name]
+    noun = import_module(f"self_service.cli.{place.module}").app
+    group = typer.main.get_command(noun)
+    found = group if place.name is None else group.commands[place.name]  # type: ignore[attr-defined]
+    found.name = name
+    return found
+
+
+app = typer.Typer(
+    cls=Root,
+    help="The streaming data mesh: own your data, share it as products, find, request and read.",
+    callback=_unused,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)

@@ -1,0 +1,74 @@
+"""Who is at the keyboard: the operator or a domain, its key, its Kafka login, its actor id."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesh_events.errors import ConfigurationError
+from mesh_events.meta import MESH_DOMAIN
+from mesh_events.settings import key_path
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """In whose name a command acts.
+
+    domain: `meta.domain` of what it says
+    principal: its Kafka user
+    key: name of its signing key, see `mesh_events.settings.key_path`
+    """
+
+    domain: str
+    principal: str
+    key: str
+
+
+OPERATOR = Caller(MESH_DOMAIN, "mesh.operator", "operator")
+
+
+def caller(domain: str) -> Caller:
+    """The caller that a domain's name stands for; `mesh` is the operator."""
+    return OPERATOR if domain == MESH_DOMAIN else Caller(domain, domain, domain)
+
+
+def current_domain(home: Path) -> str | None:
+    """`$SDM_DOMAIN`, else what `sdm switch-domain` stored, else None."""
+    if chosen := os.environ.get("SDM_DOMAIN"):
+        return chosen
+    try:
+        return _place(home).read_text("utf-8").strip() or None
+    except FileNotFoundError:
+        return None
+
+
+def choose_domain(home: Path, domain: str) -> None:
+    """Store the current domain."""
+    home.mkdir(parents=True, exist_ok=True)
+    _place(home).write_text(f"{domain}\n", "utf-8")
+
+
+def speaker(home: Path, domain: str | None) -> Caller:
+    """Who says an intent; raises ConfigurationError where no domain is chosen."""
+    name = domain or current_domain(home)
+    if name is None:
+        raise ConfigurationError(
+            "no current domain: run `sdm switch-domain NAME`, or give --domain NAME"
+        )
+    return caller(name)
+
+
+def known_keys(home: Path) -> list[str]:
+    """Domains whose signing key lies here, `mesh` for the operator's."""
+    own = {"root", "operator", "governor", "keeper"}
+    found = sorted(path.stem for path in key_path(home, "root").parent.glob("*.key"))
+    operators = [MESH_DOMAIN] if "operator" in found else []
+    return [name for name in found if name not in own] + operators
+
+
+def actor_id(given: str | None) -> str:
+    """The id of who acts: given, `$SDM_ACTOR`, or the OS user's number; never a personal name."""
+    return given or os.environ.get("SDM_ACTOR") or f"uid-{os.getuid()}"
+
+
+def _place(home: Path) -> Path:
+    return home / "current-domain"

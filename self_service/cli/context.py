@@ -1,0 +1,169 @@
+"""The composition root of one command: from the home folder to logins, registry, log and image.
+
+Everything is made when it is first asked for, so that a command pays only for what it uses.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mesh_events.errors import ConfigurationError
+from mesh_events.settings import HomeSettings, Profile, key_path
+from self_service.cli import completion
+from self_service.cli.callers import OPERATOR, Caller, caller, current_domain, speaker
+from self_service.cli.exits import NotFoundError, UsageError
+from self_service.cli.output import note
+from self_service.cli.times import milliseconds, parse_time, stamp
+
+if TYPE_CHECKING:
+    from local_platform import Endpoints
+    from mesh_events.emit import Emitter
+    from mesh_events.kafka import Connection
+    from mesh_events.read import LogReader
+    from mesh_events.registry import Registry
+    from projections.image import Image
+    from self_service.cli.options import Reading
+
+
+class Mesh:
+    """One command's way to the mesh at `home` (default: `$SDM_HOME`)."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        self.home = (home or HomeSettings().home).absolute()
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The mesh's public profile; raises ConfigurationError where there is none."""
+        return Profile.load(self.home)
+
+    @cached_property
+    def endpoints(self) -> "Endpoints":
+        """Where the local platform's servers answer; raises NoLocalMeshError."""
+        from local_platform import Endpoints
+
+        return Endpoints.load(self.home)
+
+    @cached_property
+    def registry(self) -> "Registry":
+        """The schema registry, for reading."""
+        from mesh_events.registry import Registry
+
+        return Registry(self.profile.registry_url)
+
+    def speaker(self, domain: str | None) -> Caller:
+        """Who speaks: the given or the current domain."""
+        return speaker(self.home, domain)
+
+    @cached_property
+    def reader(self) -> Caller:
+        """Who reads the mesh's state: the current domain if it can log in, else the operator."""
+        chosen = current_domain(self.home)
+        candidates = [caller(chosen)] if chosen else []
+        for one in (*candidates, OPERATOR):
+            if self.password_path(self.profile.governance_cluster, one.principal).exists():
+                return one
+        raise ConfigurationError(
+            f"no login for {self.profile.governance_cluster} under {self.home / 'secrets'}: "
+            "run `sdm switch-domain NAME` for a domain that was registered here"
+        )
+
+    def password_path(self, cluster: str, principal: str) -> Path:
+        """Where a principal's password for a cluster lies."""
+        return self.home / "secrets" / cluster / principal
+
+    def password(self, cluster: str, principal: str, reference: str | None = None) -> str:
+        """A principal's password; raises ConfigurationError that names the file."""
+        from mesh_events.references import resolve
+
+        path = self.password_path(cluster, principal)
+        if path.exists() or reference is None:
+            reference = f"file:{path}"
+        if reference.startswith("file:") and not Path(reference.removeprefix("file:")).exists():
+            raise ConfigurationError(
+                f"no password of {principal} for cluster {cluster} at "
+                f"{reference.removeprefix('file:')}: register it here, or copy the file"
+            )
+        return resolve(reference)
+
+    def governance(self, who: Caller) -> "Connection":
+        """How a caller logs in to the cluster that holds the log."""
+        from mesh_events.kafka import Connection
+
+        password = self.password(self.profile.governance_cluster, who.principal)
+        return Connection(self.profile.bootstrap_servers, who.principal, password)
+
+    def login(self, image: "Image", cluster: str, principal: str) -> "Connection":
+        """How a principal logs in to a registered cluster."""
+        from mesh_events.kafka import Connection
+
+        found = image.identity.clusters.get(cluster)
+        if found is None:
+            known = ", ".join(sorted(image.identity.clusters)) or "none"
+            raise NotFoundError(f"there is no cluster {cluster}: known are {known}")
+        if principal == OPERATOR.principal:
+            return self.administration(image, cluster)
+        credentials = image.identity.credentials.get((principal, cluster))
+        reference = credentials.reference if credentials else None
+        password = self.password(cluster, principal, reference)
+        return Connection(found.bootstrap_servers, principal, password)
+
+    def administration(self, image: "Image", cluster: str) -> "Connection":
+        """How the operator logs in to administer a registered cluster."""
+        from mesh_events.kafka import Connection
+        from mesh_events.references import resolve
+
+        found = image.identity.clusters[cluster]
+        return Connection(found.bootstrap_servers, found.admin_user, resolve(found.admin_password))
+
+    @contextmanager
+    def log(self, who: Caller | None = None, start: int = 0) -> "Iterator[LogReader]":
+        """The governance log from `start`, closed at the end."""
+        from mesh_events.read import LogReader
+
+        with LogReader(self.governance(who or self.reader), start) as reader:
+            yield reader
+
+    @contextmanager
+    def emitter(self, who: Caller, actor: str) -> "Iterator[Emitter]":
+        """The voice of a caller, closed at the end."""
+        from mesh_events.emit import Emitter
+        from mesh_events.signing import SigningKey
+
+        key = SigningKey.load(key_path(self.home, who.key))
+        connection = self.governance(who)
+        with Emitter(connection, self.registry, key, domain=who.domain, actor=actor) as emitter:
+            yield emitter
+
+    def image(self, reading: "Reading | None" = None) -> "Image":
+        """The mesh's state: now, or where `reading` says; tells the latter on stderr.
+
+        Raises NotFoundError where the log is shorter than the wanted offset.
+        """
+        from projections.replay import replay
+
+        at_offset, as_of = _position(reading)
+        with self.log() as reader:
+            image = replay(reader.to_end(), at_offset=at_offset, as_of=as_of)
+        if at_offset is not None and image.offset < at_offset:
+            raise NotFoundError(f"the log has no offset {at_offset}: it ends at {image.offset}")
+        if at_offset is None and as_of is None:
+            completion.remember(self.home, image)
+        elif image.offset < 0:
+            note(f"at {stamp(as_of)} the log had no record yet")
+        else:
+            note(f"as of offset {image.offset}, {stamp(image.time)}")
+        return image
+
+
+def _position(reading: "Reading | None") -> tuple[int | None, int | None]:
+    """(offset, ms) that a read asks for; both None for now."""
+    if reading is None:
+        return None, None
+    if reading.as_of is not None and reading.at_offset is not None:
+        raise UsageError("--as-of and --at-offset exclude each other: give one of them")
+    if reading.as_of is None:
+        return reading.at_offset, None
+    return None, milliseconds(parse_time(reading.as_of, datetime.now(UTC)))

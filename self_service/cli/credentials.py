@@ -1,0 +1,118 @@
+"""A client's settings for a login: a properties file that Kafka clients take as it is."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+
+from mesh_events.errors import ConfigurationError
+from mesh_events.intents import CredentialsRequested, domain_of
+from mesh_events.kafka import SCRAM, Connection
+from self_service.cli import lookup
+from self_service.cli.context import Mesh
+from self_service.cli.exits import NotFoundError
+from self_service.cli.options import Saying, Until
+from self_service.cli.output import Detail, Format, note, show
+
+
+class Form(StrEnum):
+    """Whose names for settings are used: librdkafka's (C, Python, Go ...) or Java's."""
+
+    LIBRDKAFKA = "librdkafka"
+    JAVA = "java"
+
+
+def client_settings(login: Connection, form: Form) -> dict[str, str]:
+    """Settings with which a client logs in and reads, under the client's own names."""
+    settings = {
+        "bootstrap.servers": login.bootstrap_servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": SCRAM,
+        # the principal may join any group that begins with its id and a dot
+        "group.id": f"{login.user}.main",
+        "auto.offset.reset": "earliest",
+    }
+    if form is Form.JAVA:
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+        jaas = f'{module} required username="{login.user}" password="{login.password}";'
+        return {**settings, "sasl.jaas.config": jaas}
+    return {**settings, "sasl.username": login.user, "sasl.password": login.password}
+
+
+def properties(settings: dict[str, str]) -> str:
+    """The settings as lines of a properties file."""
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """The settings in a properties file of the librdkafka form."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from error
+    pairs = (line.partition("=") for line in lines if line.strip() and not line.startswith("#"))
+    found = {name.strip(): value.strip() for name, _, value in pairs}
+    if "sasl.username" not in found or "bootstrap.servers" not in found:
+        raise ConfigurationError(
+            f"{path} has no sasl.username and bootstrap.servers: make it with "
+            "`sdm access credentials APPLICATION --out FILE`"
+        )
+    return found
+
+
+def login_of(settings: dict[str, str]) -> Connection:
+    """The login that a client's settings hold."""
+    password = settings.get("sasl.password", "")
+    return Connection(settings["bootstrap.servers"], settings["sasl.username"], password)
+
+
+def hand_out(mesh: Mesh, saying: Saying, principal: str, form: Form, out: Path | None) -> None:
+    """Have a login made anew, and write its settings to `out` (0600), or show them once."""
+    from self_service.cli.saying import say
+
+    cluster = _home(mesh, principal)
+    said = say(
+        mesh,
+        mesh.speaker(saying.domain),
+        saying,
+        lambda meta: CredentialsRequested(meta=meta, principal=principal, cluster=cluster),
+        default=Until.APPLIED,
+    )
+    if said.image is None:
+        note("the settings are handed out once the login is made: ask again without --no-wait")
+        show(Detail(said.fields()), saying.output)
+        return
+    settings = client_settings(mesh.login(said.image, cluster, principal), form)
+    if out is not None:
+        _write_private(out, properties(settings))
+        note(f"wrote {out}, for you alone to read (0600)")
+        show(Detail({**said.fields(), "file": str(out.absolute())}), saying.output)
+    elif saying.output is Format.TABLE:
+        typed = properties(settings)
+        print(typed, end="")  # noqa: T201 - the answer itself, asked for with --show
+    else:
+        show(Detail(settings), saying.output)
+
+
+def _home(mesh: Mesh, principal: str) -> str:
+    """The cluster where a principal logs in."""
+    image = mesh.image()
+    if principal in image.identity.domains:
+        return image.identity.domains[principal].cluster
+    lookup.application(image, principal)
+    home = image.identity.domains.get(domain_of(principal))
+    if home is None:
+        raise NotFoundError(f"there is no domain {domain_of(principal)}: see `sdm domain list`")
+    return home.cluster
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Replace `path` by a file that only its owner can read, at no moment readable by others."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.unlink(missing_ok=True)
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        part.replace(path)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error

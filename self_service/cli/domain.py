@@ -1,0 +1,124 @@
+"""`sdm domain`: who takes part in the mesh."""
+
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.intents import DomainRegistered
+from mesh_events.settings import key_path
+from projections.identity import Domain
+from projections.image import Image
+from self_service.cli import completion, lookup
+from self_service.cli.callers import OPERATOR
+from self_service.cli.context import Mesh
+from self_service.cli.options import Reading, Saying, Until, command, noun
+from self_service.cli.output import Detail, Listing, note, show
+
+app = noun("Domains own data and share it as products.")
+
+Name = Annotated[str, typer.Argument(help="The domain.", autocompletion=completion.domains)]
+
+
+@command(
+    app,
+    "register",
+    "sdm domain register east --cluster east --owner team-east",
+    "sdm domain register west --cluster west --owner team-west --description 'Sales, west'",
+)
+def register(
+    saying: Saying,
+    name: Annotated[str, typer.Argument(help="Name, a-z, 0-9 and '-'.")],
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Home cluster.", autocompletion=completion.clusters)
+    ],
+    owner: Annotated[str, typer.Option("--owner", help="Id of the accountable owner.")],
+    description: Annotated[
+        str, typer.Option("--description", help="What the domain is about.")
+    ] = "",
+) -> None:
+    """Register a domain: makes its signing key here, and waits until it can log in.
+
+    The operator says it. The key is KEY in $SDM_HOME/keys, mode 0600.
+    """
+    from mesh_events.signing import SigningKey
+    from self_service.cli.saying import say
+
+    mesh = Mesh()
+    place = key_path(mesh.home, name)
+    # looked up first, so that a mesh that does not answer leaves no key behind
+    known = name in mesh.image().identity.domains
+    key = SigningKey.generate() if known else SigningKey.load_or_generate(place)
+    said = say(
+        mesh,
+        OPERATOR,
+        saying,
+        lambda meta: DomainRegistered(
+            meta=meta,
+            domain=name,
+            description=description,
+            owner=owner,
+            cluster=cluster,
+            public_key=key.public,
+        ),
+        default=Until.APPLIED,
+    )
+    note(f"its signing key is {place}; speak for it with `sdm switch-domain {name}`")
+    show(Detail({**said.fields(), "public_key": key.public}), saying.output)
+
+
+@command(app, "list", "sdm domain list", "sdm domain list --as-of '10m ago' -o json")
+def list_domains(reading: Reading) -> None:
+    """List the domains."""
+    image = Mesh().image(reading)
+    items = [
+        _fields(image, image.identity.domains[name]) for name in sorted(image.identity.domains)
+    ]
+    columns = ("domain", "cluster", "owner", "products", "ready", "description")
+    show(Listing(columns, items, "no domains yet: `sdm domain register`"), reading.output)
+
+
+@command(app, "describe", "sdm domain describe east", "sdm domain describe east --at-offset 60")
+def describe(reading: Reading, name: Name) -> None:
+    """Describe a domain: its keys, logins, applications and products."""
+    image = Mesh().image(reading)
+    found = lookup.domain(image, name)
+    identity = image.identity
+    keys = [
+        {"public_key": key.public, "since": key.since, "revoked": key.revoked}
+        for key in sorted(identity.keys.values(), key=lambda one: one.since)
+        if key.domain == name
+    ]
+    logins = [
+        {
+            "principal": one.principal,
+            "cluster": one.cluster,
+            "generation": one.generation,
+            "issued": one.issued == one.generation,
+        }
+        for _, one in sorted(identity.credentials.items())
+        if one.principal == name or one.principal.startswith(f"{name}.")
+    ]
+    products = [
+        {"product": one.id, "topic": one.topic, "version": one.version}
+        for _, one in sorted(image.catalog.items())
+        if one.domain == name
+    ]
+    parts = {
+        "keys": Listing(("public_key", "since", "revoked"), keys),
+        "logins": Listing(("principal", "cluster", "generation", "issued"), logins),
+        "data_products": Listing(("product", "topic", "version"), products, "no products yet"),
+    }
+    show(Detail(_fields(image, found), parts), reading.output)
+
+
+def _fields(image: Image, found: Domain) -> dict[str, Any]:
+    places = {found.cluster, image.identity.governance_cluster}
+    return {
+        "domain": found.name,
+        "cluster": found.cluster,
+        "owner": found.owner,
+        "description": found.description,
+        "products": sum(one.domain == found.name for one in image.catalog.values()),
+        "ready": places <= set(found.rights),
+        "generation": found.generation,
+    }

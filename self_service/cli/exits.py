@@ -1,0 +1,96 @@
+"""What `sdm` returns to the shell, and how an error is told: one or two lines, never a traceback.
+
+`docs/reference/exit-codes.md` explains each code; a test holds page and table together.
+"""
+
+import os
+import sys
+import traceback
+from enum import IntEnum
+
+from mesh_events.errors import (
+    ConfigurationError,
+    InfrastructureError,
+    MeshError,
+    RefusedError,
+    StateFaultError,
+    UnusableRecordError,
+    WaitTimeoutError,
+)
+
+
+class ExitCode(IntEnum):
+    """The exit codes of `sdm`."""
+
+    OK = 0
+    UNEXPECTED = 1
+    USAGE = 2
+    REFUSED = 3
+    NOT_FOUND = 4
+    TIMEOUT = 5
+    INFRASTRUCTURE = 6
+    CONFIGURATION = 7
+    FINDING = 8
+    INTERRUPTED = 130
+
+
+class NotFoundError(MeshError):
+    """Nothing in the mesh has the given name; the text tells where to look."""
+
+
+class UsageError(MeshError):
+    """Options that do not fit together; the text tells which to give."""
+
+
+class FindingError(MeshError):
+    """An audit found something that must not be; the text names the first offset."""
+
+
+_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
+    # the first match counts, so a kind stands before the kinds that it belongs to
+    (UsageError, ExitCode.USAGE),
+    (NotFoundError, ExitCode.NOT_FOUND),
+    (FindingError, ExitCode.FINDING),
+    (RefusedError, ExitCode.REFUSED),
+    (WaitTimeoutError, ExitCode.TIMEOUT),
+    (ConfigurationError, ExitCode.CONFIGURATION),
+    (InfrastructureError, ExitCode.INFRASTRUCTURE),
+    (StateFaultError, ExitCode.FINDING),
+    (UnusableRecordError, ExitCode.FINDING),
+)
+
+
+def code_of(error: BaseException) -> ExitCode:
+    """The exit code of an error."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
+    return _platform_code(error) if isinstance(error, MeshError) else ExitCode.UNEXPECTED
+
+
+def _platform_code(error: MeshError) -> ExitCode:
+    from local_platform.errors import BadLockFileError, NoLocalMeshError, UnreachableFolderError
+
+    unset = NoLocalMeshError | BadLockFileError | UnreachableFolderError
+    return ExitCode.CONFIGURATION if isinstance(error, unset) else ExitCode.INFRASTRUCTURE
+
+
+def sentence(error: BaseException) -> str:
+    """The error as a person reads it; a refusal begins with its code."""
+    if isinstance(error, RefusedError):
+        return f"refused ({error.code}): {error}"
+    if isinstance(error, MeshError):
+        return f"error: {error}"
+    text = " ".join(str(error).split()) or "no message"
+    return (
+        f"unexpected {type(error).__name__}: {text}\n"
+        "run the same with SDM_DEBUG=1 to see where, and report it"
+    )
+
+
+def tell(error: BaseException) -> ExitCode:
+    """Write the error to stderr and return its exit code; SDM_DEBUG=1 adds the traceback."""
+    if os.environ.get("SDM_DEBUG") == "1":
+        traceback.print_exception(error, file=sys.stderr)
+    sys.stderr.write(sentence(error) + "\n")
+    return code_of(error)

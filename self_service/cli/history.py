@@ -1,0 +1,151 @@
+"""What the log tells, step by step: who said what, what was decided, what was done. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from mesh_events import facts
+from mesh_events.codec import decode
+from mesh_events.decisions import Decision, IntentQuarantined, IntentRejected
+from mesh_events.meta import Event, Kind
+from mesh_events.record import Entry, Record
+from projections.image import EMPTY, Image, apply
+
+UNREADABLE = "unreadable"
+"""The kind of a record that could not be understood or trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One record of the log and what became of it.
+
+    `outcome` of an intent: accepted, rejected or quarantined with the code, or undecided;
+    `decided_at` is the offset of the decision that counted. `about` is the offset that a
+    decision or a check is about. Times are ms of the log.
+    """
+
+    offset: int
+    time: int
+    kind: str
+    type: str
+    id: str = ""
+    actor: str = ""
+    domain: str = ""
+    key: str = ""
+    correlation: str = ""
+    signer: str = ""
+    about: int | None = None
+    outcome: str = ""
+    code: str = ""
+    detail: str = ""
+    decided_at: int | None = None
+    event: Event | None = None
+
+
+def walk(records: Iterable[Record]) -> Iterator[tuple[Entry, Image, Image]]:
+    """Each entry with the image before and after it."""
+    image = EMPTY
+    for record in records:
+        entry = decode(record, image.schemas)
+        before, image = image, apply(image, entry)
+        yield entry, before, image
+
+
+def steps(records: Iterable[Record]) -> list[Step]:
+    """Every step of the log, in order; intents know their decision."""
+    found: dict[int, Step] = {}
+    for entry, before, after in walk(records):
+        found[entry.offset] = _step(entry, after)
+        event = entry.event
+        if isinstance(event, Decision):
+            counted = event.offset in before.intents.undecided and (
+                event.offset not in after.intents.undecided
+            )
+            if counted:
+                _settle(found, event, entry.offset)
+            else:
+                found[entry.offset] = replace(found[entry.offset], outcome="ignored")
+    return list(found.values())
+
+
+def _settle(found: dict[int, Step], event: Decision, offset: int) -> None:
+    outcome, code, reason = "accepted", "", ""
+    if isinstance(event, IntentRejected):
+        outcome, code, reason = "rejected", event.code, event.reason
+    if isinstance(event, IntentQuarantined):
+        outcome, code, reason = "quarantined", event.code, event.reason
+    asked = found[event.offset]
+    found[event.offset] = replace(
+        asked, outcome=outcome, code=code, detail=reason or asked.detail, decided_at=offset
+    )
+
+
+def _step(entry: Entry, after: Image) -> Step:
+    event = entry.event
+    open_now = entry.offset in after.intents.undecided
+    outcome = "undecided" if open_now else ""
+    if event is None:
+        fault = entry.fault
+        return Step(
+            entry.offset,
+            entry.time,
+            UNREADABLE,
+            UNREADABLE,
+            outcome=outcome,
+            code=fault.code.value if fault else "",
+            detail=fault.reason if fault else "",
+        )
+    return Step(
+        offset=entry.offset,
+        time=entry.time,
+        kind=event.kind.value,
+        type=event.type_name(),
+        id=event.meta.id,
+        actor=event.meta.actor,
+        domain=event.meta.domain,
+        key=event.key,
+        correlation=event.meta.correlation,
+        signer=entry.signer or "",
+        about=event.offset if isinstance(event, Decision | facts.Check) else None,
+        outcome=outcome,
+        detail=_detail(event),
+        event=event,
+    )
+
+
+def _detail(event: Event) -> str:
+    """The sentence that an event carries, or what it did, in a few words."""
+    match event:
+        case facts.CheckPassed() | facts.CheckFailed():
+            evidence = ", ".join(f"{name} {value}" for name, value in event.evidence.items())
+            reason = f": {event.reason}" if isinstance(event, facts.CheckFailed) else ""
+            return f"{event.check} ({evidence}){reason}"
+        case facts.RightsFact():
+            return f"{event.cluster}: {'; '.join(event.bindings)}"
+        case facts.LinkActivated():
+            return f"{event.destination_topic}, incarnation {event.incarnation}"
+        case facts.CredentialsIssued():
+            return f"{event.principal} on {event.cluster}"
+        case IntentRejected() | IntentQuarantined():
+            return f"{event.code}: {event.reason}"
+        case _:
+            return str(getattr(event, "reason", ""))
+
+
+def conversation(every: list[Step], start: Step) -> list[Step]:
+    """The steps that belong to what `start` belongs to, in order.
+
+    Same correlation; the decisions and checks of those; and facts about the same subject that
+    came after it and name it.
+    """
+    shared = {one.offset for one in every if one.correlation and _same(one, start)}
+    shared.add(start.offset)
+    return [one for one in every if one.offset in shared or (one.about in shared)]
+
+
+def _same(one: Step, start: Step) -> bool:
+    return one.correlation == start.correlation
+
+
+def is_intent(one: Step) -> bool:
+    """Whether the step is something that somebody asked for."""
+    return one.kind in (Kind.INTENT.value, UNREADABLE)

@@ -1,0 +1,122 @@
+"""`sdm key`: the keys that may speak for a domain."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mesh_events.intents import KeyRegistered, KeyRevoked
+from mesh_events.meta import MESH_DOMAIN
+from self_service.cli import completion
+from self_service.cli.context import Mesh
+from self_service.cli.exits import UsageError
+from self_service.cli.options import Reading, Reason, Saying, command, noun
+from self_service.cli.output import Detail, Listing, show
+
+app = noun("Keys sign what a domain says; the log knows which.")
+
+For = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        metavar="DOMAIN",
+        help="The domain that the key speaks for; default: the speaker's own.",
+        autocompletion=completion.domains,
+    ),
+]
+
+
+@command(
+    app,
+    "register",
+    "sdm key register --file ~/laptop.key",
+    "sdm key register --public-key 3q2-7w... --for east --domain mesh",
+)
+def register(
+    saying: Saying,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Key file; made there (0600) if it is missing.")
+    ] = None,
+    public_key: Annotated[
+        str | None, typer.Option("--public-key", help="Or a public key that was made elsewhere.")
+    ] = None,
+    for_domain: For = None,
+) -> None:
+    """Register another key that may speak for a domain."""
+    from mesh_events.signing import SigningKey
+    from self_service.cli.saying import say
+
+    if (file is None) == (public_key is None):
+        raise UsageError("give either --file or --public-key")
+    mesh = Mesh()
+    who = mesh.speaker(saying.domain)
+    domain = _of(for_domain, who.domain)
+    public = public_key or SigningKey.load_or_generate(file or Path()).public
+    said = say(
+        mesh,
+        who,
+        saying,
+        lambda meta: KeyRegistered(meta=meta, domain=domain, public_key=public),
+    )
+    show(Detail({**said.fields(), "public_key": public}), saying.output)
+
+
+@command(
+    app,
+    "revoke",
+    "sdm key revoke 3q2-7w... --reason 'laptop lost'",
+    "sdm key revoke 3q2-7w... --for east --domain mesh --reason 'left the team'",
+)
+def revoke(
+    saying: Saying,
+    public_key: Annotated[str, typer.Argument(help="The public key, see `sdm key list`.")],
+    reason: Reason,
+    for_domain: For = None,
+) -> None:
+    """Revoke a key: from the decision on, nothing that it signs counts."""
+    from self_service.cli.saying import say
+
+    mesh = Mesh()
+    who = mesh.speaker(saying.domain)
+    domain = _of(for_domain, who.domain)
+    said = say(
+        mesh,
+        who,
+        saying,
+        lambda meta: KeyRevoked(meta=meta, domain=domain, public_key=public_key, reason=reason),
+    )
+    show(Detail(said.fields()), saying.output)
+
+
+@command(app, "list", "sdm key list", "sdm key list --of east --as-of 2026-01-31")
+def list_keys(
+    reading: Reading,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of", metavar="DOMAIN", help="Of one domain.", autocompletion=completion.domains
+        ),
+    ] = None,
+) -> None:
+    """List the keys, valid and revoked; the mesh's own speak for 'mesh'."""
+    mesh = Mesh()
+    image = mesh.image(reading)
+    items = [
+        {
+            "domain": key.domain,
+            "role": key.role.value,
+            "public_key": key.public,
+            "since": key.since,
+            "revoked": key.revoked,
+        }
+        for key in sorted(image.identity.keys.values(), key=lambda one: (one.domain, one.since))
+        if of in (None, key.domain)
+    ]
+    show(Listing(("domain", "role", "public_key", "since", "revoked"), items), reading.output)
+
+
+def _of(given: str | None, own: str) -> str:
+    domain = given or own
+    if domain == MESH_DOMAIN:
+        raise UsageError("the mesh's own keys are set by its founding: name a domain with --for")
+    return domain

@@ -1,0 +1,146 @@
+"""`sdm link`: the copies of products in other clusters."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.intents import LinkPaused, LinkRemoved, LinkResumed
+from mesh_events.meta import Meta
+from projections.links import Link
+from self_service.cli import completion, lookup
+from self_service.cli.context import Mesh
+from self_service.cli.options import OptionalReason, Reading, Saying, Until, command, noun
+from self_service.cli.output import Detail, Listing, show
+from self_service.cli.times import stamp
+
+app = noun("Links copy a product to the cluster where it is read.")
+
+COLUMNS = ("link", "state", "copy", "topic", "incarnation", "changed_at", "failure")
+
+Name = Annotated[
+    str,
+    typer.Argument(help="Link id, <product>@<cluster>.", autocompletion=completion.links),
+]
+
+
+@command(app, "list", "sdm link list", "sdm link list --cluster west -o json")
+def list_links(
+    reading: Reading,
+    of: Annotated[
+        str | None,
+        typer.Option("--cluster", help="To one cluster.", autocompletion=completion.clusters),
+    ] = None,
+    product: Annotated[
+        str | None,
+        typer.Option("--product", help="Of one product.", autocompletion=completion.products),
+    ] = None,
+) -> None:
+    """List the links."""
+    image = Mesh().image(reading)
+    items = [
+        fields(one)
+        for _, one in sorted(image.links.items())
+        if of in (None, one.cluster) and product in (None, one.product)
+    ]
+    show(Listing(COLUMNS, items, "no links: they follow from grants"), reading.output)
+
+
+@command(app, "describe", "sdm link describe east.users@west")
+def describe(reading: Reading, name: Name) -> None:
+    """Describe a link: state, positions, the grants that need it."""
+    image = Mesh().image(reading)
+    found = lookup.link(image, name)
+    grants = [
+        {"offset": one.offset, "application": one.application, "state": one.state}
+        for one in image.access.of_link(name)
+    ]
+    shown = {
+        **fields(found),
+        "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),
+        "source_topic_id": found.source_topic_id,
+        "destination_topic_id": found.destination_topic_id,
+        "principal": found.principal,
+        "copied_from": stamp(found.copied_from),
+        "copied_to": stamp(found.copied_to),
+    }
+    parts = {"grants": Listing(("offset", "application", "state"), grants)}
+    show(Detail(shown, parts), reading.output)
+
+
+@command(app, "pause", "sdm link pause east.users@west --reason 'maintenance'")
+def pause(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Let a copy stand still; the rights stay."""
+    _say(
+        saying,
+        name,
+        lambda link: (
+            lambda meta: LinkPaused(
+                meta=meta, product=link.product, cluster=link.cluster, reason=reason
+            )
+        ),
+    )
+
+
+@command(app, "resume", "sdm link resume east.users@west --until active")
+def resume(saying: Saying, name: Name) -> None:
+    """Let a paused copy go on where it stood."""
+    _say(
+        saying,
+        name,
+        lambda link: (
+            lambda meta: LinkResumed(meta=meta, product=link.product, cluster=link.cluster)
+        ),
+    )
+
+
+@command(app, "remove", "sdm link remove east.users@west --reason 'not needed any more'")
+def remove(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """End a copy; the grants stay, and the data goes as they said (purged or retained)."""
+    _say(
+        saying,
+        name,
+        lambda link: (
+            lambda meta: LinkRemoved(
+                meta=meta, product=link.product, cluster=link.cluster, reason=reason
+            )
+        ),
+    )
+
+
+def fields(link: Link) -> dict[str, Any]:
+    """A link as lists show it."""
+    return {
+        "link": link.id,
+        "product": link.product,
+        "source_cluster": link.source_cluster,
+        "source_topic": link.source_topic,
+        "cluster": link.cluster,
+        "topic": link.topic,
+        "state": link.state,
+        "desired": link.desired,
+        "copy": link.copy,
+        "incarnation": link.incarnation,
+        "run": link.run,
+        "failure_code": link.failure_code,
+        "failure": link.failure,
+        "created_at": stamp(link.created_at),
+        "changed_at": stamp(link.changed_at),
+        "generation": link.generation,
+    }
+
+
+def _say(saying: Saying, name: str, make: Callable[[Link], Callable[[Meta], Any]]) -> None:
+    from self_service.cli.saying import say
+
+    mesh = Mesh()
+    found = lookup.link(mesh.image(), name)
+    said = say(
+        mesh,
+        mesh.speaker(saying.domain),
+        saying,
+        make(found),
+        default=Until.DECIDED,
+        cause=None,
+    )
+    show(Detail({"link": name, **said.fields()}), saying.output)

@@ -1,0 +1,195 @@
+"""What many commands share: sets of options, examples in the help, and the shape of a noun."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from self_service.cli.output import Format
+
+Function = Callable[..., None]
+
+
+class Until(StrEnum):
+    """How far a command waits for what it said."""
+
+    DECIDED = "decided"
+    APPLIED = "applied"
+    ACTIVE = "active"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How the answer is shown."""
+
+    output: Annotated[
+        Format, typer.Option("--output", "-o", help="Form of the answer on stdout.")
+    ] = Format.TABLE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Shown):
+    """A read of the mesh's state: now, or as it was."""
+
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="TIME", help="State at a time: ISO 8601 or '10m ago'."),
+    ] = None
+    at_offset: Annotated[
+        int | None,
+        typer.Option("--at-offset", metavar="N", min=0, help="State after offset N of the log."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speaking:
+    """In whose name a command acts."""
+
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            "--domain",
+            "-d",
+            metavar="NAME",
+            help="Act as this domain instead of the current one; 'mesh' is the operator.",
+        ),
+    ] = None
+    actor: Annotated[
+        str | None,
+        typer.Option(
+            "--actor", metavar="ID", help="Who acts, an id; default $SDM_ACTOR or the OS user's id."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acting(Shown):
+    """A command that talks to a server in the name of a domain, without an intent."""
+
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            "--domain",
+            "-d",
+            metavar="NAME",
+            help="Act as this domain instead of the current one; 'mesh' is the operator.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saying(Speaking, Shown):
+    """A command that says an intent."""
+
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait for the decision and what --until says.")
+    ] = True
+    until: Annotated[
+        Until | None,
+        typer.Option("--until", help="How far to wait; the default depends on the command."),
+    ] = None
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
+    ] = 60.0
+
+
+def noun(text: str) -> typer.Typer:
+    """The group of commands on one kind of thing; `text` is its help."""
+    return typer.Typer(
+        help=text,
+        # a callback makes it a group even with one command
+        callback=_nothing,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def _nothing() -> None:
+    """A noun by itself does nothing."""
+
+
+def command(app: typer.Typer, name: str, *examples: str) -> Callable[[Function], Function]:
+    """Register a function as a command, with examples below its help.
+
+    Parameters annotated with a dataclass stand for that dataclass's fields, each an option.
+    """
+    # \b keeps the lines as they are
+    epilog = "Examples:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+
+    def register(function: Function) -> Function:
+        app.command(name, epilog=epilog)(_spread(function))
+        return function
+
+    return register
+
+
+def _spread(function: Function) -> Function:
+    """The same function with one parameter for each field of its option sets."""
+    sets: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            sets[parameter.name] = parameter.annotation
+            parameters.extend(_parameters(parameter.annotation))
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def call(**given: Any) -> None:
+        built = {
+            name: kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+            for name, kind in sets.items()
+        }
+        function(**built, **given)
+
+    call.__doc__ = function.__doc__
+    call.__name__ = function.__name__
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    return call
+
+
+def _parameters(kind: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(one),
+            annotation=hints[one.name],
+        )
+        for one in fields(kind)
+    ]
+
+
+def _default(one: Any) -> Any:
+    if one.default_factory is not MISSING:
+        return one.default_factory()
+    return inspect.Parameter.empty if one.default is MISSING else one.default
+
+
+Reason = Annotated[str, typer.Option("--reason", "-r", help="Why, for the other side and audit.")]
+"""A reason that must be given."""
+OptionalReason = Annotated[
+    str, typer.Option("--reason", "-r", help="A note for the other side and the audit.")
+]
+"""A reason that may be given."""
+
+__all__ = [
+    "Acting",
+    "Function",
+    "OptionalReason",
+    "Reading",
+    "Reason",
+    "Saying",
+    "Shown",
+    "Speaking",
+    "Until",
+    "command",
+    "noun",
+]

@@ -1,0 +1,163 @@
+"""Answers on stdout: a table for people, JSON or YAML for programs; everything else on stderr."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, StrEnum
+from typing import Any
+
+from self_service.cli.times import stamp
+
+
+class Format(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Many things of one kind.
+
+    `columns` are the fields that a table shows, in a stable order; `items` hold these and
+    perhaps more, which only JSON and YAML show; `empty` is said where there is nothing.
+    """
+
+    columns: Sequence[str]
+    items: Sequence[Mapping[str, Any]]
+    empty: str = "nothing found"
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One thing: its fields in order, and listings that belong to it by name."""
+
+    fields: Mapping[str, Any]
+    parts: Mapping[str, Listing] | None = None
+
+    def document(self) -> dict[str, Any]:
+        """All of it as one JSON object."""
+        parts = {name: list(part.items) for name, part in (self.parts or {}).items()}
+        return {**self.fields, **parts}
+
+
+def show(answer: Listing | Detail, form: Format) -> None:
+    """Write an answer to stdout."""
+    if form is Format.TABLE:
+        _show_table(answer)
+        return
+    document = list(answer.items) if isinstance(answer, Listing) else answer.document()
+    sys.stdout.write(rendered(document, form))
+
+
+def rendered(document: Any, form: Format) -> str:
+    """A document as JSON or YAML text."""
+    plain = _plain(document)
+    if form is Format.YAML:
+        import yaml
+
+        return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100))
+    return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+
+
+def note(text: str) -> None:
+    """Tell the person something beside the answer, on stderr."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def cell(value: Any) -> str:
+    """A value as a table shows it; nothing is a dash."""
+    match value:
+        case None | "" | [] | ():
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case Enum():
+            return str(value.value)
+        case datetime():
+            return stamp(value) or "-"
+        case Mapping():
+            return ", ".join(f"{name}={cell(inner)}" for name, inner in value.items()) or "-"
+        case list() | tuple() | set() | frozenset():
+            return ", ".join(cell(inner) for inner in value)
+        case _:
+            return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """The same value in JSON's own types."""
+    match value:
+        case Enum():
+            return value.value
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime():
+            return stamp(value)
+        case Mapping():
+            return {str(name): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case bytes():
+            return text_of(value)
+        case _:
+            return str(value)
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as text: UTF-8 where they are, else 0x and hex digits."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return f"0x{data.hex()}"
+
+
+def _show_table(answer: Listing | Detail) -> None:
+    if isinstance(answer, Listing):
+        _print_listing(answer)
+        return
+    _print_fields(answer.fields)
+    for name, part in (answer.parts or {}).items():
+        sys.stdout.write(f"\n{name}\n")
+        _print_listing(part)
+
+
+def _print_listing(listing: Listing) -> None:
+    if not listing.items:
+        note(listing.empty)
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in listing.columns:
+        table.add_column(column.replace("_", " ").upper(), overflow="fold")
+    for item in listing.items:
+        # Text, so that a description with [brackets] is shown and not obeyed
+        table.add_row(*(Text(cell(item.get(column))) for column in listing.columns))
+    _print(table)
+
+
+def _print_fields(fields: Mapping[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in fields.items():
+        table.add_row(name.replace("_", " "), Text(cell(value)))
+    _print(table)
+
+
+def _print(table: Any) -> None:
+    from rich.console import Console
+
+    # a pipe has no width: cutting lines there would only break what reads them
+    unbounded = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    Console(width=1000 if unbounded else None, highlight=False).print(table, soft_wrap=False)

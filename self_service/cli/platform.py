@@ -1,0 +1,168 @@
+"""`sdm up`, `sdm down`, `sdm status`: the local mesh on this machine."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from mesh_events.errors import MeshError
+from self_service.cli.context import Mesh
+from self_service.cli.exits import ExitCode
+from self_service.cli.options import Shown, command, noun
+from self_service.cli.output import Detail, Listing, note, show
+
+if TYPE_CHECKING:
+    from local_platform import LocalPlatform, Progress, ServiceStatus
+
+app = noun("The local mesh.")
+_MIB = 1 << 20
+
+
+@command(app, "up", "sdm up", "sdm up --fresh", "SDM_PORT_BASE=23000 sdm up")
+def up(
+    shown: Shown,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start empty: remove all data and passwords first.")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to become ready.")
+    ] = 180.0,
+) -> None:
+    """Start the local mesh and wait until it is ready; what runs already is left alone.
+
+    The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
+    """
+    platform = _platform()
+    with _Meter() as meter:
+        endpoints = platform.up(fresh=fresh, report=meter, timeout_s=timeout)
+    fields = {
+        "home": str(Mesh().home),
+        **{
+            f"kafka_{name}": cluster.bootstrap_servers
+            for name, cluster in endpoints.clusters.items()
+        },
+        "registry": endpoints.registry_url,
+        "connect": endpoints.connect_url,
+        "postgres": f"{endpoints.postgres_host}:{endpoints.postgres_port}",
+        "spark": endpoints.spark_remote,
+    }
+    show(Detail(fields), shown.output)
+
+
+@command(app, "down", "sdm down")
+def down(shown: Shown) -> None:
+    """Stop the local mesh; its data stays for the next `sdm up`."""
+    stopped = _platform().down()
+    items = [{"service": name, "state": "stopped"} for name in stopped]
+    show(Listing(("service", "state"), items, "nothing was running"), shown.output)
+
+
+@command(app, "status", "sdm status", "sdm status -o json")
+def status(shown: Shown) -> None:
+    """Show the services and where the mesh stands.
+
+    Ends with 6 where a service is not ready or the mesh cannot be read.
+    """
+    services = [_service(one) for one in _platform().status()]
+    mesh, fault = _mesh()
+    columns = ("service", "state", "pid", "port", "memory_mib", "restarts", "detail")
+    parts = {"services": Listing(columns, services, "no local services: run `sdm up`")}
+    show(Detail(mesh, parts), shown.output)
+    if fault is not None:
+        note(f"the mesh cannot be read: {fault}")
+    if fault is not None or any(one["state"] != "ready" for one in services):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+def _platform() -> "LocalPlatform":
+    from local_platform import LocalPlatform, PlatformSettings
+
+    return LocalPlatform(PlatformSettings())
+
+
+def _service(one: "ServiceStatus") -> dict[str, Any]:
+    return {
+        "service": one.name,
+        "state": one.state.value,
+        "pid": one.pid,
+        "port": one.port,
+        "memory_mib": round(one.rss_bytes / _MIB),
+        "restarts": one.restarts,
+        "detail": one.detail,
+        "log": str(one.log),
+    }
+
+
+def _mesh() -> tuple[dict[str, Any], MeshError | None]:
+    """Where the mesh stands, or why that cannot be said."""
+    mesh = Mesh()
+    try:
+        image = mesh.image()
+        rows = _rows_behind(mesh, image)
+    except MeshError as error:
+        return {"home": str(mesh.home)}, error
+    return {
+        "home": str(mesh.home),
+        "mesh": image.identity.mesh,
+        "offset": image.offset,
+        "epoch": image.epoch,
+        "undecided": len(image.intents.undecided),
+        "products": len(image.catalog),
+        "rows_behind": rows,
+    }, None
+
+
+def _rows_behind(mesh: Mesh, image: Any) -> int:
+    """How many rows differ on the topics from what the log says."""
+    from self_service.cli.comparison import compare
+
+    return len(compare(mesh, image))
+
+
+class _Meter:
+    """Shows progress on stderr: a bar on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        self._said: set[str] = set()
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show one step; called from several threads while fetching."""
+        if progress.stage == "fetch":
+            self._fetched(progress.done, progress.total)
+        for one in progress.services:
+            self._say(f"{one.name} {one.state.value}")
+        if progress.stage == "running":
+            self._say("already running: nothing to do")
+
+    def _fetched(self, done: int, total: int) -> None:
+        if self._bar is None:
+            # one line for each eighth, so that a log stays short
+            self._say(f"fetched {done * 8 // max(total, 1)}/8 of {total // _MIB} MiB")
+            return
+        if self._task is None:
+            self._task = self._bar.add_task("fetching", total=total)
+        self._bar.update(self._task, completed=done, visible=done < total)
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            if self._bar is None:
+                note(text)
+            else:
+                self._bar.console.print(text, highlight=False)

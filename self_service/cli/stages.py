@@ -1,0 +1,129 @@
+"""How far an accepted intent has got, read off the image: pure.
+
+`decided` is the governor's decision. `applied`: the rights and logins that it calls for exist on
+the clusters, or are gone. `active`: all that follows is done too, the copy runs or is purged.
+"""
+
+from enum import Enum, auto
+
+from mesh_events import intents
+from mesh_events.intents import Intent
+from mesh_events.rows import AccessState, LinkState
+from projections.access import ENTITLED
+from projections.image import Image
+from projections.links import link_id
+from self_service.cli.options import Until
+
+
+class Progress(Enum):
+    """What the image says about the wanted stage."""
+
+    PENDING = auto()
+    REACHED = auto()
+    OVERTAKEN = auto()
+    """Something else was decided meanwhile: the stage will not come."""
+
+
+def progress(image: Image, intent: Intent, until: Until) -> Progress:
+    """How far `intent`, which was accepted, is from the stage `until`."""
+    if until is Until.DECIDED:
+        return Progress.REACHED
+    match intent:
+        case intents.DomainRegistered():
+            return _domain_ready(image, intent.domain)
+        case intents.ApplicationRegistered():
+            return _application_ready(image, intent.application)
+        case intents.CredentialsRequested():
+            return _of(_issued(image, intent.principal, intent.cluster))
+        case _:
+            return _access_or_link(image, intent, until)
+
+
+def _access_or_link(image: Image, intent: Intent, until: Until) -> Progress:
+    match intent:
+        case intents.AccessRequested():
+            return _requested(image, intent.meta.id, until)
+        case intents.AccessGranted():
+            return _granted(image, intent.request, until)
+        case intents.AccessRevoked():
+            return _revoked(image, intent.request, until)
+        case intents.LinkIntent():
+            return _linked(image, intent)
+    return Progress.REACHED
+
+
+def where(image: Image, intent: Intent) -> str:
+    """The state of what the intent is about, in a word or two; empty where it has none."""
+    match intent:
+        case intents.AccessRequested():
+            return image.access.requests[intent.meta.id].state.value
+        case intents.AccessGranted() | intents.AccessDenied() | intents.AccessRevoked():
+            return image.access.requests[intent.request].state.value
+        case intents.LinkIntent():
+            link = image.links[link_id(intent.product, intent.cluster)]
+            return link.state.value + (f" ({link.failure})" if link.failure else "")
+        case intents.ProductPublished() | intents.ProductUpdated():
+            return "PUBLISHED"
+    return ""
+
+
+def _of(condition: object) -> Progress:
+    return Progress.REACHED if condition else Progress.PENDING
+
+
+def _issued(image: Image, principal: str, cluster: str) -> bool:
+    found = image.identity.credentials.get((principal, cluster))
+    return found is not None and found.issued == found.generation
+
+
+def _domain_ready(image: Image, name: str) -> Progress:
+    domain = image.identity.domains[name]
+    places = {domain.cluster, image.identity.governance_cluster}
+    logins = all(_issued(image, name, place) for place in places)
+    return _of(logins and places <= set(domain.rights))
+
+
+def _application_ready(image: Image, name: str) -> Progress:
+    application = image.identity.applications[name]
+    home = image.identity.domains[intents.domain_of(name)].cluster
+    return _of(home in application.rights and _issued(image, name, home))
+
+
+def _requested(image: Image, request: str, until: Until) -> Progress:
+    """A request is applied when it stands in the image, active when the consumer can read."""
+    state = image.access.requests[request].state
+    if until is Until.APPLIED or state is AccessState.ACTIVE:
+        return Progress.REACHED
+    ended = (AccessState.DENIED, AccessState.REVOKING, AccessState.REVOKED)
+    return Progress.OVERTAKEN if state in ended else Progress.PENDING
+
+
+def _granted(image: Image, request: str, until: Until) -> Progress:
+    access = image.access.requests[request]
+    if access.state not in ENTITLED:
+        return Progress.OVERTAKEN
+    if until is Until.APPLIED or access.link is None:
+        return _of(access.state is AccessState.ACTIVE)
+    link = image.links.get(access.link)
+    copying = link is not None and link.state is LinkState.ACTIVE
+    return _of(copying and access.state is AccessState.ACTIVE)
+
+
+def _revoked(image: Image, request: str, until: Until) -> Progress:
+    access = image.access.requests[request]
+    if until is Until.APPLIED or access.link is None:
+        return _of(access.state is AccessState.REVOKED)
+    others = any(one.state in ENTITLED for one in image.access.of_link(access.link))
+    link = image.links.get(access.link)
+    gone = link is None or link.state is LinkState.REMOVED
+    return _of(access.state is AccessState.REVOKED and (others or gone))
+
+
+def _linked(image: Image, intent: intents.LinkIntent) -> Progress:
+    wanted = {
+        intents.LinkCreated: LinkState.ACTIVE,
+        intents.LinkResumed: LinkState.ACTIVE,
+        intents.LinkPaused: LinkState.PAUSED,
+        intents.LinkRemoved: LinkState.REMOVED,
+    }[type(intent)]
+    return _of(image.links[link_id(intent.product, intent.cluster)].state is wanted)

@@ -1,0 +1,65 @@
+"""Times as people write them: ISO 8601 or `10m ago`; and log times as people read them."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from mesh_events.errors import InvalidValueError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_AGO = re.compile(rf"((?:{_PART.pattern}\s*)+)ago")
+
+
+def parse_time(text: str, now: datetime) -> datetime:
+    """A point in time, UTC.
+
+    Args:
+        text: ISO 8601 (without a zone it is UTC), `now`, or how long ago: `90s ago`, `1h30m ago`.
+        now: what `now` and `ago` count from.
+
+    Raises:
+        InvalidValueError: none of these.
+    """
+    wanted = text.strip()
+    if wanted == "now":
+        return now
+    if ago := _AGO.fullmatch(wanted):
+        return now - timedelta(seconds=_seconds(ago[1]))
+    try:
+        found = datetime.fromisoformat(wanted)
+    except ValueError:
+        raise InvalidValueError(
+            f"{text!r} is not a time: give ISO 8601, such as 2026-01-31T12:00:00Z, or '10m ago'"
+        ) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _seconds(text: str) -> float:
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+
+
+def milliseconds(moment: datetime) -> int:
+    """A point in time as the log counts it: ms since the epoch."""
+    return round(moment.timestamp() * 1000)
+
+
+def stamp(moment: int | datetime | None) -> str | None:
+    """Log time (ms) or a datetime as ISO 8601 with milliseconds, UTC; None stays None."""
+    if moment is None:
+        return None
+    if isinstance(moment, int):
+        moment = datetime.fromtimestamp(moment / 1000, UTC)
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def span(milliseconds_: int) -> str:
+    """A duration in ms as people read it: `12 ms`, `3.4 s`, `5 min 2 s`."""
+    if milliseconds_ < 1000:
+        return f"{milliseconds_} ms"
+    if milliseconds_ < 60_000:
+        return f"{milliseconds_ / 1000:.1f} s"
+    minutes, seconds = divmod(milliseconds_ // 1000, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
