@@ -4,7 +4,7 @@
 are no matter of the platform: the mesh's keepers grant those.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from confluent_kafka.admin import (
 )
 
 from local_platform.errors import NotReadyError
-from local_platform.site import Site
 
 _TIMEOUT_S = 5
 
@@ -64,11 +63,15 @@ CONNECT_RIGHTS = (
 )
 
 
-def principals_of(cluster: str, site: Site) -> tuple[Principal, ...]:
-    """Return the platform's principals on a cluster."""
+def principals_of(cluster: str, password: Callable[[str, str], str]) -> tuple[Principal, ...]:
+    """Return the platform's principals on a cluster.
+
+    Args:
+        cluster: its name.
+        password: gives the password of (cluster, principal).
+    """
     if cluster != "east":
         return ()
-    password = site.credentials.password
     return (
         Principal("registry", password("east", "registry"), REGISTRY_RIGHTS),
         Principal("connect", password("east", "connect"), CONNECT_RIGHTS),

@@ -95,7 +95,7 @@ class Connect(Service):
             | self._secret_providers()
             | self._avro("key")
             | self._avro("value")
-            | _WORKER
+            | WORKER
         )
 
     def _secret_providers(self) -> dict[str, str]:
@@ -129,7 +129,7 @@ class Connect(Service):
         }
 
 
-_WORKER = {
+WORKER = {
     "group.id": "connect-east",
     "config.storage.topic": "connect-configs",
     "offset.storage.topic": "connect-offsets",

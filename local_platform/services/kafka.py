@@ -67,7 +67,9 @@ class KafkaBroker(Service):
     def probe(self) -> None:
         """Describe the cluster as the super user, and make the platform's own principals."""
         ensure_principals(
-            self.site.address(self.name), self._password(), principals_of(self.cluster, self.site)
+            self.site.address(self.name),
+            self._password(),
+            principals_of(self.cluster, self.site.credentials.password),
         )
 
     def _password(self) -> str:
@@ -113,11 +115,11 @@ class KafkaBroker(Service):
                 ),
                 "super.users": "User:admin",
             }
-            | _SMALL_NODE
+            | SMALL_NODE
         )
 
 
-_SMALL_NODE = {
+SMALL_NODE = {
     "auto.create.topics.enable": "false",
     "num.partitions": "1",
     "default.replication.factor": "1",

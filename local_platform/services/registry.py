@@ -65,7 +65,7 @@ class Registry(Service):
                     "registry", self.site.credentials.password("east", "registry")
                 ),
             }
-            | _ACCESS
+            | ACCESS
             | self._users()
         )
 
@@ -78,7 +78,7 @@ class Registry(Service):
         return settings
 
 
-_ACCESS = {
+ACCESS = {
     "quarkus.http.auth.basic": "true",
     "quarkus.oidc.tenant-enabled": "false",
     "quarkus.security.users.embedded.enabled": "true",

@@ -1,0 +1,21 @@
+# The mesh's own image, and the two servers that need more than their public image has.
+
+FROM python:3.11-slim AS mesh
+WORKDIR /opt/sdm
+COPY . .
+RUN pip install --no-cache-dir . \
+    && useradd --uid 10001 --home-dir /var/lib/sdm --create-home sdm
+ENV SDM_HOME=/var/lib/sdm
+USER sdm
+ENTRYPOINT ["python", "-m"]
+CMD ["processors"]
+
+FROM mesh AS jars
+USER root
+RUN python -m local_platform.containers.jars /jars
+
+FROM apache/kafka:4.3.1 AS connect
+COPY --from=jars /jars/plugins /opt/plugins
+
+FROM apache/spark:4.2.0 AS spark
+COPY --from=jars /jars/spark /opt/spark/jars

@@ -1,0 +1,38 @@
+"""Make the platform's principals: `python -m local_platform.containers.principals`.
+
+Reads `$SDM_HOME/platform.json` for the addresses, and each principal's password from
+`/run/secrets/<cluster>_<principal>_password`.
+"""
+
+import sys
+from pathlib import Path
+
+from local_platform.endpoints import Endpoints
+from local_platform.principals import ensure_principals, principals_of
+from local_platform.settings import PlatformSettings
+from mesh_events.errors import MeshError
+from mesh_events.references import resolve
+
+SECRETS = Path("/run/secrets")
+
+
+def password(cluster: str, principal: str) -> str:
+    """Return the password that compose handed over."""
+    return resolve(f"file:{SECRETS / f'{cluster}_{principal}_password'}")
+
+
+def main() -> int:
+    """Make the principals of every cluster; return 1 with a clear sentence on failure."""
+    try:
+        endpoints = Endpoints.load(PlatformSettings().home)
+        for name, cluster in endpoints.clusters.items():
+            admin = resolve(cluster.admin_password)
+            ensure_principals(cluster.bootstrap_servers, admin, principals_of(name, password))
+    except MeshError as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

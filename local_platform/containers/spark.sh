@@ -1,0 +1,15 @@
+#!/bin/sh
+# Start Spark Connect for the governor, which shares this container's network.
+set -eu
+SPARK_CONNECT_AUTHENTICATE_TOKEN=$(cat /run/secrets/spark_token)
+export SPARK_CONNECT_AUTHENTICATE_TOKEN
+exec /opt/spark/bin/spark-submit \
+    --class org.apache.spark.sql.connect.service.SparkConnectServer \
+    --master 'local[512]' \
+    --driver-memory 1g \
+    --conf spark.connect.grpc.binding.address=127.0.0.1 \
+    --conf spark.connect.grpc.binding.port=15002 \
+    --conf spark.connect.session.manager.defaultSessionTimeout=-1 \
+    --conf spark.sql.shuffle.partitions=2 \
+    --conf spark.ui.enabled=false \
+    spark-internal

@@ -1,0 +1,156 @@
+"""The composed mesh, checked without a container engine."""
+
+import re
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from local_platform.containers import passwords
+from local_platform.endpoints import Endpoints
+from local_platform.jars import JarStore, read_lock
+from local_platform.services.connect import WORKER
+from local_platform.services.kafka import SMALL_NODE
+from local_platform.services.registry import ACCESS
+from local_platform.settings import PlatformSettings
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "local_platform" / "containers"
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+JOBS = {"principals", "found", "sdm"}
+LOCK = JarStore(Path("/nowhere"), read_lock())
+SCRIPTS = sorted(FOLDER.glob("*.sh"))
+
+
+def properties(name: str) -> dict[str, str]:
+    lines = (FOLDER / name).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def images() -> dict[str, str]:
+    """Return name -> tag of every public image in the compose file and the Dockerfile."""
+    named = [one["image"] for one in SERVICES.values()]
+    named += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    return dict(name.split(":") for name in named if ":" in name)
+
+
+def test_every_server_has_a_health_check_and_every_job_is_waited_for() -> None:
+    assert {name for name, one in SERVICES.items() if "healthcheck" not in one} == JOBS
+    for one in SERVICES.values():
+        for name, how in one.get("depends_on", {}).items():
+            job = name in JOBS
+            expected = "service_completed_successfully" if job else "service_healthy"
+            assert how["condition"] == expected, name
+
+
+def test_everything_that_a_service_waits_for_exists() -> None:
+    for one in SERVICES.values():
+        assert set(one.get("depends_on", {})) <= set(SERVICES)
+
+
+def test_no_port_is_open_beyond_this_machine() -> None:
+    published = [port for one in SERVICES.values() for port in one.get("ports", ())]
+    assert published
+    assert all(re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port) for port in published)
+
+
+def test_the_images_have_the_locked_versions() -> None:
+    found = images()
+    assert found["apache/kafka"] == LOCK.one("connect-runtime").version
+    assert found["apicurio/apicurio-registry"] == LOCK.one("apicurio-registry-app").version
+    assert found["apache/spark"] == LOCK.one("spark-sql-kafka-0-10_2.13").version
+    assert found["postgres"] == "18"
+
+
+def test_every_secret_that_is_used_is_declared_generated_and_handed_over() -> None:
+    declared = {name: one["environment"] for name, one in COMPOSE["secrets"].items()}
+    assert sorted(declared.values()) == sorted(passwords.NAMES)
+    assert {name.upper() for name in declared} == set(declared.values())
+    for service, one in SERVICES.items():
+        assert set(one.get("secrets", ())) <= set(declared), service
+        for file in secret_files(one):
+            assert file in one["secrets"], f"{service} reads {file}"
+
+
+def secret_files(service: dict[str, Any]) -> set[str]:
+    """Return the names under /run/secrets that a service's settings and scripts read."""
+    texts = [str({key: value for key, value in service.items() if key != "secrets"})]
+    for config in service.get("configs", ()):
+        path = ROOT / COMPOSE["configs"][config["source"]]["file"]
+        texts.append(path.read_text().replace("${SDM_CLUSTER}", cluster_of(service)))
+    return set(re.findall(r"/run/secrets/(\w+)", " ".join(texts)))
+
+
+def cluster_of(service: dict[str, Any]) -> str:
+    return str(service.get("environment", {}).get("SDM_CLUSTER", ""))
+
+
+def test_every_config_is_a_file_of_ours_and_used() -> None:
+    used = {config["source"] for one in SERVICES.values() for config in one.get("configs", ())}
+    assert used == set(COMPOSE["configs"])
+    assert all((ROOT / one["file"]).is_file() for one in COMPOSE["configs"].values())
+
+
+def test_every_build_target_is_in_the_dockerfile() -> None:
+    stages = re.findall(r"^FROM \S+ AS (\w+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    targets = {one["build"]["target"] for one in SERVICES.values() if "build" in one}
+    assert targets <= set(stages)
+
+
+def test_every_volume_is_declared() -> None:
+    used = {volume.split(":")[0] for one in SERVICES.values() for volume in one.get("volumes", ())}
+    assert used == set(COMPOSE["volumes"])
+
+
+def test_the_endpoints_name_services_and_secrets_of_the_compose_file() -> None:
+    endpoints = Endpoints.model_validate_json((FOLDER / "platform.json").read_bytes())
+    text = endpoints.model_dump_json()
+    hosts = set(re.findall(r"http://([\w.-]+):", text)) | {endpoints.postgres_host}
+    hosts |= {one.bootstrap_servers.split(":")[0] for one in endpoints.clusters.values()}
+
+    assert hosts - {"127.0.0.1"} <= set(SERVICES)
+    assert set(re.findall(r"file:/run/secrets/(\w+)", text)) <= set(COMPOSE["secrets"])
+
+
+def test_brokers_and_connect_have_the_local_platforms_settings() -> None:
+    broker, worker = properties("kafka.properties"), properties("connect.properties")
+
+    assert {key: broker.get(key) for key in SMALL_NODE} == SMALL_NODE
+    assert {key: worker.get(key) for key in WORKER} == WORKER
+    assert broker["super.users"] == "User:admin"
+    assert broker["authorizer.class.name"].endswith(".StandardAuthorizer")
+
+
+def test_the_registry_has_the_local_platforms_rules() -> None:
+    given = SERVICES["registry"]["environment"]
+    for key, value in ACCESS.items():
+        assert given[re.sub(r"[.-]", "_", key).upper()] == value, key
+
+
+def test_variables_of_our_own_are_read_by_a_script_or_by_the_settings() -> None:
+    known = {f"SDM_{name.upper()}" for name in PlatformSettings.model_fields}
+    scripts = " ".join(path.read_text() for path in SCRIPTS)
+    for one in SERVICES.values():
+        for name in one.get("environment", {}):
+            if name.startswith("SDM_"):
+                assert name in known or f"${{{name}}}" in scripts, name
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_parses(script: Path) -> None:
+    subprocess.run(["sh", "-n", str(script)], check=True)
+
+
+def test_passwords_are_written_once_and_for_the_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "compose.env"
+    passwords.complete(path)
+    first = passwords.read(path)
+    passwords.complete(path)
+
+    assert passwords.read(path) == first
+    assert len(set(first.values())) == len(passwords.NAMES)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
