@@ -1,0 +1,13 @@
+"""Tests of the mesh: `unit` needs nothing, `integration`, `faults` and `e2e` need real servers.
+
+Random tests are modest by default; `--hypothesis-profile=deep` looks longer.
+"""
+
+from hypothesis import HealthCheck, settings
+
+# a shared machine is slow now and then, which is no finding about the code
+_CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+settings.register_profile("modest", _CALM, max_examples=25)
+settings.register_profile("deep", _CALM, max_examples=1000)
+settings.load_profile("modest")

@@ -1,0 +1,291 @@
+"""A governance log on paper: real signed records in memory, with a governor and keepers at hand.
+
+    log = PaperLog()                          # founded, no governor yet
+    log.start_governor()
+    log.operator(ClusterRegistered, cluster="east", ...)
+    log.govern()                              # decides all that can be decided
+    log.image                                 # what the log says, folded with real verification
+
+Everything is deterministic: keys come from names, ids and times from counters.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, TypeVar
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from mesh_events import avro
+from mesh_events.codec import Wire, decode, encode
+from mesh_events.decisions import (
+    Decision,
+    GovernorStarted,
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+    MeshFounded,
+    SchemaIntroduced,
+)
+from mesh_events.facts import CheckFailed, CheckPassed, Fact
+from mesh_events.intents import Intent
+from mesh_events.meta import MESH_DOMAIN, Event, Meta, derived_id
+from mesh_events.record import Record
+from mesh_events.signing import SigningKey
+from mesh_events.vocabulary import EVENTS
+from projections.consequences import consequences
+from projections.decide import decide
+from projections.image import EMPTY, Image, apply
+from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
+
+AnyEvent = TypeVar("AnyEvent", bound=Event)
+
+EPOCH_MS = 1_790_000_000_000
+"""Append time of the first record."""
+TICK_MS = 1000
+"""Time from one record to the next."""
+SCHEMA_IDS = {name: number for number, name in enumerate(EVENTS, start=1)}
+"""Event name -> schema id; SchemaIntroduced comes first in the vocabulary and on the log."""
+FOUNDATION_RECORDS = len(EVENTS) + 1
+"""Records of a founded log: a schema for each event, and MeshFounded."""
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A check that comes out well, with its evidence."""
+
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fails:
+    """A check that comes out badly."""
+
+    code: str
+    reason: str = "the world is not as it should be"
+
+
+class Never:
+    """A check that nobody looks at."""
+
+
+CheckTable = Mapping[str, Passes | Fails | Never]
+ALL_PASS: CheckTable = {
+    "schema_registered": Passes({"subject": "east.users-value", "schema_id": "7"}),
+}
+"""Checks that are not in a table pass without evidence."""
+
+
+@cache
+def key(name: str) -> SigningKey:
+    """The signing key of that name: `root`, `operator`, `governor`, `keeper` or any other."""
+    seed = hashlib.sha256(f"paper {name}".encode()).digest()
+    return SigningKey(Ed25519PrivateKey.from_private_bytes(seed))
+
+
+def at(milliseconds: int) -> datetime:
+    """Milliseconds since 1970 as a UTC datetime."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def uuid7(milliseconds: int, number: int) -> str:
+    """The `number`-th UUIDv7 of a time."""
+    return str(uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | 0x2 << 62 | number))
+
+
+def record_of(wire: Wire, offset: int, time: int) -> Record:
+    """Produced bytes as Kafka would hand them out again."""
+    return Record(offset, time, wire.key, wire.value, dict(wire.headers))
+
+
+def sign(event: Event, by: SigningKey) -> Wire:
+    """The signed record of an event, under the paper log's schema ids."""
+    return encode(event, SCHEMA_IDS[event.type_name()], by)
+
+
+def resigned(record: Record, by: SigningKey, **changes: Any) -> Record:
+    """The record with other bytes, signed as it stands now by `by`."""
+    record = replace(record, **changes)
+    headers = {
+        **record.headers,
+        "mesh_key": by.public.encode(),
+        "mesh_signature": by.sign(record.key or b"", record.value or b""),
+    }
+    return replace(record, headers=headers)
+
+
+class PaperLog:
+    """A log that grows by the methods below; `now` is the append time (ms) of the next record."""
+
+    def __init__(self, *, founded: bool = True, checks: CheckTable = ALL_PASS) -> None:
+        self.records: list[Record] = []
+        self.now = EPOCH_MS
+        self.epoch = -1
+        self.checks = checks
+        self._ids = 0
+        self._folded: tuple[int, Image] = (0, EMPTY)
+        if founded:
+            self.records, self.now, self._folded = _foundation()
+            self.records = list(self.records)
+
+    @property
+    def image(self) -> Image:
+        """The image at the end of the log."""
+        count, image = self._folded
+        for record in self.records[count:]:
+            image = apply(image, decode(record, image.schemas))
+        self._folded = len(self.records), image
+        return image
+
+    def found(self) -> None:
+        """Introduce every schema, then name the keys of operator, governor and keeper."""
+        for name, number in SCHEMA_IDS.items():
+            self.append(introduction(number, avro.subject(name), avro.text_of(name)), by="root")
+        event = MeshFounded(
+            meta=meta(MESH_DOMAIN, derived_id("found", "mesh", 0), self.now, actor="installer"),
+            mesh="paper",
+            governance_cluster="east",
+            operator_key=key("operator").public,
+            governor_key=key("governor").public,
+            keeper_key=key("keeper").public,
+        )
+        self.append(event, by="root")
+
+    def put(self, record: Record, *, time: int | None = None) -> int:
+        """Append any bytes; `time` may lie before the record in front. Returns the offset."""
+        offset = self.records[-1].offset + 1 if self.records else 0
+        self.records.append(replace(record, offset=offset, time=self.now if time is None else time))
+        self.now += TICK_MS
+        return offset
+
+    def append(self, event: Event, *, by: str, time: int | None = None) -> int:
+        """Append an event signed with the key named `by`; returns the offset."""
+        return self.put(record_of(sign(event, key(by)), 0, 0), time=time)
+
+    def make(self, kind: type[AnyEvent], speaker: str, /, **fields: Any) -> AnyEvent:
+        """An event of the domain `speaker`, made now, not appended."""
+        self._ids += 1
+        identity = uuid7(self.now, self._ids)
+        return kind(meta=meta(speaker, identity, self.now), **fields)
+
+    def say(self, kind: type[Event], speaker: str, /, **fields: Any) -> int:
+        """A domain's intent, signed with the domain's key; returns the offset."""
+        return self.append(self.make(kind, speaker, **fields), by=speaker)
+
+    def operator(self, kind: type[Event], **fields: Any) -> int:
+        """The operator's intent; returns the offset."""
+        return self.append(self.make(kind, MESH_DOMAIN, **fields), by="operator")
+
+    def report(self, kind: type[Fact], **fields: Any) -> int:
+        """A keeper's fact; returns the offset."""
+        return self.append(self.make(kind, MESH_DOMAIN, **fields), by="keeper")
+
+    def start_governor(self) -> int:
+        """A governor starts; its epoch is returned and used for the decisions to come."""
+        event = self.make(GovernorStarted, MESH_DOMAIN, version="1")
+        self.epoch = self.append(event, by="governor")
+        return self.epoch
+
+    def accept(self, offset: int, *, epoch: int | None = None, by: str = "governor") -> int:
+        """Append that the intent at `offset` is accepted, whatever the rules say."""
+        return self.rule(offset, Accepted(), epoch=epoch, by=by)
+
+    def rule(
+        self, offset: int, verdict: Verdict, *, epoch: int | None = None, by: str = "governor"
+    ) -> int:
+        """Append a decision on the record at `offset`; returns the decision's offset."""
+        return self.append(self._decision(offset, verdict, epoch), by=by)
+
+    def verdict(self, offset: int, *, now: int | None = None) -> Verdict:
+        """What a governor would decide about the undecided record at `offset`."""
+        image = self.image
+        when = self.now if now is None else now
+        return decide(image, image.intents.undecided[offset], when)
+
+    def govern(self) -> None:
+        """Decide the oldest record that can be decided, again and again, until all is quiet."""
+        while self._step():
+            pass
+
+    def event_at(self, offset: int) -> Event:
+        """The event that was appended at `offset`."""
+        found = next(record for record in self.records if record.offset == offset)
+        event = decode(found, self.image.schemas).event
+        assert event is not None
+        return event
+
+    def _step(self) -> bool:
+        for offset in sorted(self.image.intents.undecided):
+            verdict = self.verdict(offset)
+            if not isinstance(verdict, Waiting):
+                self.rule(offset, verdict)
+                return True
+            if self._look(offset, verdict.checks):
+                return True
+        said = consequences(self.image, "paper/1")
+        for intent in said:
+            self.append(intent, by="governor")
+        return bool(said)
+
+    def _look(self, offset: int, names: tuple[str, ...]) -> bool:
+        """Report the outcomes that the table gives; whether there was one."""
+        found = [(name, self.checks.get(name, Passes())) for name in names]
+        for name, outcome in found:
+            match outcome:
+                case Passes(evidence):
+                    self.report(CheckPassed, offset=offset, check=name, evidence=dict(evidence))
+                case Fails(code, reason):
+                    self.report(CheckFailed, offset=offset, check=name, code=code, reason=reason)
+        return any(not isinstance(outcome, Never) for _, outcome in found)
+
+    def _decision(self, offset: int, verdict: Verdict, epoch: int | None) -> Decision:
+        epoch = self.epoch if epoch is None else epoch
+        entry = self.image.intents.undecided.get(offset)
+        intent = entry.event.meta.id if entry and isinstance(entry.event, Intent) else "unread"
+        about = meta(MESH_DOMAIN, derived_id(str(offset), "decide", epoch), self.now)
+        match verdict:
+            case Accepted():
+                return IntentAccepted(meta=about, offset=offset, epoch=epoch, intent=intent)
+            case Rejected(code, reason):
+                return IntentRejected(
+                    meta=about, offset=offset, epoch=epoch, intent=intent, code=code, reason=reason
+                )
+            case Quarantined(code, reason):
+                return IntentQuarantined(
+                    meta=about, offset=offset, epoch=epoch, code=code, reason=reason
+                )
+        raise AssertionError(f"no decision is {verdict}")
+
+
+def meta(domain: str, identity: str, time: int, actor: str = "") -> Meta:
+    """An event's `meta`, made at `time` (ms)."""
+    return Meta(
+        id=identity,
+        time=at(time),
+        actor=actor or f"{domain}.somebody",
+        domain=domain,
+        correlation=identity,
+        producer="paper/1",
+    )
+
+
+def introduction(number: int, name: str, text: str) -> SchemaIntroduced:
+    """The event that introduces the schema `text` under the id `number`."""
+    return SchemaIntroduced(
+        meta=meta(MESH_DOMAIN, derived_id(name, "introduce", number), EPOCH_MS, "installer"),
+        schema_id=number,
+        name=name,
+        fingerprint=avro.fingerprint(text),
+        schema_text=text,
+    )
+
+
+@cache
+def _foundation() -> tuple[list[Record], int, tuple[int, Image]]:
+    log = PaperLog(founded=False)
+    log.found()
+    image = log.image
+    return log.records, log.now, (len(log.records), image)

@@ -1,0 +1,188 @@
+"""Scenes on a paper log: two domains, a product, a request, a grant, and keepers that work.
+
+Domains `east` and `west` have a cluster each, `north` lives on east's. East offers `east.users`;
+`west.app` reads it over a link, `north.app` on the spot.
+"""
+
+from typing import Any
+
+from mesh_events import facts, intents
+from mesh_events.meta import Event
+from projections.access import State
+from projections.image import Image
+from projections.links import Desired, Link
+from projections.links import State as LinkState
+from tests.paper_log import PaperLog, key
+
+PRODUCT = "east.users"
+LINK = "east.users@west"
+POSITIONS = {"0": 0}
+
+
+def cluster(name: str) -> dict[str, Any]:
+    """The fields of ClusterRegistered."""
+    return {
+        "cluster": name,
+        "bootstrap_servers": f"{name}.invalid:9092",
+        "admin_user": "admin",
+        "admin_password": f"file:/secrets/{name}",
+    }
+
+
+def domain(name: str, home: str) -> dict[str, Any]:
+    """The fields of DomainRegistered."""
+    return {
+        "domain": name,
+        "owner": f"team-{name}",
+        "cluster": home,
+        "public_key": key(name).public,
+    }
+
+
+def product(**changes: Any) -> dict[str, Any]:
+    """The fields of ProductPublished for east's users."""
+    return {
+        "product": PRODUCT,
+        "topic": "east.users",
+        "description": "everyone who has an account",
+        "owner": "team-east",
+        "quality": intents.Quality.STANDARD,
+        "sla": 2,
+        "tags": ["people"],
+        "acknowledged": True,
+        **changes,
+    }
+
+
+def domains(log: PaperLog) -> None:
+    """A governor starts; clusters, domains and applications are registered."""
+    log.start_governor()
+    for name in ("east", "west"):
+        log.operator(intents.ClusterRegistered, **cluster(name))
+    for name, home in (("east", "east"), ("west", "west"), ("north", "east")):
+        log.operator(intents.DomainRegistered, **domain(name, home))
+    log.govern()
+    for name in ("west", "north"):
+        log.say(intents.ApplicationRegistered, name, application=f"{name}.app")
+    log.govern()
+
+
+def published(log: PaperLog) -> None:
+    """The domains, and the product of east."""
+    domains(log)
+    log.say(intents.ProductPublished, "east", **product())
+    log.govern()
+
+
+def request(log: PaperLog, consumer: str = "west") -> str:
+    """The consumer's application asks for the product; returns the id of the request."""
+    event = log.make(
+        intents.AccessRequested,
+        consumer,
+        product=PRODUCT,
+        application=f"{consumer}.app",
+        reason="to greet people by name",
+    )
+    log.append(event, by=consumer)
+    log.govern()
+    return event.meta.id
+
+
+def answer(log: PaperLog, kind: type[Event], asked: str, by: str = "east", **fields: Any) -> None:
+    """Grant, deny or revoke the request `asked`, and let the governor decide."""
+    log.say(kind, by, product=PRODUCT, request=asked, **{"reason": "agreed", **fields})
+    log.govern()
+
+
+def granted(log: PaperLog, consumer: str = "west", **fields: Any) -> str:
+    """A request that was granted, with its consequences; returns the id of the request."""
+    asked = request(log, consumer)
+    answer(log, intents.AccessGranted, asked, **fields)
+    return asked
+
+
+def settle(log: PaperLog) -> None:
+    """Governor and keepers work in turns until nothing is left to do."""
+    log.govern()
+    while keep(log):
+        log.govern()
+
+
+def keep(log: PaperLog) -> bool:
+    """The keepers make the world match once; whether there was anything to do."""
+    before, image = len(log.records), log.image
+    _issue_credentials(log, image)
+    _apply_rights(log, image)
+    for link in image.links.values():
+        _move(log, link)
+    return len(log.records) > before
+
+
+def rights(log: PaperLog, kind: type[facts.RightsFact], asked: str, **changes: Any) -> int:
+    """A keeper's report on the rights of a request, about its present generation."""
+    access = log.image.access.requests[asked]
+    fields = {
+        "subject": asked,
+        "cluster": access.cluster,
+        "generation": access.generation,
+        "bindings": [f"READ {access.topic} for {access.application}"],
+    }
+    return log.report(kind, **{**fields, **changes})
+
+
+def activated(log: PaperLog, **changes: Any) -> int:
+    """A keeper's report that the link runs, about its present generation."""
+    link = log.image.links[LINK]
+    started = link.incarnation + 1
+    fields = {
+        "link": LINK,
+        "generation": link.generation,
+        "incarnation": started,
+        "principal": f"link-{started % 2}",
+        "run": f"run-{started}",
+        "source_topic": link.source_topic,
+        "source_topic_id": "source-id",
+        "destination_topic": link.topic,
+        "destination_topic_id": "destination-id",
+        "positions": POSITIONS,
+    }
+    return log.report(facts.LinkActivated, **{**fields, **changes})
+
+
+def told(log: PaperLog, kind: type[facts.LinkFact], **fields: Any) -> int:
+    """A keeper's report on the link, about its present generation unless it is given."""
+    generation = log.image.links[LINK].generation
+    return log.report(kind, **{"link": LINK, "generation": generation, **fields})
+
+
+def _issue_credentials(log: PaperLog, image: Image) -> None:
+    for (principal, where), wanted in sorted(image.identity.credentials.items()):
+        if wanted.issued is None:
+            log.report(
+                facts.CredentialsIssued,
+                principal=principal,
+                cluster=where,
+                generation=wanted.generation,
+                reference=f"file:/secrets/{where}/{principal}",
+            )
+
+
+def _apply_rights(log: PaperLog, image: Image) -> None:
+    for asked, access in sorted(image.access.requests.items()):
+        if access.state is State.GRANTED:
+            rights(log, facts.AclApplied, asked)
+        if access.state is State.REVOKING:
+            rights(log, facts.AclRemoved, asked)
+
+
+def _move(log: PaperLog, link: Link) -> None:
+    match link.desired:
+        case Desired.RUNNING if link.state is LinkState.CREATED:
+            activated(log)
+        case Desired.PAUSED if link.state is LinkState.PAUSING:
+            told(log, facts.LinkStopped, positions=POSITIONS)
+        case Desired.REMOVED if link.state is LinkState.REMOVING:
+            told(log, facts.LinkStopped, positions=POSITIONS)
+            purge = link.on_revoke is intents.OnRevoke.PURGE
+            kind = facts.CopyPurged if purge else facts.CopyRetained
+            told(log, kind, topic=link.topic, topic_id="destination-id")
