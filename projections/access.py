@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
-from mesh_events.facts import AclApplied, AclRemoved
+from mesh_events.facts import AclApplied, AclRemoved, RightsFact
 from mesh_events.intents import (
     AccessDenied,
     AccessGranted,
@@ -170,29 +170,35 @@ def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int
 
 
 def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Accesses:
-    """The reader's rights exist; counts only for the grant that is in force."""
-    access = accesses.requests.get(event.subject)
-    if access is None or access.generation != event.generation or access.state is not State.GRANTED:
+    """The reader's rights exist where it reads; counts only for the grant that is in force."""
+    access = _meant(accesses, event)
+    if access is None or access.state is not State.GRANTED:
         return accesses
     return _put(accesses, replace(access, state=State.ACTIVE, active_at=time, changed=offset))
 
 
 def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Accesses:
     """The reader's rights are gone; counts only for the revocation that is in force."""
-    access = accesses.requests.get(event.subject)
-    if (
-        access is None
-        or access.generation != event.generation
-        or access.state is not State.REVOKING
-    ):
+    access = _meant(accesses, event)
+    if access is None or access.state is not State.REVOKING:
         return accesses
     return _put(accesses, replace(access, state=State.REVOKED, removed_at=time, changed=offset))
+
+
+def _meant(accesses: Accesses, event: RightsFact) -> Access | None:
+    """The access whose present generation the fact satisfies, on the cluster where it reads."""
+    access = accesses.requests.get(event.subject)
+    if access is None or (access.generation, access.cluster) != (event.generation, event.cluster):
+        return None
+    return access
 
 
 def _put(accesses: Accesses, access: Access) -> Accesses:
     pair = (access.product, access.application)
     if access.state in OPEN:
         still_open = accesses.open.set(pair, access.request)
-    else:
+    elif accesses.open.get(pair) == access.request:
         still_open = accesses.open.delete(pair)
+    else:
+        still_open = accesses.open
     return Accesses(accesses.requests.set(access.request, access), still_open)

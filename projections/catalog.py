@@ -11,6 +11,7 @@ from mesh_events.intents import ProductPublished, ProductUpdated, Quality, domai
 
 SCHEMA_REGISTERED = "schema_registered"
 """The check whose evidence tells the product's schema."""
+_LONGEST_SCHEMA_ID = 10  # digits of a 32-bit number
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def published(
         tags=tuple(event.tags),
         version=event.version,
         schema_subject=found.get("subject", ""),
-        schema_id=int(found.get("schema_id", "0")),
+        schema_id=_schema_id(found.get("schema_id", "")),
         generation=generation,
         published_at=time,
         updated_at=time,
@@ -87,3 +88,9 @@ def updated(catalog: Catalog, event: ProductUpdated, generation: int, time: int)
         catalog[event.product], generation=generation, updated_at=time, changed=generation, **given
     )
     return catalog.set(event.product, product)
+
+
+def _schema_id(evidence: str) -> int:
+    """The registry's id, 0 if the evidence tells none: a fact must never stop the fold."""
+    plain = evidence.isascii() and evidence.isdecimal() and len(evidence) <= _LONGEST_SCHEMA_ID
+    return int(evidence) if plain else 0

@@ -123,7 +123,7 @@ def created(
             copied_from=before.copied_from,
         )
         if before.copy is Copy.PURGED:
-            link = replace(link, destination_topic_id=None, positions=Map())
+            link = replace(link, destination_topic_id=None, positions=Map(), copied_from=None)
     return links.set(identity, link)
 
 
@@ -168,12 +168,15 @@ def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
 
 def _reported(link: Link, event: LinkFact, time: int) -> Link:
     match event:
-        case LinkActivated() if link.desired is Desired.RUNNING:
+        case LinkActivated() if (
+            # a late report must not name an old principal as the writer: the fence needs it
+            link.desired is Desired.RUNNING and event.incarnation >= link.incarnation
+        ):
             return replace(
                 link,
                 state=State.ACTIVE,
                 copy=Copy.PRESENT,
-                incarnation=max(link.incarnation, event.incarnation),
+                incarnation=event.incarnation,
                 principal=event.principal,
                 run=event.run,
                 source_topic_id=event.source_topic_id,
@@ -196,7 +199,8 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
         case LinkFailed():
             return replace(link, state=State.FAILED, failure=event.reason, failure_code=event.code)
         case CopyPurged() if link.desired is Desired.REMOVED:
-            return replace(link, state=State.REMOVED, copy=Copy.PURGED, copied_to=time)
+            gone = link.copied_to if link.copy is Copy.PURGED else time
+            return replace(link, state=State.REMOVED, copy=Copy.PURGED, copied_to=gone)
         case CopyRetained() if link.desired is Desired.REMOVED:
             return replace(link, state=State.REMOVED, copy=Copy.RETAINED)
     return link

@@ -1,0 +1,214 @@
+"""The fold of requests and grants: state 1 + event = state 2."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+
+from mesh_events import facts, intents
+from mesh_events.intents import OnRevoke
+from projections import access
+from projections.access import Access, Accesses, Place, State
+from tests.paper_log import PaperLog
+
+Rights = TypeVar("Rights", facts.AclApplied, facts.AclRemoved)
+LOG = PaperLog(founded=False)
+ASKED = LOG.make(
+    intents.AccessRequested,
+    "west",
+    product="east.users",
+    application="west.app",
+    reason="to greet",
+)
+ID = ASKED.meta.id
+PLACE = Place("two", "east.users", "east.users@two")
+REQUESTED = access.requested(access.EMPTY, ASKED, PLACE, 10, 11, 1100)
+GRANT = LOG.make(
+    intents.AccessGranted,
+    "east",
+    product="east.users",
+    request=ID,
+    reason="fine",
+    on_revoke=OnRevoke.RETAIN,
+)
+GRANTED = access.granted(REQUESTED, GRANT, 20, 2000)
+REVOKE = LOG.make(
+    intents.AccessRevoked, "west", product="east.users", request=ID, reason="done with it"
+)
+
+
+def fact(kind: type[Rights], generation: int, **changes: str) -> Rights:
+    fields = {"subject": ID, "cluster": "two", **changes}
+    return LOG.make(kind, "mesh", generation=generation, bindings=[], **fields)
+
+
+ACTIVE = access.applied(GRANTED, fact(facts.AclApplied, 20), 21, 2100)
+REVOKING = access.revoked(ACTIVE, REVOKE, 30, 3000)
+REVOKED = access.removed(REVOKING, fact(facts.AclRemoved, 30), 31, 3100)
+
+
+def only(accesses: Accesses) -> Access:
+    return accesses.requests[ID]
+
+
+def test_a_request_waits_for_the_owner() -> None:
+    assert only(REQUESTED) == Access(
+        request=ID,
+        offset=10,
+        product="east.users",
+        application="west.app",
+        cluster="two",
+        topic="east.users",
+        link="east.users@two",
+        reason="to greet",
+        requested_by="west.somebody",
+        requested_at=1100,
+        state=State.REQUESTED,
+        generation=11,
+        changed=11,
+    )
+    assert only(REQUESTED).consumer == "west"
+
+
+def test_a_grant_entitles_from_the_decision_on() -> None:
+    assert only(GRANTED) == replace(
+        only(REQUESTED),
+        state=State.GRANTED,
+        generation=20,
+        granted_generation=20,
+        changed=20,
+        on_revoke=OnRevoke.RETAIN,
+        decided_by="east.somebody",
+        decided_at=2000,
+        decision_reason="fine",
+    )
+
+
+def test_a_denial_closes_the_request() -> None:
+    denial = LOG.make(
+        intents.AccessDenied, "east", product="east.users", request=ID, reason="no need"
+    )
+    after = access.denied(REQUESTED, denial, 20, 2000)
+    assert only(after) == replace(
+        only(REQUESTED),
+        state=State.DENIED,
+        generation=20,
+        changed=20,
+        decided_by="east.somebody",
+        decided_at=2000,
+        decision_reason="no need",
+    )
+    assert after.open_for("east.users", "west.app") is None
+
+
+def test_applied_rights_make_the_grant_active() -> None:
+    assert only(ACTIVE) == replace(only(GRANTED), state=State.ACTIVE, active_at=2100, changed=21)
+
+
+def test_a_revocation_ends_the_entitlement_and_keeps_the_times() -> None:
+    assert only(REVOKING) == replace(
+        only(ACTIVE),
+        state=State.REVOKING,
+        generation=30,
+        changed=30,
+        revoked_by="west.somebody",
+        revoked_at=3000,
+        revoke_reason="done with it",
+    )
+
+
+def test_removed_rights_end_the_enforcement() -> None:
+    assert only(REVOKED) == replace(
+        only(REVOKING), state=State.REVOKED, removed_at=3100, changed=31
+    )
+    assert REVOKED.open_for("east.users", "west.app") is None
+
+
+@pytest.mark.parametrize(
+    ("state", "is_open"),
+    [
+        (REQUESTED, True),
+        (GRANTED, True),
+        (ACTIVE, True),
+        (REVOKING, True),
+        (REVOKED, False),
+    ],
+)
+def test_a_request_is_open_until_its_rights_are_gone(state: Accesses, is_open: bool) -> None:
+    found = state.open_for("east.users", "west.app")
+    assert (found == only(state)) if is_open else (found is None)
+
+
+@pytest.mark.parametrize(
+    ("before", "event"),
+    [
+        (GRANTED, fact(facts.AclApplied, 19)),
+        (GRANTED, fact(facts.AclApplied, 21)),
+        (GRANTED, fact(facts.AclApplied, 20, cluster="one")),
+        (GRANTED, fact(facts.AclApplied, 20, subject="nobody")),
+        (REQUESTED, fact(facts.AclApplied, 11)),
+        (REVOKING, fact(facts.AclApplied, 20)),
+        (REVOKING, fact(facts.AclApplied, 30)),
+        (REVOKED, fact(facts.AclApplied, 30)),
+        (ACTIVE, fact(facts.AclApplied, 20)),
+    ],
+)
+def test_rights_that_are_not_the_grants_change_nothing(
+    before: Accesses, event: facts.AclApplied
+) -> None:
+    assert access.applied(before, event, 99, 9900) is before
+
+
+@pytest.mark.parametrize(
+    ("before", "event"),
+    [
+        (REVOKING, fact(facts.AclRemoved, 20)),
+        (REVOKING, fact(facts.AclRemoved, 30, cluster="one")),
+        (REVOKING, fact(facts.AclRemoved, 30, subject="nobody")),
+        (ACTIVE, fact(facts.AclRemoved, 20)),
+        (GRANTED, fact(facts.AclRemoved, 20)),
+        (REVOKED, fact(facts.AclRemoved, 30)),
+    ],
+)
+def test_removals_that_are_not_the_revocations_change_nothing(
+    before: Accesses, event: facts.AclRemoved
+) -> None:
+    assert access.removed(before, event, 99, 9900) is before
+
+
+def test_a_second_request_after_the_end_is_another_one() -> None:
+    again = LOG.make(
+        intents.AccessRequested,
+        "west",
+        product="east.users",
+        application="west.app",
+        reason="again",
+    )
+    after = access.requested(REVOKED, again, PLACE, 40, 41, 4100)
+    assert only(after) == only(REVOKED)
+    opened = after.open_for("east.users", "west.app")
+    assert opened is not None
+    assert opened.request == again.meta.id
+
+
+def test_ending_one_request_does_not_close_another_of_the_same_application() -> None:
+    again = LOG.make(
+        intents.AccessRequested, "west", product="east.users", application="west.app", reason="b"
+    )
+    two = access.requested(REVOKING, again, PLACE, 40, 41, 4100)
+    after = access.removed(two, fact(facts.AclRemoved, 30), 42, 4200)
+    opened = after.open_for("east.users", "west.app")
+    assert opened is not None
+    assert opened.request == again.meta.id
+
+
+def test_a_link_is_asked_for_its_grants_oldest_first() -> None:
+    other = LOG.make(
+        intents.AccessRequested, "west", product="east.users", application="west.b", reason="b"
+    )
+    at_home = LOG.make(
+        intents.AccessRequested, "north", product="east.users", application="north.c", reason="c"
+    )
+    state = access.requested(REQUESTED, other, PLACE, 8, 12, 1200)
+    state = access.requested(state, at_home, Place("one", "east.users", None), 9, 13, 1300)
+    assert [found.request for found in state.of_link("east.users@two")] == [other.meta.id, ID]
