@@ -40,13 +40,16 @@ class Image:
     """Everything the log has said up to and including `offset`.
 
     `time` is the running maximum of append times in ms. `epoch` is the offset of the latest
-    GovernorStarted, -1 before the first. `ignored` counts decisions that came under an old epoch
-    or twice. `touched` names the rows that the last applied record may have changed.
+    GovernorStarted, -1 before the first, and `epoch_time` its append time; `starts` maps the ids
+    of all of them to their offsets. `ignored` counts decisions that came under an old epoch or
+    twice. `touched` names the rows that the last applied record may have changed.
     """
 
     offset: int = -1
     time: int = 0
     epoch: int = -1
+    epoch_time: int = 0
+    starts: Map[str, int] = field(default_factory=Map)
     ignored: int = 0
     schemas: Map[int, str] = field(default_factory=Map)
     identity: Identity = field(default_factory=Identity)
@@ -89,7 +92,7 @@ def apply(image: Image, entry: Entry) -> Image:
     if not image.identity.has_role(entry.signer, needed):
         return _forged(image, entry, event, needed)
     if isinstance(event, GovernorStarted):
-        return replace(image, epoch=entry.offset)
+        return _started(image, entry, event)
     if isinstance(event, Decision):
         return _decided(image, entry, event)
     return _reported(image, entry, event)
@@ -121,9 +124,17 @@ def _foundation(image: Image, entry: Entry, event: SchemaIntroduced | MeshFounde
     return replace(image, identity=identity.founded(image.identity, event, entry.offset))
 
 
+def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:
+    """A governor starts its epoch, once: anybody can append a copy of a signed record."""
+    if event.meta.id in image.starts:
+        return replace(image, ignored=image.ignored + 1)
+    starts = image.starts.set(event.meta.id, entry.offset)
+    return replace(image, epoch=entry.offset, epoch_time=entry.time, starts=starts)
+
+
 def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     decided = image.intents.undecided.get(event.offset)
-    if event.epoch != image.epoch or decided is None:
+    if image.epoch < 0 or event.epoch != image.epoch or decided is None:
         return replace(image, ignored=image.ignored + 1)
     checks = image.intents.checks.get(event.offset, Map())
     image = replace(image, intents=pending.decided(image.intents, event.offset))
@@ -136,7 +147,13 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
             "replay with the version that wrote it or a newer one"
         )
     acceptance = Acceptance(event.offset, checks, entry.offset, entry.time)
-    return _enact(decided.event, image, acceptance)
+    try:
+        return _enact(decided.event, image, acceptance)
+    except KeyError as missing:
+        raise StateFaultError(
+            f"the decision at offset {entry.offset} accepts the {decided.event.type_name()} at "
+            f"{event.offset}, but {missing} does not exist there: the log contradicts itself"
+        ) from missing
 
 
 @singledispatch
