@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from mesh_events.intents import Intent, LinkCreated, LinkRemoved
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id
 from projections.access import ENTITLED, Access, State
+from projections.identity import Role
 from projections.image import Image
 from projections.links import Desired, Link
 
@@ -22,11 +23,16 @@ def consequences(image: Image, producer: str) -> list[Intent]:
         if access.link is not None and access.granted_generation:
             by_link.setdefault(access.link, []).append(access)
     found = [_of_link(image, name, by_link[name], producer) for name in sorted(by_link)]
-    return [
-        intent
-        for intent in found
-        if intent is not None and image.intents.first_offset(intent.meta.id) is None
-    ]
+    return [intent for intent in found if intent is not None and not _said(image, intent)]
+
+
+def _said(image: Image, intent: Intent) -> bool:
+    """Whether a governor's key has put this intent on the log."""
+    return any(
+        image.intents.first_offset(key.public, intent.meta.id) is not None
+        for key in image.identity.keys.values()
+        if key.role is Role.GOVERNOR
+    )
 
 
 def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> Intent | None:

@@ -12,15 +12,13 @@ from mesh_events.intents import Intent
 from mesh_events.record import Entry, FaultCode
 from projections.identity import Role
 from projections.image import Image
-from projections.intents import WINDOW_MS
+from projections.intents import AHEAD_MS, WINDOW_MS
 from projections.rules import access, catalog, identity, links  # noqa: F401 - they fill the table
 from projections.rules.ruling import judge
 from projections.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting
 
-AHEAD_MS = 5 * 60 * 1000
-"""How far an emitter's clock may be ahead of the log's."""
 CHECK_TIMEOUT_MS = 60 * 1000
-"""How long an intent waits for its checks."""
+"""How long an intent waits for its checks, counted while a governor runs."""
 
 
 def decide(image: Image, entry: Entry, now: int) -> Verdict:
@@ -44,7 +42,9 @@ def decide(image: Image, entry: Entry, now: int) -> Verdict:
         verdict = judge(intent, Case(image, key, key.domain, checks))
     except Refusal as refusal:
         return refusal.rejected
-    if isinstance(verdict, Waiting) and now - entry.time > CHECK_TIMEOUT_MS:
+    # what arrived while no governor ran begins to wait when the next one starts
+    waited = now - max(entry.time, image.epoch_time)
+    if isinstance(verdict, Waiting) and waited > CHECK_TIMEOUT_MS:
         return Rejected(
             "check_timeout",
             f"no outcome of {', '.join(verdict.checks)} within {CHECK_TIMEOUT_MS // 1000} s: "
@@ -67,11 +67,9 @@ def _untrusted(image: Image, entry: Entry) -> Quarantined | None:
 
 
 def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
-    try:
-        uuid.UUID(intent.meta.id)
-    except ValueError:
+    if not _is_uuid(intent.meta.id):
         return Rejected("invalid_id", "meta.id is not a UUID: use a fresh UUIDv7 for each intent")
-    first = image.intents.first_offset(intent.meta.id)
+    first = image.intents.first_offset(entry.signer, intent.meta.id)
     if first is not None and first != entry.offset:
         return Rejected(
             "duplicate_intent", f"the same intent stands at offset {first}; that one counts"
@@ -88,3 +86,11 @@ def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
             "clock_ahead", f"made {-age // 1000} s in the future: set the emitter's clock"
         )
     return None
+
+
+def _is_uuid(text: str) -> bool:
+    """Whether `text` is a UUID in its one canonical spelling; a second would be a second id."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False

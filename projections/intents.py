@@ -8,25 +8,30 @@ from mesh_events.facts import Check
 from mesh_events.record import Entry
 
 WINDOW_MS = 60 * 60 * 1000
-"""How long after it was made an intent may reach the log; ids are remembered at least as long."""
+"""How long after it was made an intent may reach the log."""
+AHEAD_MS = 5 * 60 * 1000
+"""How far an emitter's clock may be ahead of the log's."""
+REMEMBERED_MS = WINDOW_MS + AHEAD_MS
+"""How long ids are remembered, at least: as long as a copy of the intent would not be stale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """Undecided records by offset, checks by offset and name, ids of the last one to two windows.
+    """Undecided records by offset, checks by offset and name, (signer, id) of intents lately seen.
 
-    Undecided records are state: whichever governor comes next decides them.
+    Undecided records are state: whichever governor comes next decides them. An id belongs to its
+    signer: nobody can use up the id of somebody else's intent by writing it first.
     """
 
     undecided: Map[int, Entry] = field(default_factory=Map)
     checks: Map[int, Map[str, Check]] = field(default_factory=Map)
-    seen: Map[str, int] = field(default_factory=Map)
-    seen_before: Map[str, int] = field(default_factory=Map)
+    seen: Map[tuple[str | None, str], int] = field(default_factory=Map)
+    seen_before: Map[tuple[str | None, str], int] = field(default_factory=Map)
     window_start: int = 0
 
-    def first_offset(self, intent: str) -> int | None:
-        """Where the intent with this id stood first, if that is not longer ago than the window."""
-        return self.seen.get(intent, self.seen_before.get(intent))
+    def first_offset(self, signer: str | None, intent: str) -> int | None:
+        """Where the signer's intent with this id stood first, if it is still remembered."""
+        return self.seen.get((signer, intent), self.seen_before.get((signer, intent)))
 
 
 EMPTY = Intents()
@@ -38,10 +43,11 @@ def arrived(intents: Intents, entry: Entry) -> Intents:
     if entry.event is None:
         return intents
     identity = entry.event.meta.id
-    if entry.time - intents.window_start > WINDOW_MS:
+    if entry.time - intents.window_start > REMEMBERED_MS:
         intents = replace(intents, seen=Map(), seen_before=intents.seen, window_start=entry.time)
-    if intents.first_offset(identity) is None:
-        intents = replace(intents, seen=intents.seen.set(identity, entry.offset))
+    if intents.first_offset(entry.signer, identity) is None:
+        seen = intents.seen.set((entry.signer, identity), entry.offset)
+        intents = replace(intents, seen=seen)
     return intents
 
 

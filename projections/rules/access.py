@@ -41,6 +41,12 @@ def _(intent: AccessRequested, case: Case) -> Verdict:
         "own_product",
         f"{intent.product} is {consumer}'s own product: no grant is needed",
     )
+    # a request is known by this id for ever, far longer than ids of intents are remembered
+    require(
+        intent.meta.id not in case.image.access.requests,
+        "request_exists",
+        f"there is a request {intent.meta.id} already: use a fresh UUIDv7 for each intent",
+    )
     opened = case.image.access.open_for(intent.product, intent.application)
     require(
         opened is None,

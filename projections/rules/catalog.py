@@ -9,7 +9,7 @@ from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
 TOPIC_EXISTS = "topic_exists"
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _TAG = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,62}")
 
 

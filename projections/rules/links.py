@@ -8,7 +8,7 @@ from mesh_events.intents import (
     LinkResumed,
     domain_of,
 )
-from projections.access import ENTITLED
+from projections.access import ENTITLED, State
 from projections.identity import Role
 from projections.links import Desired, Link, link_id
 from projections.rules.ruling import judge
@@ -49,8 +49,22 @@ def _(intent: LinkResumed, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: LinkRemoved, case: Case) -> Verdict:
-    _standing(case, intent)
+    link = _standing(case, intent)
+    # a grant may have been decided since the governor saw the last one end
+    require(
+        case.key.role is not Role.GOVERNOR or not _needed(case, link.id),
+        "still_granted",
+        f"a grant needs the link {link.id}: it ends with the last grant",
+    )
     return Accepted()
+
+
+def _needed(case: Case, name: str) -> bool:
+    """Whether a grant over this link is in force, or its rights are not seen gone yet."""
+    return any(
+        access.state in ENTITLED or access.state is State.REVOKING
+        for access in case.image.access.of_link(name)
+    )
 
 
 def _standing(case: Case, intent: LinkIntent) -> Link:

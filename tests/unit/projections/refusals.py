@@ -1,0 +1,202 @@
+"""Every refusal of the rules as a table: who says what, and the code that answers.
+
+The state is that of `test_rules.mesh`: east's product is read by west over a link and by north on
+the spot, `west.two` has asked for it, `north.two` was denied.
+"""
+
+from typing import Any, NamedTuple
+
+from mesh_events import intents
+from mesh_events.intents import Quality
+from mesh_events.meta import Event
+from tests import paper_story as story
+from tests.paper_log import key
+
+ASKED, DENIED, GRANTED = "<west.two's request>", "<north.two's request>", "<west.app's grant>"
+"""Stand for the ids of requests, which are known once the state is made."""
+
+
+class Refusal(NamedTuple):
+    """What `speaker` says with `fields` is refused with `code`."""
+
+    code: str
+    speaker: str
+    kind: type[Event]
+    fields: dict[str, Any]
+
+
+def _identity() -> list[Refusal]:
+    def cluster(code: str, speaker: str = "mesh", **changes: Any) -> Refusal:
+        fields = {**story.cluster("third"), **changes}
+        return Refusal(code, speaker, intents.ClusterRegistered, fields)
+
+    def domain(code: str, speaker: str = "mesh", **changes: Any) -> Refusal:
+        fields = {**story.domain("south", "east"), **changes}
+        return Refusal(code, speaker, intents.DomainRegistered, fields)
+
+    def added(code: str, speaker: str, name: str, public: str) -> Refusal:
+        fields = {"domain": name, "public_key": public}
+        return Refusal(code, speaker, intents.KeyRegistered, fields)
+
+    def ended(code: str, speaker: str, name: str, public: str, reason: str = "lost") -> Refusal:
+        fields = {"domain": name, "public_key": public, "reason": reason}
+        return Refusal(code, speaker, intents.KeyRevoked, fields)
+
+    def application(code: str, name: str, speaker: str = "west") -> Refusal:
+        return Refusal(code, speaker, intents.ApplicationRegistered, {"application": name})
+
+    def login(code: str, speaker: str, principal: str, where: str) -> Refusal:
+        fields = {"principal": principal, "cluster": where}
+        return Refusal(code, speaker, intents.CredentialsRequested, fields)
+
+    fresh, east = key("fresh").public, key("east").public
+    return [
+        cluster("operators_only", "east"),
+        cluster("invalid_name", cluster="Third"),
+        cluster("invalid_name", cluster="third\n"),
+        cluster("reserved_name", cluster="mesh"),
+        cluster("missing_text", bootstrap_servers=" "),
+        cluster("secret_in_event", admin_password="hunter2"),
+        cluster("secret_in_event", admin_password="env:A\nB"),
+        domain("operators_only", "east"),
+        domain("invalid_name", domain="so.uth"),
+        domain("invalid_name", domain="1south"),
+        domain("invalid_name", domain="s" * 64),
+        *(domain("reserved_name", domain=name) for name in ("mesh", "admin", "anonymous")),
+        domain("missing_text", owner=""),
+        domain("text_too_long", owner="o" * 4001),
+        domain("domain_exists", domain="east"),
+        domain("unknown_cluster", cluster="third"),
+        domain("invalid_key", public_key="short"),
+        domain("invalid_key", public_key=fresh + "="),
+        domain("key_exists", public_key=east),
+        domain("key_exists", public_key=key("governor").public),
+        added("not_your_domain", "west", "east", fresh),
+        added("unknown_domain", "mesh", "nowhere", fresh),
+        added("unknown_domain", "mesh", "mesh", fresh),
+        added("invalid_key", "east", "east", "x" * 43),
+        added("key_exists", "west", "west", east),
+        added("key_exists", "east", "east", key("root").public),
+        ended("not_your_domain", "west", "east", east),
+        ended("unknown_domain", "mesh", "mesh", key("governor").public),
+        ended("missing_text", "east", "east", east, reason=""),
+        ended("unknown_key", "east", "east", fresh),
+        ended("unknown_key", "east", "east", key("west").public),
+        application("invalid_name", "west"),
+        application("invalid_name", "west."),
+        application("invalid_name", "west.a.b"),
+        application("invalid_name", "west.*"),
+        application("not_your_domain", "east.app"),
+        application("unknown_domain", "mesh.app", "mesh"),
+        application("application_exists", "west.app"),
+        login("not_your_domain", "east", "west.app", "west"),
+        login("unknown_principal", "west", "west.other", "west"),
+        login("unknown_principal", "west", "west.app", "east"),
+    ]
+
+
+def _catalog() -> list[Refusal]:
+    def publish(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+        fresh = {"product": "east.orders", "topic": "east.orders", **changes}
+        return Refusal(code, speaker, intents.ProductPublished, story.product(**fresh))
+
+    def update(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+        fields = {"product": story.PRODUCT, **changes}
+        return Refusal(code, speaker, intents.ProductUpdated, fields)
+
+    described: list[tuple[str, dict[str, Any]]] = [
+        ("missing_text", {"description": " "}),
+        ("text_too_long", {"description": "d" * 4001}),
+        ("missing_text", {"owner": ""}),
+        ("invalid_quality", {"quality": Quality.UNKNOWN}),
+        ("invalid_sla", {"sla": 0}),
+        ("invalid_sla", {"sla": 4}),
+        ("invalid_tags", {"tags": ["Upper"]}),
+        ("invalid_tags", {"tags": [""]}),
+        ("invalid_tags", {"tags": ["t" * 64]}),
+        ("invalid_tags", {"tags": ["t"] * 51}),
+        ("invalid_version", {"version": "1.0"}),
+        ("invalid_version", {"version": "1.0.0-rc"}),
+        ("invalid_version", {"version": "\u0661.\u0660.\u0660"}),
+    ]
+    return [
+        *(publish(code, **changes) for code, changes in described),
+        *(update(code, **changes) for code, changes in described),
+        publish("not_your_domain", "west"),
+        publish("not_your_domain", "mesh"),
+        publish("unknown_domain", "mesh", product="mesh.orders"),
+        publish("invalid_name", product="orders"),
+        publish("invalid_name", product="east.Orders"),
+        publish("invalid_name", product="east.a.b"),
+        publish("invalid_name", topic=""),
+        publish("invalid_name", topic="east.a b"),
+        *(
+            publish("internal_topic", topic=topic)
+            for topic in ("mesh.governance", "_schemas", "__consumer_offsets", "connect-status")
+        ),
+        publish("foreign_topic", topic="west.orders"),
+        publish("foreign_topic", topic="orders"),
+        publish("foreign_topic", topic="eastern.orders"),
+        publish("foreign_topic", topic="east."),
+        publish("not_acknowledged", acknowledged=False),
+        publish("product_exists", product=story.PRODUCT),
+        update("invalid_name", product="users"),
+        update("not_your_domain", "west"),
+        update("unknown_product", product="east.orders"),
+    ]
+
+
+def _access() -> list[Refusal]:
+    def ask(code: str, speaker: str = "west", **changes: Any) -> Refusal:
+        fields = {"product": "east.more", "application": f"{speaker}.app", "reason": "r"}
+        return Refusal(code, speaker, intents.AccessRequested, {**fields, **changes})
+
+    def answer(code: str, kind: type[Event], speaker: str, asked: str, **changes: Any) -> Refusal:
+        fields = {"product": story.PRODUCT, "request": asked, "reason": "r", **changes}
+        return Refusal(code, speaker, kind, fields)
+
+    grant, deny, revoke = intents.AccessGranted, intents.AccessDenied, intents.AccessRevoked
+    return [
+        ask("not_your_domain", application="north.app"),
+        ask("missing_text", reason=""),
+        ask("unknown_application", application="west.nobody"),
+        ask("unknown_product", product="east.nothing"),
+        ask("own_product", "east"),
+        ask("request_open", product=story.PRODUCT),
+        ask("request_open", product=story.PRODUCT, application="west.two"),
+        *(answer("unknown_request", kind, "east", "nobody") for kind in (grant, deny, revoke)),
+        *(
+            answer("unknown_request", kind, "east", ASKED, product="east.more")
+            for kind in (grant, deny, revoke)
+        ),
+        *(answer("own_request", kind, "west", ASKED) for kind in (grant, deny)),
+        *(answer("not_your_domain", kind, "north", ASKED) for kind in (grant, deny)),
+        *(answer("not_your_domain", kind, "mesh", ASKED) for kind in (grant, deny)),
+        *(answer("not_requested", kind, "east", DENIED) for kind in (grant, deny)),
+        *(answer("not_requested", kind, "east", GRANTED) for kind in (grant, deny)),
+        answer("missing_text", deny, "east", ASKED, reason=" "),
+        answer("not_your_domain", revoke, "north", GRANTED),
+        answer("missing_text", revoke, "east", GRANTED, reason=""),
+        answer("not_granted", revoke, "east", ASKED),
+        answer("not_granted", revoke, "north", DENIED),
+    ]
+
+
+def _links() -> list[Refusal]:
+    def link(code: str, kind: type[Event], speaker: str, **changes: Any) -> Refusal:
+        fields = {"product": story.PRODUCT, "cluster": "west", **changes}
+        return Refusal(code, speaker, kind, fields)
+
+    on_links = (intents.LinkPaused, intents.LinkResumed, intents.LinkRemoved)
+    return [
+        *(link("not_your_domain", kind, "north") for kind in (*on_links, intents.LinkCreated)),
+        *(link("not_your_domain", kind, "keeper") for kind in (*on_links, intents.LinkCreated)),
+        *(link("unknown_link", kind, "east", cluster="east") for kind in on_links),
+        link("link_exists", intents.LinkCreated, "east"),
+        link("no_grant", intents.LinkCreated, "east", cluster="east"),
+        link("not_paused", intents.LinkResumed, "west"),
+        link("still_granted", intents.LinkRemoved, "governor"),
+    ]
+
+
+REFUSALS = [*_identity(), *_catalog(), *_access(), *_links()]

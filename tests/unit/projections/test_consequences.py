@@ -1,0 +1,242 @@
+"""What follows by itself: links that grants need, and the end of links that none needs."""
+
+import pytest
+
+from mesh_events import facts, intents
+from mesh_events.intents import LinkCreated, LinkRemoved, OnRevoke
+from projections.consequences import consequences
+from projections.links import Copy, Desired, State
+from projections.verdict import Accepted, Rejected
+from tests import paper_story as story
+from tests.paper_log import PaperLog, key
+
+LINKED = {"product": story.PRODUCT, "cluster": "west"}
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    """A published product, and a second application of west."""
+    log = PaperLog()
+    story.published(log)
+    log.say(intents.ApplicationRegistered, "west", application="west.two")
+    log.govern()
+    return log
+
+
+def due(log: PaperLog) -> list[intents.Intent]:
+    return consequences(log.image, "paper/1")
+
+
+def grant_undecided(log: PaperLog, asked: str) -> None:
+    """The grant is decided, what follows from it is not said yet."""
+    offset = log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked)
+    log.accept(offset)
+
+
+def second_request(log: PaperLog) -> str:
+    event = log.make(
+        intents.AccessRequested,
+        "west",
+        product=story.PRODUCT,
+        application="west.two",
+        reason="r",
+    )
+    log.append(event, by="west")
+    log.govern()
+    return event.meta.id
+
+
+def revoke_undecided(log: PaperLog, asked: str) -> None:
+    offset = log.say(
+        intents.AccessRevoked, "east", product=story.PRODUCT, request=asked, reason="over"
+    )
+    log.accept(offset)
+
+
+def test_nothing_follows_from_an_empty_log_or_a_request() -> None:
+    assert consequences(PaperLog().image, "paper/1") == []
+    log = PaperLog()
+    story.published(log)
+    story.request(log)
+    assert due(log) == []
+
+
+def test_a_grant_on_the_spot_needs_no_link(log: PaperLog) -> None:
+    story.granted(log, "north")
+    assert due(log) == []
+    assert not log.image.links
+
+
+def test_a_grant_to_another_cluster_needs_a_link(log: PaperLog) -> None:
+    asked = story.request(log)
+    grant_undecided(log, asked)
+    [intent] = due(log)
+    assert isinstance(intent, LinkCreated)
+    assert (intent.product, intent.cluster) == (story.PRODUCT, "west")
+    assert intent.meta.correlation == asked
+    assert intent.meta.domain == "mesh"
+
+
+def test_saying_it_twice_is_saying_it_once(log: PaperLog) -> None:
+    grant_undecided(log, story.request(log))
+    [first], [second] = due(log), due(log)
+    assert first == second
+    log.append(first, by="governor")
+    assert due(log) == []
+    again = log.append(second, by="governor")
+    assert getattr(log.verdict(again), "code", "") == "duplicate_intent"
+    log.govern()
+    assert log.image.links[story.LINK].desired is Desired.RUNNING
+
+
+def test_the_id_does_not_depend_on_when_it_is_said(log: PaperLog) -> None:
+    grant_undecided(log, story.request(log))
+    [before] = due(log)
+    log.now += 60_000
+    log.start_governor()
+    [after] = due(log)
+    assert before.meta.id == after.meta.id
+
+
+@pytest.mark.parametrize("squatter", ["north", "stranger", "keeper"])
+def test_nobody_prevents_a_link_by_saying_its_id_first(log: PaperLog, squatter: str) -> None:
+    grant_undecided(log, story.request(log))
+    [intent] = due(log)
+    log.append(intent, by=squatter)
+    log.govern()
+    assert log.image.links[story.LINK].desired is Desired.RUNNING
+
+
+def test_two_grants_share_one_link(log: PaperLog) -> None:
+    story.granted(log)
+    before = log.image.links[story.LINK]
+    story.answer(log, intents.AccessGranted, second_request(log))
+    assert log.image.links[story.LINK] == before
+    assert due(log) == []
+
+
+def test_a_grant_revoked_before_its_link_is_decided_makes_none(log: PaperLog) -> None:
+    asked = story.request(log)
+    grant_undecided(log, asked)
+    [intent] = due(log)
+    revoke_undecided(log, asked)
+    late = log.append(intent, by="governor")
+    assert getattr(log.verdict(late), "code", "") == "no_grant"
+    log.govern()
+    assert not log.image.links
+    assert due(log) == []
+
+
+def test_the_link_ends_only_after_the_last_rights_are_seen_gone(log: PaperLog) -> None:
+    first = story.granted(log)
+    second = second_request(log)
+    story.answer(log, intents.AccessGranted, second)
+    story.settle(log)
+    revoke_undecided(log, first)
+    story.rights(log, facts.AclRemoved, first)
+    assert due(log) == []
+    revoke_undecided(log, second)
+    assert due(log) == []
+    story.rights(log, facts.AclRemoved, second)
+    [intent] = due(log)
+    assert isinstance(intent, LinkRemoved)
+    log.govern()
+    assert log.image.links[story.LINK].desired is Desired.REMOVED
+    story.settle(log)
+    assert log.image.links[story.LINK].state is State.REMOVED
+    assert due(log) == []
+
+
+def test_a_revocation_before_the_rights_were_applied_ends_the_link_too(log: PaperLog) -> None:
+    asked = story.granted(log)
+    revoke_undecided(log, asked)
+    story.rights(log, facts.AclRemoved, asked)
+    log.govern()
+    assert log.image.links[story.LINK].desired is Desired.REMOVED
+
+
+def test_an_end_said_too_late_does_not_take_the_link_from_a_new_grant(log: PaperLog) -> None:
+    """Between the last grant's end and the decision on the link, somebody was granted access."""
+    first = story.granted(log)
+    story.settle(log)
+    second = second_request(log)
+    revoke_undecided(log, first)
+    story.rights(log, facts.AclRemoved, first)
+    [intent] = due(log)
+    grant_undecided(log, second)
+    late = log.append(intent, by="governor")
+    verdict = log.verdict(late)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "still_granted"
+    log.govern()
+    assert log.image.links[story.LINK].desired is Desired.RUNNING
+
+
+def test_an_explicit_removal_is_not_undone_by_itself(log: PaperLog) -> None:
+    story.granted(log)
+    story.settle(log)
+    log.say(LinkRemoved, "east", **LINKED)
+    story.settle(log)
+    assert log.image.links[story.LINK].state is State.REMOVED
+    assert due(log) == []
+
+
+def test_a_new_grant_brings_a_removed_link_back(log: PaperLog) -> None:
+    story.granted(log)
+    log.say(LinkRemoved, "east", **LINKED)
+    story.settle(log)
+    removed = log.image.links[story.LINK]
+    story.answer(log, intents.AccessGranted, second_request(log))
+    link = log.image.links[story.LINK]
+    assert (link.desired, link.state) == (Desired.RUNNING, State.CREATED)
+    assert link.created_generation > removed.generation
+
+
+def test_a_link_and_its_end_follow_again_from_a_second_grant(log: PaperLog) -> None:
+    for _ in range(2):
+        asked = story.granted(log)
+        story.settle(log)
+        assert log.image.links[story.LINK].state is State.ACTIVE
+        story.answer(log, intents.AccessRevoked, asked)
+        story.settle(log)
+        assert log.image.links[story.LINK].copy is Copy.PURGED
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        ((OnRevoke.PURGE,), Copy.PURGED),
+        ((OnRevoke.RETAIN,), Copy.RETAINED),
+        ((OnRevoke.RETAIN, OnRevoke.RETAIN), Copy.RETAINED),
+        ((OnRevoke.RETAIN, OnRevoke.PURGE), Copy.PURGED),
+        ((OnRevoke.PURGE, OnRevoke.RETAIN), Copy.PURGED),
+    ],
+)
+def test_the_copy_is_retained_only_if_every_grant_said_so(
+    log: PaperLog, policies: tuple[OnRevoke, ...], expected: Copy
+) -> None:
+    granted = []
+    for policy, asked in zip(policies, (story.request(log), second_request(log)), strict=False):
+        story.answer(log, intents.AccessGranted, asked, on_revoke=policy)
+        granted.append(asked)
+    story.settle(log)
+    for asked in granted:
+        story.answer(log, intents.AccessRevoked, asked)
+        story.settle(log)
+    assert log.image.links[story.LINK].copy is expected
+
+
+def test_a_grant_of_an_earlier_life_has_no_say_in_the_copy(log: PaperLog) -> None:
+    for policy in (OnRevoke.PURGE, OnRevoke.RETAIN):
+        asked = story.granted(log, on_revoke=policy)
+        story.settle(log)
+        story.answer(log, intents.AccessRevoked, asked)
+        story.settle(log)
+    assert log.image.links[story.LINK].copy is Copy.RETAINED
+
+
+def test_the_governor_may_say_what_follows(log: PaperLog) -> None:
+    grant_undecided(log, story.request(log))
+    [intent] = due(log)
+    assert log.verdict(log.append(intent, by="governor")) == Accepted()
+    assert key("governor").public in log.image.identity.keys

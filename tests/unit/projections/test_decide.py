@@ -1,0 +1,219 @@
+"""Deciding one record: can it be trusted, is it new, may the speaker speak, how long to wait."""
+
+import uuid
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+
+from mesh_events import intents
+from mesh_events.intents import Intent
+from mesh_events.meta import Event
+from mesh_events.record import Entry, FaultCode
+from projections.decide import CHECK_TIMEOUT_MS, decide
+from projections.intents import AHEAD_MS, WINDOW_MS
+from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
+from tests import paper_story as story
+from tests.paper_log import Never, PaperLog, at, key
+
+PAUSE = {"product": story.PRODUCT, "cluster": "west"}
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    """A link that runs, with nothing left to decide."""
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    return log
+
+
+def code(verdict: Verdict) -> str:
+    assert isinstance(verdict, Rejected | Quarantined), verdict
+    assert verdict.reason
+    return verdict.code
+
+
+def pause(log: PaperLog, **meta: object) -> Event:
+    event = log.make(intents.LinkPaused, "east", **PAUSE)
+    return event.model_copy(update={"meta": event.meta.model_copy(update=meta)})
+
+
+def test_a_fresh_intent_of_the_owner_is_accepted(log: PaperLog) -> None:
+    assert log.verdict(log.append(pause(log), by="east")) == Accepted()
+
+
+def test_garbage_is_set_aside_with_its_own_code(log: PaperLog) -> None:
+    offset = log.put(replace(log.records[-1], value=b"?"))
+    assert code(log.verdict(offset)) == FaultCode.GARBAGE
+
+
+@pytest.mark.parametrize("stranger", ["stranger", "root"])
+def test_a_key_that_speaks_for_no_domain_is_unknown(log: PaperLog, stranger: str) -> None:
+    offset = log.append(pause(log), by=stranger)
+    assert code(log.verdict(offset)) == FaultCode.UNKNOWN_KEY
+
+
+def test_a_revoked_key_is_no_longer_heard(log: PaperLog) -> None:
+    log.say(intents.KeyRevoked, "east", domain="east", public_key=key("east").public, reason="lost")
+    log.govern()
+    offset = log.append(pause(log), by="east")
+    assert code(log.verdict(offset)) == FaultCode.REVOKED_KEY
+    log.govern()
+    assert log.image.links[story.LINK].desired == "RUNNING"
+
+
+def test_a_domain_revoked_key_ends_what_still_waits(log: PaperLog) -> None:
+    """Intent n+1 is decided on a state that holds decision n."""
+    log.say(intents.KeyRevoked, "east", domain="east", public_key=key("east").public, reason="lost")
+    offset = log.append(pause(log), by="east")
+    assert log.verdict(offset) == Accepted()
+    log.govern()
+    assert log.image.links[story.LINK].desired == "RUNNING"
+
+
+@pytest.mark.parametrize("speaker", ["west", "mesh", "nobody", ""])
+def test_a_key_speaks_for_its_own_domain_only(log: PaperLog, speaker: str) -> None:
+    offset = log.append(pause(log, domain=speaker), by="east")
+    assert code(log.verdict(offset)) == "not_your_domain"
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "",
+        "1",
+        "not-a-uuid",
+        "{018f0000-0000-7000-8000-000000000001}",
+        "urn:uuid:018f0000-0000-7000-8000-000000000001",
+        "018F0000-0000-7000-8000-00000000000A",
+        "018f0000000070008000000000000001",
+    ],
+)
+def test_an_id_has_one_spelling(log: PaperLog, identity: str) -> None:
+    offset = log.append(pause(log, id=identity), by="east")
+    assert code(log.verdict(offset)) == "invalid_id"
+
+
+def test_the_same_intent_again_is_refused_by_its_first_offset(log: PaperLog) -> None:
+    event = pause(log)
+    first, second = log.append(event, by="east"), log.append(event, by="east")
+    assert log.verdict(first) == Accepted()
+    verdict = log.verdict(second)
+    assert code(verdict) == "duplicate_intent"
+    assert str(first) in verdict.reason  # type: ignore[union-attr]
+
+
+def test_a_copied_intent_does_nothing_after_the_first_is_decided(log: PaperLog) -> None:
+    first = log.append(pause(log), by="east")
+    log.govern()
+    log.say(intents.LinkResumed, "east", **PAUSE)
+    log.govern()
+    copy = log.put(log.records[first])
+    assert code(log.verdict(copy)) == "duplicate_intent"
+    log.govern()
+    assert log.image.links[story.LINK].desired == "RUNNING"
+
+
+def test_nobody_uses_up_the_id_of_somebody_elses_intent(log: PaperLog) -> None:
+    event = pause(log)
+    log.append(event, by="west")
+    assert log.verdict(log.append(event, by="east")) == Accepted()
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [
+        (WINDOW_MS, None),
+        (WINDOW_MS + 1, "stale_intent"),
+        (0, None),
+        (-AHEAD_MS, None),
+        (-AHEAD_MS - 1, "clock_ahead"),
+    ],
+)
+def test_an_intent_reaches_the_log_within_the_window(
+    log: PaperLog, age: int, expected: str | None
+) -> None:
+    offset = log.append(pause(log, time=at(log.now - age)), by="east")
+    verdict = log.verdict(offset)
+    assert (verdict == Accepted()) if expected is None else (code(verdict) == expected)
+
+
+def test_staleness_counts_to_the_log_not_to_the_decision(log: PaperLog) -> None:
+    offset = log.append(pause(log), by="east")
+    assert log.verdict(offset, now=log.now + 10 * WINDOW_MS) == Accepted()
+
+
+def test_a_copy_made_with_a_fast_clock_is_still_refused(log: PaperLog) -> None:
+    """Its creation time lies ahead, so it grows stale later than others."""
+    log.now += WINDOW_MS
+    event = pause(log, time=at(log.now + AHEAD_MS))
+    first = log.append(event, by="east")
+    log.govern()
+    log.say(intents.LinkResumed, "east", **PAUSE)
+    log.govern()
+    log.now = log.records[first].time + WINDOW_MS + 2
+    copy = log.put(log.records[first])
+    assert code(log.verdict(copy)) == "duplicate_intent"
+
+
+def publish(log: PaperLog) -> int:
+    return log.say(
+        intents.ProductPublished, "east", **story.product(product="east.b", topic="east.b")
+    )
+
+
+def test_an_intent_waits_for_its_checks_and_then_gives_up(log: PaperLog) -> None:
+    offset = publish(log)
+    arrived = log.records[offset].time
+    waiting = Waiting(("topic_exists", "schema_registered"))
+    assert log.verdict(offset, now=arrived) == waiting
+    assert log.verdict(offset, now=arrived + CHECK_TIMEOUT_MS) == waiting
+    verdict = log.verdict(offset, now=arrived + CHECK_TIMEOUT_MS + 1)
+    assert code(verdict) == "check_timeout"
+    assert "topic_exists, schema_registered" in verdict.reason  # type: ignore[union-attr]
+
+
+def test_waiting_begins_when_a_governor_runs(log: PaperLog) -> None:
+    """Nobody could look while none ran: that is no reason to refuse."""
+    offset = publish(log)
+    log.now += 20 * CHECK_TIMEOUT_MS
+    log.start_governor()
+    started = log.records[log.epoch].time
+    assert isinstance(log.verdict(offset, now=started + CHECK_TIMEOUT_MS), Waiting)
+    assert code(log.verdict(offset, now=started + CHECK_TIMEOUT_MS + 1)) == "check_timeout"
+
+
+def test_a_waiting_intent_holds_up_nobody(log: PaperLog) -> None:
+    waiting = publish(log)
+    log.checks = {"topic_exists": Never(), "schema_registered": Never()}
+    log.append(pause(log), by="east")
+    log.govern()
+    assert list(log.image.intents.undecided) == [waiting]
+    assert log.image.links[story.LINK].desired == "PAUSED"
+
+
+def test_an_intent_without_a_rule_is_refused(log: PaperLog) -> None:
+    class Danced(Intent):
+        """An intent that nobody has thought of."""
+
+        steps: ClassVar[int] = 3
+
+    event = Danced(meta=pause(log).meta)
+    entry = Entry(log.image.offset + 1, log.now, key("east").public, event, None)
+    assert code(decide(log.image, entry, log.now)) == "no_rule"
+
+
+def test_what_is_no_intent_is_set_aside(log: PaperLog) -> None:
+    start = log.event_at(log.epoch)
+    entry = Entry(log.image.offset + 1, log.now, key("east").public, start, None)
+    assert code(decide(log.image, entry, log.now)) == FaultCode.INVALID_EVENT
+
+
+def test_deciding_is_pure(log: PaperLog) -> None:
+    offset = log.append(pause(log), by="east")
+    before = log.image
+    assert log.verdict(offset) == log.verdict(offset)
+    assert log.image == before
+    assert uuid.UUID(log.image.intents.undecided[offset].event.meta.id).version == 7  # type: ignore[union-attr]

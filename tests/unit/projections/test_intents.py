@@ -1,0 +1,96 @@
+"""Undecided records, their checks, and the ids that were seen."""
+
+import pytest
+
+from mesh_events import facts, intents
+from mesh_events.record import Entry, Fault, FaultCode
+from projections import intents as pending
+from projections.intents import REMEMBERED_MS, Intents
+from tests.paper_log import PaperLog
+
+LOG = PaperLog(founded=False)
+PAUSE = LOG.make(intents.LinkPaused, "east", product="east.users", cluster="two")
+ID = PAUSE.meta.id
+
+
+def entry(offset: int, time: int = 0, signer: str = "S") -> Entry:
+    return Entry(offset, time, signer, PAUSE, None)
+
+
+def other() -> intents.Intent:
+    return LOG.make(intents.LinkResumed, "east", product="east.users", cluster="two")
+
+
+ONE = pending.arrived(pending.EMPTY, entry(5))
+
+
+def check(offset: int, name: str = "room", *, passes: bool = True) -> facts.Check:
+    if passes:
+        return LOG.make(facts.CheckPassed, "mesh", offset=offset, check=name)
+    return LOG.make(facts.CheckFailed, "mesh", offset=offset, check=name, code="c", reason="r")
+
+
+def test_what_arrives_waits_for_a_decision() -> None:
+    assert dict(ONE.undecided) == {5: entry(5)}
+    assert ONE.first_offset("S", ID) == 5
+
+
+def test_what_cannot_be_read_waits_too_and_has_no_id() -> None:
+    garbage = Entry(5, 0, None, None, Fault(FaultCode.GARBAGE, "?"))
+    after = pending.arrived(pending.EMPTY, garbage)
+    assert dict(after.undecided) == {5: garbage}
+    assert not after.seen
+
+
+def test_a_decided_record_takes_its_checks_along() -> None:
+    after = pending.decided(pending.checked(ONE, check(5)), 5)
+    assert (len(after.undecided), len(after.checks)) == (0, 0)
+    assert after.first_offset("S", ID) == 5
+
+
+def test_checks_are_kept_by_offset_and_name() -> None:
+    room, schema = check(5, "room"), check(5, "schema", passes=False)
+    after = pending.checked(pending.checked(ONE, room), schema)
+    assert dict(after.checks[5]) == {"room": room, "schema": schema}
+
+
+def test_the_first_outcome_of_a_check_counts() -> None:
+    after = pending.checked(ONE, check(5))
+    assert pending.checked(after, check(5, passes=False)) is after
+
+
+@pytest.mark.parametrize("state", [ONE, pending.decided(ONE, 5)])
+def test_a_check_of_what_does_not_wait_changes_nothing(state: Intents) -> None:
+    assert pending.checked(state, check(6)) is state
+
+
+def test_the_same_id_is_known_by_its_first_offset() -> None:
+    again = pending.arrived(ONE, entry(9))
+    assert again.first_offset("S", ID) == 5
+    assert sorted(again.undecided) == [5, 9]
+
+
+def test_an_id_belongs_to_its_signer() -> None:
+    """Otherwise anybody could use up an id that the governor derives, and its intent is lost."""
+    both = pending.arrived(ONE, entry(9, signer="other"))
+    assert (both.first_offset("S", ID), both.first_offset("other", ID)) == (5, 9)
+    assert both.first_offset(None, ID) is None
+
+
+@pytest.mark.parametrize("since", [0, 1, REMEMBERED_MS // 2, REMEMBERED_MS])
+def test_an_id_is_remembered_as_long_as_a_copy_is_not_stale(since: int) -> None:
+    """Whatever happens in between, and wherever in a window the first one arrived."""
+    state = pending.arrived(pending.EMPTY, Entry(1, 0, "S", other(), None))
+    state = pending.arrived(state, entry(5, time=since))
+    between = Entry(6, since + 1, "S", other(), None)
+    state = pending.arrived(state, between)
+    state = pending.arrived(state, entry(9, time=since + REMEMBERED_MS))
+    assert state.first_offset("S", ID) == 5
+
+
+def test_ids_are_forgotten_in_the_end() -> None:
+    state = ONE
+    for window in (1, 2):
+        later = Entry(5 + window, window * (REMEMBERED_MS + 1), "S", other(), None)
+        state = pending.arrived(state, later)
+    assert state.first_offset("S", ID) is None

@@ -1,0 +1,261 @@
+"""Every rule: what it accepts, what it refuses and with which code, and what it wants checked."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import projections.rules
+from mesh_events import intents
+from mesh_events.meta import MESH_DOMAIN, Event
+from projections.decide import decide
+from projections.verdict import Accepted, Rejected, Verdict, Waiting
+from tests import paper_story as story
+from tests.paper_log import Fails, Never, PaperLog, key
+from tests.unit.projections.refusals import ASKED, DENIED, GRANTED, REFUSALS, Refusal
+
+OWN_SPEAKERS = {"mesh": "operator", "governor": "governor", "keeper": "keeper"}
+"""Speakers of the reserved domain, by the key with which they sign."""
+
+
+@pytest.fixture(scope="module")
+def mesh() -> tuple[PaperLog, dict[str, str]]:
+    """The state that `refusals` describes, and the ids of its requests."""
+    log = PaperLog()
+    story.published(log)
+    log.say(intents.ProductPublished, "east", **story.product(product="east.more"))
+    for application in ("west.two", "north.two", "east.app"):
+        speaker = application.partition(".")[0]
+        log.say(intents.ApplicationRegistered, speaker, application=application)
+    granted = story.granted(log)
+    story.granted(log, "north")
+    asked, denied = (ask(log, name) for name in ("west.two", "north.two"))
+    story.answer(log, intents.AccessDenied, denied)
+    story.settle(log)
+    assert not log.image.intents.undecided
+    return log, {ASKED: asked, DENIED: denied, GRANTED: granted}
+
+
+def ask(log: PaperLog, application: str) -> str:
+    speaker = application.partition(".")[0]
+    fields = {"product": story.PRODUCT, "application": application, "reason": "r"}
+    event = log.make(intents.AccessRequested, speaker, **fields)
+    log.append(event, by=speaker)
+    log.govern()
+    return event.meta.id
+
+
+def judged(log: PaperLog, speaker: str, kind: type[Event], fields: dict[str, Any]) -> Verdict:
+    """What would be decided if it were said now; the log stays as it is for the next test."""
+    branch = PaperLog(founded=False)
+    branch.records, branch.now = list(log.records), log.now
+    branch._folded = len(log.records), log.image
+    domain = MESH_DOMAIN if speaker in OWN_SPEAKERS else speaker
+    event = branch.make(kind, domain, **fields)
+    offset = branch.append(event, by=OWN_SPEAKERS.get(speaker, speaker))
+    image = branch.image
+    return decide(image, image.intents.undecided[offset], branch.now)
+
+
+@pytest.mark.parametrize("case", REFUSALS, ids=lambda case: f"{case.kind.__name__}-{case.code}")
+def test_a_refusal_names_its_code_and_a_reason(
+    mesh: tuple[PaperLog, dict[str, str]], case: Refusal
+) -> None:
+    log, ids = mesh
+    fields = {name: _known(ids, value) for name, value in case.fields.items()}
+    verdict = judged(log, case.speaker, case.kind, fields)
+    assert isinstance(verdict, Rejected), verdict
+    assert verdict.code == case.code, verdict.reason
+    assert len(verdict.reason) > 10
+
+
+def _known(ids: dict[str, str], value: Any) -> Any:
+    return ids.get(value, value) if isinstance(value, str) else value
+
+
+LINKED = {"product": story.PRODUCT, "cluster": "west"}
+ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
+    ("mesh", intents.DomainRegistered, story.domain("south", "east")),
+    ("mesh", intents.DomainRegistered, story.domain("s" * 63, "east")),
+    ("mesh", intents.KeyRegistered, {"domain": "east", "public_key": key("fresh").public}),
+    ("east", intents.KeyRegistered, {"domain": "east", "public_key": key("fresh").public}),
+    (
+        "mesh",
+        intents.KeyRevoked,
+        {"domain": "east", "public_key": key("east").public, "reason": "r"},
+    ),
+    (
+        "east",
+        intents.KeyRevoked,
+        {"domain": "east", "public_key": key("east").public, "reason": "r"},
+    ),
+    ("west", intents.ApplicationRegistered, {"application": "west.other-app_2"}),
+    ("mesh", intents.ApplicationRegistered, {"application": "west.other"}),
+    ("west", intents.CredentialsRequested, {"principal": "west.app", "cluster": "west"}),
+    ("west", intents.CredentialsRequested, {"principal": "west", "cluster": "east"}),
+    ("mesh", intents.CredentialsRequested, {"principal": "west", "cluster": "west"}),
+    ("east", intents.ProductUpdated, {"product": story.PRODUCT}),
+    ("east", intents.ProductUpdated, {"product": story.PRODUCT, "tags": [], "sla": 3}),
+    (
+        "west",
+        intents.AccessRequested,
+        {"product": "east.more", "application": "west.app", "reason": "r"},
+    ),
+    (
+        "north",
+        intents.AccessRequested,
+        {"product": story.PRODUCT, "application": "north.two", "reason": "again"},
+    ),
+    (
+        "east",
+        intents.AccessDenied,
+        {"product": story.PRODUCT, "request": ASKED, "reason": "r"},
+    ),
+    *(
+        (
+            speaker,
+            intents.AccessRevoked,
+            {"product": story.PRODUCT, "request": GRANTED, "reason": "r"},
+        )
+        for speaker in ("east", "west")
+    ),
+    *(
+        (speaker, kind, LINKED)
+        for speaker in ("east", "west", "mesh")
+        for kind in (intents.LinkPaused, intents.LinkRemoved)
+    ),
+    ("governor", intents.LinkPaused, LINKED),
+]
+
+
+@pytest.mark.parametrize(("speaker", "kind", "fields"), ACCEPTED)
+def test_what_is_in_order_is_accepted(
+    mesh: tuple[PaperLog, dict[str, str]],
+    speaker: str,
+    kind: type[Event],
+    fields: dict[str, Any],
+) -> None:
+    log, ids = mesh
+    known = {name: _known(ids, value) for name, value in fields.items()}
+    assert judged(log, speaker, kind, known) == Accepted()
+
+
+@pytest.mark.parametrize(
+    ("speaker", "kind", "fields", "checks"),
+    [
+        ("mesh", intents.ClusterRegistered, story.cluster("third"), ("cluster_reachable",)),
+        ("mesh", intents.ClusterRegistered, story.cluster("east"), ("cluster_reachable",)),
+        (
+            "east",
+            intents.ProductPublished,
+            story.product(product="east.orders", topic="east.orders"),
+            ("topic_exists", "schema_registered"),
+        ),
+        (
+            "east",
+            intents.AccessGranted,
+            {"product": story.PRODUCT, "request": ASKED},
+            ("target_free",),
+        ),
+    ],
+)
+def test_what_needs_the_world_waits_for_its_checks(
+    mesh: tuple[PaperLog, dict[str, str]],
+    speaker: str,
+    kind: type[Event],
+    fields: dict[str, Any],
+    checks: tuple[str, ...],
+) -> None:
+    log, ids = mesh
+    known = {name: _known(ids, value) for name, value in fields.items()}
+    assert judged(log, speaker, kind, known) == Waiting(checks)
+
+
+def test_a_grant_on_a_shared_cluster_needs_no_check() -> None:
+    log = PaperLog()
+    story.published(log)
+    asked = story.request(log, "north")
+    fields = {"product": story.PRODUCT, "request": asked}
+    assert judged(log, "east", intents.AccessGranted, fields) == Accepted()
+
+
+def test_a_failed_check_refuses_with_its_own_words_and_nobody_waits_for_the_others() -> None:
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Fails("no_schema", "why")})
+    story.domains(log)
+    offset = log.say(intents.ProductPublished, "east", **story.product())
+    assert log.verdict(offset) == Waiting(("topic_exists", "schema_registered"))
+    log.govern()
+    assert not log.image.catalog
+    assert not log.image.intents.undecided
+    decision = log.event_at(log.image.offset)
+    assert (getattr(decision, "code", ""), getattr(decision, "reason", "")) == ("no_schema", "why")
+
+
+def test_a_request_is_never_written_over(mesh: tuple[PaperLog, dict[str, str]]) -> None:
+    """Long after its id is forgotten among the intents, it still names somebody's grant."""
+    log, ids = mesh
+    event = log.make(
+        intents.AccessRequested,
+        "north",
+        product="east.more",
+        application="north.app",
+        reason="r",
+    )
+    thief = event.model_copy(update={"meta": event.meta.model_copy(update={"id": ids[GRANTED]})})
+    branch = PaperLog(founded=False)
+    branch.records, branch.now = list(log.records), log.now
+    offset = branch.append(thief, by="north")
+    verdict = branch.verdict(offset)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "request_exists"
+
+
+def test_of_two_publishes_of_one_name_the_first_on_the_log_wins() -> None:
+    log = PaperLog()
+    story.domains(log)
+    first = log.say(intents.ProductPublished, "east", **story.product(description="first"))
+    log.say(intents.ProductPublished, "east", **story.product(description="second"))
+    log.govern()
+    assert log.image.catalog[story.PRODUCT].description == "first"
+    assert log.image.catalog[story.PRODUCT].generation > first
+
+
+def test_every_code_of_the_rules_has_a_refusal_here() -> None:
+    written = set()
+    for path in Path(projections.rules.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require":
+                code = node.args[1]
+                assert isinstance(code, ast.Constant)
+                written.add(code.value)
+    assert written - {case.code for case in REFUSALS} == {"request_exists"} | NOT_IN_THE_TABLE
+
+
+NOT_IN_THE_TABLE = {"not_running"}
+"""Needs a paused link; see the test below."""
+
+
+def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    log.say(intents.LinkPaused, "west", **LINKED)
+    log.govern()
+    verdict = judged(log, "east", intents.LinkPaused, LINKED)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "not_running"
+    assert judged(log, "east", intents.LinkResumed, LINKED) == Accepted()
+
+
+def test_a_removed_link_can_be_restored_by_either_side() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    log.say(intents.LinkRemoved, "east", **LINKED)
+    log.govern()
+    for speaker in ("east", "west"):
+        assert judged(log, speaker, intents.LinkCreated, LINKED) == Accepted()
+        gone = judged(log, speaker, intents.LinkPaused, LINKED)
+        assert isinstance(gone, Rejected)
+        assert gone.code == "unknown_link"
