@@ -5,6 +5,7 @@ with Emitter(connection, registry, key, domain="west", actor="ana-7") as emitter
     outcome = emitter.outcome(receipt, profile.governor_key, timeout=10)
 """
 
+import threading
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Self
@@ -52,6 +53,8 @@ class LogWriter:
 
     def __init__(self, connection: Connection, registry: Registry, key: SigningKey) -> None:
         self._registry, self.key = registry, key
+        # one append at a time: each waits for the delivery report of its own record
+        self._lock = threading.Lock()
         self._doing = f"writing {topics.GOVERNANCE} as {connection.user}"
         self._producer = Producer(
             connection.config(
@@ -86,7 +89,7 @@ class LogWriter:
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             found.append((error, -1 if error else message.offset()))
 
-        with translating(self._doing):
+        with self._lock, translating(self._doing):
             self._producer.produce(
                 topics.GOVERNANCE,
                 value=wire.value,
@@ -104,7 +107,6 @@ class LogWriter:
         return Receipt(event.meta.id, offset)
 
     def _wait(self, found: list[Any]) -> None:
-        # every append is waited for, so that polling serves exactly one delivery report
         for _ in range(DELIVERY_TIMEOUT_S * 10):
             self._producer.poll(0.1)
             if found:

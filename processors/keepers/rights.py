@@ -4,13 +4,15 @@ What should be is derived from the image (`desired`); what is, is asked from the
 counts as applied or gone only after it was seen so there.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import is_
 
 import structlog
 
 from mesh_events import topics
-from mesh_events.errors import MeshError
+from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.facts import AclApplied, AclRemoved
 from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
@@ -23,6 +25,8 @@ from projections.image import Image
 from projections.links import Copy
 
 log = structlog.get_logger(__name__)
+LOOK_S = 10.0
+"""How often the clusters are looked at when no wish changed: what drifted is put right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,84 +128,77 @@ def _of_access(image: Image, access: Access) -> Wish | None:
 
 
 class RightsKeeper:
-    """Grants what is missing, withdraws what was revoked, and reports what it saw."""
+    """Grants what is missing, withdraws what was revoked, and reports what it saw.
+
+    Looks at the clusters whenever a wish changed, and every `LOOK_S` seconds anyway.
+    """
 
     name = "rights"
 
     def __init__(self, clusters: Clusters) -> None:
         self._clusters = clusters
+        self._seen: tuple[object, ...] = ()
+        self._looked = 0.0
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair once; revocations come first."""
+        parts = (image.identity, image.access, image.links, reign.epoch)
+        unchanged = len(self._seen) == len(parts) and all(map(is_, self._seen, parts))
+        if unchanged and time.monotonic() - self._looked < LOOK_S:
+            return
         wishes = list(desired(image))
         keep = {(wish.cluster, right) for wish in wishes if wish.wanted for right in wish.bindings}
-        for wish in sorted(wishes, key=lambda wish: wish.wanted):
+        done = True
+        for cluster in sorted({wish.cluster for wish in wishes}):
+            here = [wish for wish in wishes if wish.cluster == cluster]
             try:
-                admin = self._clusters(image, wish.cluster)
-                if wish.wanted:
-                    self._grant(wish, admin, reign)
-                else:
-                    self._withdraw(wish, admin, reign, keep)
+                admin = self._clusters(image, cluster)
+                actual = admin.rights()
+                for wish in sorted(here, key=lambda wish: wish.wanted):
+                    self._settle(wish, admin, actual, keep, reign)
             except MeshError as error:
-                log.warning(
-                    "rights_not_changed",
-                    subject=wish.subject,
-                    cluster=wish.cluster,
-                    error=str(error),
-                )
+                done = False
+                log.warning("rights_not_settled", cluster=cluster, error=str(error))
+        if done:
+            self._seen, self._looked = parts, time.monotonic()
 
-    def _grant(self, wish: Wish, admin: ClusterAdmin, reign: Reign) -> None:
-        missing = wish.bindings - admin.rights(principal=wish.principal)
-        if missing:
-            reign.check()
-            admin.grant(sorted(missing))
-            missing = wish.bindings - admin.rights(principal=wish.principal)
-        crash_point("after-effect")
-        if missing or wish.reported:
-            return
-        reign.report(
-            AclApplied(
-                meta=reign.meta(
-                    wish.subject,
-                    f"acl-applied-{wish.cluster}",
-                    wish.generation,
-                    correlation=wish.correlation,
-                ),
-                subject=wish.subject,
-                cluster=wish.cluster,
-                generation=wish.generation,
-                bindings=[str(binding) for binding in sorted(wish.bindings)],
-            )
-        )
-
-    def _withdraw(
+    def _settle(
         self,
         wish: Wish,
         admin: ClusterAdmin,
-        reign: Reign,
+        actual: set[Binding],
         keep: set[tuple[str, Binding]],
+        reign: Reign,
     ) -> None:
-        """Withdraw what no other wish of the same principal still wants."""
-        unwanted = {right for right in wish.bindings if (wish.cluster, right) not in keep}
-        present = unwanted & admin.rights(principal=wish.principal)
-        if present:
+        """Make one wish true, see that it is, and say so once."""
+        if wish.wanted:
+            wrong = set(wish.bindings) - actual
+        else:
+            # what another wish of the same principal still needs stays
+            unwanted = {right for right in wish.bindings if (wish.cluster, right) not in keep}
+            wrong = unwanted & actual
+        if wrong:
             reign.check()
-            admin.withdraw(sorted(present))
-            present = unwanted & admin.rights(principal=wish.principal)
+            change = admin.grant if wish.wanted else admin.withdraw
+            change(sorted(wrong))
+            seen = admin.rights(principal=wish.principal)
+            wrong = wrong - seen if wish.wanted else wrong & seen
         crash_point("after-effect")
-        if present:
-            return
-        reign.report(
-            AclRemoved(
-                meta=reign.meta(
-                    wish.subject,
-                    f"acl-removed-{wish.cluster}",
-                    wish.generation,
-                    correlation=wish.correlation,
-                ),
-                subject=wish.subject,
-                cluster=wish.cluster,
-                generation=wish.generation,
-                bindings=[str(binding) for binding in sorted(unwanted)],
+        if wrong:
+            raise InfrastructureError(
+                f"{wish.subject}: {len(wrong)} bindings are not as asked yet", retriable=True
             )
-        )
+        if not wish.reported:
+            fact = AclApplied if wish.wanted else AclRemoved
+            step = f"acl-{'applied' if wish.wanted else 'removed'}-{wish.cluster}"
+            reign.report(
+                fact(
+                    meta=reign.meta(
+                        wish.subject, step, wish.generation, correlation=wish.correlation
+                    ),
+                    subject=wish.subject,
+                    cluster=wish.cluster,
+                    generation=wish.generation,
+                    bindings=[str(binding) for binding in sorted(wish.bindings)],
+                )
+            )
