@@ -11,6 +11,7 @@ from enum import IntEnum
 from mesh_events.errors import (
     ConfigurationError,
     InfrastructureError,
+    InvalidValueError,
     MeshError,
     RefusedError,
     StateFaultError,
@@ -49,6 +50,7 @@ class FindingError(MeshError):
 _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     # the first match counts, so a kind stands before the kinds that it belongs to
     (UsageError, ExitCode.USAGE),
+    (InvalidValueError, ExitCode.USAGE),
     (NotFoundError, ExitCode.NOT_FOUND),
     (FindingError, ExitCode.FINDING),
     (RefusedError, ExitCode.REFUSED),
@@ -77,7 +79,7 @@ def _platform_code(error: MeshError) -> ExitCode:
 
 def sentence(error: BaseException) -> str:
     """The error as a person reads it; a refusal begins with its code."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, RefusedError) and not isinstance(error, InvalidValueError):
         return f"refused ({error.code}): {error}"
     if isinstance(error, MeshError):
         return f"error: {error}"

@@ -160,4 +160,8 @@ def _print(table: Any) -> None:
 
     # a pipe has no width: cutting lines there would only break what reads them
     unbounded = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    Console(width=1000 if unbounded else None, highlight=False).print(table, soft_wrap=False)
+    console = Console(width=1000 if unbounded else None, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    # Rich fills every line with blanks up to the table's width
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())

@@ -1,0 +1,48 @@
+"""What a login sees of a Kafka cluster: its topics and their offsets."""
+
+from typing import TYPE_CHECKING
+
+from mesh_events.kafka import Connection, translating
+
+if TYPE_CHECKING:
+    from processors.clusters import KafkaAdmin
+
+_TIMEOUT_S = 10
+
+
+def admin(login: Connection) -> "KafkaAdmin":
+    """Topics and rights of a cluster, as far as the login may."""
+    from processors.clusters import KafkaAdmin
+
+    return KafkaAdmin(f"of {login.user}", login.bootstrap_servers, login.user, login.password)
+
+
+def topics(login: Connection) -> dict[str, int]:
+    """Topic -> number of partitions, for every topic that the login may describe."""
+    from confluent_kafka.admin import AdminClient
+
+    with translating(f"listing topics at {login.bootstrap_servers} as {login.user}"):
+        found = AdminClient(login.config()).list_topics(timeout=_TIMEOUT_S)
+    return {name: len(topic.partitions) for name, topic in found.topics.items()}
+
+
+def offsets(login: Connection, topic: str) -> dict[int, tuple[int, int]]:
+    """Partition -> (first offset, end offset) of a topic."""
+    from confluent_kafka import IsolationLevel, TopicPartition
+    from confluent_kafka.admin import AdminClient, OffsetSpec
+
+    doing = f"reading offsets of {topic} at {login.bootstrap_servers} as {login.user}"
+    with translating(doing):
+        client = AdminClient(login.config())
+        partitions = client.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
+        bounds: dict[int, list[int]] = {number: [] for number in partitions}
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
+            asked = {TopicPartition(topic, number): spec for number in partitions}
+            answers = client.list_offsets(
+                asked,
+                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+                request_timeout=_TIMEOUT_S,
+            )
+            for place, answer in answers.items():
+                bounds[place.partition].append(answer.result(_TIMEOUT_S).offset)
+    return {number: (pair[0], pair[1]) for number, pair in bounds.items()}

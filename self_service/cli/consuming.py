@@ -1,0 +1,252 @@
+"""Reading a topic as a person: from a position to the end or on and on, decoded and shown."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    Message,
+    TopicPartition,
+)
+
+from mesh_events.errors import (
+    InfrastructureError,
+    InvalidValueError,
+    WaitTimeoutError,
+)
+from mesh_events.kafka import Connection, translated, translating
+from self_service.cli import subjects
+from self_service.cli.exits import NotFoundError
+from self_service.cli.output import Format, rendered, text_of
+from self_service.cli.times import stamp
+
+if TYPE_CHECKING:
+    from self_service.cli.context import Mesh
+
+_METADATA_TIMEOUT_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be read.
+
+    start: `beginning`, `end`, an offset, or -N for the last N of each partition
+    most: stop after so many records
+    timeout: seconds, None for as long as it takes
+    follow: go on at the end
+    """
+
+    topic: str
+    start: str = "beginning"
+    partition: int | None = None
+    most: int | None = None
+    timeout: float | None = None
+    follow: bool = False
+
+
+def read(login: Connection, wanted: Wanted) -> Iterator[Message]:
+    """The wanted records, each partition in its order.
+
+    Raises RefusedError where Kafka refuses, NotFoundError for an unknown topic, WaitTimeoutError
+    where fewer than `most` came in time while following.
+    """
+    doing = f"reading {wanted.topic} at {login.bootstrap_servers} as {login.user}"
+    failed_logins: list[KafkaError] = []
+    consumer = Consumer(
+        {
+            **login.config(),
+            # the client library wants a name; no group is joined, no offset committed
+            "group.id": f"{login.user}.console",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "error_cb": lambda error: _keep_login_error(error, failed_logins),
+        }
+    )
+    try:
+        partitions = _partitions(consumer, wanted, doing, failed_logins)
+        starts = [_start(consumer, wanted, one, doing) for one in partitions]
+        consumer.assign(starts)
+        yield from _records(consumer, wanted, len(partitions), doing)
+    finally:
+        consumer.close()
+
+
+def _keep_login_error(error: KafkaError, found: list[KafkaError]) -> None:
+    if error.code() == KafkaError._AUTHENTICATION:  # noqa: SLF001 - librdkafka's own codes
+        found.append(error)
+
+
+def _partitions(
+    consumer: Consumer, wanted: Wanted, doing: str, failed_logins: list[KafkaError]
+) -> list[int]:
+    try:
+        with translating(doing):
+            known = consumer.list_topics(wanted.topic, timeout=_METADATA_TIMEOUT_S)
+    except InfrastructureError as error:
+        # the call itself says only that no broker answered
+        if failed_logins:
+            raise translated(failed_logins[-1], doing) from error
+        raise
+    topic = known.topics[wanted.topic]
+    if topic.error is not None:
+        if topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise NotFoundError(f"{doing}: there is no such topic; see `sdm topic list`")
+        raise translated(topic.error, doing)
+    if wanted.partition is None:
+        return sorted(topic.partitions)
+    if wanted.partition not in topic.partitions:
+        raise NotFoundError(f"{doing}: there is no partition {wanted.partition}")
+    return [wanted.partition]
+
+
+def _start(consumer: Consumer, wanted: Wanted, partition: int, doing: str) -> TopicPartition:
+    match wanted.start:
+        case "beginning":
+            offset = OFFSET_BEGINNING
+        case "end":
+            offset = OFFSET_END
+        case text if text.removeprefix("-").isdecimal():
+            offset = int(text)
+        case text:
+            raise InvalidValueError(f"--from {text!r}: use beginning, end, an offset, or -N")
+    if wanted.start.startswith("-"):
+        with translating(doing):
+            low, high = consumer.get_watermark_offsets(
+                TopicPartition(wanted.topic, partition), timeout=_METADATA_TIMEOUT_S
+            )
+        offset = max(low, high + offset)
+    return TopicPartition(wanted.topic, partition, offset)
+
+
+def _records(consumer: Consumer, wanted: Wanted, partitions: int, doing: str) -> Iterator[Message]:
+    deadline = None if wanted.timeout is None else time.monotonic() + wanted.timeout
+    ended: set[int] = set()
+    count = 0
+    while wanted.follow or len(ended) < partitions:
+        if wanted.most is not None and count >= wanted.most:
+            return
+        left = 0.5 if deadline is None else min(0.5, deadline - time.monotonic())
+        if left <= 0:
+            _short(wanted, count, doing)
+            return
+        with translating(doing):
+            message = consumer.poll(left)
+        if message is None:
+            continue
+        error = message.error()
+        if error is None:
+            ended.discard(message.partition())
+            count += 1
+            yield message
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes
+            ended.add(message.partition())
+        elif error.code() not in _PASSING:
+            raise translated(error, doing)
+
+
+_PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE})  # noqa: SLF001
+"""Errors after which the client library tries again by itself."""
+
+
+def _short(wanted: Wanted, count: int, doing: str) -> None:
+    """The time is over: an error only for somebody who waited for a number of records."""
+    if wanted.most is not None and wanted.follow:
+        raise WaitTimeoutError(
+            f"{doing}: {count} of {wanted.most} records came within {wanted.timeout:g} s"
+        )
+    if not wanted.follow:
+        raise WaitTimeoutError(f"{doing}: the end was not reached within {wanted.timeout:g} s")
+
+
+class Decoder:
+    """Bytes of a topic as values: Avro of the registry, else JSON, else text, else hex digits."""
+
+    def __init__(self, mesh: "Mesh") -> None:
+        self._mesh = mesh
+
+    def value(self, data: bytes | None) -> tuple[Any, int | None]:
+        """(value, schema id); the id is None for what is not Avro of the registry."""
+        if data is None:
+            return None, None
+        if len(data) >= 5 and data[0] == 0:
+            schema_id = int.from_bytes(data[1:5], "big")
+            try:
+                text = self._mesh.registry.schema_text(schema_id)
+                return subjects.decoded(text, data), schema_id
+            except ValueError:
+                return text_of(data), None
+            except InfrastructureError as error:
+                if error.retriable:
+                    raise
+                return text_of(data), None
+        return _plain(data), None
+
+    def document(self, message: Message, *, headers: bool) -> dict[str, Any]:
+        """A record as shown; `tombstone` tells a null value from an empty one."""
+        key, key_schema = self.value(message.key())
+        value, schema = self.value(message.value())
+        shown: dict[str, Any] = {
+            "topic": message.topic(),
+            "partition": message.partition(),
+            "offset": message.offset(),
+            "time": stamp(message.timestamp()[1]),
+            "key": key,
+            "value": value,
+            "tombstone": message.value() is None,
+            "key_schema": key_schema,
+            "value_schema": schema,
+        }
+        if headers:
+            # pairs, since a name may stand there several times
+            shown["headers"] = [
+                [name, None if data is None else text_of(data)]
+                for name, data in message.headers() or []
+            ]
+        return shown
+
+
+def _plain(data: bytes) -> Any:
+    text = text_of(data)
+    if text[:1] in ("{", "["):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text
+
+
+def write(document: dict[str, Any], form: Format) -> None:
+    """One record on stdout, at once: a line, a JSON line, or a YAML document."""
+    if form is Format.TABLE:
+        text = _line(document)
+    elif form is Format.JSON:
+        # one line per record, so that a pipe can follow
+        text = json.dumps(json.loads(rendered(document, Format.JSON)), ensure_ascii=False) + "\n"
+    else:
+        text = "---\n" + rendered(document, Format.YAML)
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _line(document: dict[str, Any]) -> str:
+    position = f"{document['partition']}@{document['offset']}"
+    value = "(tombstone)" if document["tombstone"] else _compact(document["value"])
+    line = f"{position}\t{document['time']}\t{_compact(document['key'])}\t{value}\n"
+    headers = "".join(f"\t{name}: {value}\n" for name, value in document.get("headers", []))
+    return line + headers
+
+
+def _compact(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "-"
+    return json.dumps(json.loads(rendered(value, Format.JSON)), ensure_ascii=False)

@@ -1,0 +1,153 @@
+"""Writing records as a person: lines of text or JSON, encoded by the topic's schemas."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from mesh_events.errors import InfrastructureError, InvalidValueError
+from mesh_events.kafka import Connection, translated, translating
+from self_service.cli import subjects
+
+if TYPE_CHECKING:
+    from self_service.cli.context import Mesh
+
+_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How input lines become keys and values.
+
+    key: the key of every record; separator: or what stands between key and value in a line;
+    key_field: or the field of the JSON value that is the key. No key where none is given.
+    """
+
+    key: str | None = None
+    separator: str | None = None
+    key_field: str | None = None
+
+    def parse(self, line: str) -> tuple[str | None, str]:
+        """(key, value) of a line; raises InvalidValueError where the line has no key."""
+        if self.key is not None:
+            return self.key, line
+        if self.separator is not None:
+            key, found, value = line.partition(self.separator)
+            if not found:
+                raise InvalidValueError(f"no {self.separator!r} between key and value")
+            return key, value
+        if self.key_field is not None:
+            document = parse_json(line)
+            if not isinstance(document, dict) or self.key_field not in document:
+                raise InvalidValueError(f"the value has no field {self.key_field!r}")
+            found_key = document[self.key_field]
+            return (found_key if isinstance(found_key, str) else json.dumps(found_key)), line
+        return None, line
+
+
+class Encoder:
+    """Text to bytes by a subject's schema; without a schema the text itself."""
+
+    def __init__(self, schema: tuple[int, str] | None) -> None:
+        self._schema = schema
+
+    @classmethod
+    def of(cls, mesh: "Mesh", subject: str, file: Path | None, *, raw: bool) -> "Encoder":
+        """By a file's schema, which is registered; else by the subject's latest; else plain."""
+        if file is not None:
+            text = subjects.read_schema(file)
+            return cls((subjects.register(mesh, subject, text), text))
+        return cls(None if raw else subjects.latest(mesh, subject))
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a value; raises InvalidValueError where it does not fit the schema."""
+        if self._schema is None:
+            return text.encode()
+        schema_id, schema = self._schema
+        # a string schema takes the text as it is; anything else is written as JSON
+        plain = json.loads(schema) in ("string", {"type": "string"})
+        return subjects.encoded(schema_id, schema, text if plain else parse_json(text))
+
+
+def parse_json(text: str) -> Any:
+    """A JSON value; raises InvalidValueError."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidValueError(f"the value is not JSON ({error}): --raw writes text") from error
+
+
+def records(
+    lines: Iterable[str], shape: Lines, key_encoder: Encoder, value_encoder: Encoder
+) -> Iterator[tuple[bytes | None, bytes]]:
+    """(key, value) of each line that is not empty; errors name the line."""
+    for number, line in enumerate(lines, 1):
+        text = line.rstrip("\r\n")
+        if not text:
+            continue
+        try:
+            key, value = shape.parse(text)
+            encoded = None if key is None else key_encoder.encode(key)
+            yield encoded, value_encoder.encode(value)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"line {number}: {error}") from error
+
+
+def write(
+    login: Connection, topic: str, pairs: Iterable[tuple[bytes | None, bytes | None]]
+) -> list[tuple[int, int]]:
+    """Write records; returns (partition, offset) of each as Kafka acknowledged it.
+
+    Raises RefusedError where Kafka refuses, InfrastructureError where it does not answer.
+    """
+    doing = f"writing {topic} at {login.bootstrap_servers} as {login.user}"
+    failed: list[KafkaError] = []
+    written: list[tuple[int, int]] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            written.append((message.partition(), message.offset()))
+        else:
+            failed.append(error)
+
+    config = login.config(enable_idempotence=True, delivery_timeout_ms=_TIMEOUT_S * 1000)
+    producer = Producer(
+        {
+            **config,
+            "allow.auto.create.topics": False,
+            "error_cb": lambda error: _fatal(error, failed),
+        }
+    )
+    with translating(doing):
+        for key, value in pairs:
+            _produce(producer, topic, key, value, delivered)
+            if failed:
+                break
+        left = producer.flush(_TIMEOUT_S if not failed else 1)
+    if failed:
+        raise translated(failed[0], doing)
+    if left:
+        raise InfrastructureError(f"{doing}: {left} records were not acknowledged", retriable=True)
+    return written
+
+
+def _fatal(error: KafkaError, failed: list[KafkaError]) -> None:
+    if error.code() == KafkaError._AUTHENTICATION:  # noqa: SLF001 - librdkafka's own codes
+        failed.append(error)
+
+
+def _produce(
+    producer: Producer, topic: str, key: bytes | None, value: bytes | None, delivered: Any
+) -> None:
+    while True:
+        try:
+            producer.produce(topic, key=key, value=value, on_delivery=delivered)
+        except BufferError:
+            # the client library's queue is full: let some go first
+            producer.poll(0.5)
+        else:
+            producer.poll(0)
+            return

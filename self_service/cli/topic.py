@@ -1,0 +1,275 @@
+"""`sdm topic`: topics, and the records in them."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.errors import RefusedError
+from mesh_events.topics import INTERNAL_PREFIXES
+from self_service.cli.context import Mesh
+from self_service.cli.exits import NotFoundError, UsageError
+from self_service.cli.logins import Login
+from self_service.cli.options import Acting, command, noun
+from self_service.cli.output import Detail, Format, Listing, note, show
+
+app = noun("Topics hold streams of records.")
+
+Name = Annotated[str, typer.Argument(help="The topic.")]
+Schema = Annotated[
+    Path | None, typer.Option("--schema", help="Avro schema file, registered as <topic>-value.")
+]
+
+
+@command(
+    app, "list", "sdm topic list", "sdm topic list --cluster west -o json", "sdm topic list --all"
+)
+def list_topics(
+    acting: Acting,
+    login: Login,
+    every: Annotated[bool, typer.Option("--all", help="Also the platform's own topics.")] = False,
+) -> None:
+    """List the topics that the login may see."""
+    from self_service.cli import brokers
+
+    connection = login.connection(Mesh(), acting.domain)
+    items = [
+        {"topic": name, "partitions": partitions}
+        for name, partitions in sorted(brokers.topics(connection).items())
+        if every or not name.startswith(INTERNAL_PREFIXES)
+    ]
+    empty = f"{connection.user} sees no topics at {connection.bootstrap_servers}"
+    show(Listing(("topic", "partitions"), items, empty), acting.output)
+
+
+@command(
+    app,
+    "create",
+    "sdm topic create east.users",
+    "sdm topic create east.clicks -p 4 --schema click.avsc --config retention.ms=86400000",
+)
+def create(
+    acting: Acting,
+    login: Login,
+    name: Name,
+    partitions: Annotated[int, typer.Option("--partitions", "-p", min=1, help="How many.")] = 1,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="Topic setting.")
+    ] = None,
+    schema: Schema = None,
+) -> None:
+    """Create a topic, and register the schema of its values."""
+    from self_service.cli import brokers, subjects
+
+    mesh = Mesh()
+    text = subjects.read_schema(schema) if schema else None
+    admin = brokers.admin(login.connection(mesh, acting.domain, name))
+    if admin.topic(name) is not None:
+        raise RefusedError("topic_exists", f"{name} exists already: see `sdm topic describe`")
+    admin.create_topic(name, partitions, _settings(config))
+    shown: dict[str, Any] = {"topic": name, "partitions": partitions}
+    if text is not None:
+        shown["schema_subject"] = f"{name}-value"
+        shown["schema_id"] = subjects.register(mesh, f"{name}-value", text)
+    show(Detail(shown), acting.output)
+
+
+@command(
+    app, "describe", "sdm topic describe east.users", "sdm topic describe mesh.governance -o json"
+)
+def describe(acting: Acting, login: Login, name: Name) -> None:
+    """Describe a topic: partitions, offsets, settings, schemas, and the products on it."""
+    from self_service.cli import brokers
+
+    mesh = Mesh()
+    connection = login.connection(mesh, acting.domain, name)
+    found = brokers.admin(connection).topic(name)
+    if found is None:
+        raise NotFoundError(f"there is no topic {name} at {connection.bootstrap_servers}")
+    image = mesh.image()
+    ranges = [
+        {"partition": number, "first": low, "end": high}
+        for number, (low, high) in sorted(brokers.offsets(connection, name).items())
+    ]
+    versions = {side: mesh.registry.latest(f"{name}-{side}") for side in ("key", "value")}
+    shown = {
+        "topic": name,
+        "cluster": connection.bootstrap_servers,
+        "topic_id": found.id,
+        "partitions": found.partitions,
+        "records": sum(one["end"] - one["first"] for one in ranges),
+        "key_schema": _schema(versions["key"]),
+        "value_schema": _schema(versions["value"]),
+        "products": [one.id for one in image.catalog.values() if one.topic == name],
+        "copies_of": [one.product for one in image.links.values() if one.topic == name],
+        "config": dict(sorted(found.config.items())),
+    }
+    parts = {"offsets": Listing(("partition", "first", "end"), ranges)}
+    show(Detail(shown, parts), acting.output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """Where records come from, and what their keys are."""
+
+    value: Annotated[
+        list[str] | None, typer.Option("--value", help="A record's line; several times.")
+    ] = None
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Lines of a file; default: stdin.")
+    ] = None
+    schema: Schema = None
+    key: Annotated[str | None, typer.Option("--key", help="Key of every record.")] = None
+    separator: Annotated[
+        str | None, typer.Option("--separator", help="What stands between key and value.")
+    ] = None
+    key_field: Annotated[
+        str | None, typer.Option("--key-field", help="Field of the JSON value that is the key.")
+    ] = None
+    raw: Annotated[bool, typer.Option("--raw", help="Write text, whatever schema there is.")] = (
+        False
+    )
+    tombstone: Annotated[
+        bool, typer.Option("--tombstone", help="Write one null value under --key.")
+    ] = False
+
+    def lines(self) -> Iterable[str]:
+        """The input's lines; raises UsageError for a file that cannot be read."""
+        if self.value:
+            return self.value
+        if self.file is None:
+            return sys.stdin
+        try:
+            return self.file.read_text("utf-8").splitlines()
+        except OSError as error:
+            raise UsageError(f"{self.file}: {error.strerror}") from error
+
+    def check(self) -> None:
+        """Raise UsageError where the options contradict each other."""
+        if sum(one is not None for one in (self.key, self.separator, self.key_field)) > 1:
+            raise UsageError("give one of --key, --separator and --key-field")
+        if self.tombstone and self.key is None:
+            raise UsageError("a tombstone deletes a key: give --key")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Which records are read, and when reading stops."""
+
+    start: Annotated[
+        str, typer.Option("--from", help="beginning, end, an offset, or -N for the last N.")
+    ] = "beginning"
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, help="Only this partition.")
+    ] = None
+    most: Annotated[
+        int | None, typer.Option("--max", min=1, help="Stop after so many records.")
+    ] = None
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop after this time.")
+    ] = None
+    follow: Annotated[bool, typer.Option("--follow", help="Go on at the end.")] = False
+    headers: Annotated[bool, typer.Option("--headers", help="With the headers.")] = False
+
+
+@command(
+    app,
+    "produce",
+    """echo '{"userid": 1, "name": "a"}' | sdm topic produce east.users --key-field userid""",
+    "sdm topic produce east.users --schema user.avsc --file users.jsonl",
+    "sdm topic produce east.notes --raw --separator : --value 'k1:first note'",
+    "sdm topic produce east.users --key 1 --tombstone",
+)
+def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
+    """Write records: one per line, JSON where the topic has a schema, else text.
+
+    With the subject's latest schema, or with --schema, values are encoded as Avro.
+    """
+    from self_service.cli import producing
+
+    given.check()
+    mesh = Mesh()
+    connection = login.connection(mesh, acting.domain, name)
+    keys = producing.Encoder.of(mesh, f"{name}-key", None, raw=given.raw)
+    pairs: list[tuple[bytes | None, bytes | None]]
+    if given.tombstone:
+        pairs = [(keys.encode(given.key or ""), None)]
+    else:
+        values = producing.Encoder.of(mesh, f"{name}-value", given.schema, raw=given.raw)
+        shape = producing.Lines(given.key, given.separator, given.key_field)
+        # all are encoded before the first is written: a bad line writes nothing
+        pairs = list(producing.records(given.lines(), shape, keys, values))
+    written = producing.write(connection, name, pairs)
+    last = [{"partition": one, "offset": offset} for one, offset in written[-1:]]
+    shown = {"topic": name, "written": len(written), "last": last[0] if last else None}
+    show(Detail(shown), acting.output)
+
+
+@command(
+    app,
+    "consume",
+    "sdm topic consume east.users --max 10",
+    "sdm topic consume mesh.catalog -o json",
+    "sdm topic consume east.users --application west.analytics --follow --max 1 --timeout 30",
+    "sdm topic consume east.users --client analytics.properties --from -5 --headers",
+)
+def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
+    """Read records up to the end, or on and on; Avro is decoded, also on mesh.* topics.
+
+    Each record is one line: partition@offset, time, key, value. With -o json one JSON object
+    per line. With --follow, --max and --timeout it ends with 5 where fewer records came.
+    """
+    from self_service.cli import consuming
+
+    mesh = Mesh()
+    connection = login.connection(mesh, acting.domain, name)
+    asked = consuming.Wanted(
+        name, wanted.start, wanted.partition, wanted.most, wanted.timeout, wanted.follow
+    )
+    decoder, count = consuming.Decoder(mesh), 0
+    for message in consuming.read(connection, asked):
+        consuming.write(decoder.document(message, headers=wanted.headers), acting.output)
+        count += 1
+    if acting.output is Format.TABLE:
+        note(f"{count} records")
+
+
+@command(app, "delete", "sdm topic delete east.old --yes")
+def delete(
+    acting: Acting,
+    login: Login,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a topic with all its records; one that carries a product is refused."""
+    from self_service.cli import brokers
+
+    mesh = Mesh()
+    connection = login.connection(mesh, acting.domain, name)
+    admin = brokers.admin(connection)
+    if admin.topic(name) is None:
+        raise NotFoundError(f"there is no topic {name} at {connection.bootstrap_servers}")
+    carried = [one.id for one in mesh.image().catalog.values() if one.topic == name]
+    if carried:
+        raise RefusedError(
+            "topic_in_use", f"{name} carries the product {', '.join(carried)}: consumers rely on it"
+        )
+    if not yes and not (sys.stdin.isatty() and typer.confirm(f"Delete {name}?", err=True)):
+        raise RefusedError("not_confirmed", f"{name} was not deleted: add --yes")
+    admin.delete_topic(name)
+    show(Detail({"topic": name, "deleted": True}), acting.output)
+
+
+def _schema(found: tuple[int, int] | None) -> dict[str, int] | None:
+    return None if found is None else {"id": found[0], "version": found[1]}
+
+
+def _settings(given: list[str] | None) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given or []]
+    for name, equals, _ in pairs:
+        if not equals or not name:
+            raise UsageError(f"--config {name!r}: write it as NAME=VALUE")
+    return {name.strip(): value.strip() for name, _, value in pairs}
