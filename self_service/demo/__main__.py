@@ -1,0 +1,83 @@
+"""`python -m self_service.demo [--keep] [--json FILE]`: the story on a mesh of its own."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from local_platform import LocalPlatform, PlatformSettings
+from mesh_events.errors import MeshError
+from mesh_events.settings import default_home
+from self_service.demo.stage import Stage, StoryBrokenError
+from self_service.demo.story import Story
+
+PORT_BASE = 24000
+"""The demo's ports lie apart from those of `sdm up`, so that both can run."""
+
+
+def main() -> int:
+    """Tell the story; 0 only if every check held."""
+    options = _options()
+    # a process started in the background ignores Ctrl-C unless told otherwise
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupted)
+    home = Path(os.environ.get("SDM_HOME") or f"{default_home()}-demo")
+    port_base = int(os.environ.get("SDM_PORT_BASE", PORT_BASE))
+    platform = LocalPlatform(PlatformSettings(home=home, port_base=port_base))
+    held = kept = False
+    try:
+        held = _tell(home, port_base, options)
+        kept = options.keep
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped by you\n")
+    except (MeshError, StoryBrokenError) as error:
+        sys.stderr.write(f"\nthe story broke off: {error}\n")
+    finally:
+        if not kept:
+            platform.down()
+    return 0 if held else 1
+
+
+def _tell(home: Path, port_base: int, options: Any) -> bool:
+    start = time.monotonic()
+    stage = Stage(home, {"SDM_PORT_BASE": str(port_base), "SDM_ACTOR": "demo"})
+    stage.chapter("A mesh starts: two Kafka clusters, registry, Connect, Postgres, Spark, governor")
+    stage.watched("up", "--fresh", "--timeout", "300")
+    stage.check("every server does real work", held=True, seconds=time.monotonic() - start)
+    Story(stage).tell()
+    took = time.monotonic() - start
+    held = stage.summary(f"The story took {took:.0f} s")
+    if options.json:
+        stage.write(options.json, took)
+    if options.keep:
+        stage.console.print(_how_to_go_on(home, port_base), soft_wrap=True, markup=False)
+    return held
+
+
+def _how_to_go_on(home: Path, port_base: int) -> str:
+    programs = Path(sys.executable).parent
+    return (
+        "\nThe mesh is still running. To use it:\n"
+        f"  export SDM_HOME={home} SDM_PORT_BASE={port_base} PATH={programs}:$PATH\n"
+        "  sdm status\n  sdm catalog list\n  sdm audit log\nTo stop it:\n  sdm down"
+    )
+
+
+def _options() -> Any:
+    parser = argparse.ArgumentParser(
+        prog="./scripts/demo", description="The story of the README on real servers."
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the mesh running")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the checks as JSON")
+    return parser.parse_args()
+
+
+def _interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,298 @@
+"""The steps of the story, in order: publish, find, request, grant, link, read, revoke, audit."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from local_platform.endpoints import Endpoints
+from self_service.demo.client import Client
+from self_service.demo.database import Database
+from self_service.demo.stage import Stage
+
+PRODUCT, APPLICATION, LINK = "east.users", "west.analytics", "east.users@west"
+
+
+class Story:
+    """East shares its users with west and takes them back."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.endpoints = Endpoints.load(stage.home)
+        self.database = Database(self.endpoints)
+        self.moments: dict[str, str] = {}
+
+    def tell(self) -> None:
+        """Tell all of it."""
+        self.domains_join()
+        self.east_captures_its_database()
+        self.east_publishes()
+        self.west_finds_it()
+        client = self.west_is_refused()
+        request = self.west_requests()
+        self.east_grants(request, client)
+        self.changes_arrive(client)
+        self.west_cannot_write(client)
+        self.east_revokes(request, client)
+        self.the_audit(request)
+        self.database.close()
+
+    def domains_join(self) -> None:
+        """The operator registers east and west."""
+        stage = self.stage
+        stage.chapter("Two domains join, each with a Kafka cluster of its own")
+        for domain in ("east", "west"):
+            stage.sdm(
+                "domain", "register", domain, "--cluster", domain, "--owner", f"team-{domain}"
+            )
+        stage.sdm("application", "register", APPLICATION, "-d", "west")
+        known = {found["domain"] for found in _items(stage.sdm("domain", "list").data)}
+        stage.check("both domains are registered and can log in", {"east", "west"} <= known)
+
+    def east_captures_its_database(self) -> None:
+        """Debezium brings the tables into topics with registered schemas."""
+        stage = self.stage
+        stage.chapter("East captures its Postgres tables into topics")
+        self.database.fill()
+        stage.tell("tables users(userid, first_name, last_name, phone) and products are filled")
+        stage.sdm(
+            "connect",
+            "connector",
+            "add",
+            "east-db",
+            "--type",
+            "debezium-postgres",
+            "--table",
+            "users",
+            "--table",
+            "products",
+            "-d",
+            "east",
+        )
+        _, took = stage.within(60, lambda: self._captured("east.users", 3))
+        rows = self._captured("east.users", 3)
+        stage.check("the rows of users are on topic east.users, as Avro", rows, "none", took)
+
+    def _captured(self, topic: str, count: int) -> list[Any] | None:
+        answer = self.stage.sdm(
+            "topic",
+            "consume",
+            topic,
+            "--from",
+            "beginning",
+            "--max",
+            str(count),
+            "--timeout",
+            "5",
+            "-d",
+            "east",
+            refused=True,
+            quiet=True,
+        )
+        found = _items(answer.data) if answer.code == 0 else []
+        return found if len(found) >= count else None
+
+    def east_publishes(self) -> None:
+        """The topic becomes a product of the catalog."""
+        stage = self.stage
+        stage.chapter("East publishes the topic as a data product")
+        self.moments["before the product"] = _now()
+        stage.sdm(
+            "product",
+            "publish",
+            PRODUCT,
+            "--description",
+            "Customers, every change",
+            "--owner",
+            "team-east",
+            "--quality",
+            "curated",
+            "--sla",
+            "2",
+            "--tag",
+            "customers",
+            "--acknowledge",
+            "-d",
+            "east",
+        )
+        row = stage.sdm("product", "describe", PRODUCT, quiet=True).data
+        stage.check("the catalog shows owner, quality, SLA and schema", _has_schema(row), str(row))
+
+    def west_finds_it(self) -> None:
+        """Search."""
+        stage = self.stage
+        stage.chapter("West finds it in the catalog")
+        found = _items(stage.sdm("catalog", "search", "customers", "-d", "west").data)
+        names = [row["product"] for row in found]
+        stage.check("the search finds east.users", PRODUCT in names, str(names))
+
+    def west_is_refused(self) -> Client:
+        """Without a grant Kafka refuses; returns the client used from here on."""
+        stage = self.stage
+        stage.chapter("West's application tries to read: Kafka refuses")
+        settings = stage.home / "analytics.properties"
+        settings.unlink(missing_ok=True)
+        stage.sdm("access", "credentials", APPLICATION, "--out", str(settings), "-d", "west")
+        client = Client(settings, self.endpoints.registry_url, PRODUCT)
+        _, error = client.read(20)
+        stage.check(
+            "the read is refused by Kafka", error == "TOPIC_AUTHORIZATION_FAILED", error or "read"
+        )
+        return client
+
+    def west_requests(self) -> str:
+        """A request with a reason; returns its id."""
+        stage = self.stage
+        stage.chapter("West requests access, and cannot approve its own request")
+        stage.sdm(
+            "access", "request", PRODUCT, APPLICATION, "--reason", "weekly report", "-d", "west"
+        )
+        request = str(_items(stage.sdm("access", "list", quiet=True).data)[0]["request"])
+        answer = stage.sdm("access", "grant", request, "-d", "west", refused=True)
+        stage.check(
+            "its own grant is refused (own_request)",
+            answer.code != 0 and "own_request" in answer.error,
+            answer.error,
+        )
+        self.moments["before the grant"] = _now()
+        return request
+
+    def east_grants(self, request: str, client: Client) -> None:
+        """From the grant to the first local read."""
+        stage = self.stage
+        stage.chapter("East grants: rights on both clusters, a link, a copy")
+        start = time.monotonic()
+        stage.sdm(
+            "access",
+            "grant",
+            request,
+            "--reason",
+            "agreed",
+            "-d",
+            "east",
+            "--until",
+            "active",
+            "--timeout",
+            "120",
+        )
+        changes, error = client.read(30, enough=3)
+        took = time.monotonic() - start
+        stage.check(
+            "the same client with the same configuration now reads 3 rows in its own cluster",
+            len(changes) == 3,
+            error or str(changes),
+            took,
+        )
+        link = stage.sdm("link", "describe", LINK).data
+        stage.check("the link east.users@west is ACTIVE", "ACTIVE" in str(link), str(link))
+        why = stage.sdm("access", "explain", PRODUCT, APPLICATION, "-d", "west").data
+        stage.check("explain: entitled, enforced on the cluster, copied", _explained(why), str(why))
+        self.moments["during the grant"] = _now()
+
+    def changes_arrive(self, client: Client) -> None:
+        """Changes in Postgres are seen in west."""
+        stage = self.stage
+        stage.chapter("A row is inserted, updated and deleted in Postgres")
+        self.database.run("INSERT INTO users VALUES (4, 'Dan', 'Example', '555-0104')")
+        self.database.run("UPDATE users SET phone = '555-0199' WHERE userid = 3")
+        self.database.run("DELETE FROM users WHERE userid = 1")
+        start = time.monotonic()
+        changes, error = client.read(30, enough=6)
+        took = time.monotonic() - start
+        operations = [operation for operation, _ in changes[3:]]
+        stage.check(
+            "insert, update and delete arrive in west, in order",
+            operations == ["c", "u", "d"],
+            error or str(operations),
+            took,
+        )
+
+    def west_cannot_write(self, client: Client) -> None:
+        """The copy is read-only."""
+        error = client_error = client.write(b"forged")
+        self.stage.check(
+            "west cannot write to the copy", error == "TOPIC_AUTHORIZATION_FAILED", client_error
+        )
+
+    def east_revokes(self, request: str, client: Client) -> None:
+        """From the revocation to the purged copy."""
+        stage = self.stage
+        stage.chapter("East revokes")
+        start = time.monotonic()
+        stage.sdm(
+            "access",
+            "revoke",
+            request,
+            "--reason",
+            "project ended",
+            "-d",
+            "east",
+            "--until",
+            "applied",
+        )
+        _, error = client.read(20)
+        took = time.monotonic() - start
+        stage.check(
+            "the next read is refused", error == "TOPIC_AUTHORIZATION_FAILED", error or "read", took
+        )
+        gone, took = stage.within(60, self._link_removed)
+        stage.check("the link is removed and the copy purged", gone, "still there", took)
+        left = stage.sdm("topic", "list", "--cluster", "west", "-d", "mesh", quiet=True).data
+        names = [found["topic"] for found in _items(left)]
+        stage.check("no topic east.users is left in west", PRODUCT not in names, str(names))
+        self.moments["after the revocation"] = _now()
+
+    def _link_removed(self) -> bool:
+        link = str(self.stage.sdm("link", "describe", LINK, quiet=True).data)
+        return "REMOVED" in link and "PURGED" in link
+
+    def the_audit(self, request: str) -> None:
+        """The log answers for all of it, at any moment."""
+        stage = self.stage
+        stage.chapter("The audit: who did what, when and why")
+        log = _items(stage.sdm("audit", "log", "--product", PRODUCT).data)
+        for entry in log:
+            stage.tell(" ".join(str(entry.get(name, "")) for name in ("time", "event", "actor")))
+        stage.sdm("trace", request)
+        verdict = stage.sdm("audit", "verify").data
+        stage.check("every signature and decision on the log holds", verdict is not None)
+        compared = stage.sdm("audit", "replay", "--compare").data
+        stage.check(
+            "rows on mesh.* read by an independent consumer equal a replay in a new process",
+            compared is not None,
+        )
+        stage.chapter("The same questions as of earlier moments")
+        for moment, products, state in (
+            ("before the product", 0, None),
+            ("before the grant", 1, "REQUESTED"),
+            ("during the grant", 1, "ACTIVE"),
+            ("after the revocation", 1, "REVOKED"),
+        ):
+            at = self.moments[moment]
+            catalog = _items(stage.sdm("catalog", "list", "--as-of", at, quiet=True).data)
+            access = _items(stage.sdm("access", "list", "--as-of", at, quiet=True).data)
+            states = [found["state"] for found in access]
+            stage.check(
+                f"as of {moment}: {products} products, access {state or 'unknown'}",
+                len(catalog) == products and states == ([state] if state else []),
+                f"{len(catalog)} products, {states}",
+            )
+
+
+def _now() -> str:
+    """The moment between two steps, as the log will see it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _items(data: Any) -> list[dict[str, Any]]:
+    """The rows of a listing."""
+    if isinstance(data, dict):
+        return list(data.get("items", []))
+    return list(data or [])
+
+
+def _has_schema(row: Any) -> bool:
+    return bool(row) and bool(row.get("schema_subject")) and row.get("quality") == "STANDARD"
+
+
+def _explained(why: Any) -> bool:
+    return bool(why) and all(why.get(name) for name in ("entitled", "enforced", "copied"))
