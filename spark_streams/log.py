@@ -46,9 +46,13 @@ class KafkaLog:
     Args:
         connection: a login that may describe and read what it is asked for.
         committed: end offsets and records as `read_committed` sees them.
+        timeout_s: how long to wait for an answer, seconds.
     """
 
-    def __init__(self, connection: Connection, *, committed: bool = False) -> None:
+    def __init__(
+        self, connection: Connection, *, committed: bool = False, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._timeout_s = timeout_s
         self._where = f"at {connection.bootstrap_servers} as {connection.user}"
         self._consumer = Consumer(
             {
@@ -74,7 +78,7 @@ class KafkaLog:
         with translating(f"asking for the ends of {topic} {self._where}"):
             for partition in partitions:
                 low, high = self._consumer.get_watermark_offsets(
-                    TopicPartition(topic, partition), timeout=TIMEOUT_S
+                    TopicPartition(topic, partition), timeout=self._timeout_s
                 )
                 found[partition] = (int(low), int(high))
         return found
@@ -108,7 +112,7 @@ class KafkaLog:
             self._consumer.assign(
                 [TopicPartition(topic, p, start) for p, (start, _) in ranges.items()]
             )
-            deadline = time.monotonic() + TIMEOUT_S
+            deadline = time.monotonic() + self._timeout_s
             while left:
                 message = self._consumer.poll(0.5)
                 if message is not None:
@@ -134,7 +138,7 @@ class KafkaLog:
             # an end-of-partition event carries the offset behind the last one
             if offset >= left[partition] - (1 if error is None else 0) or error is not None:
                 del left[partition]
-        return time.monotonic() + TIMEOUT_S
+        return time.monotonic() + self._timeout_s
 
 
 _PASSING = {

@@ -1,0 +1,221 @@
+"""Both ends of one link as they are now: the topics, and whether they are the ones it knows."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from mesh_events.errors import InfrastructureError, MeshError
+from mesh_events.kafka import Connection
+from mesh_events.references import resolve
+from processors.clusters import ClusterAdmin, Topic
+from processors.keepers import fence
+from projections.image import Image
+from projections.links import Link
+from spark_streams.errors import CopyError
+from spark_streams.log import KafkaLog, PartitionLog
+
+Clusters = Callable[[Image, str], ClusterAdmin]
+Found = TypeVar("Found")
+_APPEAR_TIMEOUT_S = 10.0
+_POLL_S = 0.05
+_SAME_SETTINGS = (
+    "cleanup.policy",
+    "compression.type",
+    "delete.retention.ms",
+    "max.compaction.lag.ms",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.ms",
+)
+"""Settings of the source that its copy gets, where the source has them; the rest is the cluster's.
+
+Times count from the copying: Spark's sink cannot set a record's time.
+"""
+_MAX_RECORD = "max.message.bytes"
+_KAFKAS_MAX_RECORD = 1_048_588
+_HEADER_ROOM = 4_096
+"""A record as large as the source takes still has to fit with one more header."""
+
+
+class Logs(Protocol):
+    """Looks into topics with the operator's login of a cluster, or with any other."""
+
+    def source(self, image: Image, cluster: str) -> PartitionLog:
+        """The cluster's topics as `read_committed` sees them."""
+
+    def destination(self, image: Image, cluster: str) -> PartitionLog:
+        """The cluster's topics with all that is in them."""
+
+    def probe(self, connection: Connection, topic: str) -> None:
+        """Log in and ask for the topic's ends; raises MeshError while that is refused."""
+
+    def close(self) -> None:
+        """Leave Kafka."""
+
+
+class ClusterLogs:
+    """Real clusters, one lasting connection per cluster and kind."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Connection, bool], KafkaLog] = {}
+
+    def source(self, image: Image, cluster: str) -> PartitionLog:
+        """The cluster's topics as `read_committed` sees them."""
+        return self._of(image, cluster, committed=True)
+
+    def destination(self, image: Image, cluster: str) -> PartitionLog:
+        """The cluster's topics with all that is in them."""
+        return self._of(image, cluster, committed=False)
+
+    def probe(self, connection: Connection, topic: str) -> None:
+        """Log in and ask for the topic's ends; raises MeshError while that is refused."""
+        log = KafkaLog(connection, timeout_s=2)
+        try:
+            log.bounds(topic, [0])
+        finally:
+            log.close()
+
+    def close(self) -> None:
+        """Leave Kafka."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _of(self, image: Image, cluster: str, *, committed: bool) -> PartitionLog:
+        found = image.identity.clusters[cluster]
+        password = resolve(found.admin_password)
+        login = Connection(found.bootstrap_servers, found.admin_user, password)
+        if (login, committed) not in self._open:
+            self._open[login, committed] = KafkaLog(login, committed=committed)
+        return self._open[login, committed]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """One link with the clusters and logs at its ends."""
+
+    link: Link
+    source: ClusterAdmin
+    destination: ClusterAdmin
+    source_log: PartitionLog
+    destination_log: PartitionLog
+
+    @classmethod
+    def of(cls, link: Link, image: Image, clusters: Clusters, logs: Logs) -> "Ends":
+        """Connect both ends."""
+        return cls(
+            link,
+            clusters(image, link.source_cluster),
+            clusters(image, link.cluster),
+            logs.source(image, link.source_cluster),
+            logs.destination(image, link.cluster),
+        )
+
+    def is_fresh(self, found: Topic | None) -> bool:
+        """Whether the copy begins anew, so that nothing known of an earlier one counts.
+
+        Without a run the link was created (again) and has not been active since; then a missing
+        copy is one whose removal was under way when it was created again.
+        """
+        known = self.link.destination_topic_id
+        return known is None or (self.link.run is None and (found is None or found.id != known))
+
+    def source_topic(self, *, fresh: bool) -> Topic:
+        """The source; raises CopyError `source_missing` or `source_recreated`."""
+        link = self.link
+        found = self.source.topic(link.source_topic)
+        place = f"the topic {link.source_topic} on cluster {link.source_cluster}"
+        if found is None:
+            raise CopyError(
+                "source_missing", f"{place} does not exist: create it again, or remove the link"
+            )
+        if not fresh and link.source_topic_id not in (None, found.id):
+            raise CopyError(
+                "source_recreated",
+                f"{place} was deleted and made again, so that its offsets mean something else: "
+                "remove the link (which purges the copy) and grant again",
+            )
+        return found
+
+    def destination_topic(self) -> Topic | None:
+        """The copy, None if it is still to be made.
+
+        Raises:
+            CopyError: `destination_lost` or `destination_foreign`.
+        """
+        link = self.link
+        found = self.destination.topic(link.topic)
+        place = f"the topic {link.topic} on cluster {link.cluster}"
+        fresh = self.is_fresh(found)
+        if found is None:
+            if fresh:
+                return None
+            raise CopyError(
+                "destination_lost",
+                f"{place} was deleted: remove the link and grant again to copy it anew",
+            )
+        if not fresh and found.id != link.destination_topic_id:
+            raise CopyError(
+                "destination_lost",
+                f"{place} was deleted and made again: find out by whom, delete it, then remove "
+                "the link and grant again",
+            )
+        if fresh and not self.is_claimed():
+            raise CopyError(
+                "destination_foreign",
+                f"{place} was not made by the mesh and is never overwritten: rename or delete it, "
+                "then pause and resume the link",
+            )
+        return found
+
+    def is_claimed(self) -> bool:
+        """Whether the mesh has marked the destination's name as its own."""
+        rights = fence.bindings_of(self.destination, self.link.topic, self.link.id)
+        return any(found == fence.claim(found.principal, found.name) for found in rights)
+
+    def make_destination(self, source: Topic) -> Topic:
+        """Make the copy's topic as the source's is, and wait until the cluster shows it."""
+        name = self.link.topic
+        self.destination.create_topic(name, source.partitions, copied_settings(source.config))
+        return until(lambda: self.destination.topic(name), f"the new topic {name} to appear")
+
+
+def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
+    """Settings of the copy, from those that the source has of its own."""
+    same = {name: source[name] for name in _SAME_SETTINGS if name in source}
+    largest = int(source.get(_MAX_RECORD, _KAFKAS_MAX_RECORD)) + _HEADER_ROOM
+    return same | {_MAX_RECORD: str(largest)}
+
+
+def max_record_bytes(destination: Topic) -> int:
+    """The largest record that the copy takes."""
+    return int(destination.config.get(_MAX_RECORD, _KAFKAS_MAX_RECORD))
+
+
+def until(
+    look: Callable[[], Found | None], what: str, timeout_s: float = _APPEAR_TIMEOUT_S
+) -> Found:
+    """Look until there is something; raises InfrastructureError after `timeout_s` seconds."""
+    deadline = time.monotonic() + timeout_s
+    while (found := look()) is None:
+        if time.monotonic() > deadline:
+            raise InfrastructureError(f"waited {timeout_s:g} s for {what}", retriable=True)
+        time.sleep(_POLL_S)
+    return found
+
+
+def allowed(logs: Logs, connection: Connection, topic: str) -> None:
+    """Wait until a new principal can log in and sees the topic; raises what Kafka says last."""
+    deadline = time.monotonic() + _APPEAR_TIMEOUT_S
+    while True:
+        try:
+            logs.probe(connection, topic)
+        except MeshError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_S)
+        else:
+            return

@@ -1,0 +1,140 @@
+"""What the keeper says about one link: facts on the log, runs in the lineage."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from openlineage.client.event_v2 import RunState
+
+from mesh_events.facts import (
+    CopyPurged,
+    CopyRetained,
+    LinkActivated,
+    LinkAdvanced,
+    LinkFact,
+    LinkFailed,
+    LinkStopped,
+)
+from mesh_events.meta import new_id
+from processors.clusters import Topic
+from processors.keepers.keeper import Reign
+from processors.lineage import Lineage, LinkRun, schema_of
+from projections.access import ENTITLED
+from projections.image import Image
+from projections.links import Link
+from spark_streams.errors import CopyError
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """One incarnation that was started, as LinkActivated tells it."""
+
+    incarnation: int
+    writer: str
+    source: Topic
+    destination: Topic
+    positions: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """One link's voice during one look at it."""
+
+    link: Link
+    image: Image
+    reign: Reign
+    lineage: Lineage
+    schema_text: Callable[[int], str]
+
+    def activated(self, started: Started) -> None:
+        """The copy runs."""
+        run = new_id()
+        self._report(
+            LinkActivated,
+            # a principal stands for one start only
+            f"link-activated-{started.writer}",
+            incarnation=started.incarnation,
+            principal=started.writer,
+            run=run,
+            source_topic=self.link.source_topic,
+            source_topic_id=started.source.id,
+            destination_topic=self.link.topic,
+            destination_topic_id=started.destination.id,
+            positions=_named(started.positions),
+        )
+        self._tell(RunState.START, run)
+
+    def goes_on(self) -> None:
+        """The copy still runs; for the lineage only."""
+        self._tell(RunState.RUNNING, self.link.run)
+
+    def advanced(self, positions: Mapping[int, int]) -> None:
+        """Everything before `positions` is in the destination."""
+        named = _named(positions)
+        self._report(LinkAdvanced, f"link-advanced-{_digest(named)}", positions=named)
+
+    def stopped(self, positions: Mapping[int, int]) -> None:
+        """The copy stands still as desired, and the fence is closed."""
+        self._tell(RunState.COMPLETE, self.link.run)
+        self._report(LinkStopped, "link-stopped", positions=_named(positions))
+
+    def failed(self, fault: CopyError) -> None:
+        """The copy cannot run; said once, as long as the log says the same already."""
+        if (self.link.failure_code, self.link.failure) == (fault.code, fault.reason):
+            return
+        self._tell(RunState.FAIL, self.link.run, fault.reason)
+        self._report(
+            LinkFailed,
+            f"link-failed-{self.link.changed}-{_digest([fault.code, fault.reason])}",
+            code=fault.code,
+            reason=fault.reason,
+            retriable=fault.retriable,
+        )
+
+    def purged(self, topic_id: str) -> None:
+        """The copy is deleted."""
+        self._report(CopyPurged, "copy-purged", topic=self.link.topic, topic_id=topic_id)
+
+    def retained(self, topic_id: str) -> None:
+        """The copy stays, frozen."""
+        self._report(CopyRetained, "copy-retained", topic=self.link.topic, topic_id=topic_id)
+
+    @property
+    def correlation(self) -> str:
+        """The conversation: the newest grant that needs the link, else the newest that did."""
+        accesses = self.image.access.of_link(self.link.id)
+        needing = [access for access in accesses if access.state in ENTITLED]
+        newest = max(needing or accesses, key=lambda access: access.changed, default=None)
+        return newest.request if newest is not None else self.link.id
+
+    def _report(self, kind: type[LinkFact], step: str, **fields: Any) -> None:
+        link = self.link
+        meta = self.reign.meta(link.id, step, link.generation, correlation=self.correlation)
+        self.reign.report(kind(meta=meta, link=link.id, generation=link.generation, **fields))
+
+    def _tell(self, kind: RunState, run: str | None, reason: str | None = None) -> None:
+        """A link that has not run yet has no lineage."""
+        if run is None:
+            return
+        clusters, product = self.image.identity.clusters, self.image.catalog.get(self.link.product)
+        self.lineage.tell(
+            kind,
+            LinkRun(
+                link=self.link,
+                run=run,
+                source=clusters[self.link.source_cluster].bootstrap_servers,
+                destination=clusters[self.link.cluster].bootstrap_servers,
+                schema=schema_of(self.schema_text, product.schema_id) if product else None,
+                correlation=self.correlation,
+            ),
+            reason,
+        )
+
+
+def _named(positions: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): offset for partition, offset in sorted(positions.items())}
+
+
+def _digest(value: object) -> str:
+    return sha256(repr(value).encode()).hexdigest()[:12]

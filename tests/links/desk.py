@@ -1,0 +1,115 @@
+"""A desk in place of the governor: holds the image, takes the keeper's facts, gives orders."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from immutables import Map
+
+from mesh_events.facts import Fact, LinkFact
+from mesh_events.intents import LinkCreated, OnRevoke, Quality
+from mesh_events.meta import Meta, derived_id, now
+from processors.keepers.keeper import ReignOverError
+from projections import links
+from projections.catalog import Product
+from projections.identity import Cluster, Identity
+from projections.image import Image
+from projections.links import Desired, Link, link_id
+
+
+def meta(identity: str) -> Meta:
+    return Meta(id=identity, time=now(), actor="tester", domain="mesh", correlation="none")
+
+
+class Desk:
+    """A Reign whose log is a list, over one link from `source` to `target`."""
+
+    epoch = 0
+
+    def __init__(self, clusters: list[Cluster], product: str, topic: str) -> None:
+        source, target = clusters
+        self.facts: list[Fact] = []
+        self.ended = False
+        self.on_check: Callable[[], None] = lambda: None
+        self.name = link_id(product, target.name)
+        self._product, self._target = product, target.name
+        self.image = Image(
+            identity=Identity(clusters=Map({found.name: found for found in clusters})),
+            catalog=Map({product: _product(product, source.name, topic)}),
+        )
+        self.create()
+
+    @property
+    def link(self) -> Link:
+        return self.image.links[self.name]
+
+    def create(self) -> None:
+        event = LinkCreated(meta=meta("create"), product=self._product, cluster=self._target)
+        at = self._next()
+        after = links.created(
+            self.image.links, event, self.image.catalog[self._product], at, at * 1000
+        )
+        self.image = replace(self.image, links=after, offset=at)
+
+    def pause(self) -> None:
+        self._direct(Desired.PAUSED)
+
+    def resume(self) -> None:
+        self._direct(Desired.RUNNING)
+
+    def remove(self, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:
+        self._direct(Desired.REMOVED, on_revoke)
+
+    def said(self, kind: type[Fact]) -> list[Fact]:
+        return [fact for fact in self.facts if isinstance(fact, kind)]
+
+    def check(self) -> None:
+        self.on_check()
+        if self.ended:
+            raise ReignOverError("another governor has started")
+
+    def report(self, fact: Fact) -> None:
+        self.check()
+        self.facts.append(fact)
+        at = self._next()
+        if isinstance(fact, LinkFact):
+            after = links.reported(self.image.links, fact, at, at * 1000)
+            self.image = replace(self.image, links=after)
+        self.image = replace(self.image, offset=at)
+
+    def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
+        return Meta(
+            id=derived_id(cause, step, generation),
+            time=now(),
+            actor="mesh.keeper",
+            domain="mesh",
+            correlation=correlation,
+            causation=cause,
+        )
+
+    def _direct(self, desired: Desired, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:
+        at = self._next()
+        after = links.redirected(self.image.links, self.name, desired, at, at * 1000, on_revoke)
+        self.image = replace(self.image, links=after, offset=at)
+
+    def _next(self) -> int:
+        return self.image.offset + 1
+
+
+def _product(product: str, cluster: str, topic: str) -> Product:
+    return Product(
+        id=product,
+        cluster=cluster,
+        topic=topic,
+        description="",
+        owner="team-east",
+        quality=Quality.STANDARD,
+        sla=2,
+        tags=(),
+        version="1.0.0",
+        schema_subject="",
+        schema_id=0,
+        generation=0,
+        published_at=0,
+        updated_at=0,
+        changed=0,
+    )

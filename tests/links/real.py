@@ -1,0 +1,170 @@
+"""Links on real servers: topics of one test's own, a source to write and a copy to read."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from openlineage.client.event_v2 import RunState
+
+from local_platform import Endpoints
+from mesh_events.references import resolve
+from processors.clusters import KafkaAdmin
+from processors.keepers.link_ends import ClusterLogs
+from processors.keepers.links import LinksKeeper, Pace
+from processors.lineage import LinkRun
+from projections.identity import Cluster
+from spark_streams.spark import SparkEngine
+from tests.links.desk import Desk
+
+QUICK = Pace(look=0.2, advance=0.5, lineage=0.5, retry_first=0.2, retry_most=2, grace=0.5)
+Record = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
+"""(offset, key, value, headers)."""
+
+
+@dataclass
+class LineageList:
+    """Lineage that is kept for the test to look at."""
+
+    told: list[tuple[RunState, LinkRun, str | None]] = field(default_factory=list)
+
+    def tell(self, kind: RunState, run: LinkRun, reason: str | None = None) -> None:
+        self.told.append((kind, run, reason))
+
+
+class RealLink:
+    """One link from east to west with its keeper; `partitions` of a fresh source topic."""
+
+    def __init__(self, endpoints: Endpoints, partitions: int = 3, **config: str) -> None:
+        self.endpoints = endpoints
+        self.admins = {
+            name: KafkaAdmin(
+                name, one.bootstrap_servers, one.admin_user, resolve(one.admin_password)
+            )
+            for name, one in endpoints.clusters.items()
+        }
+        self.topic = f"east.t{uuid.uuid4().hex[:10]}"
+        self.partitions = partitions
+        self.east.create_topic(self.topic, partitions, config)
+        until(lambda: self.east.topic(self.topic) is not None)
+        clusters = [
+            Cluster(name, one.bootstrap_servers, one.admin_user, one.admin_password, 0)
+            for name, one in sorted(endpoints.clusters.items())
+        ]
+        self.desk = Desk(clusters, self.topic, self.topic)
+        self.lineage = LineageList()
+        self.keeper = self.new_keeper()
+
+    @property
+    def east(self) -> KafkaAdmin:
+        return self.admins["east"]
+
+    @property
+    def west(self) -> KafkaAdmin:
+        return self.admins["west"]
+
+    def new_engine(self) -> SparkEngine:
+        token = self.endpoints.spark_token
+        return SparkEngine(self.endpoints.spark_remote, token and resolve(token), self.topic)
+
+    def new_keeper(self) -> LinksKeeper:
+        """Another process's keeper, as far as the keeper can tell."""
+        return LinksKeeper(
+            lambda _, name: self.admins[name],
+            ClusterLogs(),
+            self.new_engine(),
+            self.lineage,
+            lambda _: json.dumps("bytes"),
+            QUICK,
+        )
+
+    def reconcile(self) -> None:
+        self.keeper.reconcile(self.desk.image, self.desk)
+
+    def reconcile_until(self, condition: Callable[[], bool], timeout: float = 60) -> None:
+        """Let the keeper look again and again until something is so."""
+
+        def look() -> bool:
+            self.reconcile()
+            return condition()
+
+        until(look, timeout, lambda: f"{self.desk.link}\n{self.desk.facts[-3:]}")
+
+    def close(self) -> None:
+        """Stop the query and delete both topics."""
+        self.new_engine().stop(self.desk.name)
+        self.keeper.close()
+        for admin in self.admins.values():
+            admin.withdraw(admin.rights(topic=self.topic))
+            admin.delete_topic(self.topic)
+
+    def produce(self, *records: tuple[int, bytes | None, bytes | None, list | None]) -> None:
+        """Write (partition, key, value, headers) to the source."""
+        producer = Producer(self.east.login.config(linger_ms=5))
+        for partition, key, value, headers in records:
+            producer.produce(self.topic, value, key, partition, headers=headers)
+            producer.poll(0)
+        assert producer.flush(30) == 0
+
+    def source(self) -> dict[int, list[Record]]:
+        return everything(self.east, self.topic, committed=True)
+
+    def copy(self) -> dict[int, list[Record]]:
+        return everything(self.west, self.topic)
+
+    def caught_up(self) -> bool:
+        """As many records in the copy as in the source."""
+        return count(self.copy()) == count(self.source())
+
+
+def count(records: dict[int, list[Record]]) -> int:
+    return sum(len(found) for found in records.values())
+
+
+def everything(
+    admin: KafkaAdmin, topic: str, *, committed: bool = False
+) -> dict[int, list[Record]]:
+    """Partition -> every record of a topic up to its end of now."""
+    consumer = Consumer(
+        {
+            **admin.login.config(),
+            "group.id": f"t-{uuid.uuid4().hex}",
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    partitions = list(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+    consumer.assign([TopicPartition(topic, p, 0) for p in partitions])
+    found: dict[int, list[Record]] = {p: [] for p in partitions}
+    left, deadline = set(partitions), time.monotonic() + 60
+    while left and time.monotonic() < deadline:
+        for message in consumer.consume(5000, 0.2):
+            if message.error() is not None:
+                left.discard(message.partition())
+            else:
+                found[message.partition()].append(_record(message))
+    consumer.close()
+    assert not left, f"{topic}: no end of partitions {left}"
+    return found
+
+
+def _record(message: Message) -> Record:
+    return (
+        message.offset(),
+        message.key(),
+        message.value(),
+        tuple(message.headers() or ()),
+    )
+
+
+def until(
+    condition: Callable[[], bool], timeout: float = 30, told: Callable[[], str] = lambda: ""
+) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {timeout} s: {told()}"
+        time.sleep(0.05)
