@@ -1,0 +1,1 @@
+"""The acceptance story, as a user tells it."""

@@ -1,0 +1,40 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import new_settings
+
+
+@pytest.mark.platform
+@pytest.mark.timeout(600)
+def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None:
+    """The demo starts its own mesh, tells the story with sdm, and leaves nothing running."""
+    settings = new_settings()
+    result = tmp_path / "story.json"
+
+    told = subprocess.run(
+        [sys.executable, "-m", "self_service.demo", "--json", str(result)],
+        env={**os.environ, **settings.environment()},
+        capture_output=True,
+        text=True,
+        timeout=580,
+        check=False,
+    )
+
+    assert told.returncode == 0, f"{told.stdout}\n{told.stderr}"
+    checks = json.loads(result.read_text())["checks"]
+    assert len(checks) >= 18
+    assert [check["claim"] for check in checks if not check["held"]] == []
+    assert "Traceback" not in told.stdout + told.stderr
+    assert not (settings.home / "run" / "state.json").exists() or _nothing_runs(settings.home)
+
+
+def _nothing_runs(home: Path) -> bool:
+    from local_platform import LocalPlatform, PlatformSettings
+
+    found = LocalPlatform(PlatformSettings(home=home)).status()
+    return all(service.state == "stopped" for service in found)
