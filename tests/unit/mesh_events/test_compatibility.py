@@ -1,0 +1,122 @@
+"""Old readers bear new records and new readers old ones, for every schema on a recorded log."""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import fastavro
+import pytest
+from fastavro.utils import generate_many
+
+from mesh_events import avro
+from mesh_events.codec import build
+from mesh_events.vocabulary import ALL, EVENTS
+from projections.replay import replay
+from tests.fixtures import recording
+
+SAMPLES = 20
+Change = Callable[[dict[str, Any]], None]
+
+
+def recorded() -> list[tuple[str, str]]:
+    """(event name, schema text) of every schema that a recorded log introduced."""
+    texts = {
+        text for log in recording.names() for text in replay(recording.load(log)).schemas.values()
+    }
+    return sorted((json.loads(text)["name"], text) for text in texts)
+
+
+def carried(writer: str, reader: str) -> list[dict[str, Any]]:
+    """Generated records written under one schema and read under the other; raises if one cannot."""
+    found = []
+    for datum in generate_many(avro.parsed(writer), SAMPLES):
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, avro.parsed(writer), datum)
+        out.seek(0)
+        found.append(fastavro.schemaless_reader(out, avro.parsed(writer), avro.parsed(reader)))
+    return found  # type: ignore[return-value]
+
+
+def changed(name: str, change: Change) -> str:
+    """Today's schema of an event after a change."""
+    schema = avro.derive(ALL[name])
+    change(schema)
+    return json.dumps(schema)
+
+
+def add(**field: Any) -> Change:
+    return lambda schema: schema["fields"].append({"name": "mood", **field})
+
+
+def drop(name: str) -> Change:
+    def change(schema: dict[str, Any]) -> None:
+        schema["fields"] = [field for field in schema["fields"] if field["name"] != name]
+
+    return change
+
+
+def retype(name: str, new: Any) -> Change:
+    def change(schema: dict[str, Any]) -> None:
+        [field] = [field for field in schema["fields"] if field["name"] == name]
+        field["type"] = new
+
+    return change
+
+
+def test_recorded_logs_hold_every_event_type() -> None:
+    assert {name for name, _ in recorded()} == set(EVENTS)
+
+
+@pytest.mark.parametrize(("name", "old"), recorded())
+def test_todays_reader_bears_recorded_events(name: str, old: str) -> None:
+    for datum in carried(old, avro.text_of(name)):
+        assert build(ALL[name], datum)
+
+
+@pytest.mark.parametrize(("name", "old"), recorded())
+def test_a_reader_of_that_day_bears_todays_events(name: str, old: str) -> None:
+    assert len(carried(avro.text_of(name), old)) == SAMPLES
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        add(type="string", default=""),
+        add(type=["null", "string"], default=None),
+        drop("tags"),
+        drop("version"),
+    ],
+)
+def test_fields_with_a_default_come_and_go(change: Change) -> None:
+    today, other = avro.text_of("ProductPublished"), changed("ProductPublished", change)
+    assert carried(today, other)
+    assert carried(other, today)
+
+
+def test_an_unknown_symbol_is_read_as_unknown() -> None:
+    def change(schema: dict[str, Any]) -> None:
+        [field] = [field for field in schema["fields"] if field["name"] == "quality"]
+        field["type"]["symbols"] = ["GOLDEN"]
+        del field["type"]["default"]
+
+    new = changed("ProductPublished", change)
+    read = carried(new, avro.text_of("ProductPublished"))
+    assert {datum["quality"] for datum in read} == {"UNKNOWN"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [add(type="string"), retype("sla", "string"), retype("product", "long")],
+)
+def test_a_change_that_old_records_cannot_bear_is_found(change: Change) -> None:
+    new = changed("ProductPublished", change)
+    with pytest.raises(fastavro.read.SchemaResolutionError):
+        carried(avro.text_of("ProductPublished"), new)
+
+
+@pytest.mark.parametrize("change", [drop("owner"), retype("sla", "string")])
+def test_a_change_that_old_readers_cannot_bear_is_found(change: Change) -> None:
+    new = changed("ProductPublished", change)
+    with pytest.raises(fastavro.read.SchemaResolutionError):
+        carried(new, avro.text_of("ProductPublished"))
