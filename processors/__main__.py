@@ -9,18 +9,24 @@ import faust
 
 from mesh_events.emit import LogWriter
 from mesh_events.errors import MeshError
+from mesh_events.kafka import Connection
 from mesh_events.record import Entry, Record
+from mesh_events.references import resolve
+from mesh_events.registry import Registry
 from mesh_events.settings import key_path
 from mesh_events.signing import SigningKey
 from processors import app as faust_app
 from processors import logs
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.governor import Governor
-from processors.keepers.checks import ChecksKeeper
+from processors.keepers.checks import ChecksKeeper, Clusters
 from processors.keepers.credentials import CredentialsKeeper
 from processors.keepers.keeper import Keeper
+from processors.keepers.link_ends import ClusterLogs
+from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.lineage import LineageTopic
 from processors.preflight import preflight
 from processors.quarantine import Quarantine
 from processors.row_writer import RowWriter
@@ -28,6 +34,7 @@ from processors.settings import GOVERNOR, WorkerSettings
 from processors.worker import Worker
 from projections.identity import Cluster
 from projections.image import Image
+from spark_streams.spark import SparkEngine
 
 
 class Admins:
@@ -64,6 +71,7 @@ def build(settings: WorkerSettings) -> faust.App:
         ChecksKeeper(clusters, registry),
         CredentialsKeeper(clusters, settings.secrets()),
         RightsKeeper(clusters),
+        links_keeper(settings, connection, clusters, registry),
     ]
     worker: list[Worker] = []
 
@@ -79,6 +87,18 @@ def build(settings: WorkerSettings) -> faust.App:
         settings.governor_url,
         settings.session_timeout_s,
         str(settings.home / "data" / "governor"),
+    )
+
+
+def links_keeper(
+    settings: WorkerSettings, connection: Connection, clusters: Clusters, registry: Registry
+) -> LinksKeeper:
+    """The keeper of links over the mesh's own Spark Connect server."""
+    token = resolve(settings.spark_token) if settings.spark_token else None
+    # every worker of a mesh meets the same session, so that copies outlive the worker
+    engine = SparkEngine(settings.spark_remote, token, settings.mesh)
+    return LinksKeeper(
+        clusters, ClusterLogs(), engine, LineageTopic(connection), registry.schema_text
     )
 
 
