@@ -56,9 +56,15 @@ class RowsKeeper:
         # the governor publishes under the same lock: nothing older can follow something newer
         with self._writer.lock:
             latest = self._current()
-            wrong = [key for key in sorted(seen) if row(latest, key) != self._latest.get(key)]
-            self._repair(latest, wrong)
+            if self._wrong(latest, seen):
+                # what was published since the look is on its way: look again before judging
+                self._writer.flush()
+                seen |= self._read()
+                self._repair(latest, self._wrong(latest, seen))
         self._complete = True
+
+    def _wrong(self, image: Image, seen: set[RowKey]) -> list[RowKey]:
+        return [key for key in sorted(seen) if row(image, key) != self._latest.get(key)]
 
     def _repair(self, image: Image, wrong: list[RowKey]) -> None:
         for topic, name in wrong:
