@@ -31,6 +31,7 @@ class Minder(threading.Thread):
         self._guard = threading.Lock()
         self._process: Identity | None = None
         self._was_ready = False
+        self._settling: threading.Thread | None = None
 
     def run(self) -> None:
         """Keep the service running; every end is on the board."""
@@ -51,6 +52,8 @@ class Minder(threading.Thread):
         if self._process is not None:
             stop_group(self._process, self._service.stop_signal, self._service.stop_timeout)
         self.join(10)
+        if self._settling is not None:
+            self._settling.join(10)
 
     def _keep(self) -> None:
         deaths = 0
@@ -88,11 +91,19 @@ class Minder(threading.Thread):
             if self._stopping.is_set():
                 break
             if self._is_ready() and popen.poll() is None:
-                self._was_ready = True
                 self._update(state=State.READY, detail="")
+                self._settle(popen.pid)
                 break
             self._stopping.wait(_PROBE_PAUSE_S)
         return popen.wait()
+
+    def _settle(self, pid: int) -> None:
+        if not self._was_ready:
+            self._was_ready = True
+            self._settling = threading.Thread(
+                target=self._service.settle, args=(pid,), name=f"{self.name}-settles", daemon=True
+            )
+            self._settling.start()
 
     def _is_ready(self) -> bool:
         listeners = self._service.listeners

@@ -57,6 +57,9 @@ class Service(ABC):
     def command(self) -> Command:
         """Return the process to start; called after `prepare`."""
 
+    def settle(self, pid: int) -> None:  # noqa: B027  (most servers have nothing to do)
+        """Do what may wait until the service is ready; called once, beside its work."""
+
     @abstractmethod
     def probe(self) -> None:
         """Do real work with the running service, and finish its set-up where it needs any.

@@ -5,6 +5,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from local_platform.class_archive import ClassArchive
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.jars import joined
 from local_platform.ports import HOST
@@ -32,7 +33,13 @@ class SparkConnect(Service):
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
         opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()]
         settings = [f"-D{key}={value}" for key, value in self._settings().items()]
-        options = ["-XX:+UseSerialGC", *opened, *log4j_options(self.site.layout.conf), *settings]
+        options = [
+            "-XX:+UseSerialGC",
+            *self._archive().options(),
+            *opened,
+            *log4j_options(self.site.layout.conf),
+            *settings,
+        ]
         main = "org.apache.spark.sql.connect.service.SparkConnectServer"
         argv = java(main, HEAP_MB, self._class_path(), options)
         token = self.site.credentials.password("spark", "token")
@@ -64,6 +71,13 @@ class SparkConnect(Service):
         if done.returncode:
             last = done.stderr.strip().splitlines()[-1:] or ["no output"]
             raise NotReadyError(f"spark: the first query failed: {last[0]}")
+
+    def settle(self, pid: int) -> None:
+        """Make the class archive that shortens the next start."""
+        self._archive().make(pid, self.data)
+
+    def _archive(self) -> ClassArchive:
+        return ClassArchive(self.site.cache / "archives", self.name, self._class_path())
 
     def _settings(self) -> dict[str, str]:
         return {
