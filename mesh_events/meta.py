@@ -5,6 +5,7 @@ import time
 import uuid
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -63,6 +64,7 @@ class Event(Frozen):
         return cls.__name__
 
     @classmethod
+    @cache
     def cloud_event_type(cls) -> str:
         """The `ce_type` header, for example `mesh.AccessRequested.intent`."""
         return f"mesh.{cls.type_name()}.{cls.kind}"

@@ -6,6 +6,7 @@ record says which key signed it, the log says what that key may do.
 
 import base64
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -79,6 +80,7 @@ def encode_public(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
 
+@lru_cache(maxsize=4096)
 def decode_public(text: str) -> bytes:
     """Base64url text -> 32 bytes; raises ValueError for any other or a second spelling."""
     raw = base64.b64decode(text + "=", altchars=b"-_", validate=True)
@@ -96,10 +98,15 @@ def is_public_key(text: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=4096)
+def _public(raw: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(raw)
+
+
 def verifies(public: bytes, signature: bytes, key: bytes, value: bytes) -> bool:
     """Whether `signature` (64 bytes) is that of `public` (32 bytes) over key and value."""
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, signed_bytes(key, value))
+        _public(public).verify(signature, signed_bytes(key, value))
     except (InvalidSignature, ValueError):
         return False
     return True

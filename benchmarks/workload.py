@@ -1,0 +1,181 @@
+"""A governance log of any length: founded, with domains, and then one access story after another."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from mesh_events import avro
+from mesh_events.codec import Wire, encode
+from mesh_events.decisions import (
+    GovernorStarted,
+    IntentAccepted,
+    MeshFounded,
+    SchemaIntroduced,
+)
+from mesh_events.facts import AclApplied, AclRemoved, CheckPassed
+from mesh_events.intents import (
+    AccessGranted,
+    AccessRequested,
+    AccessRevoked,
+    ApplicationRegistered,
+    ClusterRegistered,
+    DomainRegistered,
+    Intent,
+    ProductPublished,
+    Quality,
+)
+from mesh_events.meta import Event, Meta, derived_id
+from mesh_events.signing import SigningKey
+from mesh_events.vocabulary import EVENTS
+
+EVENTS_PER_STORY = 9
+"""Request, grant and revocation with their decisions, a check, and two facts about rights."""
+PRODUCTS = 1000
+
+
+class Workload:
+    """Writes the log in order; offsets are counted, so the topic must be empty at the start."""
+
+    def __init__(self) -> None:
+        self.offset = -1
+        self._epoch = 0
+        self._keys = {name: SigningKey.generate() for name in ("root", "op", "gov", "keeper")}
+        self._domains = {name: SigningKey.generate() for name in ("east", "west")}
+        self._ids = {name: 100 + number for number, name in enumerate(EVENTS)}
+        self._now = datetime.now(UTC).replace(microsecond=0)
+
+    def records(self, count: int) -> Iterator[Wire]:
+        """At least `count` records."""
+        yield from self._founding()
+        story = 0
+        while self.offset + 1 < count:
+            yield from self._story(story)
+            story += 1
+
+    def _founding(self) -> Iterator[Wire]:
+        first = SchemaIntroduced.type_name()
+        for name in (first, *(other for other in EVENTS if other != first)):
+            text = avro.text_of(name)
+            yield self._wire(
+                SchemaIntroduced(
+                    meta=self._meta("mesh"),
+                    schema_id=self._ids[name],
+                    name=avro.subject(name),
+                    fingerprint=avro.fingerprint(text),
+                    schema_text=text,
+                ),
+                "root",
+            )
+        yield self._wire(
+            MeshFounded(
+                meta=self._meta("mesh"),
+                mesh="benchmark",
+                governance_cluster="east",
+                operator_key=self._keys["op"].public,
+                governor_key=self._keys["gov"].public,
+                keeper_key=self._keys["keeper"].public,
+            ),
+            "root",
+        )
+        yield self._wire(GovernorStarted(meta=self._meta("mesh"), version="benchmark"), "gov")
+        self._epoch = self.offset
+        yield from self._accepted(
+            ClusterRegistered(
+                meta=self._meta("mesh"),
+                cluster="east",
+                bootstrap_servers="127.0.0.1:1",
+                admin_user="admin",
+                admin_password="env:NONE",
+            ),
+            "op",
+        )
+        for name, key in self._domains.items():
+            yield from self._accepted(
+                DomainRegistered(
+                    meta=self._meta("mesh"),
+                    domain=name,
+                    owner="benchmark",
+                    cluster="east",
+                    public_key=key.public,
+                ),
+                "op",
+            )
+        for number in range(PRODUCTS):
+            yield from self._accepted(
+                ProductPublished(
+                    meta=self._meta("east"),
+                    product=f"east.p{number}",
+                    topic=f"east.p{number}",
+                    description="one of many",
+                    owner="benchmark",
+                    quality=Quality.RAW,
+                    sla=3,
+                    acknowledged=True,
+                ),
+                "east",
+            )
+            yield from self._accepted(
+                ApplicationRegistered(meta=self._meta("west"), application=f"west.a{number}"),
+                "west",
+            )
+
+    def _story(self, number: int) -> Iterator[Wire]:
+        product, application = f"east.p{number % PRODUCTS}", f"west.a{number % PRODUCTS}"
+        asked = AccessRequested(
+            meta=self._meta("west"), product=product, application=application, reason="figures"
+        )
+        request = asked.meta.id
+        yield from self._accepted(asked, "west")
+        granted = AccessGranted(meta=self._meta("east"), product=product, request=request)
+        yield self._wire(granted, "east")
+        yield self._wire(
+            CheckPassed(meta=self._meta("mesh"), offset=self.offset, check="target_free"), "keeper"
+        )
+        yield self._decision(granted, self.offset - 1)
+        yield self._rights(AclApplied, request)
+        yield from self._accepted(
+            AccessRevoked(
+                meta=self._meta("east"), product=product, request=request, reason="figures"
+            ),
+            "east",
+        )
+        yield self._rights(AclRemoved, request)
+
+    def _rights(self, fact: type[AclApplied | AclRemoved], request: str) -> Wire:
+        return self._wire(
+            fact(
+                meta=self._meta("mesh"),
+                subject=request,
+                cluster="east",
+                generation=self.offset,
+                bindings=["west.app read topic east.p"],
+            ),
+            "keeper",
+        )
+
+    def _accepted(self, intent: Intent, key: str) -> Iterator[Wire]:
+        yield self._wire(intent, key)
+        yield self._decision(intent, self.offset)
+
+    def _decision(self, intent: Intent, offset: int) -> Wire:
+        return self._wire(
+            IntentAccepted(
+                meta=self._meta("mesh"), offset=offset, epoch=self._epoch, intent=intent.meta.id
+            ),
+            "gov",
+        )
+
+    def _wire(self, event: Event, key: str) -> Wire:
+        self.offset += 1
+        signer = self._keys.get(key) or self._domains[key]
+        return encode(event, self._ids[event.type_name()], signer)
+
+    def _meta(self, domain: str) -> Meta:
+        identity = derived_id("benchmark", domain, self.offset)
+        return Meta(
+            id=identity,
+            time=self._now,
+            actor="benchmark",
+            domain=domain,
+            correlation=identity,
+            producer="benchmark/1",
+        )
