@@ -1,17 +1,23 @@
 """What the log tells, step by step: who said what, what was decided, what was done. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mesh_events import facts
 from mesh_events.codec import decode
-from mesh_events.decisions import Decision, IntentQuarantined, IntentRejected
-from mesh_events.meta import Event, Kind
+from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
+from mesh_events.meta import Event, derived_id
 from mesh_events.record import Entry, Record
 from projections.image import EMPTY, Image, apply
+from self_service.cli.exits import NotFoundError, UsageError
+from self_service.cli.lookup import offset_of
 
 UNREADABLE = "unreadable"
 """The kind of a record that could not be understood or trusted."""
+IGNORED = "ignored"
+"""The outcome of a decision that did not count: an old epoch, or decided already."""
+LINK_STEPS = ("create-link", "remove-link")
+"""Steps from which the governor derives the ids of its own intents, see `consequences`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ def steps(records: Iterable[Record]) -> list[Step]:
             if counted:
                 _settle(found, event, entry.offset)
             else:
-                found[entry.offset] = replace(found[entry.offset], outcome="ignored")
+                found[entry.offset] = replace(found[entry.offset], outcome=IGNORED)
     return list(found.values())
 
 
@@ -131,21 +137,60 @@ def _detail(event: Event) -> str:
             return str(getattr(event, "reason", ""))
 
 
-def conversation(every: list[Step], start: Step) -> list[Step]:
-    """The steps that belong to what `start` belongs to, in order.
+def conversation(every: Sequence[Step], start: Step) -> list[Step]:
+    """Everything under the same correlation, with its checks, decisions and effects, in order."""
+    found: set[int] = set()
+    for one in every:
+        if one.correlation == start.correlation and one.kind != UNREADABLE:
+            found |= {step.offset for step in consequences(every, one)}
+    return [one for one in every if one.offset in found or one.offset == start.offset]
 
-    Same correlation; the decisions and checks of those; and facts about the same subject that
-    came after it and name it.
+
+def consequences(every: Sequence[Step], start: Step) -> list[Step]:
+    """A step, its checks and decision, and what followed from that decision, in order.
+
+    What followed: facts that name the decision's generation, and the governor's own intents
+    whose ids are derived from it, with what followed from those.
     """
-    shared = {one.offset for one in every if one.correlation and _same(one, start)}
-    shared.add(start.offset)
-    return [one for one in every if one.offset in shared or (one.about in shared)]
+    found = [start]
+    offsets, generations, expected = {start.offset}, set[int](), set[str]()
+    for one in every:
+        if one.offset <= start.offset:
+            continue
+        follows = (
+            one.about in offsets
+            or one.id in expected
+            or getattr(one.event, "generation", None) in generations
+        )
+        if follows:
+            found.append(one)
+            offsets.add(one.offset)
+        if follows and one.type == IntentAccepted.type_name() and one.outcome != IGNORED:
+            generations.add(one.offset)
+            expected |= {derived_id(one.correlation, step, one.offset) for step in LINK_STEPS}
+    return found
 
 
-def _same(one: Step, start: Step) -> bool:
-    return one.correlation == start.correlation
+def find(every: Sequence[Step], reference: str) -> Step:
+    """The step meant by `#offset`, an id, or a unique prefix of one.
 
+    A decision or a check stands for the record that it is about.
 
-def is_intent(one: Step) -> bool:
-    """Whether the step is something that somebody asked for."""
-    return one.kind in (Kind.INTENT.value, UNREADABLE)
+    Raises:
+        NotFoundError: the log has no such record.
+        UsageError: several ids begin so.
+    """
+    offset = offset_of(reference)
+    if offset is None:
+        wanted = reference.lower()
+        fitting = [one for one in every if one.id and one.id.startswith(wanted)]
+        # the same id twice on the log: the first counts
+        if len({one.id for one in fitting}) > 1:
+            several = ", ".join(f"#{one.offset} {one.id}" for one in fitting[:4])
+            raise UsageError(f"{len(fitting)} ids begin with {reference}: name one of {several}")
+    else:
+        fitting = [one for one in every if one.offset == offset]
+    if not fitting:
+        raise NotFoundError(f"the log has no record {reference}: see `sdm audit log`")
+    about = fitting[0].about
+    return fitting[0] if about is None else next(one for one in every if one.offset == about)

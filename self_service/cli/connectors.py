@@ -1,0 +1,160 @@
+"""The REST API of Kafka Connect: configs in, states out, errors in our own words."""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mesh_events.errors import InfrastructureError, RefusedError, WaitTimeoutError
+from self_service.cli.exits import NotFoundError
+
+if TYPE_CHECKING:
+    from self_service.cli.context import Mesh
+
+_TIMEOUT_S = 30
+_REBALANCING = 409
+_HIDDEN = "(hidden)"
+_SECRET_WORDS = ("password", "secret", "token", "jaas", "credential", "passphrase", "userinfo")
+
+
+class Connectors:
+    """The connectors of one Connect worker.
+
+    url: base address; login: user and password
+    """
+
+    def __init__(self, url: str, login: tuple[str, str]) -> None:
+        self._url, self._login = url.rstrip("/"), login
+
+    @classmethod
+    def of(cls, mesh: "Mesh") -> "Connectors":
+        """The worker of the local platform."""
+        from mesh_events.references import resolve
+
+        ends = mesh.endpoints
+        return cls(ends.connect_url, (ends.connect_user, resolve(ends.connect_password)))
+
+    def states(self) -> dict[str, Any]:
+        """Connector name -> status and info, as Connect tells them."""
+        found: dict[str, Any] = self._call("GET", "/connectors?expand=status&expand=info")
+        return found
+
+    def config(self, name: str) -> dict[str, str]:
+        """A connector's config; raises NotFoundError."""
+        found: dict[str, str] = self._call("GET", f"/connectors/{name}/config", name)
+        return found
+
+    def status(self, name: str) -> dict[str, Any]:
+        """A connector's status; raises NotFoundError."""
+        found: dict[str, Any] = self._call("GET", f"/connectors/{name}/status", name)
+        return found
+
+    def topics(self, name: str) -> list[str]:
+        """The topics that a connector has written."""
+        found = self._call("GET", f"/connectors/{name}/topics", name)
+        return sorted(found.get(name, {}).get("topics", []))
+
+    def put(self, name: str, config: Mapping[str, str]) -> None:
+        """Make or change a connector; raises RefusedError with Connect's reason."""
+        self._call("PUT", f"/connectors/{name}/config", name, dict(config))
+
+    def drop(self, name: str) -> None:
+        """Remove a connector; raises NotFoundError."""
+        self._call("DELETE", f"/connectors/{name}", name)
+
+    def await_running(self, name: str, timeout: float) -> dict[str, Any]:
+        """Wait until the connector and at least one task run; returns the status.
+
+        Raises:
+            InfrastructureError: one has failed; the text is the first line of its trace.
+            WaitTimeoutError: not within `timeout` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            status = self._status_or_none(name)
+            parts = [status["connector"], *status["tasks"]] if status else []
+            for part in parts:
+                if part["state"] == "FAILED":
+                    raise InfrastructureError(
+                        f"connector {name} failed: {first_line(part)}; mend the cause, then add "
+                        "it again, or drop it with `sdm connect connector drop`",
+                        retriable=False,
+                    )
+            if status and len(parts) > 1 and all(part["state"] == "RUNNING" for part in parts):
+                return status
+            if time.monotonic() > deadline:
+                seen = ", ".join(part["state"] for part in parts) or "nothing"
+                raise WaitTimeoutError(
+                    f"connector {name} does not run within {timeout:g} s (seen: {seen}): look "
+                    f"again with `sdm connect connector describe {name}`"
+                )
+            # Connect offers no way to wait for a state
+            time.sleep(0.2)
+
+    def _status_or_none(self, name: str) -> dict[str, Any] | None:
+        try:
+            return self.status(name)
+        except NotFoundError:
+            # a new connector has no status until a worker has taken it
+            return None
+
+    def _call(
+        self, method: str, path: str, name: str = "", body: dict[str, str] | None = None
+    ) -> Any:
+        import requests
+
+        doing = f"Kafka Connect at {self._url}"
+        deadline = time.monotonic() + _TIMEOUT_S
+        while True:
+            try:
+                answer = requests.request(
+                    method, self._url + path, auth=self._login, json=body, timeout=_TIMEOUT_S
+                )
+            except requests.RequestException as error:
+                raise InfrastructureError(
+                    f"{doing} does not answer ({type(error).__name__}): see `sdm status`",
+                    retriable=True,
+                ) from error
+            if answer.status_code != _REBALANCING or time.monotonic() > deadline:
+                break
+            # the worker takes part in a rebalance; it asks to be asked again
+            time.sleep(0.3)
+        if answer.status_code == requests.codes.not_found:
+            raise NotFoundError(f"no connector {name}: see `sdm connect connector deployed`")
+        if answer.status_code == requests.codes.bad_request:
+            raise RefusedError("invalid_connector", f"{doing} refuses {name}: {_reason(answer)}")
+        if not answer.ok:
+            raise InfrastructureError(
+                f"{doing} answered {answer.status_code}: {_reason(answer)}", retriable=False
+            )
+        return answer.json() if answer.content else {}
+
+
+def _reason(answer: Any) -> str:
+    try:
+        text = str(answer.json().get("message", answer.text))
+    except ValueError:
+        text = answer.text
+    return " ".join(text.split())[:600]
+
+
+def first_line(part: Mapping[str, Any]) -> str:
+    """The cause in a failed part's trace: its last `Caused by`, else the first line."""
+    lines = str(part.get("trace") or part["state"]).splitlines()
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return causes[-1] if causes else lines[0]
+
+
+def redacted(config: Mapping[str, str]) -> dict[str, str]:
+    """A config for people: what may be a secret is shown only where it is a reference."""
+    return {name: _redacted(name, value) for name, value in sorted(config.items())}
+
+
+def _redacted(name: str, value: str) -> str:
+    secret = any(word in name.casefold() for word in _SECRET_WORDS)
+    reference = value.startswith("${") and value.endswith("}")
+    return value if not secret or reference else _HIDDEN
+
+
+def plain_secrets(config: Mapping[str, str]) -> list[str]:
+    """Names of settings that hold a secret itself instead of a reference."""
+    return [name for name, value in sorted(config.items()) if _redacted(name, value) == _HIDDEN]

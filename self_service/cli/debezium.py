@@ -1,0 +1,123 @@
+"""The config of a Debezium connector that captures tables of PostgreSQL for a domain."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mesh_events.errors import ConfigurationError, InvalidValueError
+
+if TYPE_CHECKING:
+    from self_service.cli.context import Mesh
+
+TYPE = "debezium-postgres"
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where the tables are; `password` is a reference that Connect resolves, `${dir:...}`."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    name: str
+
+
+def database(
+    mesh: "Mesh",
+    connector: str,
+    host: str | None,
+    user: str | None,
+    password: str | None,
+    name: str | None,
+) -> Database:
+    """The database that the options name; each default is the local platform's Postgres.
+
+    `password` may be `file:PATH`: its text is copied (0600) to the one folder that connectors
+    may read; or a reference that Connect itself resolves, `${...}`.
+    """
+    ends = mesh.endpoints
+    own = host is None
+    if own:
+        reference = f"${{dir:{ends.connect_secrets}:postgres-postgres}}"
+    if not own and (user is None or password is None or name is None):
+        raise InvalidValueError("another database needs --user, --password and --database")
+    if password is not None:
+        reference = _reference(ends.connect_secrets, connector, password)
+    address, _, port = (host or f"{ends.postgres_host}:{ends.postgres_port}").partition(":")
+    return Database(
+        address,
+        int(port or 5432),
+        user or ends.postgres_user,
+        reference,
+        name or ends.postgres_database,
+    )
+
+
+def _reference(folder: Path, connector: str, password: str) -> str:
+    if password.startswith("${"):
+        return password
+    if not password.startswith("file:"):
+        raise InvalidValueError("--password is a reference, file:/path or ${dir:...}, never itself")
+    from mesh_events.references import resolve
+
+    place = folder / f"connector-{connector}"
+    try:
+        place.unlink(missing_ok=True)
+        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(resolve(password))
+    except OSError as error:
+        raise ConfigurationError(f"{place} cannot be written: {error.strerror}") from error
+    return f"${{dir:{folder}:{place.name}}}"
+
+
+def config(connector: str, domain: str, tables: list[str], source: Database) -> dict[str, str]:
+    """The connector's config: each table becomes the topic `<domain>.<table>`.
+
+    Args:
+        connector: its name; also names its slot and publication in the database.
+        domain: owner of the topics.
+        tables: `schema.table`, or `table` in schema public.
+        source: where they are.
+    """
+    if not _NAME.fullmatch(connector):
+        raise InvalidValueError(
+            f"{connector!r} cannot be a connector: use a-z, 0-9 and '-', begin with a letter"
+        )
+    slot = "sdm_" + re.sub(r"[^a-z0-9_]", "_", connector)
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "tasks.max": "1",
+        "database.hostname": source.host,
+        "database.port": str(source.port),
+        "database.user": source.user,
+        "database.password": source.password,
+        "database.dbname": source.name,
+        "plugin.name": "pgoutput",
+        "slot.name": slot,
+        "publication.name": slot,
+        # only the captured tables, so that no other right is needed in the database
+        "publication.autocreate.mode": "filtered",
+        "table.include.list": ",".join(_qualified(table) for table in tables),
+        "topic.prefix": domain,
+        # Debezium names topics prefix.schema.table; a product's topic is <domain>.<table>
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": r"([^.]+)\.[^.]+\.(.+)",
+        "transforms.route.replacement": "$1.$2",
+        "topic.creation.default.replication.factor": "-1",
+        "topic.creation.default.partitions": "1",
+        "exactly.once.support": "required",
+        "poll.interval.ms": "50",
+    }
+
+
+def _qualified(table: str) -> str:
+    if not _TABLE.fullmatch(table):
+        raise InvalidValueError(f"{table!r} is not a table: write it as schema.table")
+    return table if "." in table else f"public.{table}"

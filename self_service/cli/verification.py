@@ -1,0 +1,154 @@
+"""Verifying a log from its first record: signatures, schemas, decisions. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mesh_events import avro
+from mesh_events.codec import decode
+from mesh_events.decisions import (
+    Decision,
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+    MeshFounded,
+    SchemaIntroduced,
+)
+from mesh_events.errors import StateFaultError
+from mesh_events.record import Entry, Record
+from projections.decide import decide
+from projections.image import EMPTY, Image, apply
+from projections.verdict import Accepted, Quarantined, Rejected, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that must not be, at an offset; `code` is stable."""
+
+    offset: int
+    code: str
+    text: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What was verified and what was found.
+
+    findings: what an unaltered log cannot hold
+    differing: decisions that today's rules would have made otherwise; no fault by itself
+    set_aside: records without effect: they could not be understood or trusted
+    """
+
+    records: int = 0
+    signatures: int = 0
+    schemas: int = 0
+    decisions: int = 0
+    ignored: int = 0
+    set_aside: int = 0
+    undecided: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    differing: list[Finding] = field(default_factory=list)
+
+
+def verify(records: Iterable[Record], root_key: str, governor_key: str) -> Report:
+    """Fold the log and doubt every record of it.
+
+    Args:
+        records: the whole log, in offset order.
+        root_key: the root that the caller trusts, from the profile, not from the log.
+        governor_key: the governor whose decisions count for the caller.
+    """
+    report, image, faulty = Report(), EMPTY, dict[int, Entry]()
+    last_decided = -1
+    for record in records:
+        entry = decode(record, image.schemas)
+        _doubt_position(report, image, entry)
+        before = image
+        try:
+            image = apply(image, entry)
+        except StateFaultError as error:
+            report.findings.append(Finding(entry.offset, "state_fault", str(error)))
+            break
+        _count(report, entry)
+        if entry.fault is not None:
+            faulty[entry.offset] = entry
+        _doubt_foundation(report, entry, root_key, governor_key)
+        if isinstance(entry.event, Decision) and entry.offset not in image.intents.undecided:
+            _doubt_decision(report, before, image, entry.event, entry)
+            last_decided = max(last_decided, entry.event.offset)
+    _doubt_end(report, image, faulty, last_decided)
+    return report
+
+
+def _count(report: Report, entry: Entry) -> None:
+    report.records += 1
+    report.signatures += entry.signer is not None
+    report.schemas += isinstance(entry.event, SchemaIntroduced)
+
+
+def _doubt_position(report: Report, image: Image, entry: Entry) -> None:
+    if entry.offset != image.offset + 1:
+        text = f"offsets {image.offset + 1} to {entry.offset - 1} are missing"
+        report.findings.append(Finding(entry.offset, "gap", text))
+
+
+def _doubt_foundation(report: Report, entry: Entry, root_key: str, governor_key: str) -> None:
+    event = entry.event
+    found = report.findings
+    if entry.offset == 0 and entry.signer != root_key:
+        found.append(
+            Finding(0, "foreign_root", "the first record is not signed by this mesh's root")
+        )
+    match event:
+        case MeshFounded() if entry.signer == root_key and event.governor_key != governor_key:
+            text = "the profile names another governor key"
+            found.append(Finding(entry.offset, "foreign_governor", text))
+        case SchemaIntroduced() if avro.fingerprint(event.schema_text) != event.fingerprint:
+            text = f"the text of {event.name} is another one"
+            found.append(Finding(entry.offset, "bad_fingerprint", text))
+
+
+def _doubt_decision(
+    report: Report, before: Image, after: Image, event: Decision, entry: Entry
+) -> None:
+    """Judge again what was decided, on the state on which it was decided."""
+    if after.ignored > before.ignored:
+        report.ignored += 1
+        return
+    report.decisions += 1
+    report.set_aside += isinstance(event, IntentQuarantined)
+    asked = before.intents.undecided[event.offset]
+    verdict = decide(before, asked, entry.time)
+    if isinstance(event, IntentAccepted) and isinstance(verdict, Quarantined):
+        text = f"the record at {event.offset} was accepted, but: {verdict.reason}"
+        report.findings.append(Finding(entry.offset, "accepted_untrusted", text))
+    elif _code(verdict) != _decided(event):
+        text = (
+            f"the record at {event.offset} was {_decided(event)}, "
+            f"today's rules say {_code(verdict)}"
+        )
+        report.differing.append(Finding(entry.offset, "rules_differ", text))
+
+
+def _code(verdict: Verdict) -> str:
+    match verdict:
+        case Accepted():
+            return "accepted"
+        case Rejected() | Quarantined():
+            return verdict.code
+        case _:
+            return f"waiting for {', '.join(verdict.checks)}"
+
+
+def _decided(event: Decision) -> str:
+    return event.code if isinstance(event, IntentRejected | IntentQuarantined) else "accepted"
+
+
+def _doubt_end(report: Report, image: Image, faulty: dict[int, Entry], last_decided: int) -> None:
+    """An unreadable record that the governor passed over was readable when it passed."""
+    open_now = image.intents.undecided
+    report.undecided = len(open_now)
+    for offset, entry in sorted(faulty.items()):
+        if offset in open_now and offset < last_decided and entry.fault is not None:
+            text = f"{entry.fault.reason}, and the governor did not set it aside"
+            report.findings.append(Finding(offset, entry.fault.code.value, text))
+    report.findings.sort(key=lambda one: one.offset)
