@@ -12,6 +12,7 @@ from self_service.cli import debezium
 from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
+from self_service.cli.logins import home_of
 from self_service.cli.options import Acting, Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
 
@@ -74,6 +75,7 @@ def add(
     domain = mesh.speaker(acting.domain).domain
     if domain == MESH_DOMAIN:
         raise UsageError("a connector's topics belong to a domain: give --domain NAME")
+    _on_its_cluster(mesh, domain)
     config = _config(mesh, domain, name, source, file)
     if secrets := plain_secrets(config):
         raise RefusedError(
@@ -135,6 +137,17 @@ def drop(shown: Shown, name: Name) -> None:
             f"drop it there with SELECT pg_drop_replication_slot('{slot}')"
         )
     show(Detail({"connector": name, "dropped": True}), shown.output)
+
+
+def _on_its_cluster(mesh: Mesh, domain: str) -> None:
+    """Refuse a domain whose topics live on another cluster than the worker writes to."""
+    place, home = mesh.endpoints.governance_cluster, home_of(mesh.image(), domain)
+    if home != place:
+        raise RefusedError(
+            "other_cluster",
+            f"this Kafka Connect writes to cluster {place}, {domain}'s topics live on {home}: "
+            "run a worker there",
+        )
 
 
 def _config(

@@ -1,5 +1,6 @@
 """The REST API of Kafka Connect: configs in, states out, errors in our own words."""
 
+import re
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 30
 _REBALANCING = 409
 _HIDDEN = "(hidden)"
+_REFERENCE = re.compile(r"""^\$\{[^}]+\}$|password\s*=\s*["']?\$\{[^}]+\}""")
+"""A setting that is a reference, or a login line whose password is one."""
 _SECRET_WORDS = ("password", "secret", "token", "jaas", "credential", "passphrase", "userinfo")
 
 
@@ -151,8 +154,7 @@ def redacted(config: Mapping[str, str]) -> dict[str, str]:
 
 def _redacted(name: str, value: str) -> str:
     secret = any(word in name.casefold() for word in _SECRET_WORDS)
-    reference = value.startswith("${") and value.endswith("}")
-    return value if not secret or reference else _HIDDEN
+    return value if not secret or _REFERENCE.search(value) else _HIDDEN
 
 
 def plain_secrets(config: Mapping[str, str]) -> list[str]:

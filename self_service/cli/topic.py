@@ -100,7 +100,6 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
         "cluster": connection.bootstrap_servers,
         "topic_id": found.id,
         "partitions": found.partitions,
-        "records": sum(one["end"] - one["first"] for one in ranges),
         "key_schema": _schema(versions["key"]),
         "value_schema": _schema(versions["value"]),
         "products": [one.id for one in image.catalog.values() if one.topic == name],
@@ -160,7 +159,8 @@ class Range:
     """Which records are read, and when reading stops."""
 
     start: Annotated[
-        str, typer.Option("--from", help="beginning, end, an offset, or -N for the last N.")
+        str,
+        typer.Option("--from", help="beginning, end, an offset, or -N: N offsets before the end."),
     ] = "beginning"
     partition: Annotated[
         int | None, typer.Option("--partition", min=0, help="Only this partition.")
