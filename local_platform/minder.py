@@ -17,6 +17,8 @@ _LONGEST_PAUSE_S = 15.0
 # Who lived this long after a crash has recovered from it.
 _RECOVERED_S = 30.0
 _PROBE_PAUSE_S = 0.1
+# What may wait is done by one service at a time: it must not slow those that work.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Minder(threading.Thread):
@@ -100,10 +102,14 @@ class Minder(threading.Thread):
     def _settle(self, pid: int) -> None:
         if not self._was_ready:
             self._was_ready = True
-            self._settling = threading.Thread(
-                target=self._service.settle, args=(pid,), name=f"{self.name}-settles", daemon=True
-            )
+            self._settling = threading.Thread(target=self._settled, args=(pid,), daemon=True)
             self._settling.start()
+
+    def _settled(self, pid: int) -> None:
+        if self._board.wait_ready(self._board.names(), self._stopping.is_set):
+            with _ONE_AT_A_TIME:
+                if not self._stopping.is_set():
+                    self._service.settle(pid)
 
     def _is_ready(self) -> bool:
         listeners = self._service.listeners

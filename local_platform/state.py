@@ -127,6 +127,11 @@ class Board:
         with self._changed:
             return self._services[name]
 
+    def names(self) -> tuple[str, ...]:
+        """Return the services on the board."""
+        with self._changed:
+            return tuple(self._services)
+
     def wait_ready(self, names: Iterable[str], unless: Callable[[], bool]) -> bool:
         """Wait until all named services are ready; False as soon as `unless()` holds."""
         wanted = tuple(names)

@@ -58,7 +58,7 @@ class Service(ABC):
         """Return the process to start; called after `prepare`."""
 
     def settle(self, pid: int) -> None:  # noqa: B027  (most servers have nothing to do)
-        """Do what may wait until the service is ready; called once, beside its work."""
+        """Do what may wait until all services are ready; called once, beside their work."""
 
     @abstractmethod
     def probe(self) -> None:
