@@ -13,6 +13,7 @@
 | `engine_unavailable` | yes | the Spark Connect server does not answer |
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
 | `query_failed` | yes | the query started and then ended with an error |
+| `query_stalled` | yes | the query lives, but a partition that has more to copy does not move |
 | `cluster_unavailable` | yes | one of the two Kafka clusters does not answer, or refuses |
 """
 
@@ -25,6 +26,7 @@ RETRIABLE = frozenset(
         "engine_unavailable",
         "engine_full",
         "query_failed",
+        "query_stalled",
         "cluster_unavailable",
     }
 )
@@ -45,4 +47,4 @@ class CopyError(MeshError):
 
 
 class EngineError(CopyError):
-    """The engine cannot do it: `engine_unavailable`, `engine_full` or `query_failed`."""
+    """The engine cannot do it, or did not: one of the `engine_` and `query_` codes."""

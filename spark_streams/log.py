@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection, translated, translating
@@ -74,14 +74,23 @@ class KafkaLog:
 
     def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
         """Where the partitions begin and end now."""
-        found: dict[int, tuple[int, int]] = {}
         with translating(f"asking for the ends of {topic} {self._where}"):
-            for partition in partitions:
+            return {partition: self._ends(topic, partition) for partition in partitions}
+
+    def _ends(self, topic: str, partition: int) -> tuple[int, int]:
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
                 low, high = self._consumer.get_watermark_offsets(
                     TopicPartition(topic, partition), timeout=self._timeout_s
                 )
-                found[partition] = (int(low), int(high))
-        return found
+            except KafkaException as error:
+                if error.args[0].code() not in _MOVED or time.monotonic() > deadline:
+                    raise
+                # a topic made anew: what the client remembers of its leader is out of date
+                self._consumer.list_topics(topic, timeout=self._timeout_s)
+            else:
+                return int(low), int(high)
 
     def last(self, topic: str, within: Bounds) -> dict[int, Last]:
         """The last record in each range.
@@ -141,6 +150,11 @@ class KafkaLog:
         return time.monotonic() + self._timeout_s
 
 
+_MOVED = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
 _PASSING = {
     KafkaError._TRANSPORT,  # noqa: SLF001 - it reconnects by itself
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001

@@ -198,13 +198,24 @@ def max_record_bytes(destination: Topic) -> int:
 def until(
     look: Callable[[], Found | None], what: str, timeout_s: float = _APPEAR_TIMEOUT_S
 ) -> Found:
-    """Look until there is something; raises InfrastructureError after `timeout_s` seconds."""
+    """Look until there is something; raises InfrastructureError after `timeout_s` seconds.
+
+    A topic that appears or goes away is half there for a moment, and looking at it may fail.
+    """
     deadline = time.monotonic() + timeout_s
-    while (found := look()) is None:
+    while True:
+        fault: InfrastructureError | None = None
+        try:
+            found = look()
+        except InfrastructureError as error:
+            found, fault = None, error
+        if found is not None:
+            return found
         if time.monotonic() > deadline:
-            raise InfrastructureError(f"waited {timeout_s:g} s for {what}", retriable=True)
+            raise InfrastructureError(
+                f"waited {timeout_s:g} s for {what}", retriable=True
+            ) from fault
         time.sleep(_POLL_S)
-    return found
 
 
 def allowed(logs: Logs, connection: Connection, topic: str) -> None:

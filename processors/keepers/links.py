@@ -6,8 +6,8 @@ A fault that only a person can mend closes the link; any other is tried again, e
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -23,6 +23,7 @@ from projections.image import Image
 from projections.links import Desired, Link, State
 from spark_streams.engine import Failed, LinkEngine, Running, States
 from spark_streams.errors import CopyError, EngineError
+from spark_streams.lag import behind
 from spark_streams.provenance import Origin
 from spark_streams.tail import positions, read_tail
 
@@ -40,6 +41,7 @@ class Pace:
     lineage: a RUNNING event of lineage at most this often.
     quiet: a fenced destination has to stand still for so long.
     retry_first, retry_most: wait before the second try of what failed, doubled up to the most.
+    stall: a partition that has more to copy and does not move for so long is started anew.
     grace: readers of a copy that is to be removed are given so long before it is a failure.
     """
 
@@ -50,6 +52,7 @@ class Pace:
     quiet: float = 0.3
     retry_first: float = 1
     retry_most: float = 60
+    stall: float = 30
     grace: float = 15
 
 
@@ -57,7 +60,8 @@ class Pace:
 class Memory:
     """What this process knows of a link at one generation; losing it costs a repetition at most.
 
-    Times are the clock's; `not_before` is the earliest next try after the fault `code`.
+    Times are the clock's; `not_before` is the earliest next try after the fault `code`; `waiting`
+    maps a partition that is behind to its position and since when it stands there.
     """
 
     generation: int
@@ -68,6 +72,7 @@ class Memory:
     looked: float = _NEVER
     advanced: float = _NEVER
     lineage: float = _NEVER
+    waiting: Mapping[int, tuple[int, float]] = field(default_factory=dict)
 
 
 class LinksKeeper:
@@ -158,7 +163,7 @@ class LinksKeeper:
                     raise EngineError("query_failed", f"the copy ended: {state.reason}")
         self._starting.start(self._ends(telling), telling, telling.reign)
         now = self._clock()
-        self._remember(link, looked=now, advanced=now, lineage=now, code=None)
+        self._remember(link, looked=now, advanced=now, lineage=now, waiting={}, code=None)
 
     def _watch(self, telling: Telling) -> None:
         """See that both topics are still the same ones, and put the floor on the log."""
@@ -169,10 +174,12 @@ class LinksKeeper:
         self._remember(link, looked=now)
         try:
             reached = self._reached(telling)
+            self._require_progress(telling, reached)
         except CopyError:
             raise
         except MeshError as error:
             # a copy outlives the restart of a broker by itself
+            self._remember(link, waiting={})
             log.warning("link_not_seen", link=link.id, error=str(error))
             return
         self._remember(link, attempts=0)
@@ -192,6 +199,31 @@ class LinksKeeper:
         ends.destination_topic()
         origin = Origin(link.source_cluster, source.id)
         return positions(read_tail(ends.destination_log, link.topic, source.partitions, origin))
+
+    def _require_progress(self, telling: Telling, reached: Mapping[int, int]) -> None:
+        """Raise `query_stalled` for a query that lives and does not copy.
+
+        Spark notices a record that could not be written only with the next one of its partition,
+        or at the end of a batch; and a query without free task slots waits for ever.
+        """
+        link, now = telling.link, self._clock()
+        known = {int(partition): at for partition, at in link.positions.items()} | dict(reached)
+        ahead = behind(self._ends(telling).source_log, link.source_topic, known)
+        before = self._memory[link.id].waiting
+        waiting = {
+            p: before[p] if p in before and before[p][0] == known[p] else (known[p], now)
+            for p, records in ahead.items()
+            if records
+        }
+        self._remember(link, waiting=waiting)
+        for partition, (position, since) in sorted(waiting.items()):
+            if now - since >= self._pace.stall:
+                self._remember(link, waiting={})
+                raise EngineError(
+                    "query_stalled",
+                    f"partition {partition} stands at source offset {position} for "
+                    f"{self._pace.stall:g} s though there is more to copy: the link is restarted",
+                )
 
     def _remove(self, telling: Telling) -> None:
         """Remove, with some patience for rights that are just being withdrawn."""

@@ -1,13 +1,29 @@
 """Links between two real clusters, driven by the keeper over a real Spark Connect server."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
+from openlineage.client.event_v2 import RunState
 
 from local_platform import Endpoints
-from mesh_events.facts import CopyPurged, LinkActivated, LinkStopped
-from projections.links import State
-from tests.links.real import RealLink, until
+from mesh_events.facts import (
+    CopyPurged,
+    CopyRetained,
+    LinkActivated,
+    LinkAdvanced,
+    LinkFailed,
+    LinkStopped,
+)
+from mesh_events.intents import OnRevoke
+from processors.keepers.fence import bindings_of
+from processors.rights import reader
+from projections.links import Copy, State
+from spark_streams.lag import lag
+from spark_streams.log import KafkaLog
+from spark_streams.provenance import Origin
+from tests.links.real import RealLink, count
 
 
 @pytest.fixture
@@ -46,3 +62,191 @@ def test_every_kind_of_record_arrives_as_it_was(link: RealLink) -> None:
     link.reconcile_until(link.caught_up)
     assert_exact(link)
     assert link.desk.link.state is State.ACTIVE
+
+
+def test_committed_transactions_arrive_and_aborted_ones_do_not(link: RealLink) -> None:
+    writer = Producer(link.east.login.config(transactional_id=link.topic))
+    writer.init_transactions(20)
+    for round_ in range(4):
+        writer.begin_transaction()
+        for n in range(5):
+            writer.produce(link.topic, f"{round_}.{n}".encode(), partition=n % 3)
+        if round_ % 2:
+            writer.abort_transaction(20)
+        else:
+            writer.commit_transaction(20)
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+    assert count(link.copy()) == 10
+    assert lag_of(link) == {0: 0, 1: 0, 2: 0}
+
+    # the position behind the tail is a marker; what comes behind it is not lost at a restart
+    link.desk.pause()
+    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    link.produce((0, b"later", b"later", None))
+    link.desk.resume()
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+
+
+def test_a_paused_link_stands_still_and_goes_on_where_it_stood(link: RealLink) -> None:
+    link.produce(*[(n % 3, None, str(n).encode(), None) for n in range(3000)])
+    link.reconcile_until(lambda: link.desk.link.state is State.ACTIVE)
+    link.desk.pause()
+    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    stood = link.copy()
+    told = link.desk.said(LinkStopped)[-1].positions
+    assert told == {str(p): len(records) for p, records in stood.items() if records}
+    assert bindings_of(link.west, link.topic, link.desk.name) == set()
+    assert bindings_of(link.east, link.topic, link.desk.name) == set()
+
+    link.produce(*[(n % 3, None, b"later", None) for n in range(300)])
+    link.reconcile()
+    assert link.copy() == stood
+    link.desk.resume()
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+    kinds = [kind for kind, _, _ in link.lineage.told if kind is not RunState.RUNNING]
+    assert kinds == [RunState.START, RunState.COMPLETE, RunState.START]
+
+
+def test_another_worker_finds_the_running_link_and_leaves_it(link: RealLink) -> None:
+    link.produce((0, b"k", b"v", None))
+    link.reconcile_until(link.caught_up)
+    link.keeper.close()
+    link.keeper = link.new_keeper()
+    link.produce((1, b"k", b"v", None))
+    link.reconcile_until(link.caught_up)
+    assert len(link.desk.said(LinkActivated)) == 1
+    assert link.desk.said(LinkFailed) == []
+
+
+def test_the_floor_and_the_lineage_follow_the_copy(link: RealLink) -> None:
+    link.produce(*[(n % 3, None, b"v", None) for n in range(30)])
+    link.reconcile_until(lambda: link.desk.link.positions.get("2") == 10)
+    assert link.desk.said(LinkAdvanced)
+    link.reconcile_until(lambda: link.lineage.told[-1][0] is RunState.RUNNING)
+    runs = {run.run for _, run, _ in link.lineage.told}
+    assert runs == {link.desk.link.run}
+
+
+def test_a_removed_link_purges_its_copy_and_its_principals(link: RealLink) -> None:
+    link.produce((0, b"k", b"v", None))
+    link.reconcile_until(link.caught_up)
+    topic_id, writer = link.west.topic(link.topic).id, link.desk.link.principal
+    link.desk.remove()
+    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
+    assert link.desk.link.copy is Copy.PURGED
+    assert link.desk.said(CopyPurged)[-1].topic_id == topic_id
+    assert link.west.topic(link.topic) is None
+    for admin in link.admins.values():
+        assert bindings_of(admin, link.topic, link.desk.name) == set()
+        assert admin.rights(principal=writer) == set()
+
+    link.desk.create()
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+
+
+def test_a_retained_copy_stays_frozen_and_can_be_taken_up_again(link: RealLink) -> None:
+    link.produce((0, b"k", b"1", None))
+    link.reconcile_until(link.caught_up)
+    link.desk.remove(OnRevoke.RETAIN)
+    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
+    assert link.desk.said(CopyRetained)[-1].topic_id == link.west.topic(link.topic).id
+    link.produce((0, b"k", b"2", None))
+    link.reconcile()
+    assert count(link.copy()) == 1
+
+    link.desk.create()
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+
+
+def test_nothing_is_removed_while_somebody_may_read_the_copy(link: RealLink) -> None:
+    link.produce((0, b"k", b"v", None))
+    link.reconcile_until(link.caught_up)
+    right = reader("west.analytics", link.topic)
+    link.west.grant(right)
+    link.desk.remove()
+    link.reconcile_until(lambda: link.desk.link.failure_code == "readers_remain")
+    assert "west.analytics" in link.desk.link.failure
+    assert link.west.topic(link.topic) is not None
+    link.west.withdraw(right)
+    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
+    assert link.west.topic(link.topic) is None
+
+
+def test_a_record_as_large_as_the_source_takes_is_copied(platform: Endpoints) -> None:
+    link = RealLink(platform, 1, **{"retention.ms": "123456789", "cleanup.policy": "compact"})
+    try:
+        link.produce((0, b"large", b"x" * 1_048_000, None), (0, b"k", b"v", None))
+        link.reconcile_until(link.caught_up)
+        assert_exact(link)
+        config = link.west.topic(link.topic).config
+        assert config["retention.ms"] == "123456789"
+        assert config["cleanup.policy"] == "compact"
+    finally:
+        link.close()
+
+
+def test_a_copy_that_lives_but_does_not_move_is_started_anew(link: RealLink) -> None:
+    """Spark does not notice a refused record before the next one: here there is none."""
+    link.produce((0, b"k", b"1", None))
+    link.reconcile_until(link.caught_up)
+    link.west.withdraw(bindings_of(link.west, link.topic, link.desk.name))
+    link.produce((0, b"k", b"2", None))
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+    assert [fault.code for fault in link.desk.said(LinkFailed)] == ["query_stalled"]
+    link.reconcile_until(lambda: link.desk.link.state is State.ACTIVE)
+    assert link.desk.link.failure is None
+
+
+def test_no_password_is_found_in_the_servers_log(link: RealLink) -> None:
+    """Also not when a query fails, and its plan is told."""
+    passwords: list[str] = []
+    for admin in link.admins.values():
+        connection = admin.connection
+
+        def noted(principal, password, connection=connection):
+            passwords.append(password)
+            return connection(principal, password)
+
+        admin.connection = noted
+    link.produce((0, b"k", b"v", None))
+    link.reconcile_until(link.caught_up)
+    link.west.withdraw(bindings_of(link.west, link.topic, link.desk.name))
+
+    def failed() -> bool:
+        # Spark notices with the next record that the last one was refused
+        link.produce((0, b"k", b"v", None))
+        return bool(link.desk.said(LinkFailed))
+
+    link.reconcile_until(failed)
+    fault = link.desk.said(LinkFailed)[-1]
+    assert fault.code == "query_failed"
+    assert "TopicAuthorizationException" in fault.reason
+    text = spark_log(link.endpoints)
+    assert "TopicAuthorizationException" in text
+    assert len(passwords) >= 2
+    for password in passwords:
+        assert password not in text
+        assert all(password not in str(fact) for fact in link.desk.facts)
+
+
+def spark_log(endpoints: Endpoints) -> str:
+    """The Spark Connect server's log, beside the platform's secrets."""
+    home = Path(endpoints.spark_token.removeprefix("file:")).parents[2]
+    return (home / "logs" / "spark.log").read_text(encoding="utf-8", errors="replace")
+
+
+def lag_of(link: RealLink) -> dict[int, int]:
+    source = KafkaLog(link.east.login, committed=True)
+    copy = KafkaLog(link.west.login)
+    try:
+        origin = Origin("east", link.east.topic(link.topic).id)
+        return lag(source, link.topic, copy, link.topic, link.partitions, origin)
+    finally:
+        source.close()
+        copy.close()

@@ -19,7 +19,7 @@ from projections.identity import Cluster
 from spark_streams.spark import SparkEngine
 from tests.links.desk import Desk
 
-QUICK = Pace(look=0.2, advance=0.5, lineage=0.5, retry_first=0.2, retry_most=2, grace=0.5)
+QUICK = Pace(look=0.2, advance=0.5, lineage=0.5, retry_first=0.2, retry_most=2, stall=3, grace=0.5)
 Record = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 """(offset, key, value, headers)."""
 
@@ -102,7 +102,7 @@ class RealLink:
 
     def produce(self, *records: tuple[int, bytes | None, bytes | None, list | None]) -> None:
         """Write (partition, key, value, headers) to the source."""
-        producer = Producer(self.east.login.config(linger_ms=5))
+        producer = Producer(self.east.login.config(linger_ms=5, message_max_bytes=4_000_000))
         for partition, key, value, headers in records:
             producer.produce(self.topic, value, key, partition, headers=headers)
             producer.poll(0)
