@@ -155,7 +155,7 @@ def replay(
     The same log gives the same checksums on every machine and in every version.
     """
     mesh = Mesh()
-    if compare and (reading.as_of or reading.at_offset is not None):
+    if compare and not reading.is_now:
         raise UsageError("--compare is about now: leave out --as-of and --at-offset")
     began = time.monotonic()
     image = mesh.image(reading)

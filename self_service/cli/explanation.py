@@ -20,14 +20,13 @@ def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Det
     lookup.application(image, application)
     owner = domain_of(product) == domain_of(application)
     access = _latest(image, product, application)
-    now = reading.as_of is None and reading.at_offset is None
     fields = {
         "product": product,
         "application": application,
         "entitled": access is not None and access.state in ENTITLED,
         "why": _why(access, product, application, owner=owner),
         **_times(access),
-        **(_enforced(mesh, image, product, application) if now else _reported(access)),
+        **(_enforced(mesh, image, product, application) if reading.is_now else _reported(access)),
         **_copied(image, access),
     }
     if access is None:

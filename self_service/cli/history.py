@@ -129,6 +129,11 @@ def _detail(event: Event) -> str:
             return f"{event.cluster}: {'; '.join(event.bindings)}"
         case facts.LinkActivated():
             return f"{event.destination_topic}, incarnation {event.incarnation}"
+        case facts.LinkStopped() | facts.LinkAdvanced():
+            positions = ", ".join(f"{number}@{at}" for number, at in event.positions.items())
+            return f"copied up to {positions}" if positions else "nothing copied"
+        case facts.CopyPurged() | facts.CopyRetained():
+            return event.topic
         case facts.CredentialsIssued():
             return f"{event.principal} on {event.cluster}"
         case IntentRejected() | IntentQuarantined():

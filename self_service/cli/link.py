@@ -10,6 +10,7 @@ from mesh_events.meta import Meta
 from projections.links import Link
 from self_service.cli import completion, lookup
 from self_service.cli.context import Mesh
+from self_service.cli.lag import lag_of
 from self_service.cli.options import OptionalReason, Reading, Saying, Until, command, noun
 from self_service.cli.output import Detail, Listing, show
 from self_service.cli.times import stamp
@@ -48,8 +49,12 @@ def list_links(
 
 @command(app, "describe", "sdm link describe east.users@west")
 def describe(reading: Reading, name: Name) -> None:
-    """Describe a link: state, positions, the grants that need it."""
-    image = Mesh().image(reading)
+    """Describe a link: state, positions, lag (now only), the grants that need it.
+
+    Lag is told in offsets per partition, read from both clusters' topics.
+    """
+    mesh = Mesh()
+    image = mesh.image(reading)
     found = lookup.link(image, name)
     grants = [
         {"offset": one.offset, "application": one.application, "state": one.state}
@@ -58,6 +63,7 @@ def describe(reading: Reading, name: Name) -> None:
     shown = {
         **fields(found),
         "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),
+        **({"lag": lag_of(mesh, image, found)} if reading.is_now else {}),
         "source_topic_id": found.source_topic_id,
         "destination_topic_id": found.destination_topic_id,
         "principal": found.principal,

@@ -43,6 +43,11 @@ class Reading(Shown):
         typer.Option("--at-offset", metavar="N", min=0, help="State after offset N of the log."),
     ] = None
 
+    @property
+    def is_now(self) -> bool:
+        """Whether the present is asked for."""
+        return self.as_of is None and self.at_offset is None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Speaking:

@@ -113,11 +113,15 @@ def write(
         else:
             failed.append(error)
 
-    config = login.config(enable_idempotence=True, delivery_timeout_ms=_TIMEOUT_S * 1000)
+    config = login.config(acks="all", delivery_timeout_ms=_TIMEOUT_S * 1000)
     producer = Producer(
         {
             **config,
             "allow.auto.create.topics": False,
+            # a record is never written twice: what fails is told, and the person decides.
+            # (An idempotent producer that may write nothing is told about the cluster's
+            # rights, not about the topic's.)
+            "message.send.max.retries": 0,
             "error_cb": lambda error: _fatal(error, failed),
         }
     )
