@@ -1,28 +1,23 @@
 """Start, stop and look at the local platform: what `sdm up`, `down` and `status` call."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
-import local_platform
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError
 from local_platform.fetch import Fetcher
-from local_platform.files import last_lines, write_atomically
-from local_platform.ports import require_free
-from local_platform.process import Identity, marked, rss, stop_group
-from local_platform.services import STOP_ORDER, catalogue, chosen
-from local_platform.services.base import Service
+from local_platform.files import last_lines
+from local_platform.launch import extend, launch, one_at_a_time, starting_or_living
+from local_platform.process import Identity, rss, stop_group
+from local_platform.remains import living, stop_living
+from local_platform.services import catalogue, chosen
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
-from local_platform.state import ALREADY_RUNNING, PlatformState, Progress, ServiceStatus, State
+from local_platform.state import PlatformState, Progress, ServiceStatus, State
 from local_platform.unpack import connect_plugins, registry_folder
 
 Report = Callable[[Progress], None]
@@ -59,26 +54,30 @@ class LocalPlatform:
                 before, none is left running; services added to a running one are left as
                 they are.
         """
-        report = report or _silent
-        if fresh:
-            self._empty()
+        with one_at_a_time(self._site):
+            if fresh:
+                self._empty()
+            self._up(report or _silent, timeout_s)
+        return Endpoints.load(self._layout.home)
+
+    def _up(self, report: Report, timeout_s: float) -> None:
         if self._all_ready():
             report(Progress("running", services=tuple(self.status())))
-            return Endpoints.load(self._layout.home)
+            return
         self.fetch(report)
         supervisor = self._supervisor()
         if supervisor is not None:
-            asked = self._extend(supervisor)
+            known = self.status()
+            asked = extend(self._site, supervisor, known, self._every, self._services)
             self._follow(report, timeout_s, asked)
-            return Endpoints.load(self._layout.home)
+            return
+        self.down()  # what an earlier supervisor left
         try:
-            asked = self._launch()
-            self._follow(report, timeout_s, asked)
+            self._follow(report, timeout_s, launch(self._site, self._services))
         except BaseException:
             # also on Ctrl-C: better nothing than half a mesh
             self.down()
             raise
-        return Endpoints.load(self._layout.home)
 
     def fetch(self, report: Report | None = None, *, verify: bool = False) -> None:
         """Fetch and unpack what servers run from; the next call finds nothing to do.
@@ -98,11 +97,11 @@ class LocalPlatform:
 
     def down(self) -> list[str]:
         """Stop all services in order and keep their data; return the names that ran."""
-        state = PlatformState.load(self._layout.state)
-        running = [name for name, _ in self._running(state)]
+        state = starting_or_living(self._site)
+        running = [name for name, _ in living(self._layout.home, state)]
         if state is not None and state.supervisor.alive:
             stop_group(state.supervisor, signal.SIGTERM, _STOP_TIMEOUT_S)
-        self._stop_orphans()
+        stop_living(self._layout.home, PlatformState.load(self._layout.state), self._every)
         self._layout.endpoints.unlink(missing_ok=True)
         return running
 
@@ -161,60 +160,6 @@ class LocalPlatform:
         ready = all(states.get(service.name) == State.READY for service in self._services)
         return ready and self._supervisor() is not None
 
-    def _extend(self, supervisor: Identity) -> float:
-        """Let a living supervisor keep the wanted services too; return when it was asked."""
-        known = {one.name: one.state for one in self.status()}
-        new = [one for one in self._services if known.get(one.name) in (None, State.FAILED)]
-        require_free(self._site.settings.port_base, _listeners(new))
-        self._want({*known, *(service.name for service in self._services)})
-        asked = time.time()
-        if new:
-            os.kill(supervisor.pid, signal.SIGHUP)
-        return asked
-
-    def _want(self, names: set[str]) -> None:
-        wanted = [service.name for service in self._every if service.name in names]
-        write_atomically(self._layout.wanted, json.dumps(wanted))
-
-    def _launch(self) -> float:
-        """Replace what an earlier supervisor left, and start one; return when that was."""
-        self.down()
-        self._site.make_folders()
-        require_free(self._site.settings.port_base, _listeners(self._services))
-        self._want({service.name for service in self._services})
-        asked = time.time()
-        self._layout.state.unlink(missing_ok=True)
-        self._site.endpoints().save(self._layout.home)
-        log = self._layout.log("supervisor")
-        with log.open("ab") as output:
-            done = subprocess.run(
-                [sys.executable, "-m", "local_platform.supervisor"],
-                check=False,
-                cwd=self._layout.home,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        if done.returncode not in (0, ALREADY_RUNNING):
-            raise ServiceFailedError(
-                f"the supervisor did not start (exit code {done.returncode}); "
-                f"its log {log} ends:\n{last_lines(log)}"
-            )
-        return asked
-
-    def _environment(self) -> dict[str, str]:
-        root = str(Path(local_platform.__file__).parent.parent)
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        return {
-            **os.environ,
-            **self._site.settings.model_copy(
-                update={"home": self._layout.home, "cache": self._site.cache}
-            ).environment(),
-            "PYTHONPATH": os.pathsep.join(paths),
-        }
-
     def _follow(self, report: Report, timeout_s: float, asked: float) -> None:
         """Report the services' states until all are ready.
 
@@ -266,27 +211,6 @@ class LocalPlatform:
                 return status
         raise UnknownServiceError(f"no service {service!r} runs at {self._layout.home}: `sdm up`")
 
-    def _running(self, state: PlatformState | None) -> list[tuple[str, Identity]]:
-        """Return the living services, recorded or only marked, in the order to stop them."""
-        found: dict[Identity, str] = {}
-        for status in state.services if state else ():
-            if status.identity is not None and status.identity.alive:
-                found[status.identity] = status.name
-        for name, identity in marked(self._layout.home):
-            if all(known.pid != identity.pid for known in found):
-                found[identity] = name
-        order = [name for wave in STOP_ORDER for name in wave]
-        pairs = [(name, identity) for identity, name in found.items()]
-        return sorted(pairs, key=lambda pair: order.index(pair[0]) if pair[0] in order else 0)
-
-    def _stop_orphans(self) -> None:
-        """Stop services that no supervisor keeps."""
-        stops = {service.name: service for service in self._every}
-        for name, identity in self._running(PlatformState.load(self._layout.state)):
-            service = stops.get(name)
-            sign = service.stop_signal if service else signal.SIGTERM
-            stop_group(identity, sign, service.stop_timeout if service else 5)
-
     def _empty(self) -> None:
         self.down()
         for path in self._layout.of_one_life:
@@ -308,10 +232,6 @@ def _as_is(status: ServiceStatus, *, supervised: bool) -> ServiceStatus:
         else:
             change |= {"state": State.STOPPED, "pid": None, "started": None}
     return status.model_copy(update=change)
-
-
-def _listeners(services: Iterable[Service]) -> list[str]:
-    return [listener for service in services for listener in service.listeners]
 
 
 def _silent(_: Progress) -> None:

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from local_platform import LocalPlatform, PlatformSettings
+from local_platform.services import SERVERS
 from local_platform.services.postgres import NOBODY, blocked
 from local_platform.state import PlatformState, State
 from tests.conftest import LIFETIME_S, free_port_base
@@ -74,15 +75,12 @@ def run(settings: PlatformSettings, *arguments: str) -> subprocess.CompletedProc
 
 
 def test_an_ordinary_user_starts_uses_and_stops_a_mesh(ordinary: PlatformSettings) -> None:
-    names = "postgres,kafka-east,registry"
-    up = run(ordinary, "up", "--services", names)
+    up = run(ordinary, "up", "--services", ",".join(SERVERS))
     assert up.returncode == 0, up.stdout + up.stderr
 
     state = PlatformState.load(ordinary.home / "run" / "state.json")
     assert state is not None
-    assert {one.name: one.state for one in state.services} == dict.fromkeys(
-        names.split(","), State.READY
-    )
+    assert {one.name: one.state for one in state.services} == dict.fromkeys(SERVERS, State.READY)
     for one in state.services:
         assert one.pid is not None
         assert psutil.Process(one.pid).uids().real == ORDINARY

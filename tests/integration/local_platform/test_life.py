@@ -269,3 +269,41 @@ def test_nothing_listens_beyond_this_machine(whole: LocalPlatform) -> None:
         for connection in psutil.Process(status.pid).net_connections("inet"):
             if connection.status == psutil.CONN_LISTEN:
                 assert connection.laddr.ip in {"127.0.0.1", "::ffff:127.0.0.1"}, status.name
+
+
+def test_two_who_start_at_once_start_one_mesh(own_settings: PlatformSettings) -> None:
+    LocalPlatform(own_settings).down()
+    argv = [sys.executable, "-m", "local_platform", "up", "--services", "postgres"]
+    environment = os.environ | own_settings.environment()
+    with contextlib.ExitStack() as both:
+        started = [
+            both.enter_context(
+                subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True)
+            )
+            for _ in range(2)
+        ]
+        said = [one.communicate(timeout=120)[0] for one in started]
+        assert [one.returncode for one in started] == [0, 0]
+
+    assert sum("already running" in text for text in said) == 1
+    assert len(list(marked(own_settings.home))) >= 1
+    assert sum(name == "postgres" for name, _ in marked(own_settings.home)) <= 1
+
+
+def test_ctrl_c_at_any_early_moment_leaves_nothing_running(own_settings: PlatformSettings) -> None:
+    """The supervisor may be between its lock and its first state when the caller gives up."""
+    LocalPlatform(own_settings).down()
+    argv = [sys.executable, "-m", "local_platform", "up", "--services", "postgres"]
+    environment = os.environ | own_settings.environment()
+    (own_settings.home / "run" / "state.json").unlink(missing_ok=True)
+    for delay in (0.3, 0.5, 0.6, 0.7, 0.8, 1.0):
+        with subprocess.Popen(
+            argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as up:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                up.wait(delay)
+            up.send_signal(signal.SIGINT)
+            code = up.wait(60)
+        if code == 130:  # otherwise the start was complete before the signal came
+            wait_until(lambda: not list(marked(own_settings.home)), f"all stopped after {delay}")
+        LocalPlatform(own_settings).down()
