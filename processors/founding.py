@@ -36,6 +36,9 @@ TOPICS: Mapping[str, Mapping[str, str]] = {
         "retention.bytes": "-1",
         "message.timestamp.type": "LogAppendTime",
         "max.message.bytes": str(topics.MAX_LOG_BYTES),
+        # the broker unpacks what a producer compressed: a codec that one reader lacks must not
+        # be able to stop it
+        "compression.type": "uncompressed",
     },
     topics.CATALOG: _COMPACTED,
     topics.ACCESS: _COMPACTED,
