@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 
@@ -64,6 +64,13 @@ def translating(doing: str) -> Iterator[None]:
         raise translated(error.args[0], doing) from error
 
 
-def plain_headers(headers: list[tuple[str, bytes | None]] | None) -> Mapping[str, bytes | None]:
-    """Kafka's header list as a mapping; the last value of a name wins."""
-    return dict(headers or [])
+def plain_headers(message: Message) -> Mapping[str, bytes | None]:
+    """A message's headers as a mapping; the last value of a name wins.
+
+    Kafka takes any bytes as a name. Where one is not UTF-8 the library can read none of them,
+    and the record counts as one without headers.
+    """
+    try:
+        return dict(message.headers() or [])
+    except UnicodeDecodeError:
+        return {}

@@ -29,9 +29,12 @@ _TUNED = {
 
 
 class PartitionReader:
-    """Partition 0 of one topic from an offset on, without a group and without commits."""
+    """Partition 0 of one topic from an offset on, without a group and without commits.
 
-    def __init__(self, connection: Connection, topic: str, start: int = 0) -> None:
+    `position` is the offset to go on from. With None for `start` nothing is fetched until `seek`.
+    """
+
+    def __init__(self, connection: Connection, topic: str, start: int | None = 0) -> None:
         self._topic = topic
         self._doing = f"reading {topic} at {connection.bootstrap_servers} as {connection.user}"
         self._consumer = Consumer(
@@ -48,8 +51,9 @@ class PartitionReader:
                 "auto.offset.reset": "error",
             }
         )
-        self.position = start
-        self._consumer.assign([TopicPartition(topic, 0, start)])
+        self.position = 0
+        if start is not None:
+            self.seek(start)
 
     def __enter__(self) -> Self:
         return self
@@ -86,11 +90,30 @@ class PartitionReader:
             error = message.error()
             if error is None:
                 good.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - the library's name
+                # markers of transactions take offsets and never arrive: only this tells of them
+                self.position = max(self.position, message.offset())
             elif error.code() not in _PASSING:
                 raise translated(error, self._doing)
         if good:
-            self.position = good[-1].offset() + 1
+            self.position = max(self.position, good[-1].offset() + 1)
         return good
+
+    def has_records(self, start: int, end: int, timeout: float = 5) -> bool:
+        """Whether any record, not only markers of transactions, stands in [start, end).
+
+        True also if that could not be found out within `timeout` seconds. Fetches nothing
+        afterwards; `seek` goes on.
+        """
+        self.seek(start)
+        deadline = time.monotonic() + timeout
+        try:
+            while self.position < end and time.monotonic() < deadline:
+                if self.poll(0.2):
+                    return True
+            return self.position < end
+        finally:
+            self._consumer.unassign()
 
     def to_end(self, timeout: float = 60) -> Iterator[Message]:
         """Every message up to the end as it was when the call began."""
@@ -113,7 +136,6 @@ class PartitionReader:
 
 
 _PASSING = {
-    KafkaError._PARTITION_EOF,  # noqa: SLF001 - the library's own name for it
     KafkaError._TRANSPORT,  # noqa: SLF001 - it reconnects by itself
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
     KafkaError._TIMED_OUT,  # noqa: SLF001
@@ -127,7 +149,7 @@ def to_record(message: Message) -> Record:
         time=message.timestamp()[1],
         key=message.key(),
         value=message.value(),
-        headers=plain_headers(message.headers()),
+        headers=plain_headers(message),
     )
 
 
