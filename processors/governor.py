@@ -33,6 +33,10 @@ from projections.verdict import Quarantined, Rejected, Verdict, Waiting
 
 log = structlog.get_logger(__name__)
 Listener = Callable[[Record, Entry], None]
+LONGEST_ID = 200
+"""Characters of an id that a decision repeats, for an intent that was refused."""
+LONGEST_REASON = 2000
+"""Characters of a reason; a refused value stands in it, and may be as long as a record."""
 
 
 class Governor:
@@ -166,20 +170,30 @@ class Governor:
 
 
 def _decision(entry: Entry, verdict: Verdict, epoch: int) -> Decision:
-    cause = entry.event.meta.id if entry.event else None
-    correlation = entry.event.meta.correlation if entry.event else None
+    # a decision that repeats what was said must not itself become too large to be read
+    cause = entry.event.meta.id[:LONGEST_ID] if entry.event else None
+    correlation = entry.event.meta.correlation[:LONGEST_ID] if entry.event else None
     identity = derived_id(f"offset:{entry.offset}", "decide", epoch)
     meta = _meta(identity, correlation or identity, cause)
     match verdict:
         case Rejected(code, reason) if cause is not None:
             return IntentRejected(
-                meta=meta, offset=entry.offset, epoch=epoch, intent=cause, code=code, reason=reason
+                meta=meta,
+                offset=entry.offset,
+                epoch=epoch,
+                intent=cause,
+                code=code,
+                reason=_short(reason),
             )
         case Quarantined(code, reason) | Rejected(code, reason):
             return IntentQuarantined(
-                meta=meta, offset=entry.offset, epoch=epoch, code=code, reason=reason
+                meta=meta, offset=entry.offset, epoch=epoch, code=code, reason=_short(reason)
             )
     return IntentAccepted(meta=meta, offset=entry.offset, epoch=epoch, intent=cause or "")
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
 
 
 def _meta(identity: str, correlation: str, cause: str | None) -> Meta:

@@ -17,6 +17,8 @@ from projections.rules import access, catalog, identity, links  # noqa: F401 - t
 from projections.rules.ruling import judge
 from projections.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting
 
+LONGEST_ID = 200
+"""Characters that an id in `meta` may have."""
 CHECK_TIMEOUT_MS = 60 * 1000
 """How long an intent waits for its checks, counted while a governor runs."""
 
@@ -29,7 +31,7 @@ def decide(image: Image, entry: Entry, now: int) -> Verdict:
     intent, key = entry.event, image.identity.key_of(entry.signer)
     if not isinstance(intent, Intent) or key is None:
         return Quarantined(FaultCode.INVALID_EVENT, "the record is not an intent")
-    stale = _stale(image, entry, intent)
+    stale = _overlong(intent) or _stale(image, entry, intent)
     if stale is not None:
         return stale
     if intent.meta.domain != key.domain:
@@ -85,6 +87,18 @@ def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
         return Rejected(
             "clock_ahead", f"made {-age // 1000} s in the future: set the emitter's clock"
         )
+    return None
+
+
+def _overlong(intent: Intent) -> Rejected | None:
+    """Ids are repeated in decisions, facts and rows, which must stay small enough to be read."""
+    for name in ("domain", "actor", "correlation", "causation", "producer"):
+        length = len(getattr(intent.meta, name) or "")
+        if length > LONGEST_ID:
+            return Rejected(
+                "text_too_long",
+                f"meta.{name} has {length} characters, at most {LONGEST_ID} are kept for ever",
+            )
     return None
 
 

@@ -66,6 +66,7 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         f"request {intent.request} is {access.state}: only a REQUESTED one can be granted; "
         "a consumer can ask again",
     )
+    names.note(intent.reason, "the reason")
     place = reading_place(case.image, access.product, access.application)
     return Accepted() if place.link is None else case.after(TARGET_FREE)
 

@@ -59,6 +59,7 @@ def _(intent: DomainRegistered, case: Case) -> Verdict:
     _operator(case, "register domains")
     names.domain(intent.domain)
     names.text(intent.owner, "the owner")
+    names.note(intent.description, "the description")
     require(
         intent.domain not in case.image.identity.domains,
         "domain_exists",
@@ -101,6 +102,7 @@ def _(intent: ApplicationRegistered, case: Case) -> Verdict:
     names.dotted(intent.application, "an application")
     _speaks_for(case, domain_of(intent.application))
     _known_domain(case, domain_of(intent.application))
+    names.note(intent.description, "the description")
     require(
         intent.application not in case.image.identity.applications,
         "application_exists",

@@ -11,6 +11,7 @@ from mesh_events.intents import (
 from projections.access import ENTITLED, State
 from projections.identity import Role
 from projections.links import Desired, Link, link_id
+from projections.rules import names
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
@@ -36,6 +37,7 @@ def _(intent: LinkCreated, case: Case) -> Verdict:
 @judge.register
 def _(intent: LinkPaused, case: Case) -> Verdict:
     link = _standing(case, intent)
+    names.note(intent.reason, "the reason")
     require(link.desired is Desired.RUNNING, "not_running", f"the link {link.id} is paused already")
     return Accepted()
 
@@ -50,6 +52,7 @@ def _(intent: LinkResumed, case: Case) -> Verdict:
 @judge.register
 def _(intent: LinkRemoved, case: Case) -> Verdict:
     link = _standing(case, intent)
+    names.note(intent.reason, "the reason")
     # a grant may have been decided since the governor saw the last one end
     require(
         case.key.role is not Role.GOVERNOR or not _needed(case, link.id),

@@ -22,7 +22,12 @@ def domain(name: str) -> None:
         "invalid_name",
         f"{name!r} cannot be a domain: use a-z, 0-9 and '-', begin with a letter, at most 63",
     )
-    require(name not in RESERVED, "reserved_name", f"{name!r} is reserved: choose another name")
+    internal = f"{name}.".startswith(INTERNAL_PREFIXES)
+    require(
+        name not in RESERVED and not internal,
+        "reserved_name",
+        f"{name!r} is reserved: choose another name",
+    )
 
 
 def dotted(identity: str, what: str) -> None:
@@ -53,6 +58,11 @@ def topic(name: str, owner: str) -> None:
 def text(value: str, what: str) -> None:
     """Refuse an empty or overlong text."""
     require(value.strip(), "missing_text", f"{what} is empty: say it in a sentence")
+    note(value, what)
+
+
+def note(value: str, what: str) -> None:
+    """Refuse an overlong text; it may be empty."""
     require(
         len(value) <= LONGEST_TEXT,
         "text_too_long",
