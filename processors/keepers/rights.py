@@ -107,9 +107,13 @@ def _of_application(image: Image, application: Application) -> Wish:
 
 
 def _of_access(image: Image, access: Access) -> Wish | None:
-    """A grant is applied once there is something to read; a revocation is applied at once."""
+    """A grant is applied once there is something to read; a revocation is applied at once.
+
+    A right that was revoked stays unwanted for ever: a worker that was replaced while it granted
+    may finish that call long after its successor saw the right gone.
+    """
     entitled = access.state in ENTITLED
-    if not entitled and access.state is not State.REVOKING:
+    if not entitled and access.state not in (State.REVOKING, State.REVOKED):
         return None
     if entitled and access.link is not None:
         link = image.links.get(access.link)
@@ -123,7 +127,7 @@ def _of_access(image: Image, access: Access) -> Wish | None:
         principal=access.application,
         bindings=reader(access.application, access.topic),
         wanted=entitled,
-        reported=access.state is State.ACTIVE,
+        reported=access.state in (State.ACTIVE, State.REVOKED),
     )
 
 
@@ -183,7 +187,7 @@ class RightsKeeper:
             change(sorted(wrong))
             seen = admin.rights(principal=wish.principal)
             wrong = wrong - seen if wish.wanted else wrong & seen
-        crash_point("after-effect")
+            crash_point("after-effect")
         if wrong:
             raise InfrastructureError(
                 f"{wish.subject}: {len(wrong)} bindings are not as asked yet", retriable=True
