@@ -6,6 +6,7 @@ with Emitter(connection, registry, key, domain="west", actor="ana-7") as emitter
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Self
@@ -49,10 +50,18 @@ class LogWriter:
 
     The producer is idempotent: Kafka's own retries never write a record twice. A second call
     with the same event writes it again, and the mesh counts the first one only.
+
+    `acknowledged` is called when Kafka's answer is here and nobody has taken note of it yet.
     """
 
-    def __init__(self, connection: Connection, registry: Registry, key: SigningKey) -> None:
-        self._registry, self.key = registry, key
+    def __init__(
+        self,
+        connection: Connection,
+        registry: Registry,
+        key: SigningKey,
+        acknowledged: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._registry, self.key, self._acknowledged = registry, key, acknowledged
         # one append at a time: each waits for the delivery report of its own record
         self._lock = threading.Lock()
         self._doing = f"writing {topics.GOVERNANCE} as {connection.user}"
@@ -87,6 +96,7 @@ class LogWriter:
         found: list[tuple[KafkaError | None, int]] = []
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
+            self._acknowledged()
             found.append((error, -1 if error else message.offset()))
 
         with self._lock, translating(self._doing):

@@ -18,6 +18,7 @@ from mesh_events.signing import SigningKey
 from processors import app as faust_app
 from processors import logs
 from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.crash_points import crash_point
 from processors.governor import Governor
 from processors.keepers.checks import ChecksKeeper, Clusters
 from processors.keepers.credentials import CredentialsKeeper
@@ -58,7 +59,9 @@ def build(settings: WorkerSettings) -> faust.App:
     keeper_key = SigningKey.load(key_path(settings.home, "keeper"))
     preflight(connection, settings.session_timeout_s)
     rows, quarantine = RowWriter(connection, registry), Quarantine(connection)
-    decisions = LogWriter(connection, registry, governor_key)
+    decisions = LogWriter(
+        connection, registry, governor_key, acknowledged=lambda: crash_point("before-ack")
+    )
     facts = LogWriter(connection, registry, keeper_key)
 
     def set_aside(record: Record, entry: Entry) -> None:
