@@ -144,7 +144,7 @@ def first_line(part: Mapping[str, Any]) -> str:
     """The cause in a failed part's trace: its last `Caused by`, else the first line."""
     lines = str(part.get("trace") or part["state"]).splitlines()
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return causes[-1] if causes else lines[0]
+    return (causes[-1] if causes else lines[0]).rstrip(".")
 
 
 def redacted(config: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,9 @@
-"""The config of a Debezium connector that captures tables of PostgreSQL for a domain."""
+"""The config of a Debezium connector that captures tables of PostgreSQL for a domain.
+
+It writes with the worker's own login: an exactly-once source writes under a transactional id that
+the worker chooses (`<group>-<connector>-<task>`) and keeps its offsets in the same transaction,
+and a domain has no right on either. With the domain's login Kafka refuses the transactional id.
+"""
 
 import os
 import re

@@ -1,0 +1,177 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from self_service.cli.app import COMMANDS, app
+from self_service.cli.exits import ExitCode
+from self_service.cli.reference import commands, page
+
+LEAVES = dict(commands())
+REPOSITORY = Path(__file__).parents[3]
+
+
+def sdm(*arguments: str, home: Path, **variables: str) -> Result:
+    """Run the command line in a home; other variables that steer it are unset."""
+    cleared = {"SDM_DOMAIN": None, "SDM_DEBUG": None, "COLUMNS": "100"}
+    return CliRunner().invoke(
+        app, list(arguments), env={**cleared, "SDM_HOME": str(home), **variables}
+    )
+
+
+def test_the_root_names_every_noun_of_the_mesh(tmp_path: Path) -> None:
+    told = sdm("--help", home=tmp_path)
+    assert told.exit_code == 0
+    for name, place in COMMANDS.items():
+        assert re.search(rf"^  {name}\s+{re.escape(place.help[:30])}", told.stdout, re.MULTILINE)
+
+
+def test_help_of_the_root_loads_no_library_that_only_commands_need() -> None:
+    heavy = "confluent_kafka pydantic rich requests yaml fastavro cryptography pyspark psutil"
+    probe = (
+        "import sys\n"
+        "from self_service.cli.app import app\n"
+        "sys.argv = ['sdm', '--help']\n"
+        "try:\n    app(prog_name='sdm')\n"
+        "except SystemExit:\n    pass\n"
+        f"print('loaded', [name for name in {heavy.split()!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    # exits need the error tree, which is plain Python
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+@pytest.mark.parametrize("name", sorted(LEAVES))
+def test_help_of_every_command_has_an_example_of_it(name: str, tmp_path: Path) -> None:
+    told = sdm(*name.split()[1:], "--help", home=tmp_path)
+    assert told.exit_code == 0
+    text, found, examples = told.stdout.partition("Examples:")
+    assert found, "no examples"
+    assert name in examples
+    assert text.count("\n") > 4
+
+
+@pytest.mark.parametrize("name", sorted(LEAVES))
+def test_every_option_says_what_it_does(name: str) -> None:
+    silent = [one.name for one in LEAVES[name].params if not (one.help or "").strip()]
+    assert not silent
+
+
+@pytest.mark.parametrize("name", sorted(LEAVES))
+def test_every_command_answers_in_three_forms(name: str) -> None:
+    assert any("--output" in one.opts for one in LEAVES[name].params)
+
+
+def test_every_read_of_state_can_be_asked_as_of_a_time_and_an_offset() -> None:
+    reads = [
+        "domain list",
+        "domain describe",
+        "application list",
+        "key list",
+        "product describe",
+        "catalog list",
+        "catalog search",
+        "access list",
+        "access explain",
+        "link list",
+        "link describe",
+        "audit log",
+        "audit replay",
+    ]
+    for read in reads:
+        options = {option for one in LEAVES[f"sdm {read}"].params for option in one.opts}
+        assert {"--as-of", "--at-offset"} <= options, read
+
+
+def test_every_intent_can_be_waited_for_and_said_for_another_domain() -> None:
+    intents = [
+        *("domain register", "application register", "key register", "key revoke"),
+        *("product publish", "product update", "access request", "access grant", "access deny"),
+        *("access revoke", "access credentials", "link pause", "link resume", "link remove"),
+    ]
+    for intent in intents:
+        options = {option for one in LEAVES[f"sdm {intent}"].params for option in one.opts}
+        assert {"--wait", "--until", "--timeout", "--domain", "--actor"} <= options, intent
+
+
+def test_the_reference_page_is_as_the_commands_are() -> None:
+    written = (REPOSITORY / "docs" / "reference" / "cli.md").read_text("utf-8")
+    assert written == page(), "run `python -m self_service.cli.reference write`"
+
+
+def test_a_typo_is_answered_with_the_command_that_was_meant(tmp_path: Path) -> None:
+    told = sdm("acces", "list", home=tmp_path)
+    assert told.exit_code == ExitCode.USAGE
+    assert "Did you mean 'access'" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["catalog", "list"],
+        ["access", "grant", "#1", "--domain", "east"],
+        ["topic", "list", "--domain", "east"],
+        ["audit", "verify"],
+        ["trace", "#1"],
+        ["connect", "connector", "deployed"],
+        ["domain", "register", "east", "--cluster", "east", "--owner", "team-east"],
+    ],
+)
+def test_without_a_mesh_every_command_says_so_and_names_the_next_step(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    told = sdm(*arguments, home=tmp_path)
+    assert told.exit_code == ExitCode.CONFIGURATION
+    assert str(tmp_path) in told.stderr
+    assert "sdm up" in told.stderr
+    assert told.stdout == ""
+    assert "Traceback" not in told.stderr
+    assert not list(tmp_path.glob("keys/*")), "a failed registration leaves no key"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["access", "credentials", "west.app"], "--out FILE or --show"),
+        (["access", "credentials", "west.app", "--show", "--form", "ini"], "java or librdkafka"),
+        (["access", "list", "--state", "open"], "no state"),
+        (["catalog", "list", "--quality", "good"], "no quality"),
+        (["key", "register"], "--file or --public-key"),
+        (["product", "publish", "east.users"], "--description, --owner, --quality, --sla"),
+        (["product", "update", "east.users"], "nothing to change"),
+        (["audit", "log", "--since", "soon"], "not a time"),
+        (["topic", "produce", "t", "--key", "a", "--separator", ":"], "one of --key"),
+        (["topic", "produce", "t", "--tombstone"], "give --key"),
+        (["audit", "replay", "--compare", "--at-offset", "3"], "about now"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_asked(
+    arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    told = sdm(*arguments, home=tmp_path, SDM_DOMAIN="east")
+    assert told.exit_code == ExitCode.USAGE, told.stderr
+    assert said in told.stderr
+
+
+def test_version_is_told_as_json(tmp_path: Path) -> None:
+    told = sdm("version", "-o", "json", home=tmp_path)
+    assert told.exit_code == 0
+    assert '"sdm":' in told.stdout
+    assert told.stderr == ""
+
+
+def test_publishing_without_a_person_needs_the_acknowledgement(tmp_path: Path) -> None:
+    told = sdm(
+        *("product", "publish", "east.users", "--description", "x", "--owner", "team-east"),
+        *("--quality", "raw", "--sla", "2", "--domain", "east"),
+        home=tmp_path,
+    )
+    assert told.exit_code == ExitCode.REFUSED
+    assert "not_acknowledged" in told.stderr
+    assert "promise" in told.stderr
+    assert "--acknowledge" in told.stderr

@@ -1,0 +1,89 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+
+from mesh_events.intents import Quality
+from self_service.cli.output import Detail, Format, Listing, cell, show
+
+MOMENT = datetime(2026, 1, 31, 10, tzinfo=UTC)
+LISTING = Listing(
+    ("product", "quality", "tags"),
+    [
+        {"product": "east.users", "quality": Quality.RAW, "tags": ["a", "b"], "at": MOMENT},
+        {"product": "east.[bold]x", "quality": Quality.ENRICHED, "tags": [], "at": None},
+    ],
+)
+
+
+def test_a_table_shows_its_columns_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    show(LISTING, Format.TABLE)
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split() == ["PRODUCT", "QUALITY", "TAGS"]
+    assert first.split() == ["east.users", "RAW", "a,", "b"]
+    assert second.split() == ["east.[bold]x", "ENRICHED", "-"]
+
+
+def test_json_and_yaml_hold_the_same_and_more_than_the_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(LISTING, Format.JSON)
+    as_json = json.loads(capsys.readouterr().out)
+    show(LISTING, Format.YAML)
+    assert yaml.safe_load(capsys.readouterr().out) == as_json
+    assert as_json[0] == {
+        "product": "east.users",
+        "quality": "RAW",
+        "tags": ["a", "b"],
+        "at": "2026-01-31T10:00:00.000Z",
+    }
+
+
+def test_nothing_found_is_an_empty_document_and_a_word_on_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(Listing(("product",), [], "no product fits"), Format.TABLE)
+    table = capsys.readouterr()
+    show(Listing(("product",), []), Format.JSON)
+    assert (table.out, table.err) == ("", "no product fits\n")
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_a_detail_is_one_document_with_its_listings(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Detail({"name": "east"}, {"products": LISTING}), Format.JSON)
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == "east"
+    assert [one["product"] for one in found["products"]] == ["east.users", "east.[bold]x"]
+
+
+def test_a_pipe_gets_whole_lines_and_a_narrow_terminal_gets_folded_ones(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = Listing(("text",), [{"text": "word " * 60}])
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show(long, Format.TABLE)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    monkeypatch.setenv("COLUMNS", "40")
+    show(long, Format.TABLE)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 7
+    assert max(map(len, lines)) <= 40
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "-"),
+        ("", "-"),
+        (True, "yes"),
+        (False, "no"),
+        (0, "0"),
+        (Quality.RAW, "RAW"),
+        (["a", None], "a, -"),
+        ({"p": 1}, "p=1"),
+        (MOMENT, "2026-01-31T10:00:00.000Z"),
+    ],
+)
+def test_a_cell_is_readable(value: object, expected: str) -> None:
+    assert cell(value) == expected

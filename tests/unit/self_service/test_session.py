@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+
+from mesh_events.errors import ConfigurationError
+from mesh_events.settings import key_path
+from mesh_events.signing import SigningKey
+from self_service.cli.callers import OPERATOR, actor_id, current_domain, known_keys, speaker
+from self_service.cli.exits import ExitCode
+from tests.unit.self_service.test_app import sdm
+
+
+@pytest.fixture(autouse=True)
+def _unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SDM_DOMAIN", "SDM_ACTOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def with_keys(home: Path, *names: str) -> Path:
+    """A home with signing keys."""
+    for name in names:
+        SigningKey.generate().save(key_path(home, name))
+    return home
+
+
+def test_the_switched_domain_speaks_until_another_is_chosen(tmp_path: Path) -> None:
+    home = with_keys(tmp_path, "east", "west")
+    assert sdm("switch-domain", "east", home=home).exit_code == 0
+    assert speaker(home, None).domain == "east"
+    assert sdm("switch-domain", "west", home=home).exit_code == 0
+    assert speaker(home, None).principal == "west"
+
+
+def test_an_option_wins_over_the_environment_and_that_over_the_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = with_keys(tmp_path, "east")
+    sdm("switch-domain", "east", home=home)
+    monkeypatch.setenv("SDM_DOMAIN", "north")
+    assert current_domain(home) == "north"
+    assert speaker(home, "west").domain == "west"
+
+
+def test_a_domain_without_a_key_here_cannot_be_chosen(tmp_path: Path) -> None:
+    home = with_keys(tmp_path, "east")
+    told = sdm("switch-domain", "west", home=home)
+    assert told.exit_code == ExitCode.NOT_FOUND
+    assert "keys lie here for east" in told.stderr
+    assert current_domain(home) is None
+
+
+def test_without_a_choice_an_intent_has_no_speaker(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="sdm switch-domain"):
+        speaker(tmp_path, None)
+
+
+def test_mesh_is_the_operator(tmp_path: Path) -> None:
+    assert speaker(tmp_path, "mesh") == OPERATOR
+
+
+def test_the_keys_of_the_mesh_itself_are_no_domains(tmp_path: Path) -> None:
+    home = with_keys(tmp_path, "root", "governor", "keeper", "operator", "east")
+    assert known_keys(home) == ["east", "mesh"]
+
+
+def test_the_actor_is_an_id_and_never_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert actor_id(None).startswith("uid-")
+    monkeypatch.setenv("SDM_ACTOR", "ana-7")
+    assert actor_id(None) == "ana-7"
+    assert actor_id("given-1") == "given-1"

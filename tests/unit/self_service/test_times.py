@@ -1,0 +1,47 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from mesh_events.errors import InvalidValueError
+from self_service.cli.times import milliseconds, parse_time, span, stamp
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", NOW),
+        ("2026-01-31T10:00:00Z", datetime(2026, 1, 31, 10, 0, tzinfo=UTC)),
+        ("2026-01-31T10:00:00+02:00", datetime(2026, 1, 31, 8, 0, tzinfo=UTC)),
+        ("2026-01-31T10:00:00.250", datetime(2026, 1, 31, 10, 0, 0, 250_000, UTC)),
+        ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),
+        ("10m ago", datetime(2026, 1, 31, 11, 50, tzinfo=UTC)),
+        ("1h30m ago", datetime(2026, 1, 31, 10, 30, tzinfo=UTC)),
+        ("1 d ago", datetime(2026, 1, 30, 12, 0, tzinfo=UTC)),
+        ("0.5s ago", datetime(2026, 1, 31, 11, 59, 59, 500_000, UTC)),
+    ],
+)
+def test_a_time_is_read_as_written(text: str, expected: datetime) -> None:
+    assert parse_time(text, NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "10 ago", "10m", "ago", "2026-13-01", "5y ago"])
+def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InvalidValueError, match="ISO 8601"):
+        parse_time(text, NOW)
+
+
+def test_log_time_is_shown_in_utc_with_milliseconds() -> None:
+    moment = datetime(2026, 1, 31, 10, 0, 0, 250_000, UTC)
+    assert stamp(milliseconds(moment)) == "2026-01-31T10:00:00.250Z"
+    assert parse_time(stamp(moment) or "", NOW) == moment
+    assert stamp(None) is None
+
+
+@pytest.mark.parametrize(
+    ("milliseconds_", "expected"),
+    [(12, "12 ms"), (3400, "3.4 s"), (302_000, "5 min 2 s"), (7_260_000, "2 h 1 min")],
+)
+def test_a_duration_is_shown_in_its_own_unit(milliseconds_: int, expected: str) -> None:
+    assert span(milliseconds_) == expected
