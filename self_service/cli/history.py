@@ -146,9 +146,9 @@ def conversation(every: Sequence[Step], start: Step) -> list[Step]:
     """Everything under the same correlation, with its checks, decisions and effects, in order."""
     found: set[int] = set()
     for one in every:
-        if one.correlation == start.correlation and one.kind != UNREADABLE:
+        if one is start or (one.correlation == start.correlation and one.kind != UNREADABLE):
             found |= {step.offset for step in consequences(every, one)}
-    return [one for one in every if one.offset in found or one.offset == start.offset]
+    return [one for one in every if one.offset in found]
 
 
 def consequences(every: Sequence[Step], start: Step) -> list[Step]:
@@ -158,7 +158,7 @@ def consequences(every: Sequence[Step], start: Step) -> list[Step]:
     whose ids are derived from it, with what followed from those.
     """
     found = [start]
-    offsets, generations, expected = {start.offset}, set[int](), set[str]()
+    offsets, generations, expected = {start.offset: start}, set[int](), set[str]()
     for one in every:
         if one.offset <= start.offset:
             continue
@@ -169,10 +169,11 @@ def consequences(every: Sequence[Step], start: Step) -> list[Step]:
         )
         if follows:
             found.append(one)
-            offsets.add(one.offset)
+            offsets[one.offset] = one
         if follows and one.type == IntentAccepted.type_name() and one.outcome != IGNORED:
             generations.add(one.offset)
-            expected |= {derived_id(one.correlation, step, one.offset) for step in LINK_STEPS}
+            request = getattr(offsets[one.about or 0].event, "request", None)
+            expected |= {derived_id(request, step, one.offset) for step in LINK_STEPS if request}
     return found
 
 

@@ -1,5 +1,6 @@
 """What a product promises, as people write it: quality under either name, tiers, a YAML file."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mesh_events.errors import InvalidValueError
 from mesh_events.intents import Quality
 
+_TIER = re.compile(r"(?:tier[ _-]?)?([123])")
 _NAMES = {
     "raw": Quality.RAW,
     "standard": Quality.STANDARD,
@@ -28,10 +30,10 @@ def quality_of(text: str) -> Quality:
 
 def tier_of(text: str | int) -> int:
     """The service tier in `1`, `tier1` or `Tier 1`; raises InvalidValueError."""
-    word = str(text).casefold().removeprefix("tier").strip(" -_")
-    if word not in ("1", "2", "3"):
+    found = _TIER.fullmatch(str(text).strip().casefold())
+    if found is None:
         raise InvalidValueError(f"{text!r} is no service tier: use 1 (best), 2 or 3")
-    return int(word)
+    return int(found[1])
 
 
 class Promise(BaseModel):

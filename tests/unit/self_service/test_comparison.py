@@ -1,0 +1,33 @@
+import pytest
+
+from self_service.cli.comparison import differences, folded
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    story.granted(found)
+    return found
+
+
+def test_rows_that_the_log_gives_do_not_differ(log: PaperLog) -> None:
+    assert differences(folded(log.image), folded(log.image)) == []
+
+
+def test_missing_foreign_and_old_rows_are_told_apart(log: PaperLog) -> None:
+    before = folded(log.image)
+    story.settle(log)
+    after = folded(log.image)
+    product = ("mesh.catalog", story.PRODUCT)
+    published = {**before, ("mesh.catalog", "east.ghost"): before[product]}
+    del published[product]
+    found = {(one.topic, one.key): one.kind for one in differences(published, after)}
+    assert found[product] == "missing on the topic"
+    assert found["mesh.catalog", "east.ghost"] == "not in the log"
+    link = ("mesh.links", story.LINK)
+    assert found[link] == (
+        f"as of offset {before[link].as_of_offset}, the log says {after[link].as_of_offset}"
+    )

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from mesh_events.errors import InvalidValueError
+from self_service.cli.connect import _read
+from self_service.cli.connectors import first_line, plain_secrets, redacted
+from self_service.cli.debezium import Database, config
+
+SOURCE = Database("127.0.0.1", 5432, "postgres", "${dir:/secrets:postgres}", "east")
+JAAS = 'org.example.Login required username="east" password="%s";'
+
+
+def test_each_table_becomes_a_topic_of_the_domain() -> None:
+    found = config("east-shop", "east", ["users", "sales.orders"], SOURCE)
+    assert found["table.include.list"] == "public.users,sales.orders"
+    assert found["topic.prefix"] == "east"
+    assert found["slot.name"] == "sdm_east_shop"
+    assert not plain_secrets(found)
+
+
+@pytest.mark.parametrize(
+    ("connector", "table"), [("East", "users"), ("a b", "users"), ("a", "x;y"), ("a", "a.b.c")]
+)
+def test_names_that_would_break_the_config_are_refused(connector: str, table: str) -> None:
+    with pytest.raises(InvalidValueError):
+        config(connector, "east", [table], SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hidden"),
+    [
+        ("database.password", "s3cret", True),
+        ("database.password", "${dir:/secrets:postgres}", False),
+        ("database.password", "x${dir:/secrets:postgres}", True),
+        ("producer.override.sasl.jaas.config", JAAS % "s3cret", True),
+        ("producer.override.sasl.jaas.config", JAAS % "${dir:/secrets:east}", False),
+        ("key.converter.basic.auth.user.info.token", "abc", True),
+        ("database.user", "postgres", False),
+    ],
+)
+def test_a_secret_is_never_shown_and_a_reference_is(name: str, value: str, *, hidden: bool) -> None:
+    assert redacted({name: value})[name] == ("(hidden)" if hidden else value)
+    assert plain_secrets({name: value}) == ([name] if hidden else [])
+
+
+def test_the_cause_of_a_failure_is_its_last_one() -> None:
+    trace = "org.A: task died\n\tat x\nCaused by: org.B: no rights.\n\tat y"
+    assert first_line({"state": "FAILED", "trace": trace}) == "org.B: no rights"
+    assert first_line({"state": "FAILED"}) == "FAILED"
+
+
+@pytest.mark.parametrize(
+    "text", ["tasks.max: 1\nx: true\n", '{"name": "n", "config": {"tasks.max": 1, "x": true}}']
+)
+def test_a_config_file_is_yaml_or_connects_own_json(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "connector"
+    path.write_text(text)
+    assert _read(path) == {"tasks.max": "1", "x": "true"}
+
+
+@pytest.mark.parametrize("text", ["", "- a", "a: [", "just text"])
+def test_a_file_without_settings_is_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "connector.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidValueError, match=r"connector\.yaml"):
+        _read(path)

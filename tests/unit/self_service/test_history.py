@@ -1,0 +1,128 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from mesh_events import intents
+from self_service.cli.audit import Filter
+from self_service.cli.exits import NotFoundError, UsageError
+from self_service.cli.history import Step, consequences, conversation, find, steps
+from tests import paper_story as story
+from tests.paper_log import PaperLog, key, resigned
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    return found
+
+
+def types(found: list[Step]) -> list[str]:
+    return [one.type for one in found]
+
+
+def test_an_intent_knows_its_outcome_and_where_it_was_decided(log: PaperLog) -> None:
+    asked = story.request(log)
+    story.answer(log, intents.AccessGranted, asked, by="west")
+    every = {one.offset: one for one in steps(log.records)}
+    request = every[log.image.access.requests[asked].offset]
+    assert (request.outcome, request.decided_at) == ("accepted", request.offset + 1)
+    refused = next(one for one in every.values() if one.type == "AccessGranted")
+    assert (refused.outcome, refused.code) == ("rejected", "own_request")
+    assert "east decides" in refused.detail
+
+
+def test_an_undecided_intent_and_an_ignored_decision_say_so(log: PaperLog) -> None:
+    waiting = log.say(
+        intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason="later"
+    )
+    stale = log.accept(waiting, epoch=log.epoch - 1)
+    every = {one.offset: one for one in steps(log.records)}
+    assert (every[waiting].outcome, every[waiting].decided_at) == ("undecided", None)
+    assert every[stale].outcome == "ignored"
+
+
+def test_a_record_that_nobody_can_read_is_a_step_with_its_code(log: PaperLog) -> None:
+    offset = log.put(resigned(replace(log.records[-1], value=b"garbage"), key("east")))
+    log.govern()
+    found = {one.offset: one for one in steps(log.records)}[offset]
+    assert (found.kind, found.outcome, found.code) == ("unreadable", "quarantined", "garbage")
+
+
+def test_a_grants_consequences_lead_to_rights_and_copy_and_no_further(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked)
+    story.settle(log)
+    every = steps(log.records)
+    grant = next(one for one in every if one.type == "AccessGranted")
+    found = types(consequences(every, grant))
+    assert found[:2] == ["AccessGranted", "CheckPassed"]
+    assert sorted(found[2:]) == sorted(
+        ["IntentAccepted", "LinkCreated", "IntentAccepted", "AclApplied", "LinkActivated"]
+    )
+
+
+def test_a_revocations_consequences_lead_to_the_purged_copy(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked)
+    story.settle(log)
+    every = steps(log.records)
+    revocation = next(one for one in every if one.type == "AccessRevoked")
+    found = types(consequences(every, revocation))
+    assert found[0] == "AccessRevoked"
+    assert {"AclRemoved", "LinkRemoved", "LinkStopped", "CopyPurged"} <= set(found)
+    assert "LinkActivated" not in found
+
+
+def test_a_conversation_holds_everything_under_one_correlation(log: PaperLog) -> None:
+    story.granted(log)
+    every = steps(log.records)
+    created = next(one for one in every if one.type == "LinkCreated")
+    # the link's intent carries the request's id as its correlation
+    assert types(conversation(every, created))[:2] == ["AccessRequested", "IntentAccepted"]
+
+
+def test_a_step_is_found_by_id_prefix_and_offset(log: PaperLog) -> None:
+    asked = story.request(log)
+    every = steps(log.records)
+    offset = log.image.access.requests[asked].offset
+    for reference in (asked, asked[:-1], asked.upper(), f"#{offset}", f"#{offset + 1}"):
+        # the offset behind it is its decision, which stands for it
+        assert find(every, reference).offset == offset
+
+
+def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: PaperLog) -> None:
+    every = steps(log.records)
+    with pytest.raises(UsageError, match="name one of"):
+        find(every, "0")
+    with pytest.raises(NotFoundError, match="sdm audit log"):
+        find(every, "#99999")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Filter(type=["ProductPublished"]), {"ProductPublished"}),
+        (Filter(product="east.users", kind="intent"), {"ProductPublished", "AccessRequested"}),
+        (Filter(domain="west", kind="intent"), {"ApplicationRegistered", "AccessRequested"}),
+        (Filter(until="2001-01-01"), set()),
+    ],
+)
+def test_the_log_is_filtered(log: PaperLog, wanted: Filter, expected: set[str]) -> None:
+    story.request(log)
+    found = {one.type for one in steps(log.records) if wanted.holds(one, NOW)}
+    # west itself was registered by the operator; that is about west as well
+    assert found - {"DomainRegistered"} == expected
+
+
+def test_a_product_is_found_by_its_own_name_only(log: PaperLog) -> None:
+    log.say(intents.ProductPublished, "east", **story.product(product="east.users-eu"))
+    log.govern()
+    wanted = Filter(product="east.users")
+    found = [one for one in steps(log.records) if wanted.holds(one, NOW)]
+    assert [getattr(one.event, "product", None) for one in found] == ["east.users"]

@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import pytest
+
+from mesh_events.errors import InvalidValueError
+from mesh_events.intents import Quality
+from projections.catalog import Product
+from self_service.cli.catalog import matches
+from self_service.cli.promises import Promise, quality_of, read_promise, tier_of
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("raw", Quality.RAW),
+        ("STANDARD", Quality.STANDARD),
+        ("Curated", Quality.STANDARD),
+        (" enriched ", Quality.ENRICHED),
+        ("Authoritative", Quality.ENRICHED),
+    ],
+)
+def test_quality_is_known_under_both_names(text: str, expected: Quality) -> None:
+    assert quality_of(text) is expected
+
+
+@pytest.mark.parametrize("text", [1, "1", "tier1", "Tier 1", "TIER-1"])
+def test_a_tier_is_read_as_people_write_it(text: str | int) -> None:
+    assert tier_of(text) == 1
+
+
+@pytest.mark.parametrize("text", ["0", "4", "gold", "1.5", "-1", ""])
+def test_what_is_no_tier_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValueError, match="1 \\(best\\), 2 or 3"):
+        tier_of(text)
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "product.yaml"
+    path.write_text("product: east.users\nsla: 2\ntags: [people]\nversion: 1.1\n")
+    found = Promise(sla="1").over(read_promise(path))
+    assert found == Promise(product="east.users", sla="1", tags=["people"], version="1.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("colour: red\nproduct: x", "colour"),
+        ("product: [a", "not YAML"),
+        ("- a\n- b", "a product has product, topic"),
+        ("", "a product has product, topic"),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_name_and_what_a_product_has(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "product.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidValueError) as told:
+        read_promise(path)
+    assert said in str(told.value)
+    assert str(path) in str(told.value)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="No such file"):
+        read_promise(tmp_path / "none.yaml")
+
+
+@pytest.fixture
+def product() -> Product:
+    log = PaperLog()
+    story.published(log)
+    return log.image.catalog[story.PRODUCT]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", True),
+        ("USERS", True),
+        ("account everyone", True),
+        ("people team-east", True),
+        ("users orders", False),
+    ],
+)
+def test_a_search_finds_products_with_all_its_words(
+    text: str, *, found: bool, product: Product
+) -> None:
+    assert matches(product, text) is found

@@ -1,0 +1,145 @@
+from typing import Any
+
+import pytest
+
+from mesh_events import facts, intents
+from mesh_events.intents import Intent
+from self_service.cli.options import Until
+from self_service.cli.stages import Progress, progress, where
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+PENDING, REACHED, OVERTAKEN = Progress.PENDING, Progress.REACHED, Progress.OVERTAKEN
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    return found
+
+
+def last(log: PaperLog, kind: type[Intent]) -> Any:
+    """The latest intent of a kind on the log."""
+    offsets = [record.offset for record in reversed(log.records)]
+    events = (log.event_at(offset) for offset in offsets)
+    return next(event for event in events if isinstance(event, kind))
+
+
+def test_decided_is_reached_with_the_decision(log: PaperLog) -> None:
+    story.granted(log)
+    grant = last(log, intents.AccessGranted)
+    assert progress(log.image, grant, Until.DECIDED) is REACHED
+
+
+def test_a_domain_is_applied_with_all_logins_and_all_rights(log: PaperLog) -> None:
+    west = next(
+        event
+        for record in log.records
+        if isinstance(event := log.event_at(record.offset), intents.DomainRegistered)
+        and event.domain == "west"
+    )
+    places = ("east", "west")
+    generation = log.image.identity.domains["west"].generation
+    for place in places:
+        assert progress(log.image, west, Until.APPLIED) is PENDING
+        log.report(
+            facts.AclApplied,
+            subject="domain/west",
+            cluster=place,
+            generation=generation,
+            bindings=[],
+        )
+    assert progress(log.image, west, Until.APPLIED) is PENDING
+    story.keep(log)
+    assert progress(log.image, west, Until.APPLIED) is REACHED
+
+
+def test_a_rotated_login_is_applied_when_the_new_password_is_issued(log: PaperLog) -> None:
+    story.keep(log)
+    log.say(intents.CredentialsRequested, "west", principal="west.app", cluster="west")
+    log.govern()
+    asked = last(log, intents.CredentialsRequested)
+    assert progress(log.image, asked, Until.APPLIED) is PENDING
+    log.report(
+        facts.CredentialsIssued,
+        principal="west.app",
+        cluster="west",
+        generation=log.image.identity.credentials["west.app", "west"].generation,
+        reference="file:/secrets/west/west.app",
+    )
+    assert progress(log.image, asked, Until.APPLIED) is REACHED
+
+
+def test_a_grant_is_applied_with_the_rights_and_active_with_the_copy(log: PaperLog) -> None:
+    asked = story.granted(log)
+    grant = last(log, intents.AccessGranted)
+    assert progress(log.image, grant, Until.APPLIED) is PENDING
+    story.rights(log, facts.AclApplied, asked)
+    assert progress(log.image, grant, Until.APPLIED) is REACHED
+    assert progress(log.image, grant, Until.ACTIVE) is PENDING
+    story.activated(log)
+    assert progress(log.image, grant, Until.ACTIVE) is REACHED
+    assert where(log.image, grant) == "ACTIVE"
+
+
+def test_a_grant_on_the_same_cluster_is_active_without_a_copy(log: PaperLog) -> None:
+    asked = story.granted(log, "north")
+    story.rights(log, facts.AclApplied, asked)
+    assert progress(log.image, last(log, intents.AccessGranted), Until.ACTIVE) is REACHED
+
+
+def test_a_grant_that_was_revoked_meanwhile_is_overtaken(log: PaperLog) -> None:
+    asked = story.granted(log)
+    grant = last(log, intents.AccessGranted)
+    story.answer(log, intents.AccessRevoked, asked)
+    assert progress(log.image, grant, Until.APPLIED) is OVERTAKEN
+    assert where(log.image, grant) == "REVOKING"
+
+
+def test_a_revocation_is_applied_without_rights_and_active_without_the_copy(
+    log: PaperLog,
+) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked)
+    revocation = last(log, intents.AccessRevoked)
+    assert progress(log.image, revocation, Until.APPLIED) is PENDING
+    story.rights(log, facts.AclRemoved, asked)
+    assert progress(log.image, revocation, Until.APPLIED) is REACHED
+    assert progress(log.image, revocation, Until.ACTIVE) is PENDING
+    story.settle(log)
+    assert progress(log.image, revocation, Until.ACTIVE) is REACHED
+
+
+def test_waiting_for_a_request_ends_with_the_owners_refusal(log: PaperLog) -> None:
+    asked = story.request(log)
+    request = last(log, intents.AccessRequested)
+    assert progress(log.image, request, Until.APPLIED) is REACHED
+    assert progress(log.image, request, Until.ACTIVE) is PENDING
+    story.answer(log, intents.AccessDenied, asked)
+    assert progress(log.image, request, Until.ACTIVE) is OVERTAKEN
+
+
+def test_a_link_is_applied_when_it_does_what_was_said(log: PaperLog) -> None:
+    story.granted(log)
+    story.settle(log)
+    for kind, state in (
+        (intents.LinkPaused, "PAUSED"),
+        (intents.LinkResumed, "ACTIVE"),
+        (intents.LinkRemoved, "REMOVED"),
+    ):
+        log.say(kind, "east", product=story.PRODUCT, cluster="west")
+        log.govern()
+        said = last(log, kind)
+        assert progress(log.image, said, Until.APPLIED) is PENDING
+        # what follows by itself is another story: only the keepers move here
+        story.keep(log)
+        assert progress(log.image, said, Until.APPLIED) is REACHED
+        assert where(log.image, said) == state
+
+
+def test_a_published_product_has_nothing_to_wait_for(log: PaperLog) -> None:
+    published = last(log, intents.ProductPublished)
+    assert progress(log.image, published, Until.ACTIVE) is REACHED
+    assert where(log.image, published) == "PUBLISHED"

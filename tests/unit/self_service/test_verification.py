@@ -1,0 +1,121 @@
+from dataclasses import replace
+
+import pytest
+
+from mesh_events import intents
+from mesh_events.codec import decode
+from mesh_events.decisions import IntentAccepted
+from mesh_events.record import Record
+from projections.verdict import Rejected
+from self_service.cli.verification import Report, verify
+from tests import paper_story as story
+from tests.paper_log import PaperLog, key, resigned, sign
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    story.granted(found)
+    story.settle(found)
+    return found
+
+
+def verified(records: list[Record]) -> Report:
+    return verify(records, key("root").public, key("governor").public)
+
+
+def offset_of(log: PaperLog, name: str) -> int:
+    """Where the first event of a type stands."""
+    offsets = (record.offset for record in log.records)
+    return next(one for one in offsets if type(log.event_at(one)).__name__ == name)
+
+
+def altered(log: PaperLog, offset: int, old: bytes, new: bytes) -> list[Record]:
+    """The log with other bytes of the same length in one value, under the old signature."""
+    value = log.records[offset].value
+    assert value is not None
+    assert old in value
+    records = list(log.records)
+    records[offset] = replace(records[offset], value=value.replace(old, new))
+    return records
+
+
+def test_an_untouched_log_holds(log: PaperLog) -> None:
+    report = verified(log.records)
+    assert not report.findings
+    assert not report.differing
+    assert report.records == len(log.records)
+    assert report.decisions >= 8
+
+
+def test_an_altered_intent_is_found_at_the_decision_that_accepted_it(log: PaperLog) -> None:
+    offset = offset_of(log, "ProductPublished")
+    report = verified(altered(log, offset, b"team-east", b"team-evil"))
+    decision = next(
+        record.offset
+        for record in log.records
+        if isinstance(event := log.event_at(record.offset), IntentAccepted)
+        and event.offset == offset
+    )
+    assert (report.findings[0].offset, report.findings[0].code) == (decision, "state_fault")
+
+
+def test_an_altered_decision_is_found_by_the_intents_that_came_after_it(log: PaperLog) -> None:
+    offset = offset_of(log, "IntentAccepted")
+    intent = decode(log.records[offset], log.image.schemas).event
+    assert isinstance(intent, IntentAccepted)
+    old = intent.intent.encode()
+    report = verified(altered(log, offset, old, old[:-1] + (b"0" if old[-1:] != b"0" else b"1")))
+    assert (report.findings[0].offset, report.findings[0].code) == (offset, "bad_signature")
+
+
+def test_a_removed_record_is_a_gap(log: PaperLog) -> None:
+    offset = offset_of(log, "AccessRequested")
+    report = verified([record for record in log.records if record.offset != offset])
+    first = report.findings[0]
+    assert (first.offset, first.code) == (offset + 1, "gap")
+    assert str(offset) in first.text
+
+
+def test_another_root_or_governor_than_the_profiles_is_found(log: PaperLog) -> None:
+    foreign = verify(log.records, key("stranger").public, key("governor").public)
+    assert foreign.findings[0].code == "foreign_root"
+    other = verify(log.records, key("root").public, key("stranger").public)
+    assert other.findings[0].code == "foreign_governor"
+
+
+def test_records_that_were_set_aside_are_no_fault_of_the_log(log: PaperLog) -> None:
+    last = log.records[-1]
+    log.put(replace(last, value=b"garbage"))
+    log.put(resigned(last, key("stranger")))
+    intent = log.make(intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason="x")
+    wire = sign(intent, key("west"))
+    log.put(Record(0, 0, wire.key, wire.value, dict(wire.headers)))
+    log.govern()
+    report = verified(log.records)
+    assert not report.findings
+    assert report.set_aside == 2
+
+
+def test_what_nobody_has_decided_yet_is_no_fault(log: PaperLog) -> None:
+    log.put(replace(log.records[-1], value=b"garbage"))
+    report = verified(log.records)
+    assert not report.findings
+    assert report.undecided == 1
+
+
+def test_a_decision_that_rules_would_make_otherwise_is_told_apart(log: PaperLog) -> None:
+    offset = log.say(intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason="x")
+    decision = log.rule(offset, Rejected("not_running", "an older rule"))
+    report = verified(log.records)
+    assert not report.findings
+    assert [(one.offset, one.code) for one in report.differing] == [(decision, "rules_differ")]
+
+
+def test_an_accepted_record_of_an_unknown_key_is_found(log: PaperLog) -> None:
+    intent = log.make(intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason="x")
+    offset = log.append(intent, by="stranger")
+    decision = log.accept(offset)
+    first = verified(log.records).findings[0]
+    assert (first.offset, first.code) == (decision, "accepted_untrusted")
