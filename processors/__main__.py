@@ -10,7 +10,6 @@ import faust
 from mesh_events.emit import LogWriter
 from mesh_events.errors import MeshError
 from mesh_events.kafka import Connection
-from mesh_events.record import Entry, Record
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import key_path
@@ -64,10 +63,7 @@ def build(settings: WorkerSettings) -> faust.App:
     )
     facts = LogWriter(connection, registry, keeper_key)
 
-    def set_aside(record: Record, entry: Entry) -> None:
-        quarantine.copy(record, entry)
-
-    governor = Governor(decisions, rows, set_aside)
+    governor = Governor(decisions, rows, quarantine.copy)
     clusters = Admins()
     keepers: list[Keeper] = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),

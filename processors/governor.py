@@ -32,7 +32,7 @@ from projections.rows import touched_rows
 from projections.verdict import Quarantined, Rejected, Verdict, Waiting
 
 log = structlog.get_logger(__name__)
-Listener = Callable[[Record, Entry], None]
+Listener = Callable[[Record, IntentQuarantined], None]
 LONGEST_ID = 200
 """Characters of an id that a decision repeats, for an intent that was refused."""
 LONGEST_REASON = 2000
@@ -54,7 +54,7 @@ class Governor:
         self._writer, self._rows, self._set_aside = writer, rows, set_aside
         self._arrived: deque[int] = deque()
         self._waiting: set[int] = set()
-        self._unread: dict[int, Record] = {}
+        self._open: dict[int, Record] = {}
         self._settled: tuple[object, object] | None = None
 
     @property
@@ -85,10 +85,16 @@ class Governor:
                 crash_point("after-fold")
                 if self.reigns:
                     self._publish()
-            if record.offset in self.image.intents.undecided:
-                self._arrived.append(record.offset)
-                if self.image.intents.undecided[record.offset].event is None:
-                    self._unread[record.offset] = record
+            self._remember(record, entry)
+
+    def _remember(self, record: Record, entry: Entry) -> None:
+        """Keep the bytes of what is undecided, and no longer."""
+        undecided, event = self.image.intents.undecided, entry.event
+        if record.offset in undecided:
+            self._arrived.append(record.offset)
+            self._open[record.offset] = record
+        elif isinstance(event, Decision) and event.offset not in undecided:
+            self._open.pop(event.offset, None)
 
     def _publish(self) -> None:
         for row in touched_rows(self.image):
@@ -132,8 +138,8 @@ class Governor:
     def _append_decision(self, entry: Entry, verdict: Verdict) -> int:
         event = _decision(entry, verdict, self.epoch or 0)
         crash_point("before-append")
-        if isinstance(event, IntentQuarantined) and entry.offset in self._unread:
-            self._set_aside(self._unread.pop(entry.offset), entry)
+        if isinstance(event, IntentQuarantined):
+            self._set_aside(self._open[entry.offset], event)
         receipt = self._writer.append(event)
         crash_point("after-append")
         log.info(

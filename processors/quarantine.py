@@ -3,8 +3,9 @@
 from confluent_kafka import Producer
 
 from mesh_events import topics
+from mesh_events.decisions import IntentQuarantined
 from mesh_events.kafka import Connection
-from mesh_events.record import Entry, Record
+from mesh_events.record import Record
 
 _PREFIX_BYTES = 64 * 1024
 
@@ -18,13 +19,12 @@ class Quarantine:
     def __init__(self, connection: Connection) -> None:
         self._producer = Producer(connection.config(enable_idempotence=True))
 
-    def copy(self, record: Record, entry: Entry) -> None:
+    def copy(self, record: Record, decision: IntentQuarantined) -> None:
         """Hand over one record; a copy that is lost is only a copy."""
-        fault = entry.fault
         headers: list[tuple[str, bytes]] = [
             ("offset", str(record.offset).encode()),
-            ("code", (fault.code if fault else "untrusted").encode()),
-            ("reason", (fault.reason if fault else "").encode()),
+            ("code", decision.code.encode()),
+            ("reason", decision.reason.encode()),
             ("bytes", str(len(record.value or b"")).encode()),
         ]
         value = (record.value or b"")[:_PREFIX_BYTES]
