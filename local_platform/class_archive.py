@@ -11,10 +11,14 @@ import contextlib
 import hashlib
 import os
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 _TIMEOUT_S = 300
+_KEPT = 2
 
 
 @dataclass(frozen=True)
@@ -51,21 +55,41 @@ class ClassArchive:
             pid: a JVM of this account, started in `cwd` with this class path.
             cwd: where that JVM leaves the output of its helper, which is removed.
         """
-        if self.path.exists() or not _writable(self.folder):
+        target = self.path
+        if target.exists() or not _writable(self.folder):
             return
-        part = self.folder / f".{self.path.name}.{os.getpid()}"
+        part = self.folder / f".{target.name}.{os.getpid()}"
         argv = [str(_java().with_name("jcmd")), str(pid), "VM.cds", "static_dump", str(part)]
         try:
-            subprocess.run(argv, check=False, capture_output=True, timeout=_TIMEOUT_S)
+            with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as jcmd:
+                _give_way(jcmd, pid)
             # the JVM names the file only when it is complete
             with contextlib.suppress(FileNotFoundError):
-                part.rename(self.path)
-        except subprocess.TimeoutExpired:
-            return
+                part.rename(target)
+                self._forget_older()
         finally:
-            part.unlink(missing_ok=True)
-            for output in cwd.glob("java_pid*_std*"):
-                output.unlink(missing_ok=True)
+            # an interrupted JVM leaves its list of classes
+            for rest in (*self.folder.glob(f"{part.name}*"), *cwd.glob("java_pid*_std*")):
+                rest.unlink(missing_ok=True)
+
+    def _forget_older(self) -> None:
+        """Keep the newest archives of this server; each new environment has made its own."""
+        every = sorted(self.folder.glob(f"{self.name}-*.jsa"), key=lambda one: one.stat().st_mtime)
+        for old in every[:-_KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def _give_way(jcmd: "subprocess.Popen[bytes]", pid: int) -> None:
+    """Wait for a dump, at the lowest priority: what serves the next start must not slow this."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while jcmd.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(pid).children():
+                if "-Xshare:dump" in child.cmdline():
+                    child.nice(19)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            jcmd.wait(0.5)
+    jcmd.kill()
 
 
 def _writable(folder: Path) -> bool:

