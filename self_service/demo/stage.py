@@ -130,7 +130,12 @@ class Stage:
 
 
 def _parsed(text: str) -> Any:
+    """One JSON document, or a list of one per line; None for anything else."""
     try:
         return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines()] or None
     except ValueError:
         return None

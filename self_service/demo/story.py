@@ -121,7 +121,7 @@ class Story:
         """Search."""
         stage = self.stage
         stage.chapter("West finds it in the catalog")
-        found = _items(stage.sdm("catalog", "search", "customers", "-d", "west").data)
+        found = _items(stage.sdm("catalog", "search", "customers").data)
         names = [row["product"] for row in found]
         stage.check("the search finds east.users", PRODUCT in names, str(names))
 
@@ -184,7 +184,7 @@ class Story:
         )
         link = stage.sdm("link", "describe", LINK).data
         stage.check("the link east.users@west is ACTIVE", "ACTIVE" in str(link), str(link))
-        why = stage.sdm("access", "explain", PRODUCT, APPLICATION, "-d", "west").data
+        why = stage.sdm("access", "explain", PRODUCT, APPLICATION).data
         stage.check("explain: entitled, enforced on the cluster, copied", _explained(why), str(why))
         self.moments["during the grant"] = _now()
 
@@ -251,7 +251,12 @@ class Story:
         stage.chapter("The audit: who did what, when and why")
         log = _items(stage.sdm("audit", "log", "--product", PRODUCT).data)
         for entry in log:
-            stage.tell(" ".join(str(entry.get(name, "")) for name in ("time", "event", "actor")))
+            stage.tell(
+                " ".join(
+                    str(entry.get(name, ""))
+                    for name in ("time", "actor", "type", "outcome", "detail")
+                )
+            )
         stage.sdm("trace", request)
         verdict = stage.sdm("audit", "verify").data
         stage.check("every signature and decision on the log holds", verdict is not None)
