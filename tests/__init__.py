@@ -9,5 +9,5 @@ from hypothesis import HealthCheck, settings
 _CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 settings.register_profile("modest", _CALM, max_examples=25)
-settings.register_profile("deep", _CALM, max_examples=1000)
+settings.register_profile("deep", _CALM, max_examples=250)
 settings.load_profile("modest")

@@ -1,0 +1,154 @@
+"""What a log says, worked out in the most naive way: the whole log again, plain dictionaries.
+
+Written from the design alone, without a line of the code that it is compared with. A record is
+{offset, time, signer, type, fields}; `type` is None for what cannot be read.
+"""
+
+from typing import Any
+
+Plain = dict[str, Any]
+DECISIONS = {"IntentAccepted", "IntentRejected", "IntentQuarantined"}
+GOVERNORS = DECISIONS | {"GovernorStarted"}
+KEEPERS = {
+    "CheckPassed", "CheckFailed", "CredentialsIssued", "AclApplied", "AclRemoved", "EffectFailed",
+    "LinkActivated", "LinkAdvanced", "LinkStopped", "LinkFailed", "CopyPurged", "CopyRetained",
+}  # fmt: skip
+NO_INTENTS = GOVERNORS | KEEPERS | {"SchemaIntroduced", "MeshFounded", None}
+DESIRED = {"LinkPaused": "PAUSED", "LinkResumed": "RUNNING", "LinkRemoved": "REMOVED"}
+WAITING = {"PAUSED": "PAUSING", "RUNNING": "CREATED", "REMOVED": "REMOVING"}
+
+
+class ImpossibleError(Exception):
+    """The log accepts something about a thing that does not exist."""
+
+
+def tell(records: list[Plain]) -> Plain:
+    """Products, accesses, links, undecided offsets, epoch and uncounted decisions."""
+    waiting, effects, epoch, uncounted = _history(records)
+    said: Plain = {"domains": {}, "products": {}, "accesses": {}, "links": {}}
+    try:
+        for effect in effects:
+            _happens(said, *effect)
+    except KeyError as missing:
+        raise ImpossibleError(str(missing)) from missing
+    return {**said, "undecided": sorted(waiting), "epoch": epoch, "uncounted": uncounted}
+
+
+def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int, int]:
+    """Undecided records, (accepted intent or fact, offset of effect) in order, epoch, uncounted."""
+    keys: Plain = {}
+    waiting: Plain = {}
+    starts: list[str] = []
+    effects, epoch, uncounted = [], -1, 0
+    for record in records:
+        kind, fields, offset = record["type"], record["fields"], record["offset"]
+        if kind == "SchemaIntroduced":
+            keys.setdefault("root", record["signer"])
+        if not _authentic(record, keys):
+            waiting[offset] = {**record, "type": None if kind in NO_INTENTS else kind}
+        elif kind == "MeshFounded":
+            keys.update(governor=fields["governor_key"], keeper=fields["keeper_key"])
+        elif kind in KEEPERS:
+            effects.append((record, offset))
+        elif kind == "GovernorStarted" and fields["meta"]["id"] not in starts:
+            epoch = offset
+            starts.append(fields["meta"]["id"])
+        elif kind in DECISIONS and fields["epoch"] == epoch >= 0 and fields["offset"] in waiting:
+            decided = waiting.pop(fields["offset"])
+            effects += [(decided, offset)] if kind == "IntentAccepted" else []
+        elif kind in GOVERNORS:
+            uncounted += 1
+    return waiting, effects, epoch, uncounted
+
+
+def _authentic(record: Plain, keys: Plain) -> bool:
+    """Whether the record is signed by whom its type needs; intents need a decision instead."""
+    kind, signer = record["type"], record["signer"]
+    if kind == "SchemaIntroduced":
+        return signer in (keys["root"], keys.get("governor"))
+    if kind == "MeshFounded":
+        return signer == keys.get("root") and "governor" not in keys
+    wanted = "governor" if kind in GOVERNORS else "keeper" if kind in KEEPERS else None
+    return wanted in keys and signer == keys[wanted]
+
+
+def _happens(said: Plain, record: Plain, offset: int) -> None:
+    """An accepted intent or a fact changes what is said; KeyError if it is about nothing."""
+    kind, fields = record["type"], record["fields"]
+    if kind is None:
+        raise KeyError("what cannot be read was accepted")
+    if kind == "DomainRegistered":
+        said["domains"][fields["domain"]] = fields["cluster"]
+    elif kind == "ProductPublished":
+        home = said["domains"][fields["product"].split(".")[0]]
+        said["products"][fields["product"]] = {**fields, "cluster": home, "generation": offset}
+    elif kind == "ProductUpdated":
+        given = {name: value for name, value in fields.items() if value is not None}
+        said["products"][fields["product"]] |= {**given, "generation": offset}
+    elif kind.startswith(("Access", "Acl")):
+        _access(said, kind, fields, offset)
+    elif kind == "LinkCreated":
+        _created(said, fields, offset)
+    elif kind in DESIRED:
+        link = said["links"][f"{fields['product']}@{fields['cluster']}"]
+        link |= {"desired": DESIRED[kind], "state": WAITING[DESIRED[kind]], "generation": offset}
+    elif fields.get("link") in said["links"]:
+        _reported(said["links"][fields["link"]], kind, fields)
+
+
+def _access(said: Plain, kind: str, fields: Plain, offset: int) -> None:
+    accesses = said["accesses"]
+    if kind == "AccessRequested":
+        cluster = said["domains"][fields["application"].split(".")[0]]
+        elsewhere = said["products"][fields["product"]]["cluster"] != cluster
+        carrier = f"{fields['product']}@{cluster}" if elsewhere else None
+        request = {"cluster": cluster, "link": carrier, "state": "REQUESTED", "generation": offset}
+        accesses[fields["meta"]["id"]] = {**fields, **request}
+    elif kind.startswith("Access"):
+        state = {"AccessGranted": "GRANTED", "AccessDenied": "DENIED"}.get(kind, "REVOKING")
+        accesses[fields["request"]] |= {"state": state, "generation": offset}
+    elif fields["subject"] in accesses:
+        access = accesses[fields["subject"]]
+        before, after = {"AclApplied": ("GRANTED", "ACTIVE")}.get(kind, ("REVOKING", "REVOKED"))
+        if access["state"] == before and _same(access, fields, "generation", "cluster"):
+            access["state"] = after
+
+
+def _created(said: Plain, fields: Plain, offset: int) -> None:
+    name, source = f"{fields['product']}@{fields['cluster']}", said["products"][fields["product"]]
+    past = said["links"].get(name, {"copy": "NONE", "incarnation": 0, "positions": {}})
+    said["links"][name] = {
+        "desired": "RUNNING",
+        "state": "CREATED",
+        "generation": offset,
+        "copy": past["copy"],
+        "incarnation": past["incarnation"],
+        "source": (source["cluster"], source["topic"]),
+        "positions": {} if past["copy"] == "PURGED" else past["positions"],
+    }
+
+
+def _reported(link: Plain, kind: str, fact: Plain) -> None:
+    """A fact about a link counts for its generation, and only for what the link should be doing."""
+    wants = {"LinkActivated": {"RUNNING"}, "LinkStopped": {"PAUSED", "REMOVED"}} | {
+        "CopyPurged": {"REMOVED"}, "CopyRetained": {"REMOVED"}}  # fmt: skip
+    if not _same(link, fact, "generation") or link["desired"] not in wants.get(kind, WAITING):
+        return
+    if kind == "LinkActivated":
+        if fact["incarnation"] < link["incarnation"]:
+            return
+        link.update(state="ACTIVE", copy="PRESENT", incarnation=fact["incarnation"])
+    elif kind == "LinkFailed":
+        link.update(state="FAILED")
+    elif kind == "LinkStopped" and link["desired"] == "PAUSED":
+        link.update(state="PAUSED")
+    elif kind in ("CopyPurged", "CopyRetained"):
+        link.update(state="REMOVED", copy=kind.removeprefix("Copy").upper())
+    positions = {**fact.get("positions", {})}
+    for partition, known in link["positions"].items():
+        positions[partition] = max(known, positions.get(partition, known))
+    link["positions"] = positions
+
+
+def _same(thing: Plain, fact: Plain, *names: str) -> bool:
+    return all(thing[name] == fact[name] for name in names)
