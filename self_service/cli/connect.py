@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.errors import InvalidValueError, RefusedError
+from mesh_events.intents import domain_of
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import debezium
 from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
@@ -101,7 +102,7 @@ def deployed(shown: Shown) -> None:
             "connector": name,
             "type": found["info"]["type"],
             "class": str(found["info"]["config"].get("connector.class", "")).rpartition(".")[2],
-            "domain": found["info"]["config"].get("topic.prefix"),
+            "domain": domain_of(found["info"]["config"].get("topic.prefix", "")),
             **_states(found["status"]),
         }
         for name, found in sorted(states.items())

@@ -1,6 +1,7 @@
 """Reading a topic as a person: from a position to the end or on and on, decoded and shown."""
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from self_service.cli.context import Mesh
 
 _METADATA_TIMEOUT_S = 10
+_TRY_S = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,12 @@ def read(login: Connection, wanted: Wanted) -> Iterator[Message]:
             "error_cb": lambda error: _keep_login_error(error, failed_logins),
         }
     )
+    deadline = math.inf if wanted.timeout is None else time.monotonic() + wanted.timeout
     try:
-        partitions = _partitions(consumer, wanted, doing, failed_logins)
+        partitions = _partitions(consumer, wanted, doing, failed_logins, deadline)
         starts = [_start(consumer, wanted, one, doing) for one in partitions]
         consumer.assign(starts)
-        yield from _records(consumer, wanted, len(partitions), doing)
+        yield from _records(consumer, wanted, len(partitions), doing, deadline)
     finally:
         consumer.close()
 
@@ -85,26 +88,50 @@ def _keep_login_error(error: KafkaError, found: list[KafkaError]) -> None:
 
 
 def _partitions(
-    consumer: Consumer, wanted: Wanted, doing: str, failed_logins: list[KafkaError]
+    consumer: Consumer,
+    wanted: Wanted,
+    doing: str,
+    failed_logins: list[KafkaError],
+    deadline: float,
 ) -> list[int]:
-    try:
-        with translating(doing):
-            known = consumer.list_topics(wanted.topic, timeout=_METADATA_TIMEOUT_S)
-    except InfrastructureError as error:
-        # the call itself says only that no broker answered
-        if failed_logins:
-            raise translated(failed_logins[-1], doing) from error
-        raise
-    topic = known.topics[wanted.topic]
+    topic = _topic(consumer, wanted.topic, doing, failed_logins)
+    while _is_unknown(topic) and wanted.follow and time.monotonic() < deadline:
+        # a connector makes its topics with their first records; polling also serves errors
+        consumer.poll(0.3)
+        topic = _topic(consumer, wanted.topic, doing, failed_logins)
+    if _is_unknown(topic):
+        raise NotFoundError(f"{doing}: there is no such topic; see `sdm topic list`")
     if topic.error is not None:
-        if topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise NotFoundError(f"{doing}: there is no such topic; see `sdm topic list`")
         raise translated(topic.error, doing)
     if wanted.partition is None:
         return sorted(topic.partitions)
     if wanted.partition not in topic.partitions:
         raise NotFoundError(f"{doing}: there is no partition {wanted.partition}")
     return [wanted.partition]
+
+
+def _topic(consumer: Consumer, name: str, doing: str, failed_logins: list[KafkaError]) -> Any:
+    """What the cluster says about the topic.
+
+    The call for it tells only that no broker answered; a refused login is told to the callback,
+    which polling serves, so that short tries see it soon.
+    """
+    deadline = time.monotonic() + _METADATA_TIMEOUT_S
+    while True:
+        try:
+            with translating(doing):
+                return consumer.list_topics(name, timeout=_TRY_S).topics[name]
+        except InfrastructureError as error:
+            consumer.poll(0)
+            if failed_logins:
+                raise translated(failed_logins[-1], doing) from error
+            if time.monotonic() > deadline:
+                raise
+
+
+def _is_unknown(topic: Any) -> bool:
+    known = topic.error is None
+    return not known and topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def _start(consumer: Consumer, wanted: Wanted, partition: int, doing: str) -> TopicPartition:
@@ -126,14 +153,15 @@ def _start(consumer: Consumer, wanted: Wanted, partition: int, doing: str) -> To
     return TopicPartition(wanted.topic, partition, offset)
 
 
-def _records(consumer: Consumer, wanted: Wanted, partitions: int, doing: str) -> Iterator[Message]:
-    deadline = None if wanted.timeout is None else time.monotonic() + wanted.timeout
+def _records(
+    consumer: Consumer, wanted: Wanted, partitions: int, doing: str, deadline: float
+) -> Iterator[Message]:
     ended: set[int] = set()
     count = 0
     while wanted.follow or len(ended) < partitions:
         if wanted.most is not None and count >= wanted.most:
             return
-        left = 0.5 if deadline is None else min(0.5, deadline - time.monotonic())
+        left = min(0.5, deadline - time.monotonic())
         if left <= 0:
             _short(wanted, count, doing)
             return

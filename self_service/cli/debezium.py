@@ -109,12 +109,15 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
         # only the captured tables, so that no other right is needed in the database
         "publication.autocreate.mode": "filtered",
         "table.include.list": ",".join(_qualified(table) for table in tables),
-        "topic.prefix": domain,
+        # one name per connector: two with the same prefix in one worker wait for each other's
+        # metrics for a minute before they capture anything
+        "topic.prefix": f"{domain}.{connector}",
+        "schema.name.adjustment.mode": "avro",
         # Debezium names topics prefix.schema.table; a product's topic is <domain>.<table>
         "transforms": "route",
         "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
-        "transforms.route.regex": r"([^.]+)\.[^.]+\.(.+)",
-        "transforms.route.replacement": "$1.$2",
+        "transforms.route.regex": rf"{re.escape(domain)}\.{re.escape(connector)}\.[^.]+\.(.+)",
+        "transforms.route.replacement": f"{domain}.$1",
         "topic.creation.default.replication.factor": "-1",
         "topic.creation.default.partitions": "1",
         "exactly.once.support": "required",

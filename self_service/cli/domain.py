@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mesh_events.errors import RefusedError
 from mesh_events.intents import DomainRegistered
 from mesh_events.settings import key_path
 from projections.identity import Domain
@@ -47,21 +48,27 @@ def register(
     place = key_path(mesh.home, name)
     # looked up first, so that a mesh that does not answer leaves no key behind
     known = name in mesh.image().identity.domains
+    kept = place.exists() or known
     key = SigningKey.generate() if known else SigningKey.load_or_generate(place)
-    said = say(
-        mesh,
-        OPERATOR,
-        saying,
-        lambda meta: DomainRegistered(
-            meta=meta,
-            domain=name,
-            description=description,
-            owner=owner,
-            cluster=cluster,
-            public_key=key.public,
-        ),
-        default=Until.APPLIED,
-    )
+    try:
+        said = say(
+            mesh,
+            OPERATOR,
+            saying,
+            lambda meta: DomainRegistered(
+                meta=meta,
+                domain=name,
+                description=description,
+                owner=owner,
+                cluster=cluster,
+                public_key=key.public,
+            ),
+            default=Until.APPLIED,
+        )
+    except RefusedError:
+        if not kept:
+            place.unlink(missing_ok=True)
+        raise
     note(f"its signing key is {place}; speak for it with `sdm switch-domain {name}`")
     show(Detail({**said.fields(), "public_key": key.public}), saying.output)
 

@@ -171,7 +171,9 @@ class Range:
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop after this time.")
     ] = None
-    follow: Annotated[bool, typer.Option("--follow", help="Go on at the end.")] = False
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on at the end, and wait for the topic.")
+    ] = False
     headers: Annotated[bool, typer.Option("--headers", help="With the headers.")] = False
 
 

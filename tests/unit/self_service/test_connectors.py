@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,11 @@ JAAS = 'org.example.Login required username="east" password="%s";'
 def test_each_table_becomes_a_topic_of_the_domain() -> None:
     found = config("east-shop", "east", ["users", "sales.orders"], SOURCE)
     assert found["table.include.list"] == "public.users,sales.orders"
-    assert found["topic.prefix"] == "east"
+    route = re.compile(found["transforms.route.regex"])
+    replacement = found["transforms.route.replacement"].replace("$1", r"\1")
+    captured = f"{found['topic.prefix']}.public.users"
+    assert route.fullmatch(captured)
+    assert route.sub(replacement, captured) == "east.users"
     assert found["slot.name"] == "sdm_east_shop"
     assert not plain_secrets(found)
 

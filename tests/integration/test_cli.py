@@ -1,0 +1,394 @@
+"""The command line on a running mesh: what a person types, what it answers, how it ends."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from local_platform import Endpoints, PlatformSettings
+from self_service.cli.app import app
+from self_service.cli.exits import ExitCode
+from tests.mesh_kit import fresh
+
+SCHEMA = {
+    "type": "record",
+    "name": "User",
+    "fields": [
+        {"name": "userid", "type": "long"},
+        {"name": "phone", "type": ["null", "string"], "default": None},
+    ],
+}
+USERS = [{"userid": 1, "phone": "1"}, {"userid": 2, "phone": None}]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command answered."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The answer as JSON."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The answer as one JSON object per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Sdm = Callable[..., Told]
+
+
+@pytest.fixture
+def sdm(mesh: Endpoints, settings: PlatformSettings) -> Sdm:
+    """Run `sdm ... -o json` on the mesh; `code` is the exit code that is expected."""
+
+    def run(*arguments: str, code: int = 0, stdin: str | None = None) -> Told:
+        variables = {"SDM_HOME": str(settings.home), "SDM_DOMAIN": None, "SDM_ACTOR": "tester-7"}
+        given = [*arguments, "-o", "json"]
+        done = CliRunner().invoke(app, given, env=variables, input=stdin)
+        told = Told(done.exit_code, done.stdout, done.stderr)
+        assert told.code == code, f"sdm {' '.join(given)}\n{told.out}\n{told.err}"
+        assert "Traceback" not in told.err
+        return told
+
+    return run
+
+
+@dataclass(frozen=True)
+class Party:
+    """A domain that was registered with sdm."""
+
+    name: str
+    cluster: str
+
+
+def register(sdm: Sdm, cluster: str) -> Party:
+    """A new domain, ready to speak and to log in."""
+    name = fresh("cli")
+    sdm("domain", "register", name, "--cluster", cluster, "--owner", f"team-{name}")
+    return Party(name, cluster)
+
+
+@pytest.fixture
+def owner(sdm: Sdm) -> Party:
+    return register(sdm, "east")
+
+
+@pytest.fixture
+def consumer(sdm: Sdm) -> Party:
+    return register(sdm, "west")
+
+
+def filled(sdm: Sdm, tmp_path: Path, owner: Party) -> str:
+    """A topic of the owner with a schema and two users."""
+    topic, schema = f"{owner.name}.{fresh('users')}", tmp_path / "user.avsc"
+    schema.write_text(json.dumps(SCHEMA))
+    sdm("topic", "create", topic, "--schema", str(schema), "-d", owner.name)
+    text = "".join(json.dumps(user) + "\n" for user in USERS)
+    sdm("topic", "produce", topic, "--key-field", "userid", "-d", owner.name, stdin=text)
+    return topic
+
+
+def published(sdm: Sdm, topic: str, owner: Party) -> dict[str, Any]:
+    """Publish the topic under its own name."""
+    told = sdm(
+        *("product", "publish", topic, "--description", "people we know", "--owner", "team-7"),
+        *("--quality", "curated", "--sla", "tier2", "--tag", "people", "--acknowledge"),
+        *("-d", owner.name),
+    )
+    found: dict[str, Any] = told.document
+    return found
+
+
+def application(sdm: Sdm, party: Party) -> str:
+    """A new application of a domain, ready to log in."""
+    name = f"{party.name}.app"
+    sdm("application", "register", name, "-d", party.name)
+    return name
+
+
+@pytest.mark.timeout(240)
+def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
+    sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
+) -> None:
+    topic = filled(sdm, tmp_path, owner)
+    assert published(sdm, topic, owner)["decision"] == "accepted"
+    found = sdm("catalog", "search", f"{topic} PEOPLE", "--sla", "2", "--tag", "people").document
+    assert [(one["product"], one["quality"]) for one in found] == [(topic, "STANDARD")]
+
+    reader, client = application(sdm, consumer), tmp_path / "client.properties"
+    sdm("access", "credentials", reader, "--out", str(client), "-d", consumer.name)
+    assert client.stat().st_mode & 0o777 == 0o600
+    reading = ("topic", "consume", topic, "--client", str(client))
+    assert "kafka_denied" in sdm(*reading, code=ExitCode.REFUSED).err
+
+    asked = sdm("access", "request", topic, reader, "-r", "to call", "-d", consumer.name).document
+    which = f"#{asked['offset']}"
+    own = sdm("access", "grant", which, "-d", consumer.name, code=ExitCode.REFUSED)
+    assert own.document["code"] == "own_request"
+    before = sdm("access", "explain", topic, reader).document
+    assert (before["entitled"], before["enforced"], before["copied"]) == (False, False, False)
+
+    granted = sdm(
+        *("access", "grant", "--product", topic, "--reason", "agreed", "-d", owner.name),
+        *("--until", "active", "--timeout", "60"),
+    ).document
+    assert granted["state"] == "ACTIVE"
+    read = sdm(*reading, "--follow", "--max", "2", "--timeout", "30", "--headers").lines
+    assert [one["value"] for one in read] == USERS
+    assert [one["key"] for one in read] == ["1", "2"]
+    assert [name for name, _ in read[0]["headers"]] == ["mesh.source"]
+    writing = ("topic", "produce", topic, "--raw", "--value", "x", "--client", str(client))
+    assert "kafka_denied" in sdm(*writing, code=ExitCode.REFUSED).err
+    during = sdm("access", "explain", topic, reader).document
+    assert (during["entitled"], during["enforced"], during["copied"]) == (True, True, True)
+
+    sdm("access", "revoke", which, "-r", "over", "-d", owner.name, "--until", "active")
+    assert "kafka_denied" in sdm(*reading, code=ExitCode.REFUSED).err
+    after = sdm("access", "explain", topic, reader).document
+    assert (after["entitled"], after["enforced"], after["copied"]) == (False, False, False)
+    assert after["copied_to"] > during["copied_from"]
+    link = f"{topic}@west"
+    assert sdm("link", "describe", link).document["copy"] == "PURGED"
+
+    audit(sdm, topic, asked, granted)
+
+
+def audit(sdm: Sdm, topic: str, asked: dict[str, Any], granted: dict[str, Any]) -> None:
+    """What an auditor sees of the story."""
+    said = sdm("audit", "log", "--product", topic, "--kind", "intent").document
+    assert [(one["type"], one["outcome"]) for one in said] == [
+        ("ProductPublished", "accepted"),
+        ("AccessRequested", "accepted"),
+        ("AccessGranted", "rejected own_request"),
+        ("AccessGranted", "accepted"),
+        ("LinkCreated", "accepted"),
+        ("AccessRevoked", "accepted"),
+        ("LinkRemoved", "accepted"),
+    ]
+    assert {one["actor"] for one in said} == {"tester-7", "mesh.governor"}
+    trace = sdm("trace", granted["id"]).document
+    assert {"CheckPassed", "LinkActivated", "AclApplied"} <= {one["type"] for one in trace["steps"]}
+    assert trace["outcome"] == "accepted"
+    states = [
+        sdm("access", "list", "--product", topic, "--at-offset", str(offset)).document
+        for offset in (asked["offset"], asked["decision_offset"], granted["decision_offset"])
+    ]
+    assert [[one["state"] for one in found] for found in states] == [[], ["REQUESTED"], ["GRANTED"]]
+    asked_at = states[1][0]["requested_at"]
+    then = sdm("access", "list", "--product", topic, "--as-of", asked_at).document
+    assert [one["state"] for one in then] == ["REQUESTED"]
+    assert sdm("catalog", "list", "--as-of", "9w ago").document == []
+    assert sdm("audit", "replay", "--compare").document["equal"] is True
+    assert sdm("audit", "verify").document["valid"] is True
+
+
+def test_a_topic_without_a_schema_is_no_product(sdm: Sdm, owner: Party) -> None:
+    topic = f"{owner.name}.{fresh('plain')}"
+    sdm("topic", "create", topic, "-d", owner.name)
+    told = sdm(
+        *("product", "publish", topic, "--description", "x", "--owner", "team-7"),
+        *("--quality", "raw", "--sla", "3", "--acknowledge", "-d", owner.name),
+        code=ExitCode.REFUSED,
+    )
+    assert told.document["code"] == "no_schema"
+    assert told.err.startswith("refused (no_schema): ")
+
+
+def test_a_product_is_changed_by_its_owner_only(
+    sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
+) -> None:
+    topic = filled(sdm, tmp_path, owner)
+    published(sdm, topic, owner)
+    sdm("product", "update", topic, "--sla", "1", "--quality", "enriched", "-d", owner.name)
+    told = sdm("product", "update", topic, "--sla", "3", "-d", consumer.name, code=3)
+    assert told.document["code"] == "not_your_domain"
+    found = sdm("product", "describe", topic, "--schema").document
+    assert (found["sla"], found["quality"]) == (1, "ENRICHED")
+    assert json.loads(found["schema"])["name"] == "User"
+
+
+def test_a_topic_that_carries_a_product_is_not_deleted(
+    sdm: Sdm, owner: Party, tmp_path: Path
+) -> None:
+    topic = filled(sdm, tmp_path, owner)
+    other = f"{owner.name}.{fresh('other')}"
+    sdm("topic", "create", other, "-d", owner.name)
+    published(sdm, topic, owner)
+    told = sdm("topic", "delete", topic, "--yes", "-d", owner.name, code=ExitCode.REFUSED)
+    assert "topic_in_use" in told.err
+    assert "not_confirmed" in sdm("topic", "delete", other, "-d", owner.name, code=3).err
+    sdm("topic", "delete", other, "--yes", "-d", owner.name)
+    seen = [one["topic"] for one in sdm("topic", "list", "-d", owner.name).document]
+    assert seen == [topic]
+
+
+def test_records_are_read_from_where_and_as_far_as_asked(
+    sdm: Sdm, owner: Party, tmp_path: Path
+) -> None:
+    topic = filled(sdm, tmp_path, owner)
+    sdm("topic", "produce", topic, "--key", "1", "--tombstone", "-d", owner.name)
+
+    def offsets(*options: str, code: int = 0) -> list[int]:
+        told = sdm("topic", "consume", topic, "-d", owner.name, *options, code=code)
+        return [one["offset"] for one in told.lines]
+
+    assert offsets() == [0, 1, 2]
+    assert offsets("--from", "1") == [1, 2]
+    assert offsets("--from", "-1") == [2]
+    assert offsets("--from", "end") == []
+    assert offsets("--max", "2") == [0, 1]
+    late = ("--from", "2", "--follow", "--max", "5", "--timeout", "1")
+    assert offsets(*late, code=ExitCode.TIMEOUT) == [2]
+    last = sdm("topic", "consume", topic, "-d", owner.name, "--from", "2").lines[0]
+    assert (last["value"], last["tombstone"]) == (None, True)
+    described = sdm("topic", "describe", topic, "-d", owner.name).document
+    assert described["offsets"] == [{"partition": 0, "first": 0, "end": 3}]
+    assert described["value_schema"]["version"] == 1
+
+
+def test_a_line_that_does_not_fit_the_schema_writes_nothing(
+    sdm: Sdm, owner: Party, tmp_path: Path
+) -> None:
+    topic = filled(sdm, tmp_path, owner)
+    text = '{"userid": 3}\n{"userid": "four"}\n'
+    told = sdm("topic", "produce", topic, "-d", owner.name, stdin=text, code=ExitCode.USAGE)
+    assert "line 2" in told.err
+    assert len(sdm("topic", "consume", topic, "-d", owner.name).lines) == 2
+
+
+def test_the_meshs_own_topics_are_shown_decoded(sdm: Sdm, owner: Party, tmp_path: Path) -> None:
+    topic = filled(sdm, tmp_path, owner)
+    offset = published(sdm, topic, owner)["offset"]
+    rows = sdm("topic", "consume", "mesh.catalog", "-d", owner.name).lines
+    assert topic in [row["value"]["product"] for row in rows]
+    on_log = sdm(
+        *("topic", "consume", "mesh.governance", "-d", owner.name, "--headers"),
+        *("--from", str(offset), "--max", "1"),
+    ).lines[0]
+    assert on_log["value"]["meta"]["actor"] == "tester-7"
+    assert ["ce_type", "mesh.ProductPublished.intent"] in on_log["headers"]
+
+
+def test_a_denied_request_keeps_its_reason_and_can_be_asked_again(
+    sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
+) -> None:
+    topic, reader = filled(sdm, tmp_path, owner), application(sdm, consumer)
+    published(sdm, topic, owner)
+    ask = ("access", "request", topic, reader, "-r", "to call", "-d", consumer.name)
+    sdm(*ask)
+    assert sdm(*ask, code=ExitCode.REFUSED).document["code"] == "request_open"
+    sdm("access", "deny", "--product", topic, "-r", "too much", "-d", owner.name)
+    found = sdm("access", "list", "--product", topic, "--state", "denied").document
+    assert [one["decision_reason"] for one in found] == ["too much"]
+    assert "too much" in sdm("access", "explain", topic, reader).document["why"]
+    assert sdm(*ask).document["decision"] == "accepted"
+
+
+def test_a_revoked_key_speaks_no_more(
+    sdm: Sdm, owner: Party, settings: PlatformSettings, tmp_path: Path
+) -> None:
+    second = tmp_path / "second.key"
+    made = sdm("key", "register", "--file", str(second), "-d", owner.name).document
+    assert second.stat().st_mode & 0o777 == 0o600
+    keys = sdm("key", "list", "--of", owner.name).document
+    assert made["public_key"] in [one["public_key"] for one in keys]
+    first = next(one for one in keys if one["public_key"] != made["public_key"])
+    sdm("key", "revoke", first["public_key"], "-r", "lost", "-d", owner.name)
+    told = sdm(
+        "application", "register", f"{owner.name}.app", "-d", owner.name, code=ExitCode.REFUSED
+    )
+    assert told.document["code"] == "revoked_key"
+    (settings.home / "keys" / f"{owner.name}.key").write_bytes(second.read_bytes())
+    sdm("application", "register", f"{owner.name}.app", "-d", owner.name)
+
+
+def test_a_domain_is_registered_once_and_the_second_leaves_its_key(
+    sdm: Sdm, owner: Party, settings: PlatformSettings
+) -> None:
+    key = (settings.home / "keys" / f"{owner.name}.key").read_bytes()
+    told = sdm(
+        *("domain", "register", owner.name, "--cluster", "east", "--owner", "team-8"),
+        code=ExitCode.REFUSED,
+    )
+    assert told.document["code"] == "domain_exists"
+    assert (settings.home / "keys" / f"{owner.name}.key").read_bytes() == key
+
+
+def test_a_refused_registration_leaves_no_key(sdm: Sdm, settings: PlatformSettings) -> None:
+    name = fresh("cli")
+    told = sdm(
+        *("domain", "register", name, "--cluster", "nowhere", "--owner", "team-8"),
+        code=ExitCode.REFUSED,
+    )
+    assert told.document["code"] == "unknown_cluster"
+    assert not (settings.home / "keys" / f"{name}.key").exists()
+
+
+def test_an_intent_need_not_be_waited_for(sdm: Sdm, owner: Party) -> None:
+    told = sdm("application", "register", f"{owner.name}.app", "-d", owner.name, "--no-wait")
+    assert told.document["decision"] == "not waited for"
+    found = sdm("trace", f"#{told.document['offset']}").document
+    assert found["type"] == "ApplicationRegistered"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("product", "describe", "no.such"), "sdm catalog search"),
+        (("domain", "describe", "nosuch"), "sdm domain list"),
+        (("link", "describe", "a.b@c"), "sdm link list"),
+        (("access", "explain", "no.such", "no.app"), "sdm catalog search"),
+        (("trace", "#99999999"), "sdm audit log"),
+        (("connect", "connector", "describe", "nosuch"), "connector deployed"),
+        (("catalog", "list", "--at-offset", "99999999"), "it ends at"),
+        (("topic", "list", "--cluster", "north", "-d", "mesh"), "known are east, west"),
+    ],
+)
+def test_what_is_not_there_is_not_found(sdm: Sdm, arguments: tuple[str, ...], said: str) -> None:
+    assert said in sdm(*arguments, code=ExitCode.NOT_FOUND).err
+
+
+def test_a_wrong_password_and_a_dead_server_are_told_apart(
+    sdm: Sdm, consumer: Party, tmp_path: Path
+) -> None:
+    reader, client = application(sdm, consumer), tmp_path / "client.properties"
+    sdm("access", "credentials", reader, "--out", str(client), "-d", consumer.name)
+    good = client.read_text()
+    reading = ("topic", "consume", f"{consumer.name}.x", "--client", str(client))
+    client.write_text(good.replace("sasl.password=", "sasl.password=x"))
+    wrong = sdm(*reading, code=ExitCode.CONFIGURATION)
+    assert "login was refused" in wrong.err
+    assert good.split("sasl.password=")[1].strip() not in wrong.err
+    lines = [line for line in good.splitlines() if not line.startswith("bootstrap")]
+    client.write_text("\n".join(["bootstrap.servers=127.0.0.1:1", *lines]))
+    assert "127.0.0.1:1" in sdm(*reading, code=ExitCode.INFRASTRUCTURE).err
+
+
+def test_a_rotated_login_ends_the_old_password(sdm: Sdm, consumer: Party, tmp_path: Path) -> None:
+    reader = application(sdm, consumer)
+    old, new = tmp_path / "old.properties", tmp_path / "new.properties"
+    for file in (old, new):
+        sdm("access", "credentials", reader, "--out", str(file), "-d", consumer.name)
+    topic = f"{consumer.name}.none"
+    refused = sdm("topic", "consume", topic, "--client", str(old), code=ExitCode.CONFIGURATION)
+    assert "login was refused" in refused.err
+    assert "kafka_denied" in sdm("topic", "consume", topic, "--client", str(new), code=3).err
+
+
+def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:
+    found = sdm("status").document
+    ready = {one["service"]: one["state"] for one in found["services"]}
+    assert ready["governor"] == "ready"
+    assert all(one["memory_mib"] > 0 for one in found["services"] if one["pid"])
+    assert found["offset"] > found["epoch"] > 0
+    assert found["rows_behind"] == 0 or found["undecided"] >= 0
