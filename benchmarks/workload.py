@@ -1,4 +1,4 @@
-"""A governance log of any length: founded, with domains, and then one access story after another."""
+"""A governance log of any length: a foundation, then one access story after another."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

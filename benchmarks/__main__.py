@@ -1,0 +1,36 @@
+"""`python -m benchmarks replay|control|start [options]`, against the mesh at SDM_HOME."""
+
+import argparse
+from pathlib import Path
+
+from local_platform import Endpoints, PlatformSettings
+
+
+def main() -> None:
+    """Run one benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", choices=("replay", "control", "start"))
+    parser.add_argument("--events", type=int, default=1_000_000, help="replay: events in the log")
+    parser.add_argument("--verified", type=int, default=100_000, help="replay: signatures checked")
+    parser.add_argument("--rounds", type=int, default=10, help="control: grants and revocations")
+    parser.add_argument("--story", type=Path, help="start: JSON of `./scripts/demo --json`")
+    options = parser.parse_args()
+    settings = PlatformSettings()
+    if options.name == "start":
+        from benchmarks import start
+
+        start.run(settings, options.story)
+        return
+    endpoints = Endpoints.load(settings.home)
+    if options.name == "replay":
+        from benchmarks import replay
+
+        replay.run(endpoints, options.events, options.verified)
+    else:
+        from benchmarks import control
+
+        control.run(endpoints, settings.home, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

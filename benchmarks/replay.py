@@ -1,0 +1,111 @@
+"""Replaying a long log: ours against consuming and decoding only, on the same records."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import Producer
+
+from benchmarks.report import surroundings, tell
+from benchmarks.workload import Workload
+from local_platform import Endpoints
+from mesh_events.codec import decode
+from mesh_events.kafka import Connection
+from mesh_events.read import PartitionReader, to_record
+from mesh_events.record import Record
+from mesh_events.references import resolve
+from processors.clusters import KafkaAdmin
+from projections.replay import replay
+
+
+def run(endpoints: Endpoints, events: int, verified: int) -> None:
+    """Write `events` records to a topic of its own; replay them in four ways.
+
+    `verified` records are replayed with all signatures checked.
+    """
+    around = surroundings()
+    east = endpoints.clusters["east"]
+    admin = KafkaAdmin(
+        "east", east.bootstrap_servers, east.admin_user, resolve(east.admin_password)
+    )
+    topic = f"benchmark.{uuid.uuid4().hex[:8]}"
+    admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
+    try:
+        count, took = _write(admin.login, topic, events)
+        figures: dict[str, dict[str, Any]] = {"encode, sign, write": _rate(count, took)}
+        floor = _rate(*_timed(admin.login, topic, _consume))
+        figures["floor: consume only"] = floor
+        decoded = _rate(*_timed(admin.login, topic, _decode))
+        figures["floor: consume and decode"] = decoded
+        folded = _rate(*_timed(admin.login, topic, _fold))
+        figures["replay"] = {**folded, "of decode": _ratio(folded, decoded)}
+        checked = _rate(*_timed(admin.login, topic, _verify, verified))
+        figures["replay, signatures checked"] = {**checked, "of decode": _ratio(checked, decoded)}
+        tell("replay", around, figures)
+    finally:
+        admin.delete_topic(topic)
+
+
+def _write(login: Connection, topic: str, events: int) -> tuple[int, float]:
+    producer = Producer(
+        login.config(linger_ms=20, batch_size=1_000_000, queue_buffering_max_messages=200_000)
+    )
+    start, count = time.perf_counter(), 0
+    for wire in Workload().records(events):
+        while True:
+            try:
+                producer.produce(topic, wire.value, wire.key, 0, headers=wire.headers)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+        count += 1
+    producer.flush(60)
+    return count, time.perf_counter() - start
+
+
+def _timed(login: Connection, topic: str, work: Any, most: int | None = None) -> tuple[int, float]:
+    with PartitionReader(login, topic) as reader:
+        start = time.perf_counter()
+        count = work(_records(reader, most))
+        return count, time.perf_counter() - start
+
+
+def _records(reader: PartitionReader, most: int | None) -> Iterator[Record]:
+    for number, message in enumerate(reader.to_end()):
+        if most is not None and number >= most:
+            return
+        yield to_record(message)
+
+
+def _consume(records: Iterator[Record]) -> int:
+    return sum(1 for _ in records)
+
+
+def _decode(records: Iterator[Record]) -> int:
+    """Decode with all schemas known; the first records introduce them."""
+    schemas: dict[int, str] = {}
+    count = 0
+    for record in records:
+        event = decode(record, schemas, verify=False).event
+        if event is not None and event.type_name() == "SchemaIntroduced":
+            schemas[event.schema_id] = event.schema_text  # type: ignore[attr-defined]
+        count += 1
+    return count
+
+
+def _fold(records: Iterator[Record]) -> int:
+    return replay(records, verify=False).offset + 1
+
+
+def _verify(records: Iterator[Record]) -> int:
+    return replay(records).offset + 1
+
+
+def _rate(count: int, seconds: float) -> dict[str, Any]:
+    return {"events": count, "seconds": round(seconds, 1), "events/s": round(count / seconds)}
+
+
+def _ratio(ours: dict[str, Any], floor: dict[str, Any]) -> float:
+    return round(float(ours["events/s"]) / float(floor["events/s"]), 2)

@@ -1,0 +1,58 @@
+"""Figures with what they were measured on: machine, load, versions."""
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+_PACKAGES = ("confluent-kafka", "faust-streaming", "aiokafka", "fastavro", "pydantic", "pyspark")
+
+
+def surroundings() -> dict[str, Any]:
+    """What a figure depends on besides the code."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cores": os.cpu_count(),
+        "memory_gib": memory,
+        "load_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "kafka": "4.3.1, one broker per cluster, no fsync per record",
+        **{name: metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def spread(seconds: Sequence[float]) -> dict[str, float]:
+    """p50, p99 and greatest of some durations, in ms."""
+    ordered = sorted(seconds)
+    p99 = ordered[min(len(ordered) - 1, round(0.99 * (len(ordered) - 1)))]
+    return {
+        "n": len(ordered),
+        "p50_ms": round(statistics.median(ordered) * 1000, 1),
+        "p99_ms": round(p99 * 1000, 1),
+        "max_ms": round(ordered[-1] * 1000, 1),
+    }
+
+
+def tell(name: str, around: dict[str, Any], figures: dict[str, dict[str, Any]]) -> None:
+    """Print a table and write `results/<name>.json`."""
+    console = Console()
+    table = Table(title=f"{name} (load before: {around['load_before']})", title_justify="left")
+    columns = list(dict.fromkeys(key for row in figures.values() for key in row))
+    for column in ("", *columns):
+        table.add_column(column)
+    for label, row in figures.items():
+        table.add_row(label, *(str(row.get(column, "")) for column in columns))
+    console.print(table)
+    RESULTS.mkdir(exist_ok=True)
+    document = {"figures": figures, "measured_on": around}
+    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n", "utf-8")
