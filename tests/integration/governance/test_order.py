@@ -1,0 +1,174 @@
+"""What comes twice, at once, in transactions or packed: each record is decided once, in order."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from confluent_kafka import Producer
+
+from mesh_events import avro, topics
+from mesh_events.codec import frame
+from mesh_events.decisions import GovernorStarted, IntentAccepted, SchemaIntroduced
+from mesh_events.facts import Fact
+from mesh_events.intents import ApplicationRegistered, KeyRevoked, ProductPublished, ProductUpdated
+from tests.integration.governance.conftest import Scene
+from tests.integration.governance.test_bad_input import effect_free, established
+from tests.mesh_kit import RawProducer, fresh, publication, register_schema
+
+
+def test_the_same_intent_emitted_twice_counts_once(scene: Scene) -> None:
+    intent = scene.owner.make(
+        ApplicationRegistered, application=f"{scene.owner.name}.{fresh('twice')}"
+    )
+    first, second = scene.owner.emitter.emit(intent), scene.owner.emitter.emit(intent)
+
+    assert scene.kit.code(first) == ""
+    assert scene.kit.code(second) == "duplicate_intent"
+    made = scene.kit.image().identity.applications[intent.application]
+    assert made.generation < next(
+        offset
+        for offset, entry in scene.kit.entries.items()
+        if entry.event is scene.kit.decisions(second.offset)[0]
+    )
+
+
+def test_of_two_publications_of_one_name_at_once_one_is_accepted(scene: Scene) -> None:
+    product = f"{scene.owner.name}.{fresh('race')}"
+    wires = []
+    for _ in range(2):
+        made = scene.owner.make(ProductPublished, **publication(product, scene.owner.topic()))
+        wires.append((made, scene.wire(made, scene.owner.key)))
+    with ThreadPoolExecutor(2) as both:
+        offsets = list(both.map(lambda pair: scene.write(pair[1]), wires))
+
+    codes = dict(zip(offsets, map(scene.kit.code, offsets), strict=True))
+    assert codes == {min(offsets): "", max(offsets): "product_exists"}
+    winner = wires[offsets.index(min(offsets))][0]
+    assert scene.kit.image().catalog[product].topic == winner.topic
+
+
+@pytest.mark.parametrize("kind", [IntentAccepted, GovernorStarted, Fact])
+def test_a_copy_of_what_the_mesh_said_changes_nothing(
+    scene: Scene, kind: type, governor_pid: Callable[[], int | None]
+) -> None:
+    kit, pid = scene.kit, governor_pid()
+    kit.image()
+    mesh_keys = {kit.key(name).public for name in ("governor", "keeper")}
+    record = next(
+        kit.records[offset]
+        for offset, entry in sorted(kit.entries.items(), reverse=True)
+        if isinstance(entry.event, kind) and entry.signer in mesh_keys
+    )
+    epoch = kit.image().epoch
+
+    offset = scene.stranger.raw.write(record.value, record.key, list(record.headers.items()))
+    kit.wait_for(lambda image: image.offset >= offset, "the copy")
+    kit.accepted(scene.owner.say(ProductUpdated, product=scene.product, tags=[fresh("on")]))
+
+    assert effect_free(kit, offset)
+    assert offset not in kit.images[offset].intents.undecided
+    assert kit.image().epoch == epoch
+    assert governor_pid() == pid
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_compressed_record_is_read_by_everybody(scene: Scene, codec: str) -> None:
+    packed = RawProducer(scene.kit.login(scene.stranger.name), compression_type=codec)
+
+    assert scene.kit.code(packed.write(b"x" * 5000)) == "garbage"
+
+
+def test_a_header_name_that_is_no_text_stops_nobody(
+    scene: Scene, governor_pid: Callable[[], int | None]
+) -> None:
+    pid, login = governor_pid(), scene.kit.login(scene.stranger.name)
+    module = "tests.integration.governance.odd_header"
+    done = subprocess.run(
+        [sys.executable, "-m", module, login.bootstrap_servers, login.user, topics.GOVERNANCE],
+        input=login.password,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    offset = int(done.stdout)
+    later = scene.owner.say(ProductUpdated, product=scene.product, tags=[fresh("on")])
+
+    assert scene.kit.code(offset) == "garbage"
+    assert scene.kit.code(later) == ""
+    assert governor_pid() == pid
+
+
+@pytest.mark.parametrize("ending", ["commit", "abort"])
+def test_records_of_a_transaction_count_whatever_becomes_of_it(scene: Scene, ending: str) -> None:
+    name = f"{scene.stranger.name}.{fresh(ending)}"
+    made = scene.stranger.make(ApplicationRegistered, application=name)
+    wire = scene.wire(made, scene.stranger.key)
+    login = scene.kit.login(scene.stranger.name)
+    producer = Producer(login.config(transactional_id=f"{scene.stranger.name}.{ending}"))
+    offsets: list[int] = []
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(
+        topics.GOVERNANCE,
+        value=wire.value,
+        key=wire.key,
+        headers=wire.headers,
+        on_delivery=lambda _, message: offsets.append(message.offset()),
+    )
+    producer.flush(20)
+
+    # decided while the transaction is still open: nobody can hold the log up
+    assert scene.kit.code(offsets[0]) == ""
+    scene.kit.wait_for(
+        lambda image: image.identity.credentials[name, "east"].issued, f"the login of {name}"
+    )
+    getattr(producer, f"{ending}_transaction")(20)
+    # the marker is the last thing on the log now, and takes an offset that no reader gets
+    assert name in scene.kit.image().identity.applications
+    assert scene.kit.code(scene.owner.say(ProductUpdated, product=scene.product, sla=1)) == ""
+
+
+def test_a_newer_version_introduced_by_the_root_is_understood(scene: Scene) -> None:
+    kit, owner = scene.kit, scene.owner
+    name = fresh("mood").replace("-", "_")
+    extra = f'{{"name":"{name}","type":"string","default":"calm"}}'
+    text = avro.text_of("ProductUpdated").replace('"fields":[', f'"fields":[{extra},', 1)
+    schema_id = register_schema(kit.endpoints, fresh("newer"), text)
+    introduced = SchemaIntroduced(
+        meta=kit.operator.meta(),
+        schema_id=schema_id,
+        name="mesh.ProductUpdated",
+        fingerprint=avro.fingerprint(text),
+        schema_text=text,
+    )
+    tag = fresh("newer")
+    update = owner.make(ProductUpdated, product=scene.product, tags=[tag])
+    value = frame(schema_id, text, {**update.model_dump(), name: "curious"})
+    wire = scene.wire(update, owner.key)
+    headers = [
+        (header, owner.key.sign(wire.key, value) if header == "mesh_signature" else found)
+        for header, found in wire.headers
+    ]
+
+    early = owner.raw.write(value, wire.key, headers)
+    assert kit.code(early) == "unknown_schema"
+    kit.operator.append(introduced, kit.key("root"))
+    assert kit.code(owner.raw.write(value, wire.key, headers)) == ""
+
+    assert kit.image().catalog[scene.product].tags == (tag,)
+    # what was set aside before stays so, now that it could be read
+    assert established(kit.images[early])[:-1] == established(kit.before(early))[:-1]
+
+
+def test_what_a_domain_says_behind_its_keys_end_is_set_aside(scene: Scene) -> None:
+    domain = scene.kit.register_domain("left")
+    last = domain.say(
+        KeyRevoked, domain=domain.name, public_key=domain.key.public, reason="we leave"
+    )
+    late = domain.say(ApplicationRegistered, application=f"{domain.name}.late")
+
+    assert scene.kit.code(last) == ""
+    assert scene.kit.code(late) == "revoked_key"

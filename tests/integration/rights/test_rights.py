@@ -1,0 +1,212 @@
+"""One client, one configuration: only what was granted decides what Kafka lets it do."""
+
+import pytest
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from mesh_events.kafka import Connection
+from processors.clusters import KafkaAdmin
+from processors.rights import reader
+from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, read, reading, write
+
+DENIED = "TOPIC_AUTHORIZATION_FAILED"
+GROUP_DENIED = "GROUP_AUTHORIZATION_FAILED"
+
+
+@pytest.fixture(scope="module")
+def owner(kit: Mesh) -> Domain:
+    return kit.register_domain("owner")
+
+
+@pytest.fixture(scope="module")
+def buyer(kit: Mesh) -> Domain:
+    return kit.register_domain("buyer")
+
+
+@pytest.fixture
+def application(buyer: Domain) -> Application:
+    return buyer.application()
+
+
+def filled(owner: Domain) -> tuple[str, str]:
+    """(product, topic) with two values."""
+    product, topic = owner.product()
+    owner.fill(topic, b"one", b"two")
+    return product, topic
+
+
+def test_a_client_reads_from_grant_to_revocation_and_never_else(
+    owner: Domain, buyer: Domain, application: Application
+) -> None:
+    product, topic = filled(owner)
+    assert application.read(topic) == DENIED
+
+    request = buyer.request(product, application.name)
+    assert application.read(topic) == DENIED
+
+    owner.grant(product, request)
+    assert application.read(topic) == [b"one", b"two"]
+
+    owner.revoke(product, request)
+    assert application.read(topic) == DENIED
+
+
+def test_a_running_consumer_is_refused_at_its_next_fetch(
+    owner: Domain, buyer: Domain, application: Application
+) -> None:
+    """Kafka asks for the right when a fetch arrives: one that waits already is still answered."""
+    product, topic = filled(owner)
+    request = buyer.request(product, application.name)
+    owner.grant(product, request)
+    consumer = Consumer(dict(application.config))
+    consumer.subscribe([topic])
+    try:
+        got = [until_value(consumer), until_value(consumer)]
+        owner.revoke(product, request)
+        owner.fill(topic, b"to the fetch that waits")
+        with pytest.raises(KafkaException) as refused:
+            got.extend(until_value(consumer) for _ in range(2))
+    finally:
+        consumer.close()
+
+    assert got[:2] == [b"one", b"two"]
+    assert len(got) <= 3
+    assert refused.value.args[0].name() == DENIED
+
+
+def until_value(consumer: Consumer) -> bytes:
+    """The next value; raises what Kafka refuses."""
+    for _ in range(150):
+        message = consumer.poll(0.2)
+        if message is None:
+            continue
+        if message.error() is None:
+            return bytes(message.value())
+        if message.error().name() != "_PARTITION_EOF":
+            raise KafkaException(message.error())
+    raise AssertionError("neither a value nor a refusal within 30 s")
+
+
+def test_a_reader_cannot_write(owner: Domain, buyer: Domain, application: Application) -> None:
+    product, topic = filled(owner)
+    owner.grant(product, buyer.request(product, application.name))
+
+    assert write(login(application), topic) == DENIED
+    assert application.read(topic) == [b"one", b"two"]
+
+
+def test_a_reader_cannot_use_groups_of_others(
+    owner: Domain, buyer: Domain, application: Application
+) -> None:
+    product, topic = filled(owner)
+    owner.grant(product, buyer.request(product, application.name))
+    foreign = (f"{owner.name}.group", f"{application.name}x.group", buyer.name, fresh("any"))
+
+    found = [read(reading(login(application), group), topic) for group in foreign]
+
+    assert found == [GROUP_DENIED] * len(foreign)
+
+
+def test_another_application_of_the_same_domain_is_refused(
+    owner: Domain, buyer: Domain, application: Application
+) -> None:
+    product, topic = filled(owner)
+    other = buyer.application("other")
+    owner.grant(product, buyer.request(product, application.name))
+
+    assert other.read(topic) == DENIED
+    assert application.read(topic) == [b"one", b"two"]
+
+
+def test_a_domain_whose_name_begins_alike_is_another_domain(kit: Mesh) -> None:
+    stem = fresh("acme")
+    acme = kit.register_domain(name=stem)
+    acme2 = kit.register_domain(name=f"{stem}2")
+    topic = acme2.topic("userprops")
+    acme2.fill(topic, b"x")
+    as_acme = kit.login(acme.name)
+
+    assert read(reading(as_acme, f"{acme.name}.own"), topic) == DENIED
+    assert write(as_acme, topic) == DENIED
+    assert read(reading(as_acme, f"{acme2.name}.own"), topic) == GROUP_DENIED
+    with pytest.raises(KafkaException, match=DENIED):
+        make_topic(acme, f"{acme2.name}.mine")
+
+
+def make_topic(domain: Domain, name: str) -> None:
+    admin = AdminClient(domain.mesh.login(domain.name).config())
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(15)
+
+
+def test_revoking_one_of_two_products_on_a_topic_keeps_the_other(
+    owner: Domain, buyer: Domain, application: Application
+) -> None:
+    first, topic = filled(owner)
+    second = f"{owner.name}.{fresh('same')}"
+    owner.mesh.accepted(owner.publish(second, topic))
+    requests = {product: buyer.request(product, application.name) for product in (first, second)}
+    for product, request in requests.items():
+        owner.grant(product, request)
+
+    owner.revoke(first, requests[first])
+    assert application.read(topic) == [b"one", b"two"]
+
+    owner.revoke(second, requests[second])
+    assert application.read(topic) == DENIED
+
+
+def test_a_domain_reads_the_log_and_the_rows_and_writes_only_the_log(
+    kit: Mesh, buyer: Domain
+) -> None:
+    connection = kit.login(buyer.name)
+
+    assert read(reading(connection, f"{buyer.name}.own"), "mesh.catalog") != DENIED
+    refused = {
+        topic: write(connection, topic)
+        for topic in ("mesh.catalog", "mesh.access", "mesh.links", "mesh.quarantine")
+    }
+    assert set(refused.values()) == {DENIED}
+
+
+def test_an_application_sees_nothing_of_the_mesh(application: Application) -> None:
+    assert application.read("mesh.governance") == DENIED
+    assert write(login(application), "mesh.governance") == DENIED
+
+
+def test_after_a_rotation_only_the_new_password_logs_in(
+    owner: Domain, buyer: Domain, application: Application
+) -> None:
+    product, topic = filled(owner)
+    owner.grant(product, buyer.request(product, application.name))
+    old = login(application)
+
+    buyer.rotate(application.name)
+    new = login(application)
+
+    assert old.password != new.password
+    assert read(reading(old, application.group), topic) == "_AUTHENTICATION"
+    assert read(reading(new, application.group), topic) == [b"one", b"two"]
+
+
+def test_a_revoked_right_that_comes_back_is_withdrawn(
+    kit: Mesh, owner: Domain, buyer: Domain, application: Application
+) -> None:
+    """As a worker does that was replaced in the middle of a grant, and ends it later."""
+    product, topic = filled(owner)
+    request = buyer.request(product, application.name)
+    owner.grant(product, request)
+    owner.revoke(product, request)
+    super_user = kit.admin_login()
+    admin = KafkaAdmin("east", super_user.bootstrap_servers, super_user.user, super_user.password)
+    late = reader(application.name, topic)
+
+    admin.grant(late)
+    assert application.read(topic) == [b"one", b"two"]
+    # the keeper looks every few seconds
+    eventually(lambda: not late & admin.rights(principal=application.name), "the end of it")
+    assert application.read(topic) == DENIED
+
+
+def login(application: Application) -> Connection:
+    """The application's login as it is now."""
+    return application.domain.mesh.login(application.name, application.domain.cluster)

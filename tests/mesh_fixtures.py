@@ -1,0 +1,31 @@
+"""Fixtures over the run's mesh, for the folders whose tests speak on its log."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from local_platform import Endpoints, PlatformSettings
+from local_platform.layout import Layout
+from local_platform.state import PlatformState
+from tests.mesh_kit import Mesh
+
+
+@pytest.fixture(scope="session")
+def kit(mesh: Endpoints, settings: PlatformSettings) -> Iterator[Mesh]:
+    """The run's mesh, ready to be spoken to."""
+    found = Mesh(mesh, settings.home)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def governor_pid(mesh: Endpoints, settings: PlatformSettings) -> Callable[[], int | None]:
+    """Tells the process that governs now."""
+    board = Layout(settings.home).state
+
+    def pid() -> int | None:
+        state = PlatformState.load(board)
+        assert state is not None, f"nothing was started at {settings.home}"
+        return next(one.pid for one in state.services if one.name == "governor")
+
+    return pid

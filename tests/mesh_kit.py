@@ -1,0 +1,485 @@
+"""A running mesh as a test uses it: domains that speak, a log that is followed, any bytes at all.
+
+    mesh = Mesh(endpoints, home)
+    east = mesh.register_domain("shop")         # a fresh name, rights and login applied
+    topic = east.topic("orders")                # with a registered schema
+    outcome = mesh.outcome(east.publish("shop.orders", topic))
+    mesh.wait_for(lambda image: ..., "the grant is active")
+
+Every name that a test makes is fresh, so that tests share one mesh and run in any order.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from local_platform import Endpoints
+from mesh_events import topics
+from mesh_events.codec import decode
+from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
+from mesh_events.emit import Emitter, Receipt
+from mesh_events.intents import (
+    AccessGranted,
+    AccessRequested,
+    AccessRevoked,
+    ApplicationRegistered,
+    CredentialsRequested,
+    DomainRegistered,
+    Intent,
+    ProductPublished,
+)
+from mesh_events.kafka import Connection
+from mesh_events.read import LogReader, PartitionReader, decode_row
+from mesh_events.record import Entry, Record
+from mesh_events.references import resolve
+from mesh_events.registry import Registry
+from mesh_events.rows import Row
+from mesh_events.settings import Profile, key_path
+from mesh_events.signing import SigningKey
+from projections.image import EMPTY, Image, apply
+
+PATIENCE_S = 30
+AnyIntent = TypeVar("AnyIntent", bound=Intent)
+Headers = list[tuple[str, bytes | None]]
+
+
+def fresh(stem: str) -> str:
+    """A name that no other test has."""
+    return f"{stem}-{uuid.uuid4().hex[:8]}"
+
+
+def eventually(condition: Callable[[], object], what: str, seconds: float = PATIENCE_S) -> None:
+    """Look again and again until `condition` holds; fails with `what` after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(0.05)
+
+
+def login(endpoints: Endpoints, home: Path, cluster: str, principal: str) -> Connection:
+    """How a principal of the mesh logs in to a cluster now."""
+    password = resolve(f"file:{home / 'secrets' / cluster / principal}")
+    return Connection(endpoints.clusters[cluster].bootstrap_servers, principal, password)
+
+
+class RawProducer:
+    """Writes any bytes to the governance log as one principal."""
+
+    def __init__(self, connection: Connection, **more: Any) -> None:
+        # far above the log's own limit: refusing is Kafka's part
+        limits = {"message_max_bytes": 16 * 1024 * 1024, "delivery_timeout_ms": 20_000}
+        self.producer = Producer(connection.config(acks="all", linger_ms=0, **limits, **more))
+
+    def write(
+        self,
+        value: bytes | None,
+        key: bytes | None = b"any/thing/at-all",
+        headers: Headers | None = None,
+        topic: str = topics.GOVERNANCE,
+    ) -> int:
+        """The offset of the record; raises KafkaException with Kafka's refusal."""
+        found: list[tuple[KafkaError | None, int]] = []
+
+        def delivered(error: KafkaError | None, message: Any) -> None:
+            found.append((error, -1 if error else message.offset()))
+
+        self.producer.produce(
+            topic, value=value, key=key, headers=headers or [], partition=0, on_delivery=delivered
+        )
+        self.producer.flush(25)
+        error, offset = found[0]
+        if error is not None:
+            raise KafkaException(error)
+        return offset
+
+
+class Mesh:
+    """A founded mesh: its operator, its log as it stands, and its domains."""
+
+    def __init__(self, endpoints: Endpoints, home: Path) -> None:
+        self.endpoints, self.home = endpoints, home
+        self.profile = Profile.load(home)
+        self.registry = Registry(
+            endpoints.registry_url, endpoints.registry_user, resolve(endpoints.registry_password)
+        )
+        self._image = EMPTY
+        self.entries: dict[int, Entry] = {}
+        self.records: dict[int, Record] = {}
+        self.images: dict[int, Image] = {}
+        self._followed: dict[str, PartitionReader] = {}
+
+    @cached_property
+    def operator(self) -> Emitter:
+        """The operator's voice."""
+        return Emitter(
+            self.login("mesh.operator"),
+            self.registry,
+            self.key("operator"),
+            domain="mesh",
+            actor="operator-1",
+        )
+
+    @cached_property
+    def _log(self) -> LogReader:
+        return LogReader(self.login("mesh.operator"))
+
+    def key(self, name: str) -> SigningKey:
+        """One of the mesh's signing keys."""
+        return SigningKey.load(key_path(self.home, name))
+
+    def login(self, principal: str, cluster: str | None = None) -> Connection:
+        """A principal's login, on the governance cluster by default."""
+        place = cluster or self.profile.governance_cluster
+        return login(self.endpoints, self.home, place, principal)
+
+    def admin_login(self, cluster: str = "east") -> Connection:
+        """The super user's login."""
+        found = self.endpoints.clusters[cluster]
+        return Connection(found.bootstrap_servers, found.admin_user, resolve(found.admin_password))
+
+    def admin(self, cluster: str = "east") -> AdminClient:
+        """The super user's admin client; hold it, since a collected one fails its futures."""
+        return AdminClient(self.admin_login(cluster).config())
+
+    def image(self) -> Image:
+        """What the log says now, folded up to its end."""
+        for record in self._log.to_end():
+            self._take(record)
+        return self._image
+
+    def _take(self, record: Record) -> None:
+        entry = decode(record, self._image.schemas)
+        self._image = apply(self._image, entry)
+        self.entries[record.offset], self.records[record.offset] = entry, record
+        self.images[record.offset] = self._image
+
+    def wait_for(
+        self, condition: Callable[[Image], object], what: str, seconds: float = PATIENCE_S
+    ) -> Image:
+        """Follow the log until `condition` holds; fails with `what` after `seconds`."""
+        deadline = time.monotonic() + seconds
+        if condition(self.image()):
+            return self._image
+        while time.monotonic() < deadline:
+            for record in self._log.follow(1.0):
+                self._take(record)
+                if condition(self._image):
+                    return self._image
+        raise AssertionError(f"not within {seconds:g} s: {what}")
+
+    def decided(self, offset: int, seconds: float = PATIENCE_S) -> Decision:
+        """The decision that counts on the record at `offset`, once it is there."""
+        self.wait_for(
+            lambda image: image.offset >= offset and offset not in image.intents.undecided,
+            f"a decision on offset {offset}",
+            seconds,
+        )
+        return self.decisions(offset)[0]
+
+    def decisions(self, offset: int) -> list[Decision]:
+        """Every decision on the record at `offset` that the governor's key has signed so far."""
+        return [
+            entry.event
+            for entry in self.entries.values()
+            if isinstance(entry.event, Decision)
+            and entry.event.offset == offset
+            and entry.signer == self.profile.governor_key
+        ]
+
+    def accepted(self, receipt: Receipt) -> IntentAccepted:
+        """The acceptance of what was just said; anything else fails the test."""
+        found = self.decided(receipt.offset)
+        assert isinstance(found, IntentAccepted), found
+        return found
+
+    def code(self, receipt: Receipt | int) -> str:
+        """The refusal's or quarantine's code, "" for an acceptance."""
+        found = self.decided(receipt if isinstance(receipt, int) else receipt.offset)
+        return found.code if isinstance(found, IntentRejected | IntentQuarantined) else ""
+
+    def register_domain(
+        self, stem: str = "shop", cluster: str = "east", name: str | None = None
+    ) -> "Domain":
+        """A new domain with its own key, once its login and its rights are applied."""
+        name = name or fresh(stem)
+        key = SigningKey.generate()
+        intent = DomainRegistered(
+            meta=self.operator.meta(),
+            domain=name,
+            owner=f"team-{name}",
+            cluster=cluster,
+            public_key=key.public,
+        )
+        self.accepted(self.operator.emit(intent))
+        places = {cluster, self.profile.governance_cluster}
+        self.wait_for(
+            lambda image: (
+                set(image.identity.domains[name].rights) == places
+                and all(image.identity.credentials[name, place].issued for place in places)
+            ),
+            f"rights and logins of {name}",
+        )
+        return Domain(self, name, cluster, key)
+
+    def news(self, topic: str) -> list[Any]:
+        """The messages on one of the mesh's topics since the last call, all at the first."""
+        if topic not in self._followed:
+            self._followed[topic] = PartitionReader(self.login("mesh.operator"), topic)
+        return list(self._followed[topic].to_end())
+
+    def new_rows(self) -> list[Row]:
+        """The rows written since the last call."""
+        found = [message for topic in topics.ROW_TOPICS for message in self.news(topic)]
+        return [decode_row(each.value(), self.registry) for each in found if each.value()]
+
+    def before(self, offset: int) -> Image:
+        """The image before the record at `offset`; transactions leave gaps in the offsets."""
+        return self.images[max(found for found in self.images if found < offset)]
+
+    def close(self) -> None:
+        """Leave Kafka."""
+        self._log.partition.close()
+        for reader in self._followed.values():
+            reader.close()
+        self.operator.close()
+
+
+@dataclass
+class Domain:
+    """A domain that speaks for itself."""
+
+    mesh: Mesh
+    name: str
+    cluster: str
+    key: SigningKey
+
+    @cached_property
+    def emitter(self) -> Emitter:
+        """The domain's voice."""
+        return Emitter(
+            self.mesh.login(self.name),
+            self.mesh.registry,
+            self.key,
+            domain=self.name,
+            actor=f"{self.name}-7",
+        )
+
+    @cached_property
+    def raw(self) -> RawProducer:
+        """Any bytes, written with the domain's login."""
+        return RawProducer(self.mesh.login(self.name))
+
+    def make(self, kind: type[AnyIntent], **fields: Any) -> AnyIntent:
+        """An intent of this domain, not emitted yet."""
+        return kind.model_validate({"meta": self.emitter.meta(), **fields})
+
+    def say(self, kind: type[Intent], **fields: Any) -> Receipt:
+        """Emit an intent."""
+        return self.emitter.emit(self.make(kind, **fields))
+
+    def topic(self, stem: str = "orders", *, schema: str | None = '"string"') -> str:
+        """A topic of the domain's own at home, made with its own login; its values' schema."""
+        name = f"{self.name}.{fresh(stem)}"
+        admin = AdminClient(self.mesh.login(self.name, self.cluster).config())
+        admin.create_topics([NewTopic(name, 1, 1)])[name].result(15)
+        if schema is not None:
+            register_schema(self.mesh.endpoints, f"{name}-value", schema)
+        return name
+
+    def fill(self, topic: str, *values: bytes) -> None:
+        """Write values to a topic of the domain."""
+        producer = Producer(self.mesh.login(self.name, self.cluster).config(acks="all"))
+        for value in values:
+            producer.produce(topic, value)
+        assert producer.flush(20) == 0
+
+    def publish(self, product: str, topic: str, **more: Any) -> Receipt:
+        """Offer a topic as a product."""
+        return self.say(ProductPublished, **publication(product, topic), **more)
+
+    def product(self, stem: str = "orders") -> tuple[str, str]:
+        """(product id, topic) of a newly published product."""
+        topic, product = self.topic(stem), f"{self.name}.{fresh(stem)}"
+        self.mesh.accepted(self.publish(product, topic))
+        return product, topic
+
+    def application(self, stem: str = "app") -> "Application":
+        """A registered application, once it can log in at home with its own groups."""
+        name = f"{self.name}.{fresh(stem)}"
+        self.mesh.accepted(self.say(ApplicationRegistered, application=name))
+        self.mesh.wait_for(
+            lambda image: (
+                self.cluster in image.identity.applications[name].rights
+                and image.identity.credentials[name, self.cluster].issued
+            ),
+            f"login and rights of {name}",
+        )
+        return Application(self, name)
+
+    def request(self, product: str, application: str, reason: str = "to see") -> str:
+        """The id of an accepted request."""
+        receipt = self.say(AccessRequested, product=product, application=application, reason=reason)
+        self.mesh.accepted(receipt)
+        return receipt.id
+
+    def grant(self, product: str, request: str, *, active: bool = True) -> int:
+        """Grant a request; the decision's offset, once the right is applied."""
+        receipt = self.say(AccessGranted, product=product, request=request)
+        self.mesh.accepted(receipt)
+        if active:
+            self.mesh.wait_for(
+                lambda image: image.access.requests[request].active_at, f"{request} is active"
+            )
+        return receipt.offset
+
+    def revoke(self, product: str, request: str, reason: str = "enough") -> None:
+        """Revoke a grant, and wait until the right is gone."""
+        self.mesh.accepted(self.say(AccessRevoked, product=product, request=request, reason=reason))
+        self.mesh.wait_for(
+            lambda image: image.access.requests[request].removed_at, f"{request} is removed"
+        )
+
+    def rotate(self, principal: str) -> None:
+        """New credentials for a principal of this domain, once they are issued."""
+        receipt = self.say(CredentialsRequested, principal=principal, cluster=self.cluster)
+        self.mesh.accepted(receipt)
+        self.mesh.wait_for(
+            lambda image: (
+                (found := image.identity.credentials[principal, self.cluster]).issued
+                == found.generation
+            ),
+            f"new credentials of {principal}",
+        )
+
+
+@dataclass
+class Application:
+    """A program of a domain that reads with its own login, on its domain's cluster."""
+
+    domain: Domain
+    name: str
+    group: str = field(default="")
+
+    def __post_init__(self) -> None:
+        self.group = self.group or f"{self.name}.{fresh('group')}"
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The one configuration that this client has for all its life."""
+        connection = self.domain.mesh.login(self.name, self.domain.cluster)
+        return reading(connection, self.group)
+
+    def read(self, topic: str, seconds: float = PATIENCE_S) -> list[bytes] | str:
+        """The values on `topic`, or the name of the error with which Kafka refuses."""
+        return read(self.config, topic, seconds)
+
+
+def reading(connection: Connection, group: str) -> dict[str, Any]:
+    """Settings of a plain consumer."""
+    return connection.config(
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        enable_partition_eof=True,
+        topic_metadata_refresh_interval_ms=500,
+    )
+
+
+def read(config: Mapping[str, Any], topic: str, seconds: float = PATIENCE_S) -> list[bytes] | str:
+    """Everything on a topic up to its end, or the name of Kafka's error."""
+    refused: list[str] = []
+
+    def told(error: KafkaError) -> None:
+        # a refused login is no message's error: it is told only here
+        if error.code() == KafkaError._AUTHENTICATION:
+            refused.append(str(error.name()))
+
+    consumer = Consumer({**config, "error_cb": told})
+    consumer.subscribe([topic])
+    try:
+        return _read(consumer, refused, topic, seconds)
+    finally:
+        consumer.close()
+
+
+def _read(consumer: Any, refused: list[str], topic: str, seconds: float) -> list[bytes] | str:
+    values: list[bytes] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if refused:
+            return refused[0]
+        try:
+            message = consumer.poll(0.2)
+        except KafkaException as failed:
+            return str(failed.args[0].name())
+        if message is None:
+            continue
+        error = message.error()
+        if error is None:
+            values.append(message.value())
+        elif error.code() == KafkaError._PARTITION_EOF:
+            return values
+        else:
+            return str(error.name())
+    raise AssertionError(f"neither the end of {topic} nor an error within {seconds:g} s")
+
+
+def write(connection: Connection, topic: str, value: bytes = b"x") -> str:
+    """Write one value; the name of Kafka's error, "" if it was taken."""
+    try:
+        RawProducer(connection).write(value, None, topic=topic)
+    except KafkaException as refused:
+        return str(refused.args[0].name())
+    return ""
+
+
+def publication(product: str, topic: str) -> dict[str, Any]:
+    """The fields of a good publication."""
+    return {
+        "product": product,
+        "topic": topic,
+        "description": "what was ordered",
+        "owner": "team-7",
+        "quality": "RAW",
+        "sla": 2,
+        "acknowledged": True,
+    }
+
+
+def register_schema(endpoints: Endpoints, subject: str, text: str) -> int:
+    """Register an Avro schema; its id."""
+    user = f"{endpoints.registry_user}:{resolve(endpoints.registry_password)}"
+    client = SchemaRegistryClient(
+        {"url": endpoints.registry_url, "basic.auth.user.info": user, "timeout": 20}
+    )
+    return int(client.register_schema(subject, Schema(text, "AVRO")))
+
+
+def messages(connection: Connection, topic: str, start: int = 0) -> Iterator[Any]:
+    """Every message of partition 0 from an offset to the end, by a consumer of the test's own."""
+    consumer = Consumer(reading(connection, f"{connection.user}.{fresh('own')}"))
+    try:
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=15)
+        consumer.assign([TopicPartition(topic, 0, max(low, start))])
+        deadline = time.monotonic() + PATIENCE_S
+        while high > max(low, start):
+            message = consumer.poll(0.5)
+            assert time.monotonic() < deadline, f"the end of {topic} is not reached"
+            if message is None:
+                continue
+            if message.error() is None:
+                yield message
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                return
+            else:
+                raise KafkaException(message.error())
+    finally:
+        consumer.close()
