@@ -6,6 +6,7 @@ that a restarted worker reattaches; the counter moves on past ids that the serve
 
 import threading
 import uuid
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ USER = "mesh.links"
 """A session belongs to a user; another user's sessions are out of sight."""
 CALL_TIMEOUT_S = 20.0
 _CLOSED = ("INVALID_HANDLE.SESSION_CLOSED", "INVALID_HANDLE.SESSION_NOT_FOUND")
+_TRANSPORT = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNAUTHENTICATED"}
 _CHANGED = "INVALID_HANDLE.SESSION_CHANGED"
 _SEEDS = uuid.UUID("0c7e51a8-34a5-5f0e-8a76-0b5a1d2a7d11")  # any fixed namespace would do
 Answer = TypeVar("Answer")
@@ -75,7 +77,9 @@ class ConnectSession:
             if self._token is not None:
                 channel.set("token", self._token)
             session = SparkSession.Builder().channelBuilder(channel).create()
-            # by default a dead server is called for ten minutes
+            # by default a dead server is called for ten minutes; that it is dead is then an error
+            # of ours, and no warning beside it
+            warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
             session.client.set_retry_policies([DefaultPolicy(max_retries=3, max_backoff=500)])
             self._session = session
         return self._session
@@ -94,9 +98,10 @@ class ConnectSession:
             self._counter = 0
             self.close()
             return
-        if _is_transport(error):
+        status = _status(error)
+        if status in _TRANSPORT:
             self.close()
-            raise self._unavailable(doing, first_line(text)) from error
+            raise self._unavailable(doing, status) from error
         raise EngineError("query_failed", f"{doing}: {first_line(text)}") from error
 
     def _unavailable(self, doing: str, why: str) -> EngineError:
@@ -137,11 +142,7 @@ def first_line(text: str) -> str:
     return lines[0][:300] if lines else "no reason given"
 
 
-def _is_transport(error: Exception) -> bool:
-    import grpc
-    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
-
-    if isinstance(error, grpc.RpcError):
-        return True
-    # what the server itself says comes as a subclass with an error class
-    return type(error) is SparkConnectGrpcException or type(error).__name__ == "RetriesExceeded"
+def _status(error: Exception) -> str:
+    """The name of gRPC's status; what a server answers itself mostly comes as INTERNAL."""
+    status = getattr(error, "getGrpcStatusCode", None) or getattr(error, "code", None)
+    return str(status().name) if callable(status) else "UNKNOWN"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+import structlog
 from openlineage.client.event_v2 import RunState
 
 from mesh_events.facts import (
@@ -24,6 +25,8 @@ from projections.access import ENTITLED
 from projections.image import Image
 from projections.links import Link
 from spark_streams.errors import CopyError
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class Telling:
         """The copy cannot run; said once, as long as the log says the same already."""
         if (self.link.failure_code, self.link.failure) == (fault.code, fault.reason):
             return
+        log.warning("link_failed", link=self.link.id, code=fault.code, reason=fault.reason)
         self._tell(RunState.FAIL, self.link.run, fault.reason)
         self._report(
             LinkFailed,

@@ -237,7 +237,6 @@ class LinksKeeper:
     def _fail(self, telling: Telling, fault: CopyError) -> None:
         """Say it once; close the link if only a person can mend it, else try again later."""
         link = telling.link
-        log.warning("link_failed", link=link.id, code=fault.code, reason=fault.reason)
         try:
             if not fault.retriable:
                 self._ending.halt(self._ends(telling), telling.reign)

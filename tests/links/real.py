@@ -37,6 +37,8 @@ class LineageList:
 class RealLink:
     """One link from east to west with its keeper; `partitions` of a fresh source topic."""
 
+    pace = QUICK
+
     def __init__(self, endpoints: Endpoints, partitions: int = 3, **config: str) -> None:
         self.endpoints = endpoints
         self.admins = {
@@ -77,7 +79,7 @@ class RealLink:
             self.new_engine(),
             self.lineage,
             lambda _: json.dumps("bytes"),
-            QUICK,
+            self.pace,
         )
 
     def reconcile(self) -> None:

@@ -1,0 +1,314 @@
+"""Clusters and an engine in memory, with what matters of the real ones for exactness.
+
+Rights are looked at when a record is written, a query lives on without its keeper, and records
+that an engine took over but did not write yet may still land after it was told to stop.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from mesh_events.errors import InfrastructureError, RefusedError
+from mesh_events.kafka import Connection
+from processors.clusters import Topic
+from processors.keepers.links import LinksKeeper, Pace
+from processors.rights import Binding, Operation, Resource
+from projections.identity import Cluster
+from projections.image import Image
+from spark_streams.engine import CopySpec, Failed, Running, States
+from spark_streams.errors import EngineError
+from spark_streams.log import Bounds, Last
+from spark_streams.provenance import HEADER, Provenance
+from tests.links.desk import Desk
+from tests.links.real import LineageList
+
+QUICK = Pace(look=0, advance=0, lineage=0, quiet=0, retry_first=0, retry_most=0, stall=5, grace=5)
+Headers = tuple[tuple[str, bytes | None], ...]
+_ids = itertools.count()
+
+
+@dataclass
+class MemoryPartition:
+    """`records` maps offset -> (key, headers); `end` counts markers too."""
+
+    records: dict[int, tuple[bytes, Headers]] = field(default_factory=dict)
+    low: int = 0
+    end: int = 0
+
+    def append(self, key: bytes, headers: Headers = ()) -> None:
+        self.records[self.end] = (key, headers)
+        self.end += 1
+
+    def mark(self) -> None:
+        """The end of a transaction: an offset without a record."""
+        self.end += 1
+
+    def expire(self, below: int) -> None:
+        self.records = {at: found for at, found in self.records.items() if at >= below}
+        self.low = below
+
+
+class MemoryTopic:
+    def __init__(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+        self.described = Topic(name, f"id/{next(_ids)}", partitions, dict(config))
+        self.partitions = [MemoryPartition() for _ in range(partitions)]
+
+
+class MemoryCluster:
+    """A ClusterAdmin and a PartitionLog in one; `down` refuses every call."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.bootstrap_servers = name, f"{name}.test:9092"
+        self.topics: dict[str, MemoryTopic] = {}
+        self.bindings: set[Binding] = set()
+        self.logins: dict[str, str] = {}
+        self.down = False
+
+    def _answer(self) -> None:
+        if self.down:
+            raise InfrastructureError(f"cluster {self.name} does not answer", retriable=True)
+
+    def ping(self) -> int:
+        self._answer()
+        return 1
+
+    def topic(self, name: str) -> Topic | None:
+        self._answer()
+        found = self.topics.get(name)
+        return found.described if found else None
+
+    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+        self._answer()
+        self.topics.setdefault(name, MemoryTopic(name, partitions, config))
+
+    def delete_topic(self, name: str) -> None:
+        self._answer()
+        self.topics.pop(name, None)
+
+    def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
+        self._answer()
+        return {
+            found
+            for found in self.bindings
+            if principal in (None, found.principal)
+            and (topic is None or (found.resource, found.name) == (Resource.TOPIC, topic))
+        }
+
+    def grant(self, bindings: Iterable[Binding]) -> None:
+        self._answer()
+        self.bindings |= set(bindings)
+
+    def withdraw(self, bindings: Iterable[Binding]) -> None:
+        self._answer()
+        self.bindings -= set(bindings)
+
+    def set_password(self, principal: str, password: str) -> None:
+        self._answer()
+        self.logins[principal] = password
+
+    def delete_login(self, principal: str) -> None:
+        self._answer()
+        self.logins.pop(principal, None)
+
+    def connection(self, principal: str, password: str) -> Connection:
+        return Connection(self.bootstrap_servers, principal, password)
+
+    def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
+        self._answer()
+        found = self.topics[topic].partitions
+        return {p: (found[p].low, found[p].end) for p in partitions}
+
+    def last(self, topic: str, within: Bounds) -> dict[int, Last]:
+        self._answer()
+        found: dict[int, Last] = {}
+        for p, (low, high) in within.items():
+            records = self.topics[topic].partitions[p].records
+            offsets = [at for at in records if low <= at < high]
+            if offsets:
+                found[p] = Last(max(offsets), records[max(offsets)][1])
+        return found
+
+    def close(self) -> None:
+        return
+
+    def may(self, principal: str, operation: Operation, topic: str) -> bool:
+        wanted = Binding(principal, operation, Resource.TOPIC, topic)
+        return wanted in self.bindings
+
+
+@dataclass
+class MemoryLogs:
+    clusters: dict[str, MemoryCluster]
+
+    def source(self, _: Image, cluster: str) -> MemoryCluster:
+        return self.clusters[cluster]
+
+    def destination(self, _: Image, cluster: str) -> MemoryCluster:
+        return self.clusters[cluster]
+
+    def probe(self, connection: Connection, _: str) -> None:
+        name = connection.bootstrap_servers.partition(".")[0]
+        if self.clusters[name].logins.get(connection.user) != connection.password:
+            raise RefusedError("kafka_denied", f"{connection.user} may not log in")
+
+    def close(self) -> None:
+        return
+
+
+@dataclass
+class MemoryQuery:
+    spec: CopySpec
+    position: dict[int, int]
+    buffer: list[tuple[int, bytes, Headers]] = field(default_factory=list)
+    fault: str | None = None
+    stopped: bool = False
+
+
+class MemoryEngine:
+    """An engine whose records move when `move` is called; `down` refuses every call."""
+
+    def __init__(self, clusters: Iterable[MemoryCluster], slots: int = 512) -> None:
+        self._clusters = {found.bootstrap_servers: found for found in clusters}
+        self.queries: list[MemoryQuery] = []
+        self.down = False
+        self._slots = slots
+
+    def _answer(self) -> None:
+        if self.down:
+            raise EngineError("engine_unavailable", "the engine does not answer")
+
+    def states(self) -> States:
+        self._answer()
+        found: dict[str, tuple[Running | Failed, ...]] = {}
+        for query in self.queries:
+            if not query.stopped:
+                writer, link = query.spec.writer, query.spec.link
+                state = Failed(writer, query.fault) if query.fault else Running(writer)
+                found[link] = (*found.get(link, ()), state)
+        return found
+
+    def start(self, spec: CopySpec) -> None:
+        self._answer()
+        taken = sum(len(query.spec.start) for query in self._living())
+        if taken + len(spec.start) > self._slots:
+            raise EngineError("engine_full", f"{taken} of {self._slots} slots are taken")
+        self.queries.append(MemoryQuery(spec, dict(spec.start)))
+
+    def stop(self, link: str) -> None:
+        self._answer()
+        for query in self.queries:
+            if query.spec.link == link:
+                query.stopped = True
+
+    def close(self) -> None:
+        return
+
+    def die(self) -> None:
+        """The server is gone, with all it knew; what its producers had sent may still land."""
+        for query in self.queries:
+            query.stopped = True
+
+    def take(self) -> None:
+        """Every living query reads all there is into its producer's buffer."""
+        for query in self._living():
+            spec = query.spec
+            cluster = self._clusters[spec.source.bootstrap_servers]
+            if not cluster.may(spec.writer, Operation.READ, spec.source_topic):
+                query.fault = "the source refused"
+                continue
+            for number, partition in enumerate(cluster.topics[spec.source_topic].partitions):
+                for at in sorted(at for at in partition.records if at >= query.position[number]):
+                    key, headers = partition.records[at]
+                    place = Provenance(spec.origin, number, at).encode()
+                    query.buffer.append((number, key, (*headers, (HEADER, place))))
+                    query.position[number] = at + 1
+
+    def land(self, most: int | None = None) -> None:
+        """Buffers are written, also those of stopped queries, as far as the rights go."""
+        for query in self.queries:
+            spec = query.spec
+            cluster = self._clusters[spec.destination.bootstrap_servers]
+            topic = cluster.topics.get(spec.destination_topic)
+            allowed = cluster.may(spec.writer, Operation.WRITE, spec.destination_topic)
+            if topic is None or not allowed:
+                query.fault = query.fault or ("the destination refused" if query.buffer else None)
+                continue
+            for number, key, headers in query.buffer[:most]:
+                topic.partitions[number].append(key, headers)
+            del query.buffer[:most]
+
+    def move(self) -> None:
+        self.take()
+        self.land()
+
+    def _living(self) -> list[MemoryQuery]:
+        return [query for query in self.queries if not query.stopped and query.fault is None]
+
+
+class MemoryLink:
+    """One link from `east` to `west`, its keeper, and the whole world around it."""
+
+    def __init__(self, partitions: int = 2, slots: int = 512) -> None:
+        self.topic = "east.users"
+        self.east, self.west = MemoryCluster("east"), MemoryCluster("west")
+        self.clusters = {"east": self.east, "west": self.west}
+        self.engine = MemoryEngine(self.clusters.values(), slots)
+        self.east.create_topic(self.topic, partitions, {})
+        registered = [
+            Cluster(found.name, found.bootstrap_servers, "admin", "env:NONE", 0)
+            for found in self.clusters.values()
+        ]
+        self.desk = Desk(registered, self.topic, self.topic)
+        self.lineage = LineageList()
+        self.time = 100.0
+        self.pace: dict[str, float] = {}
+        self.keeper = self.new_keeper()
+
+    def new_keeper(self) -> LinksKeeper:
+        return LinksKeeper(
+            lambda _, name: self.clusters[name],
+            MemoryLogs(self.clusters),
+            self.engine,
+            self.lineage,
+            lambda _: '"bytes"',
+            replace(QUICK, **self.pace),
+            lambda: self.time,
+        )
+
+    @property
+    def source(self) -> MemoryTopic:
+        return self.east.topics[self.topic]
+
+    @property
+    def destination(self) -> MemoryTopic:
+        return self.west.topics[self.topic]
+
+    def reconcile(self, reign: Desk | None = None) -> None:
+        self.time += 1
+        self.keeper.reconcile(self.desk.image, reign or self.desk)
+
+    def produce(self, count: int, partition: int | None = None) -> None:
+        for n in range(count):
+            place = n % len(self.source.partitions) if partition is None else partition
+            self.source.partitions[place].append(f"{place}.{n}".encode())
+
+    def settle(self, rounds: int = 5) -> None:
+        """Let keeper and engine do all they can."""
+        for _ in range(rounds):
+            self.reconcile()
+            self.engine.move()
+
+    def findings(self, *, complete: bool = True) -> list[str]:
+        """How the copy differs from the source (or, if not complete, from a prefix of it)."""
+        wrong = []
+        origin = f"east/{self.source.described.id}"
+        for number, partition in enumerate(self.source.partitions):
+            wanted = [
+                (key, (*headers, (HEADER, f"{origin}/{number}/{at}".encode())))
+                for at, (key, headers) in sorted(partition.records.items())
+            ]
+            copied = self.destination.partitions[number].records
+            got = [copied[at] for at in sorted(copied)]
+            if got != (wanted if complete else wanted[: len(got)]):
+                wrong.append(f"{number}: {got} is not {wanted}")
+        return wrong

@@ -1,0 +1,278 @@
+"""Every failure of a link: what is told, what is tried again, and what stays closed."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from mesh_events.facts import LinkActivated, LinkFailed
+from processors.rights import Operation
+from projections.links import State
+from tests.links.memory import MemoryLink
+
+Spoil = Callable[[MemoryLink], None]
+
+
+def source_missing(link: MemoryLink) -> None:
+    del link.east.topics[link.topic]
+
+
+def source_recreated(link: MemoryLink) -> None:
+    source_missing(link)
+    link.east.create_topic(link.topic, 2, {})
+    link.produce(40)
+
+
+def source_gap(link: MemoryLink) -> None:
+    link.produce(10)
+    for partition in link.source.partitions:
+        partition.expire(partition.end - 1)
+
+
+def source_truncated(link: MemoryLink) -> None:
+    for partition in link.source.partitions:
+        partition.end = 2
+
+
+def destination_deleted(link: MemoryLink) -> None:
+    del link.west.topics[link.topic]
+
+
+def destination_recreated(link: MemoryLink) -> None:
+    destination_deleted(link)
+    link.west.create_topic(link.topic, 2, {})
+
+
+def destination_emptied(link: MemoryLink) -> None:
+    for partition in link.destination.partitions:
+        partition.expire(partition.end)
+
+
+def destination_cut_off(link: MemoryLink) -> None:
+    partition = link.destination.partitions[0]
+    partition.end -= 1
+    del partition.records[partition.end]
+
+
+def destination_foreign(link: MemoryLink) -> None:
+    link.destination.partitions[1].append(b"not ours")
+
+
+def partitions_differ(link: MemoryLink) -> None:
+    link.source.partitions.append(type(link.source.partitions[0])())
+    described = link.source.described
+    link.source.described = type(described)(described.name, described.id, 3, described.config)
+
+
+FATAL: list[tuple[str, Spoil]] = [
+    ("source_recreated", source_recreated),
+    ("source_gap", source_gap),
+    ("source_truncated", source_truncated),
+    ("destination_lost", destination_deleted),
+    ("destination_lost", destination_recreated),
+    ("destination_lost", destination_emptied),
+    ("destination_lost", destination_cut_off),
+    ("destination_foreign", destination_foreign),
+    ("partitions_differ", partitions_differ),
+]
+
+
+@pytest.mark.parametrize(("code", "spoil"), FATAL, ids=[spoil.__name__ for _, spoil in FATAL])
+def test_in_doubt_a_link_closes_and_waits_for_a_person(code: str, spoil: Spoil) -> None:
+    link = MemoryLink()
+    link.produce(10)
+    link.settle()
+    link.engine.die()
+    spoil(link)
+    before = {p: dict(one.records) for p, one in enumerate(contents(link))}
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert fact.code == code
+    assert not fact.retriable
+    assert len(fact.reason) > 40
+    assert link.desk.link.state is State.FAILED
+    assert link.engine.states() == {}
+    assert not [found for found in link.west.bindings if found.operation is Operation.WRITE]
+    assert {p: dict(one.records) for p, one in enumerate(contents(link))} == before
+    assert len(link.desk.said(LinkActivated)) == 1
+
+    link.keeper = link.new_keeper()
+    link.settle()
+    assert len(link.desk.said(LinkFailed)) == 1
+
+
+def contents(link: MemoryLink) -> list:
+    found = link.west.topics.get(link.topic)
+    return found.partitions if found else []
+
+
+@pytest.mark.parametrize(
+    ("code", "spoil"),
+    [
+        ("source_recreated", source_recreated),
+        ("destination_lost", destination_deleted),
+        ("destination_lost", destination_recreated),
+        ("destination_foreign", destination_foreign),
+    ],
+)
+def test_a_running_link_whose_topics_change_is_stopped(code: str, spoil: Spoil) -> None:
+    """A producer goes on writing into whatever topic has the name."""
+    link = MemoryLink()
+    link.produce(10)
+    link.settle()
+    spoil(link)
+    link.reconcile()
+    assert link.desk.said(LinkFailed)[0].code == code
+    assert link.engine.states() == {}
+    assert not [found for found in link.west.bindings if found.operation is Operation.WRITE]
+
+
+@pytest.mark.parametrize(("code", "spoil"), FATAL, ids=[spoil.__name__ for _, spoil in FATAL])
+def test_a_failed_link_can_be_removed_and_made_again(code: str, spoil: Spoil) -> None:
+    link = MemoryLink()
+    link.produce(10)
+    link.settle()
+    link.engine.die()
+    spoil(link)
+    link.settle()
+    link.desk.remove()
+    link.settle()
+    assert link.desk.link.state is State.REMOVED
+    link.west.topics.clear()
+    link.desk.create()
+    link.settle()
+    assert link.findings() == []
+
+
+def test_a_topic_of_the_same_name_is_never_overwritten() -> None:
+    link = MemoryLink()
+    link.west.create_topic(link.topic, 2, {})
+    link.produce(4)
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert fact.code == "destination_foreign"
+    assert [len(p.records) for p in link.destination.partitions] == [0, 0]
+    assert link.west.bindings == set()
+
+    # the person does what the reason says
+    link.west.topics.clear()
+    link.desk.pause()
+    link.settle()
+    link.desk.resume()
+    link.settle()
+    assert link.findings() == []
+
+
+def test_a_missing_source_is_waited_for() -> None:
+    link = MemoryLink()
+    source_missing(link)
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert (fact.code, fact.retriable) == ("source_missing", True)
+    link.east.create_topic(link.topic, 2, {})
+    link.produce(4)
+    link.settle()
+    assert link.findings() == []
+    assert link.desk.link.failure is None
+
+
+def test_an_engine_that_is_down_is_waited_for() -> None:
+    link = MemoryLink()
+    link.produce(4)
+    link.engine.down = True
+    link.settle()
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_unavailable"]
+    link.engine.down = False
+    link.settle()
+    assert link.findings() == []
+
+
+@pytest.mark.parametrize("place", ["east", "west"])
+def test_a_cluster_that_is_down_is_waited_for(place: str) -> None:
+    link = MemoryLink()
+    link.produce(4)
+    link.clusters[place].down = True
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert (fact.code, fact.retriable) == ("cluster_unavailable", True)
+    assert place in fact.reason
+    link.clusters[place].down = False
+    link.settle()
+    assert link.findings() == []
+
+
+def test_a_running_link_outlives_a_cluster_that_is_away_for_a_while() -> None:
+    link = MemoryLink()
+    link.produce(4)
+    link.settle()
+    link.west.down = True
+    link.reconcile()
+    link.west.down = False
+    link.settle()
+    assert link.desk.said(LinkFailed) == []
+    assert len(link.desk.said(LinkActivated)) == 1
+
+
+def test_too_few_slots_are_told_and_waited_for() -> None:
+    link = MemoryLink(slots=1)
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert (fact.code, fact.retriable) == ("engine_full", True)
+
+
+def test_a_query_that_fails_is_told_with_its_reason_and_started_anew() -> None:
+    link = MemoryLink()
+    link.produce(4)
+    link.settle()
+    link.engine.queries[-1].fault = "the disk is full"
+    link.produce(4)
+    link.reconcile()
+    (fact,) = link.desk.said(LinkFailed)
+    assert (fact.code, fact.retriable) == ("query_failed", True)
+    assert "the disk is full" in fact.reason
+    link.settle()
+    assert link.findings() == []
+    assert len(link.desk.said(LinkFailed)) == 1
+
+
+def test_a_query_that_lives_and_does_not_copy_is_started_anew() -> None:
+    link = MemoryLink()
+    link.settle()
+    link.produce(4, partition=0)
+    for _ in range(7):
+        link.reconcile()
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["query_stalled"]
+    link.settle()
+    assert link.findings() == []
+
+
+def test_a_link_that_copies_slowly_is_not_stalled() -> None:
+    link = MemoryLink()
+    link.settle()
+    link.produce(40, partition=0)
+    link.engine.take()
+    for _ in range(40):
+        link.reconcile()
+        link.engine.land(1)
+    assert link.desk.said(LinkFailed) == []
+
+
+def test_what_fails_again_and_again_is_tried_ever_more_seldom() -> None:
+    link = MemoryLink()
+    link.pace = {"retry_first": 1.0, "retry_most": 60.0}
+    link.keeper = link.new_keeper()
+    link.east.down = True
+    tries: list[float] = []
+    real = link.east.topic
+
+    def counted(name: str):
+        tries.append(link.time)
+        return real(name)
+
+    link.east.topic = counted
+    for _ in range(400):
+        link.reconcile()
+    pauses = [later - earlier for earlier, later in pairwise(tries)]
+    assert pauses[:6] == [1, 2, 4, 8, 16, 32]
+    assert set(pauses[6:]) == {60}
+    assert len(link.desk.said(LinkFailed)) == 1

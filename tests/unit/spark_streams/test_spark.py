@@ -1,0 +1,120 @@
+import json
+import socket
+import time
+from dataclasses import replace
+
+import pytest
+
+from mesh_events.kafka import Connection
+from spark_streams import session
+from spark_streams.engine import CopySpec
+from spark_streams.errors import EngineError
+from spark_streams.provenance import Origin
+from spark_streams.session import bounded, first_line
+from spark_streams.spark import SparkEngine, require_slots, sink_options, source_options, why
+
+SPEC = CopySpec(
+    link="east.users@west",
+    writer="mesh.link.east.users@west.0a1b2c3d",
+    source=Connection("east.test:9092", "reader", "pass-east"),
+    source_topic="east.users",
+    origin=Origin("east", "id/1"),
+    destination=Connection("west.test:9092", "writer", 'pass"\\west'),
+    destination_topic="east.users",
+    start={0: 5, 1: 0},
+    max_record_bytes=2_000_000,
+)
+
+
+def test_the_source_is_read_committed_from_the_given_offsets_and_loses_nothing() -> None:
+    options = source_options(SPEC)
+    assert json.loads(options["startingOffsets"]) == {"east.users": {"0": 5, "1": 0}}
+    assert options["kafka.isolation.level"] == "read_committed"
+    assert options["failOnDataLoss"] == "true"
+    assert options["includeHeaders"] == "true"
+    # measured: less costs CPU and gains nothing
+    assert "kafka.fetch.max.wait.ms" not in options
+
+
+def test_the_sink_keeps_the_idempotent_producer_and_says_how_long_it_tries() -> None:
+    options = sink_options(SPEC)
+    assert "kafka.enable.idempotence" not in options
+    assert "kafka.acks" not in options
+    assert int(options["kafka.delivery.timeout.ms"]) > 0
+    assert options["kafka.max.request.size"] == "2000000"
+
+
+def test_a_password_with_quotes_stays_one_word_of_the_login() -> None:
+    assert sink_options(SPEC)["kafka.sasl.jaas.config"].endswith(
+        'username="writer" password="pass\\"\\\\west";'
+    )
+
+
+def test_a_spec_does_not_show_its_passwords() -> None:
+    assert "pass-east" not in repr(SPEC)
+
+
+@pytest.mark.parametrize(("master", "used"), [("local[3]", 2), ("local[2,4]", 1), ("local[1]", 0)])
+def test_a_copy_that_would_wait_for_slots_for_ever_is_refused(master: str, used: int) -> None:
+    active = {f"other{n}|writer|1": None for n in range(used)}
+    with pytest.raises(EngineError) as caught:
+        require_slots(master, active, SPEC)
+    assert caught.value.code == "engine_full"
+    assert caught.value.retriable
+
+
+def test_a_copy_with_enough_slots_is_let_in() -> None:
+    require_slots("local[4]", {"other|writer|2": None}, SPEC)
+    require_slots("spark://elsewhere:7077", {f"o{n}|w|9": None for n in range(99)}, SPEC)
+    require_slots("local[*]", {}, replace(SPEC, start={}))
+
+
+def test_the_reason_of_a_failure_is_its_last_cause_without_ids_and_options() -> None:
+    fault = (
+        "[STREAM_FAILED] Query [id = 1-2, runId = 3-4] terminated with exception: Job aborted\n"
+        "=== Streaming Query ===\n"
+        'plan with kafka.sasl.jaas.config=... password="secret"\n'
+        "Caused by: org.apache.spark.SparkException: Task failed\n"
+        "\tat somewhere\n"
+        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized\n"
+    )
+    assert why(fault) == (
+        "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized"
+    )
+    assert why(fault.partition("\n")[0]) == (
+        "[STREAM_FAILED] Query terminated with exception: Job aborted"
+    )
+    assert first_line("\n\n") == "no reason given"
+
+
+def test_a_call_that_hangs_is_left_behind() -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        bounded(lambda: time.sleep(30), 0.05)
+    assert time.monotonic() - began < 5
+    assert bounded(lambda: 7, 5) == 7
+    with pytest.raises(ZeroDivisionError):
+        bounded(lambda: 1 / 0, 5)
+
+
+def test_a_server_that_is_not_there_is_named_within_seconds() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        remote = f"sc://localhost:{free.getsockname()[1]}"
+        engine = SparkEngine(remote, "token", "test")
+        with pytest.raises(EngineError, match=remote) as caught:
+            engine.states()
+    assert caught.value.code == "engine_unavailable"
+
+
+def test_a_server_that_takes_calls_and_never_answers_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "CALL_TIMEOUT_S", 1.0)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        engine = SparkEngine(f"sc://localhost:{silent.getsockname()[1]}", "token", "test")
+        with pytest.raises(EngineError) as caught:
+            engine.states()
+    assert caught.value.code == "engine_unavailable"
