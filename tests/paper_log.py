@@ -206,8 +206,11 @@ class PaperLog:
         return decide(image, image.intents.undecided[offset], when)
 
     def govern(self) -> None:
-        """Decide the oldest record that can be decided, again and again, until all is quiet."""
-        while self._step():
+        """Decide the oldest record that can be decided, again and again, until all is quiet.
+
+        Nothing is decided while no governor, or a later one, has started.
+        """
+        while self.image.epoch == self.epoch >= 0 and self._step():
             pass
 
     def event_at(self, offset: int) -> Event:
