@@ -65,8 +65,8 @@ def withdraw(
     while found := sorted(unwanted()):
         if time.monotonic() > deadline:
             raise InfrastructureError(
-                f"the link's right to {found[0].operation} {topic} on cluster {admin.name} does not "
-                "go away when it is withdrawn, so that it is not safe to continue",
+                f"the link's right to {found[0].operation} {topic} on cluster {admin.name} does "
+                "not go away when it is withdrawn, so that it is not safe to continue",
                 retriable=True,
             )
         check()

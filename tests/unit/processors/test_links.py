@@ -401,7 +401,7 @@ def test_a_right_that_does_not_go_away_stops_the_start(
     link.engine.die()
     link.settle()
     assert codes(link) == ["cluster_unavailable"]
-    assert "go away when it is withdrawn" in link.desk.link.failure
+    assert "not go away when it is withdrawn" in link.desk.link.failure
     assert len(link.desk.said(LinkActivated)) == 1
 
 

@@ -1,0 +1,110 @@
+"""In doubt a link between real clusters closes; so told by the topics themselves."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from local_platform import Endpoints
+from mesh_events.facts import LinkFailed
+from processors.keepers.fence import bindings_of
+from processors.rights import Operation
+from projections.links import State
+from tests.links.real import RealLink, count, until
+
+
+@pytest.fixture
+def link(platform: Endpoints) -> Iterator[RealLink]:
+    made = RealLink(platform, partitions=2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def paused(link: RealLink) -> RealLink:
+    """A link that copied 20 records and stands still."""
+    link.produce(*[(n % 2, None, b"v", None) for n in range(20)])
+    link.reconcile_until(link.caught_up)
+    link.desk.pause()
+    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    return link
+
+
+def assert_closed(link: RealLink, code: str) -> None:
+    link.reconcile_until(lambda: bool(link.desk.said(LinkFailed)))
+    assert [fault.code for fault in link.desk.said(LinkFailed)] == [code]
+    assert link.keeper._engine.states() == {}
+    rights = bindings_of(link.west, link.topic, link.desk.name)
+    assert not [found for found in rights if found.operation is Operation.WRITE]
+
+
+def empty(link: RealLink, admin, partitions: int = 2) -> None:
+    client = AdminClient(admin.login.config())
+    wanted = [TopicPartition(link.topic, partition, -1) for partition in range(partitions)]
+    for answer in client.delete_records(wanted).values():
+        answer.result(10)
+
+
+def recreate(link: RealLink, admin) -> None:
+    old = admin.topic(link.topic).id
+    admin.delete_topic(link.topic)
+
+    def made() -> bool:
+        admin.create_topic(link.topic, 2, {})
+        found = admin.topic(link.topic)
+        return found is not None and found.id != old
+
+    until(made)
+
+
+def test_an_emptied_copy_is_lost(paused: RealLink) -> None:
+    empty(paused, paused.west)
+    paused.desk.resume()
+    assert_closed(paused, "destination_lost")
+
+
+def test_a_copy_that_was_made_anew_is_lost(paused: RealLink) -> None:
+    recreate(paused, paused.west)
+    paused.desk.resume()
+    assert_closed(paused, "destination_lost")
+    assert count(paused.copy()) == 0
+
+
+def test_a_strangers_record_at_the_end_closes_the_link(paused: RealLink) -> None:
+    producer = Producer(paused.west.login.config())
+    producer.produce(paused.topic, b"not ours", partition=1)
+    assert producer.flush(10) == 0
+    paused.desk.resume()
+    assert_closed(paused, "destination_foreign")
+    assert count(paused.copy()) == 21
+
+
+def test_a_strangers_topic_is_never_written(link: RealLink) -> None:
+    link.west.create_topic(link.topic, 2, {})
+    link.produce((0, None, b"v", None))
+    assert_closed(link, "destination_foreign")
+    assert count(link.copy()) == 0
+
+
+def test_a_source_that_was_made_anew_closes_the_link(paused: RealLink) -> None:
+    recreate(paused, paused.east)
+    paused.desk.resume()
+    assert_closed(paused, "source_recreated")
+
+
+def test_records_that_the_source_lost_before_they_were_copied_close_the_link(
+    paused: RealLink,
+) -> None:
+    paused.produce(*[(n % 2, None, b"v", None) for n in range(20)])
+    empty(paused, paused.east)
+    paused.produce(*[(n % 2, None, b"v", None) for n in range(20)])
+    paused.desk.resume()
+    assert_closed(paused, "source_gap")
+
+
+def test_a_running_link_notices_that_its_copy_was_made_anew(link: RealLink) -> None:
+    link.produce((0, None, b"v", None))
+    link.reconcile_until(link.caught_up)
+    recreate(link, link.west)
+    assert_closed(link, "destination_lost")

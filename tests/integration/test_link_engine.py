@@ -1,0 +1,87 @@
+"""The engine on a real Spark Connect server, by the contract and beyond it."""
+
+import secrets
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from local_platform import Endpoints
+from processors.keepers.fence import claim, fresh_writer, writing
+from processors.keepers.link_ends import ClusterLogs, allowed
+from processors.rights import reader
+from spark_streams.engine import CopySpec, LinkEngine, Running
+from spark_streams.provenance import Origin
+from spark_streams.spark import SparkEngine
+from tests.links.engine_contract import EngineContract
+from tests.links.real import RealLink, until
+
+
+class TestSparkEngine(EngineContract):
+    @pytest.fixture(autouse=True)
+    def _world(self, platform: Endpoints) -> Iterator[None]:
+        self.link = RealLink(platform, partitions=1)
+        self.link.west.create_topic(self.link.topic, 1, {})
+        self.engine = self.link.new_engine()
+        yield
+        self.engine.close()
+        self.link.close()
+
+    def other_process(self) -> LinkEngine:
+        return self.link.new_engine()
+
+    def spec(self, writer: str, *, may_write: bool = True) -> CopySpec:
+        link, topic = self.link, self.link.topic
+        writer = fresh_writer(link.desk.name)
+        passwords = secrets.token_hex(8), secrets.token_hex(8)
+        link.east.set_password(writer, passwords[0])
+        link.west.set_password(writer, passwords[1])
+        link.east.grant(reader(writer, topic))
+        link.west.grant([writing(writer, topic) if may_write else claim(writer, topic)])
+        spec = CopySpec(
+            link=link.desk.name,
+            writer=writer,
+            source=link.east.connection(writer, passwords[0]),
+            source_topic=topic,
+            origin=Origin("east", link.east.topic(topic).id),
+            destination=link.west.connection(writer, passwords[1]),
+            destination_topic=topic,
+            start={0: 2},
+            max_record_bytes=1_000_000,
+        )
+        allowed(ClusterLogs(), spec.source, topic)
+        allowed(ClusterLogs(), spec.destination, topic)
+        return spec
+
+    def produce(self, keys: list[bytes]) -> None:
+        self.link.produce(*[(0, key, b"v", None) for key in keys])
+
+    def copied(self) -> list[bytes]:
+        return [key for _, key, _, _ in self.link.copy()[0]]
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        until(condition, 60)
+
+    def test_a_session_that_was_closed_is_replaced(self) -> None:
+        """A closed id is dead for the server's life; every process finds the same next one."""
+        self.produce([b"0", b"1", b"2"])
+        spec = self.spec("one")
+        self.engine.start(spec)
+        self.engine._session._session.stop()
+        self.engine.close()
+        other = self.link.new_engine()
+        assert self.states(other, spec) == ()
+        other.start(spec)
+        third = self.link.new_engine()
+        assert self.states(third, spec) == (Running(spec.writer),)
+        third.stop(spec.link)
+        other.close()
+        third.close()
+
+
+def test_a_wrong_token_is_told_and_no_traceback(platform: Endpoints) -> None:
+    engine = SparkEngine(platform.spark_remote, "wrong", uuid.uuid4().hex)
+    with pytest.raises(Exception, match="UNAUTHENTICATED") as caught:
+        engine.states()
+    assert caught.value.code == "engine_unavailable"
+    engine.close()
