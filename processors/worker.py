@@ -26,6 +26,9 @@ from processors.reign import LogReign
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
 """How often keepers look at the world when nothing was said on the log."""
+AGAIN_S = 3.0
+"""How long a worker that owns the log and was overtaken waits before it starts a new reign: longer
+than another one needs to learn that the log is no longer its own."""
 STALL_S = 60.0
 """A worker that owns the log and does not get on for this long ends itself, to be started anew."""
 
@@ -53,6 +56,9 @@ class Worker:
         self._connection, self._writer, self._keeper_key = connection, writer, keeper_key
         self._reign: LogReign | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._again: asyncio.Task[None] | None = None
+        # counts how often the log was given and taken: what began under another number is over
+        self._tenure = 0
         self._loaded = asyncio.Event()
         self._changed = asyncio.Condition()
         self._folding = asyncio.Lock()
@@ -82,13 +88,18 @@ class Worker:
 
     async def _begin(self) -> None:
         await self.stop()
+        tenure = self._tenure
         await self._catch_up()
+        if tenure != self._tenure:
+            return
         self._loaded.set()
         epoch = await asyncio.to_thread(self.governor.start)
         crash_point("after-start")
         await self._catch_up()
+        if tenure != self._tenure:
+            return
         if not self.governor.reigns:
-            log.warning("reign_lost_at_start", epoch=epoch, latest=self.governor.image.epoch)
+            self._overtaken(epoch)
             return
         self._reign = LogReign(epoch, self._writer, self._keeper_key, lambda: self.governor.image)
         jobs = [self._listen(self._reign), self._decide(self._reign)]
@@ -99,6 +110,7 @@ class Worker:
 
     async def stop(self) -> None:
         """The log is another's: nothing more is decided or done here."""
+        self._tenure += 1
         self._loaded.clear()
         if self._reign is not None:
             self._reign.end()
@@ -160,7 +172,17 @@ class Worker:
                 await self._reached(seen + 1, KEEPER_PERIOD_S)
             elif not await self._reached(offset, STALL_S):
                 raise StateFaultError(f"the record at offset {offset} does not come back")
-        log.warning("reign_over", epoch=reign.epoch, latest=self.governor.image.epoch)
+        self._overtaken(reign.epoch)
+
+    def _overtaken(self, epoch: int) -> None:
+        """Another governor started, though the log is ours: it may be gone by now."""
+        log.warning("reign_over", epoch=epoch, latest=self.governor.image.epoch)
+        self._again = asyncio.create_task(self._begin_again(self._tenure))
+
+    async def _begin_again(self, tenure: int) -> None:
+        await asyncio.sleep(AGAIN_S)
+        if tenure == self._tenure:
+            await self.begin()
 
     async def _listen(self, reign: LogReign) -> None:
         """Ask Kafka for the log's end: it proves that we are not the last to know.
