@@ -19,7 +19,11 @@ USER = "mesh.links"
 CALL_TIMEOUT_S = 20.0
 _CLOSED = ("INVALID_HANDLE.SESSION_CLOSED", "INVALID_HANDLE.SESSION_NOT_FOUND")
 _TRANSPORT = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNAUTHENTICATED"}
-_CHANGED = "INVALID_HANDLE.SESSION_CHANGED"
+_CHANGED = (
+    "INVALID_HANDLE.SESSION_CHANGED",
+    # the same, as the client notices it by itself
+    "incorrect server side session identifier",
+)
 _SEEDS = uuid.UUID("0c7e51a8-34a5-5f0e-8a76-0b5a1d2a7d11")  # any fixed namespace would do
 Answer = TypeVar("Answer")
 log = structlog.get_logger(__name__)
@@ -92,7 +96,7 @@ class ConnectSession:
             self._counter += 1
             self.close()
             return
-        if _CHANGED in text:
+        if any(sign in text for sign in _CHANGED):
             # another server answers at the same address: no session of ours was closed there
             log.warning("spark_server_changed", remote=self._remote)
             self._counter = 0

@@ -112,7 +112,7 @@ class LinksKeeper:
         if not image.links:
             return
         states, trouble = self._states()
-        for name, link in sorted(image.links.items()):
+        for name, link in sorted(image.links.items(), key=_ends_first):
             if not self._due(link, trouble):
                 continue
             telling = Telling(link, image, reign, self._lineage, self._schema_text)
@@ -264,3 +264,9 @@ class LinksKeeper:
 
     def _ends(self, telling: Telling) -> Ends:
         return Ends.of(telling.link, telling.image, self._clusters, self._logs)
+
+
+def _ends_first(named: tuple[str, Link]) -> tuple[bool, str]:
+    """A revoked copy does not wait behind the starts of others."""
+    name, link = named
+    return link.desired is Desired.RUNNING, name
