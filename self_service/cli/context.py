@@ -16,6 +16,7 @@ from self_service.cli import completion
 from self_service.cli.callers import OPERATOR, Caller, caller, current_domain, speaker
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.output import note
+from self_service.cli.reachability import require_answer
 from self_service.cli.times import milliseconds, parse_time, stamp
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Mesh:
         from mesh_events.kafka import Connection
 
         password = self.password(self.profile.governance_cluster, who.principal)
+        require_answer(self.profile.bootstrap_servers, self.profile.governance_cluster)
         return Connection(self.profile.bootstrap_servers, who.principal, password)
 
     def login(self, image: "Image", cluster: str, principal: str) -> "Connection":
@@ -108,6 +110,7 @@ class Mesh:
         credentials = image.identity.credentials.get((principal, cluster))
         reference = credentials.reference if credentials else None
         password = self.password(cluster, principal, reference)
+        require_answer(found.bootstrap_servers, cluster)
         return Connection(found.bootstrap_servers, principal, password)
 
     def administration(self, image: "Image", cluster: str) -> "Connection":
@@ -116,6 +119,7 @@ class Mesh:
         from mesh_events.references import resolve
 
         found = image.identity.clusters[cluster]
+        require_answer(found.bootstrap_servers, cluster)
         return Connection(found.bootstrap_servers, found.admin_user, resolve(found.admin_password))
 
     @contextmanager

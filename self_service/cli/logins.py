@@ -11,6 +11,7 @@ from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion, lookup
 from self_service.cli.credentials import login_of, read_properties
 from self_service.cli.exits import UsageError
+from self_service.cli.reachability import require_answer
 
 if TYPE_CHECKING:
     from mesh_events.kafka import Connection
@@ -52,7 +53,9 @@ class Login:
         if self.client is not None:
             if self.cluster or self.application:
                 raise UsageError("--client says login and cluster: leave out the other options")
-            return login_of(read_properties(self.client))
+            found = login_of(read_properties(self.client))
+            require_answer(found.bootstrap_servers)
+            return found
         if topic.startswith(f"{MESH_DOMAIN}.") and not self.cluster and not self.application:
             who = mesh.speaker(domain) if domain else mesh.reader
             return mesh.governance(who)

@@ -1,0 +1,96 @@
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from mesh_events.errors import ConfigurationError, InfrastructureError
+from mesh_events.settings import Profile, profile_path
+from self_service.cli.callers import OPERATOR, caller
+from self_service.cli.context import Mesh
+from self_service.cli.exits import ExitCode
+from self_service.cli.reachability import require_answer
+from tests.unit.self_service.test_app import sdm
+
+
+def unused_port() -> int:
+    """A port at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a mesh that does not run, with the logins of east and the operator."""
+    monkeypatch.delenv("SDM_DOMAIN", raising=False)
+    profile = Profile(
+        mesh="paper",
+        governance_cluster="east",
+        bootstrap_servers=f"127.0.0.1:{unused_port()}",
+        registry_url="http://127.0.0.1:1",
+        root_key="r",
+        governor_key="g",
+    )
+    profile_path(tmp_path).write_text(profile.model_dump_json())
+    folder = tmp_path / "secrets" / "east"
+    folder.mkdir(parents=True)
+    for principal in ("east", "mesh.operator"):
+        (folder / principal).write_text("password")
+    return tmp_path
+
+
+def test_a_mesh_that_does_not_run_is_told_at_once(home: Path) -> None:
+    began = time.monotonic()
+    told = sdm("catalog", "list", home=home)
+    assert told.exit_code == ExitCode.INFRASTRUCTURE
+    assert "no broker of cluster east answers at 127.0.0.1:" in told.stderr
+    assert "sdm up" in told.stderr
+    assert time.monotonic() - began < 8
+
+
+def test_the_current_domain_reads_and_else_the_operator(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Mesh(home).reader == OPERATOR
+    monkeypatch.setenv("SDM_DOMAIN", "east")
+    assert Mesh(home).reader == caller("east")
+    monkeypatch.setenv("SDM_DOMAIN", "west")
+    assert Mesh(home).reader == OPERATOR
+
+
+def test_without_any_login_the_next_step_is_told(home: Path) -> None:
+    for file in (home / "secrets" / "east").iterdir():
+        file.unlink()
+    with pytest.raises(ConfigurationError, match="sdm switch-domain"):
+        _ = Mesh(home).reader
+
+
+def test_a_missing_password_names_its_file(home: Path) -> None:
+    with pytest.raises(ConfigurationError, match="secrets/west/east"):
+        Mesh(home).password("west", "east", "file:/nowhere/secrets/west/east")
+
+
+def test_two_ways_to_ask_for_the_past_exclude_each_other(home: Path) -> None:
+    told = sdm("catalog", "list", "--as-of", "1h ago", "--at-offset", "3", home=home)
+    assert told.exit_code == ExitCode.USAGE
+    assert "exclude each other" in told.stderr
+
+
+def test_one_answering_broker_is_enough() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        require_answer(f"127.0.0.1:{unused_port()},127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("servers", ["localhost", "localhost:kafka", ""])
+def test_what_is_no_address_is_told(servers: str) -> None:
+    with pytest.raises(ConfigurationError, match="host:port"):
+        require_answer(servers)
+
+
+def test_no_answer_names_every_address() -> None:
+    servers = f"127.0.0.1:{unused_port()},127.0.0.1:{unused_port()}"
+    with pytest.raises(InfrastructureError) as told:
+        require_answer(servers)
+    assert servers in str(told.value)
