@@ -4,14 +4,14 @@ Positions are plain offsets: keep the last one you handled, and start at the nex
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from mesh_events import avro, topics
 from mesh_events.codec import build, schema_id_of, unframe
-from mesh_events.errors import InfrastructureError, StateFaultError
+from mesh_events.errors import InfrastructureError, StateFaultError, UnusableRecordError
 from mesh_events.kafka import Connection, plain_headers, translated, translating
 from mesh_events.record import Record
 from mesh_events.registry import Registry
@@ -185,6 +185,9 @@ class LogReader:
 class RowReader:
     """The rows of one projection, in the order of their topic.
 
+    What is not a row is passed over: only an administrator can write it, and the mesh writes the
+    right row behind it.
+
     Args:
         connection: login that may read the topic.
         registry: where the rows' schemas are found.
@@ -209,22 +212,40 @@ class RowReader:
         low, _ = self.partition.bounds()
         if self.partition.position < low:
             self.partition.seek(low)
-        return ((m.offset(), self.decode(m)) for m in self.partition.to_end())
+        return self._rows(self.partition.to_end())
 
     def latest(self) -> dict[str, Row]:
         """Key -> latest row."""
         return {row.key: row for _, row in self.to_end()}
 
+    def _rows(self, messages: Iterable[Message]) -> Iterator[tuple[int, Row]]:
+        for message in messages:
+            row = self.decode(message)
+            if row is not None:
+                yield message.offset(), row
+
     def follow(self, timeout: float) -> Iterator[tuple[int, Row]]:
         """(offset, row) as they come, until `timeout` seconds have passed."""
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
-            for message in self.partition.poll(min(left, 1.0)):
-                yield message.offset(), self.decode(message)
+            yield from self._rows(self.partition.poll(min(left, 1.0)))
 
-    def decode(self, message: Message) -> Row:
-        """The row in a message; raises UnusableRecordError for anything else."""
-        return decode_row(message.value(), self._registry)
+    def decode(self, message: Message) -> Row | None:
+        """The row in a message, None for anything else under another key or without a row.
+
+        Raises InfrastructureError if the registry does not answer.
+        """
+        value, key = message.value(), message.key()
+        try:
+            row = None if value is None else decode_row(value, self._registry)
+        except UnusableRecordError:
+            return None
+        except InfrastructureError as error:
+            # a registry that answers has no such schema: the id is no row's
+            if error.retriable:
+                raise
+            return None
+        return row if row is not None and row.key.encode() == key else None
 
 
 def decode_row(value: bytes, registry: Registry) -> Row:
