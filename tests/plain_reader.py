@@ -67,12 +67,11 @@ class Plain:
         """Topic -> key -> latest row, times in ms; a tombstone takes a row away."""
         found: dict[str, dict[str, Any]] = {topic: {} for topic in ROW_TOPICS}
         for topic, rows in found.items():
-            for message in self.messages(topic):
-                key = message.key().decode()
-                if message.value() is None:
-                    rows.pop(key, None)
-                else:
-                    rows[key] = as_json(self.decoded(message.value()))
+            # only the last value of a key counts, whatever stood there before
+            last = {message.key(): message.value() for message in self.messages(topic)}
+            for key, value in last.items():
+                if value is not None:
+                    rows[key.decode()] = as_json(self.decoded(value))
         return found
 
     def readers(self) -> set[tuple[str, str]]:
