@@ -1,6 +1,9 @@
 """The command line on a running mesh: what a person types, what it answers, how it ends."""
 
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -391,4 +394,28 @@ def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:
     assert ready["governor"] == "ready"
     assert all(one["memory_mib"] > 0 for one in found["services"] if one["pid"])
     assert found["offset"] > found["epoch"] > 0
-    assert found["rows_behind"] == 0 or found["undecided"] >= 0
+    deadline = time.monotonic() + 20
+    # a keeper may report while the rows are read
+    while sdm("status").document["rows_behind"]:
+        assert time.monotonic() < deadline, "the rows do not catch up with the log"
+
+
+def test_an_intent_that_nobody_decides_in_time_ends_with_5_and_is_decided_later(
+    sdm: Sdm, owner: Party
+) -> None:
+    governor = next(
+        one["pid"] for one in sdm("status").document["services"] if one["service"] == "governor"
+    )
+    name = f"{owner.name}.app"
+    os.kill(governor, signal.SIGSTOP)
+    try:
+        told = sdm(
+            *("application", "register", name, "-d", owner.name, "--timeout", "2"),
+            code=ExitCode.TIMEOUT,
+        )
+    finally:
+        os.kill(governor, signal.SIGCONT)
+    assert "sdm trace" in told.err
+    deadline = time.monotonic() + 60
+    while name not in [one["application"] for one in sdm("application", "list").document]:
+        assert time.monotonic() < deadline, "the intent was never decided"
