@@ -5,6 +5,7 @@ import pytest
 from mesh_events import facts, intents
 from mesh_events.intents import LinkCreated, LinkRemoved, OnRevoke
 from projections.consequences import consequences
+from projections.intents import REMEMBERED_MS
 from projections.links import Copy, Desired, State
 from projections.verdict import Accepted, Rejected
 from tests import paper_story as story
@@ -179,6 +180,17 @@ def test_an_explicit_removal_is_not_undone_by_itself(log: PaperLog) -> None:
     story.settle(log)
     assert log.image.links[story.LINK].state is State.REMOVED
     assert due(log) == []
+    forget_ids(log)
+    assert due(log) == []
+    assert log.image.links[story.LINK].state is State.REMOVED
+
+
+def forget_ids(log: PaperLog) -> None:
+    """Let so much time pass, with intents in it, that no old id is remembered."""
+    for _ in range(2):
+        log.now += REMEMBERED_MS + 1
+        log.say(intents.ProductUpdated, "east", product=story.PRODUCT, sla=1)
+        log.govern()
 
 
 def test_a_new_grant_brings_a_removed_link_back(log: PaperLog) -> None:

@@ -146,14 +146,12 @@ def test_staleness_counts_to_the_log_not_to_the_decision(log: PaperLog) -> None:
 
 
 def test_a_copy_made_with_a_fast_clock_is_still_refused(log: PaperLog) -> None:
-    """Its creation time lies ahead, so it grows stale later than others."""
-    log.now += WINDOW_MS
-    event = pause(log, time=at(log.now + AHEAD_MS))
-    first = log.append(event, by="east")
+    """Its creation time lies ahead, so it grows stale later; it came at the end of a window."""
+    log.now = log.image.intents.window_start + WINDOW_MS
+    first = log.append(pause(log, time=at(log.now + AHEAD_MS)), by="east")
+    resumed = log.say(intents.LinkResumed, "east", **PAUSE)
     log.govern()
-    log.say(intents.LinkResumed, "east", **PAUSE)
-    log.govern()
-    log.now = log.records[first].time + WINDOW_MS + 2
+    log.now = log.records[resumed].time + WINDOW_MS + 1
     copy = log.put(log.records[first])
     assert code(log.verdict(copy)) == "duplicate_intent"
 

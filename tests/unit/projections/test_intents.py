@@ -5,12 +5,14 @@ import pytest
 from mesh_events import facts, intents
 from mesh_events.record import Entry, Fault, FaultCode
 from projections import intents as pending
-from projections.intents import REMEMBERED_MS, Intents
+from projections.intents import AHEAD_MS, WINDOW_MS, Intents
 from tests.paper_log import PaperLog
 
 LOG = PaperLog(founded=False)
 PAUSE = LOG.make(intents.LinkPaused, "east", product="east.users", cluster="two")
 ID = PAUSE.meta.id
+FRESH_MS = WINDOW_MS + AHEAD_MS
+"""How long after its arrival a copy of an intent need not be stale."""
 
 
 def entry(offset: int, time: int = 0, signer: str = "S") -> Entry:
@@ -77,20 +79,20 @@ def test_an_id_belongs_to_its_signer() -> None:
     assert both.first_offset(None, ID) is None
 
 
-@pytest.mark.parametrize("since", [0, 1, REMEMBERED_MS // 2, REMEMBERED_MS])
+@pytest.mark.parametrize("since", [0, 1, FRESH_MS // 2, WINDOW_MS, FRESH_MS])
 def test_an_id_is_remembered_as_long_as_a_copy_is_not_stale(since: int) -> None:
     """Whatever happens in between, and wherever in a window the first one arrived."""
     state = pending.arrived(pending.EMPTY, Entry(1, 0, "S", other(), None))
     state = pending.arrived(state, entry(5, time=since))
     between = Entry(6, since + 1, "S", other(), None)
     state = pending.arrived(state, between)
-    state = pending.arrived(state, entry(9, time=since + REMEMBERED_MS))
+    state = pending.arrived(state, entry(9, time=since + FRESH_MS))
     assert state.first_offset("S", ID) == 5
 
 
 def test_ids_are_forgotten_in_the_end() -> None:
     state = ONE
     for window in (1, 2):
-        later = Entry(5 + window, window * (REMEMBERED_MS + 1), "S", other(), None)
+        later = Entry(5 + window, window * (FRESH_MS + 1), "S", other(), None)
         state = pending.arrived(state, later)
     assert state.first_offset("S", ID) is None

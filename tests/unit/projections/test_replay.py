@@ -113,6 +113,14 @@ def test_as_of_a_time_goes_on_from_an_image_in_the_middle() -> None:
     assert replay(rest, start, as_of=start.time).offset == FOUNDATION_RECORDS + 2
 
 
+def test_an_image_later_than_the_time_takes_nothing_more() -> None:
+    """Not even a record that says it is older: it stands behind a later one."""
+    records = at_times(0, 50_000, 10_000, 60_000)
+    start = replay(records[: FOUNDATION_RECORDS + 2])
+    rest = records[FOUNDATION_RECORDS + 2 :]
+    assert replay(rest, start, as_of=rest[0].time) is start
+
+
 def test_offset_and_time_both_bound_what_counts() -> None:
     time = RECORDS[FOUNDATION_RECORDS].time
     bounded = replay(RECORDS, at_offset=LAST, as_of=time)
