@@ -1,0 +1,139 @@
+"""The reference says what the code does: vectors, codes, checks and crash points."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from mesh_events.codec import encode
+from mesh_events.record import FaultCode
+from mesh_events.signing import SigningKey, decode_public
+from mesh_events.topics import MAX_LOG_BYTES, MAX_RECORD_BYTES
+from mesh_events.vocabulary import EVENTS
+from projections.catalog import SCHEMA_REGISTERED
+from projections.decide import LONGEST_ID
+from projections.intents import AHEAD_MS, WINDOW_MS
+from projections.rules.access import TARGET_FREE
+from projections.rules.catalog import TOPIC_EXISTS
+from projections.rules.identity import CLUSTER_REACHABLE
+from projections.rules.names import LONGEST_TEXT
+
+REPOSITORY = Path(__file__).parents[3]
+PACKAGES = ("mesh_events", "projections", "processors", "spark_streams", "self_service")
+POSITIONS = {
+    "require": 1,
+    "Finding": 1,
+    "Rejected": 0,
+    "Refusal": 0,
+    "RefusedError": 0,
+    "CopyError": 0,
+    "EngineError": 0,
+}
+"""Where the code stands among the arguments of each call that makes one."""
+
+
+def text(name: str) -> str:
+    return (REPOSITORY / "docs" / name).read_text("utf-8")
+
+
+def calls() -> Iterator[ast.Call]:
+    """Every call in the packages."""
+    for package in PACKAGES:
+        for path in (REPOSITORY / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call):
+                    yield node
+
+
+def called(node: ast.Call) -> str:
+    return getattr(node.func, "id", None) or getattr(node.func, "attr", "")
+
+
+def texts(nodes: list[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
+            yield node.value
+
+
+def codes() -> set[str]:
+    """Every code that the project can answer with."""
+    found = {str(code) for code in FaultCode}
+    for node in calls():
+        at = POSITIONS.get(called(node))
+        if at is not None:
+            found |= set(texts(node.args[at : at + 1]))
+            found |= set(texts([each.value for each in node.keywords if each.arg == "code"]))
+    return found
+
+
+def test_every_code_is_explained() -> None:
+    explained = set(re.findall(r"`([a-z_]+)`", text("reference/codes.md")))
+
+    assert len(codes()) > 60
+    assert codes() - explained == set()
+
+
+def test_every_check_is_explained() -> None:
+    page = text("reference/codes.md")
+
+    for check in (CLUSTER_REACHABLE, TOPIC_EXISTS, SCHEMA_REGISTERED, TARGET_FREE):
+        assert f"| `{check}` |" in page
+
+
+def test_every_crash_point_is_explained_and_none_is_gone() -> None:
+    points = {
+        found for node in calls() if called(node) == "crash_point" for found in texts(node.args)
+    }
+    explained = set(
+        re.findall(r"^\| `([a-z-]+)` \|", text("operating/crash-points.md"), re.MULTILINE)
+    )
+
+    assert points == explained
+
+
+@pytest.fixture(scope="module")
+def vector() -> dict[str, object]:
+    page = text("reference/wire-format.md")
+    return dict(json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[0]))
+
+
+def test_the_worked_example_is_what_this_version_writes(
+    vector: dict[str, object], tmp_path: Path
+) -> None:
+    key_file = tmp_path / "example.key"
+    key_file.write_text(str(vector["private_key"]))
+    key = SigningKey.load(key_file)
+    event = EVENTS[str(vector["type"])].model_validate(vector["event"])
+
+    wire = encode(event, int(str(vector["schema_id"])), key)
+
+    assert isinstance(event.meta.time, datetime)
+    assert key.public == vector["mesh_key"]
+    assert wire.key.decode() == vector["key"]
+    assert wire.value.hex() == vector["value_hex"]
+    assert dict(wire.headers)["ce_type"].decode() == vector["ce_type"]
+    assert dict(wire.headers)["mesh_signature"].hex() == vector["mesh_signature_hex"]
+
+
+def test_the_example_is_signed_over_the_bytes_that_the_page_lists(
+    vector: dict[str, object],
+) -> None:
+    key, value = str(vector["key"]).encode(), bytes.fromhex(str(vector["value_hex"]))
+    signed = b"streaming-data-mesh record v1\0" + len(key).to_bytes(4, "big") + key + value
+
+    public = Ed25519PublicKey.from_public_bytes(decode_public(str(vector["mesh_key"])))
+    public.verify(bytes.fromhex(str(vector["mesh_signature_hex"])), signed)
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    page = text("reference/wire-format.md")
+
+    assert (MAX_RECORD_BYTES, MAX_LOG_BYTES) == (512 * 1024, 4 * 1024 * 1024)
+    assert (WINDOW_MS, AHEAD_MS) == (3_600_000, 300_000)
+    for limit in ("512 KiB", "4 MiB", f"{LONGEST_ID} char", f"{LONGEST_TEXT} char", "1 hour"):
+        assert limit in page
