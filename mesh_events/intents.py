@@ -22,8 +22,12 @@ class Quality(StrEnum):
 
 
 class OnRevoke(StrEnum):
-    """What becomes of the copy in the consumer's cluster when the last grant ends."""
+    """What becomes of the copy in the consumer's cluster when the last grant ends.
 
+    UNKNOWN is what an older reader sees of a newer value: it keeps the copy.
+    """
+
+    UNKNOWN = "UNKNOWN"
     PURGE = "PURGE"
     RETAIN = "RETAIN"
 

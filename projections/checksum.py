@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mesh_events.rows import Row
 from projections.image import Image
@@ -21,31 +21,30 @@ def rows_checksum(rows: Iterable[Row]) -> str:
 def checksum(image: Image) -> str:
     """SHA-256 over what the log has established: rows, identities, epoch, open offsets."""
     digest = hashlib.sha256(rows_checksum(all_rows(image)).encode())
-    identity = image.identity
-    parts = [
-        f"offset {image.offset} epoch {image.epoch} mesh {identity.mesh} root {identity.root}",
-        *(f"schema {number}" for number in sorted(image.schemas)),
-        *(
-            f"key {key.public} {key.role} {key.domain} {key.revoked}"
-            for _, key in sorted(identity.keys.items())
-        ),
-        *(
-            f"cluster {name} {identity.clusters[name].generation}"
-            for name in sorted(identity.clusters)
-        ),
-        *(
-            f"domain {found.name} {found.owner} {found.cluster} {found.generation}"
-            for _, found in sorted(identity.domains.items())
-        ),
-        *(
-            f"application {name} {identity.applications[name].generation}"
-            for name in sorted(identity.applications)
-        ),
-        *(
-            f"credentials {found.principal} {found.cluster} {found.generation} {found.issued}"
-            for _, found in sorted(identity.credentials.items())
-        ),
-        *(f"undecided {offset}" for offset in sorted(image.intents.undecided)),
-    ]
-    digest.update("\n".join(parts).encode())
+    digest.update("\n".join(_established(image)).encode())
     return digest.hexdigest()
+
+
+def _established(image: Image) -> Iterator[str]:
+    """One line for everything besides the rows; the words stay the same in every version."""
+    identity = image.identity
+    yield f"offset {image.offset} epoch {image.epoch} mesh {identity.mesh} root {identity.root}"
+    for number, text in sorted(image.schemas.items()):
+        yield f"schema {number} {hashlib.sha256(text.encode()).hexdigest()}"
+    for _, key in sorted(identity.keys.items()):
+        yield f"key {key.public} {key.role} {key.domain} {key.since} {key.revoked}"
+    for _, cluster in sorted(identity.clusters.items()):
+        where = f"{cluster.bootstrap_servers} {cluster.admin_user} {cluster.admin_password}"
+        yield f"cluster {cluster.name} {cluster.generation} {where}"
+    for _, domain in sorted(identity.domains.items()):
+        rights = sorted(domain.rights.items())
+        yield f"domain {domain.name} {domain.owner} {domain.cluster} {domain.generation} {rights}"
+    for name, application in sorted(identity.applications.items()):
+        yield f"application {name} {application.generation} {sorted(application.rights.items())}"
+    for _, login in sorted(identity.credentials.items()):
+        yield f"credentials {login.principal} {login.cluster} {login.generation} {login.issued}"
+    for name, link in sorted(image.links.items()):
+        topics = f"{link.source_topic_id} {link.destination_topic_id}"
+        yield f"link {name} {link.on_revoke} {topics} {sorted(link.positions.items())}"
+    for offset in sorted(image.intents.undecided):
+        yield f"undecided {offset}"

@@ -311,7 +311,7 @@ def reading_place(image: Image, product_id: str, application: str) -> access.Pla
 
 
 def purge_policy(image: Image, link: str) -> intents.OnRevoke:
-    """RETAIN only if every grant since the link was made said so."""
+    """PURGE if one grant since the link was made said so, or if none said anything."""
     since = image.links[link].created_generation if link in image.links else 0
     policies = {
         found.on_revoke
@@ -319,5 +319,5 @@ def purge_policy(image: Image, link: str) -> intents.OnRevoke:
         # a grant of an earlier life of the link has not changed since; it has no say
         if found.granted_generation and (found.state in access.ENTITLED or found.changed > since)
     }
-    retain = intents.OnRevoke.RETAIN
-    return retain if policies == {retain} else intents.OnRevoke.PURGE
+    purge, retain = intents.OnRevoke.PURGE, intents.OnRevoke.RETAIN
+    return purge if purge in policies or not policies else retain

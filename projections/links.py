@@ -44,6 +44,7 @@ class Link:
 
     `positions` maps partition -> next source offset known to be safely behind us;
     `copied_from` and `copied_to` (ms of the log) tell the audit how long data was there.
+    `told` holds the ids of the facts counted at this generation: anybody can append a copy of one.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Link:
     failure_code: str | None = None
     copied_from: int | None = None
     copied_to: int | None = None
+    told: frozenset[str] = frozenset()
 
 
 Links = Map[str, Link]
@@ -151,6 +153,7 @@ def redirected(
         on_revoke=on_revoke,
         failure=None,
         failure_code=None,
+        told=frozenset(),
     )
     return links.set(identity, link)
 
@@ -158,11 +161,13 @@ def redirected(
 def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
     """A keeper reported on a link; a report on an older generation changes nothing."""
     link = links.get(event.link)
-    if link is None or link.generation != event.generation:
+    if link is None or link.generation != event.generation or event.meta.id in link.told:
         return links
     after = _reported(link, event, time)
     if after == link:
         return links
+    if not isinstance(event, LinkAdvanced):  # told often, and a copy of it moves nothing back
+        after = replace(after, told=link.told | {event.meta.id})
     return links.set(event.link, replace(after, changed=offset, changed_at=time))
 
 

@@ -33,7 +33,14 @@ def replay(
         as_of: ms since the epoch; what counts is the longest prefix of the log whose greatest
             append time is not later. A record behind a later one does not count, whatever it says.
         verify: check signatures.
+
+    Raises:
+        ValueError: the image to start from is later than what was asked for.
     """
+    if (at_offset is not None and image.offset > at_offset) or (
+        as_of is not None and image.time > as_of
+    ):
+        raise ValueError(f"the image at offset {image.offset} is later than what was asked for")
     for record in records:
         if at_offset is not None and record.offset > at_offset:
             break

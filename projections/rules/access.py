@@ -5,6 +5,7 @@ from mesh_events.intents import (
     AccessGranted,
     AccessRequested,
     AccessRevoked,
+    OnRevoke,
     domain_of,
 )
 from projections.access import ENTITLED, Access, State
@@ -67,6 +68,11 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         "a consumer can ask again",
     )
     names.note(intent.reason, "the reason")
+    require(
+        intent.on_revoke is not OnRevoke.UNKNOWN,
+        "invalid_on_revoke",
+        "on_revoke must be PURGE or RETAIN",
+    )
     place = reading_place(case.image, access.product, access.application)
     return Accepted() if place.link is None else case.after(TARGET_FREE)
 

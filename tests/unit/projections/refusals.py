@@ -174,6 +174,7 @@ def _access() -> list[Refusal]:
         *(answer("not_your_domain", kind, "mesh", ASKED) for kind in (grant, deny)),
         *(answer("not_requested", kind, "east", DENIED) for kind in (grant, deny)),
         *(answer("not_requested", kind, "east", GRANTED) for kind in (grant, deny)),
+        answer("invalid_on_revoke", grant, "east", ASKED, on_revoke=intents.OnRevoke.UNKNOWN),
         answer("missing_text", deny, "east", ASKED, reason=" "),
         answer("not_your_domain", revoke, "north", GRANTED),
         answer("missing_text", revoke, "east", GRANTED, reason=""),

@@ -92,7 +92,9 @@ def test_an_activation_tells_who_writes_where_from_which_position() -> None:
         copied_from=1100,
         changed=11,
         changed_at=1100,
+        told=ACTIVE[ID].told,
     )
+    assert len(ACTIVE[ID].told) == 1
 
 
 def test_a_restart_is_another_incarnation_and_keeps_the_first_time() -> None:
@@ -155,6 +157,7 @@ def test_a_pause_lasts_until_the_link_is_resumed() -> None:
         generation=20,
         changed=20,
         changed_at=2000,
+        told=frozenset(),
     )
     paused = report(PAUSING, fact(facts.LinkStopped, 20, positions={"0": 9}), 21)
     assert (paused[ID].state, paused[ID].positions) == (State.PAUSED, Map({"0": 9}))
@@ -177,6 +180,7 @@ def test_a_removed_link_whose_copy_is_purged_tells_how_long_data_was_there() -> 
         copied_to=3100,
         changed=31,
         changed_at=3100,
+        told=PURGED[ID].told,
     )
 
 
@@ -212,3 +216,12 @@ def test_a_link_created_after_a_purge_begins_with_an_empty_copy() -> None:
     assert (again[ID].positions, again[ID].destination_topic_id) == (Map(), None)
     running = report(again, activation(40, 2), 41)[ID]
     assert (running.copied_from, running.copied_to) == (4100, None)
+
+
+def test_a_copy_of_an_old_report_does_not_turn_the_state_back() -> None:
+    """Anybody who may write to the log can append a signed record again."""
+    broken = failure(10)
+    failed = report(ACTIVE, broken, 12)
+    mended = report(failed, activation(10, 2, p0=9), 13)
+    assert mended[ID].state is State.ACTIVE
+    assert report(mended, broken, 14) == mended

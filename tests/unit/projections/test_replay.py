@@ -113,12 +113,12 @@ def test_as_of_a_time_goes_on_from_an_image_in_the_middle() -> None:
     assert replay(rest, start, as_of=start.time).offset == FOUNDATION_RECORDS + 2
 
 
-def test_an_image_later_than_the_time_takes_nothing_more() -> None:
-    """Not even a record that says it is older: it stands behind a later one."""
-    records = at_times(0, 50_000, 10_000, 60_000)
-    start = replay(records[: FOUNDATION_RECORDS + 2])
-    rest = records[FOUNDATION_RECORDS + 2 :]
-    assert replay(rest, start, as_of=rest[0].time) is start
+def test_an_image_later_than_what_is_asked_for_is_refused() -> None:
+    whole = replay(RECORDS)
+    with pytest.raises(ValueError, match="later than what was asked for"):
+        replay([], whole, as_of=whole.time - 1)
+    with pytest.raises(ValueError, match="later than what was asked for"):
+        replay([], whole, at_offset=whole.offset - 1)
 
 
 def test_offset_and_time_both_bound_what_counts() -> None:
