@@ -161,6 +161,9 @@ class Emitter(LogWriter):
     def outcome(self, receipt: Receipt, governor_key: str, timeout: float = 30) -> Outcome:
         """Wait until the governor has decided the intent at `receipt`.
 
+        This is the first answer under the governor's key. A governor that was paused and replaced
+        may answer too late for it to count: who must be certain folds the log (`projections`).
+
         Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
         """
         schemas = _KnownSchemas(self._registry)
