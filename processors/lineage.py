@@ -58,9 +58,10 @@ class Lineage(Protocol):
 
 
 class LineageTopic:
-    """Writes lineage to `mesh.lineage`; what cannot be written is logged and left."""
+    """Writes lineage to its topic; what cannot be written is logged and left."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, topic: str = topics.LINEAGE) -> None:
+        self._topic = topic
         self._producer = Producer(
             connection.config(enable_idempotence=True, message_timeout_ms=int(_FLUSH_S * 1000))
         )
@@ -75,7 +76,7 @@ class LineageTopic:
 
         value = Serde.to_json(event(kind, run, datetime.now(UTC), reason)).encode()
         try:
-            self._producer.produce(topics.LINEAGE, value, run.run.encode(), on_delivery=delivered)
+            self._producer.produce(self._topic, value, run.run.encode(), on_delivery=delivered)
             if self._producer.flush(_FLUSH_S):
                 faults.append(f"no acknowledgement in {_FLUSH_S:g} s")
         except (KafkaException, BufferError) as error:

@@ -1,11 +1,13 @@
 """Links between two real clusters, driven by the keeper over a real Spark Connect server."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from openlineage.client.event_v2 import RunState
+from structlog.testing import capture_logs
 
 from local_platform import Endpoints
 from mesh_events.facts import (
@@ -18,6 +20,7 @@ from mesh_events.facts import (
 )
 from mesh_events.intents import OnRevoke
 from processors.keepers.fence import bindings_of
+from processors.lineage import LineageTopic
 from processors.rights import reader
 from projections.links import Copy, State
 from spark_streams.lag import lag
@@ -233,6 +236,29 @@ def test_no_password_is_found_in_the_servers_log(link: RealLink) -> None:
     for password in passwords:
         assert password not in text
         assert all(password not in str(fact) for fact in link.desk.facts)
+
+
+def test_lineage_lands_on_its_topic_under_the_runs_id(link: RealLink) -> None:
+    lineage = LineageTopic(link.east.login, link.topic)
+    link.produce((0, b"k", b"v", None))
+    link.reconcile_until(link.caught_up)
+    kind, run, _ = link.lineage.told[0]
+    lineage.tell(kind, run)
+    ((key, value),) = [
+        record[1:3] for records in link.source().values() for record in records if record[1] != b"k"
+    ]
+    assert key == link.desk.link.run.encode()
+    told = json.loads(value)
+    assert (told["eventType"], told["run"]["runId"]) == ("START", link.desk.link.run)
+    assert told["job"]["name"] == link.desk.name
+
+
+def test_lineage_that_cannot_be_written_stops_nothing(link: RealLink) -> None:
+    stranger = link.east.connection("nobody", "wrong")
+    link.reconcile_until(lambda: bool(link.lineage.told))
+    with capture_logs() as logs:
+        LineageTopic(stranger, link.topic).tell(*link.lineage.told[0])
+    assert [entry["event"] for entry in logs] == ["lineage_not_written"]
 
 
 def spark_log(endpoints: Endpoints) -> str:

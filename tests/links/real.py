@@ -96,7 +96,10 @@ class RealLink:
 
     def close(self) -> None:
         """Stop the query and delete both topics."""
-        self.new_engine().stop(self.desk.name)
+        engine = self.new_engine()
+        engine.stop(self.desk.name)
+        # an open client can keep Python from ending
+        engine.close()
         self.keeper.close()
         for admin in self.admins.values():
             admin.withdraw(admin.rights(topic=self.topic))
