@@ -27,7 +27,8 @@ from processors.crash_points import crash_point
 from processors.row_writer import RowWriter
 from projections.consequences import ACTOR, consequences
 from projections.decide import decide
-from projections.image import EMPTY, Image, apply
+from projections.fold import apply
+from projections.image import EMPTY, Image
 from projections.rows import touched_rows
 from projections.verdict import Quarantined, Rejected, Verdict, Waiting
 

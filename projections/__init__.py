@@ -4,5 +4,5 @@ What lives here: one small state per concern (`identity`, `catalog`, `access`, `
 `intents`), the `image` that holds them, `decide`, `consequences`, `rows`, `replay`, `checksum`.
 What does not: Kafka, files, clocks, random numbers, logging. Time and ids come in with the events.
 Comes in: entries of the log in offset order. Goes out: an immutable image that knows its offset.
-Start reading with `image.py`.
+Start reading with `fold.py`.
 """

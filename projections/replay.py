@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from mesh_events.codec import decode
 from mesh_events.record import Record
-from projections.image import EMPTY, Image, apply
+from projections.fold import apply
+from projections.image import EMPTY, Image
 
 
 def fold(

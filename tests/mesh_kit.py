@@ -37,14 +37,15 @@ from mesh_events.intents import (
     ProductPublished,
 )
 from mesh_events.kafka import Connection
-from mesh_events.read import LogReader, PartitionReader, decode_row
+from mesh_events.read import LogReader, PartitionReader, RowReader
 from mesh_events.record import Entry, Record
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.rows import Row
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
-from projections.image import EMPTY, Image, apply
+from projections.fold import apply
+from projections.image import EMPTY, Image
 
 PATIENCE_S = 30
 AnyIntent = TypeVar("AnyIntent", bound=Intent)
@@ -126,6 +127,10 @@ class Mesh:
             domain="mesh",
             actor="operator-1",
         )
+
+    @cached_property
+    def _row_reader(self) -> RowReader:
+        return RowReader(self.login("mesh.operator"), self.registry, topics.CATALOG)
 
     @cached_property
     def _log(self) -> LogReader:
@@ -238,7 +243,8 @@ class Mesh:
     def new_rows(self) -> list[Row]:
         """The rows written since the last call."""
         found = [message for topic in topics.ROW_TOPICS for message in self.news(topic)]
-        return [decode_row(each.value(), self.registry) for each in found if each.value()]
+        rows = (self._row_reader.decode(message) for message in found)
+        return [row for row in rows if row is not None]
 
     def before(self, offset: int) -> Image:
         """The image before the record at `offset`; transactions leave gaps in the offsets."""
@@ -247,7 +253,7 @@ class Mesh:
     def close(self) -> None:
         """Leave Kafka."""
         self._log.partition.close()
-        for reader in self._followed.values():
+        for reader in (*self._followed.values(), self._row_reader.partition):
             reader.close()
         self.operator.close()
 

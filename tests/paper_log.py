@@ -38,7 +38,8 @@ from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
 from projections.consequences import consequences
 from projections.decide import decide
-from projections.image import EMPTY, Image, apply
+from projections.fold import apply
+from projections.image import EMPTY, Image
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)

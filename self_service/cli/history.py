@@ -8,7 +8,8 @@ from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
 from mesh_events.meta import Event, derived_id
 from mesh_events.record import Entry, Record
-from projections.image import EMPTY, Image, apply
+from projections.fold import apply
+from projections.image import EMPTY, Image
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.lookup import offset_of
 

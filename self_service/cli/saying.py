@@ -100,7 +100,7 @@ def _outcome(mesh: Mesh, emitter: Emitter, receipt: Receipt, deadline: float) ->
 def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: float) -> Image:
     """Fold the log on until the accepted intent has reached `until`; returns the image."""
     from mesh_events.codec import decode
-    from projections.image import apply
+    from projections.fold import apply
     from projections.replay import replay
 
     assert said.outcome is not None  # noqa: S101 - only accepted intents come here

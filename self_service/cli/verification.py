@@ -16,7 +16,8 @@ from mesh_events.decisions import (
 from mesh_events.errors import StateFaultError
 from mesh_events.record import Entry, Record
 from projections.decide import decide
-from projections.image import EMPTY, Image, apply
+from projections.fold import apply
+from projections.image import EMPTY, Image
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 
 

@@ -1,0 +1,139 @@
+"""What each accepted intent does to the image: one small function per intent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import singledispatch
+
+from mesh_events import facts, intents
+from mesh_events.errors import StateFaultError
+from mesh_events.meta import Event
+from mesh_events.rows import AccessRow, LinkRow, ProductRow
+from projections import access, catalog, identity, links
+from projections.image import Image, purge_policy, reading_place
+from projections.links import Links
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What an accepted intent is enacted with: where it stood, and what decided it."""
+
+    offset: int
+    checks: Mapping[str, facts.Check]
+    generation: int
+    time: int
+
+
+@singledispatch
+def enact(event: Event, image: Image, at: Acceptance) -> Image:
+    """Let an accepted intent take effect."""
+    del image
+    raise StateFaultError(
+        f"the decision at offset {at.generation} accepts a {event.type_name()}, which has no effect"
+    )
+
+
+@enact.register
+def _(event: intents.ClusterRegistered, image: Image, at: Acceptance) -> Image:
+    after = identity.cluster_registered(image.identity, event, at.generation)
+    return replace(image, identity=after)
+
+
+@enact.register
+def _(event: intents.DomainRegistered, image: Image, at: Acceptance) -> Image:
+    return replace(image, identity=identity.domain_registered(image.identity, event, at.generation))
+
+
+@enact.register
+def _(event: intents.KeyRegistered, image: Image, at: Acceptance) -> Image:
+    return replace(image, identity=identity.key_registered(image.identity, event, at.generation))
+
+
+@enact.register
+def _(event: intents.KeyRevoked, image: Image, at: Acceptance) -> Image:
+    return replace(image, identity=identity.key_revoked(image.identity, event, at.generation))
+
+
+@enact.register
+def _(event: intents.ApplicationRegistered, image: Image, at: Acceptance) -> Image:
+    after = identity.application_registered(image.identity, event, at.generation)
+    return replace(image, identity=after)
+
+
+@enact.register
+def _(event: intents.CredentialsRequested, image: Image, at: Acceptance) -> Image:
+    after = identity.credentials_requested(image.identity, event, at.generation)
+    return replace(image, identity=after)
+
+
+@enact.register
+def _(event: intents.ProductPublished, image: Image, at: Acceptance) -> Image:
+    home = image.identity.domains[intents.domain_of(event.product)].cluster
+    after = catalog.published(image.catalog, event, home, at.checks, at.generation, at.time)
+    return replace(image, catalog=after, touched=((ProductRow.topic, event.product),))
+
+
+@enact.register
+def _(event: intents.ProductUpdated, image: Image, at: Acceptance) -> Image:
+    after = catalog.updated(image.catalog, event, at.generation, at.time)
+    return replace(image, catalog=after, touched=((ProductRow.topic, event.product),))
+
+
+@enact.register
+def _(event: intents.AccessRequested, image: Image, at: Acceptance) -> Image:
+    place = reading_place(image, event.product, event.application)
+    after = access.requested(image.access, event, place, at.offset, at.generation, at.time)
+    return replace(image, access=after, touched=((AccessRow.topic, event.meta.id),))
+
+
+@enact.register
+def _(event: intents.AccessGranted, image: Image, at: Acceptance) -> Image:
+    after = access.granted(image.access, event, at.generation, at.time)
+    return replace(image, access=after, touched=((AccessRow.topic, event.request),))
+
+
+@enact.register
+def _(event: intents.AccessDenied, image: Image, at: Acceptance) -> Image:
+    after = access.denied(image.access, event, at.generation, at.time)
+    return replace(image, access=after, touched=((AccessRow.topic, event.request),))
+
+
+@enact.register
+def _(event: intents.AccessRevoked, image: Image, at: Acceptance) -> Image:
+    after = access.revoked(image.access, event, at.generation, at.time)
+    return replace(image, access=after, touched=((AccessRow.topic, event.request),))
+
+
+@enact.register
+def _(event: intents.LinkCreated, image: Image, at: Acceptance) -> Image:
+    product = image.catalog[event.product]
+    after = links.created(image.links, event, product, at.generation, at.time)
+    return _linked(image, after, event)
+
+
+@enact.register
+def _(event: intents.LinkPaused, image: Image, at: Acceptance) -> Image:
+    return _redirected(image, event, links.Desired.PAUSED, at)
+
+
+@enact.register
+def _(event: intents.LinkResumed, image: Image, at: Acceptance) -> Image:
+    return _redirected(image, event, links.Desired.RUNNING, at)
+
+
+@enact.register
+def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
+    return _redirected(image, event, links.Desired.REMOVED, at)
+
+
+def _redirected(
+    image: Image, event: intents.LinkIntent, desired: links.Desired, at: Acceptance
+) -> Image:
+    name = links.link_id(event.product, event.cluster)
+    policy = purge_policy(image, name)
+    after = links.redirected(image.links, name, desired, at.generation, at.time, policy)
+    return _linked(image, after, event)
+
+
+def _linked(image: Image, after: Links, event: intents.LinkIntent) -> Image:
+    name = links.link_id(event.product, event.cluster)
+    return replace(image, links=after, touched=((LinkRow.topic, name),))

@@ -1,0 +1,138 @@
+"""The fold: the image after one more record of the log.
+
+`apply` is pure. Only decisions under the latest epoch change rights, ownership and existence;
+facts under the keeper's key change status; anything else waits, undecided, for the governor.
+"""
+
+from dataclasses import replace
+
+from immutables import Map
+
+from mesh_events import facts
+from mesh_events.decisions import (
+    Decision,
+    GovernorStarted,
+    IntentAccepted,
+    MeshFounded,
+    SchemaIntroduced,
+)
+from mesh_events.errors import StateFaultError
+from mesh_events.intents import Intent
+from mesh_events.meta import Event
+from mesh_events.record import Entry, Fault, FaultCode
+from mesh_events.rows import AccessRow, LinkRow
+from projections import access, identity, links
+from projections import intents as pending
+from projections.access import Accesses
+from projections.enact import Acceptance, enact
+from projections.identity import Role
+from projections.image import Image
+
+
+def apply(image: Image, entry: Entry) -> Image:
+    """The image after `entry`, which must be the next readable record of the log.
+
+    Raises:
+        StateFaultError: the entry stands at or before the image's offset, or a decision accepts
+            what this version cannot read.
+    """
+    if entry.offset <= image.offset:
+        raise StateFaultError(f"offset {entry.offset} was folded already, up to {image.offset}")
+    image = replace(image, offset=entry.offset, time=max(image.time, entry.time), touched=())
+    event = entry.event
+    if event is None or isinstance(event, Intent):
+        return _waiting(image, entry)
+    if isinstance(event, SchemaIntroduced | MeshFounded):
+        return _foundation(image, entry, event)
+    needed = Role.KEEPER if isinstance(event, facts.Fact) else Role.GOVERNOR
+    if not image.identity.has_role(entry.signer, needed):
+        return _forged(image, entry, event, needed)
+    if isinstance(event, GovernorStarted):
+        return _started(image, entry, event)
+    if isinstance(event, Decision):
+        return _decided(image, entry, event)
+    return _reported(image, entry, event)
+
+
+def _waiting(image: Image, entry: Entry) -> Image:
+    return replace(image, intents=pending.arrived(image.intents, entry))
+
+
+def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
+    """Somebody spoke in the name of the governor or a keeper: it waits to be set aside."""
+    reason = f"{event.type_name()} must be signed by the {needed}'s key"
+    fault = Fault(FaultCode.FORGED, reason)
+    return _waiting(image, replace(entry, event=None, fault=fault))
+
+
+def _foundation(image: Image, entry: Entry, event: SchemaIntroduced | MeshFounded) -> Image:
+    if image.identity.root is None and isinstance(event, SchemaIntroduced) and entry.signer:
+        image = replace(image, identity=identity.rooted(image.identity, entry.signer))
+    is_root = image.identity.has_role(entry.signer, Role.ROOT)
+    if isinstance(event, SchemaIntroduced):
+        if not is_root and not image.identity.has_role(entry.signer, Role.GOVERNOR):
+            return _forged(image, entry, event, Role.GOVERNOR)
+        if event.schema_id in image.schemas:
+            return image
+        return replace(image, schemas=image.schemas.set(event.schema_id, event.schema_text))
+    if not is_root or image.identity.mesh:
+        return _forged(image, entry, event, Role.ROOT)
+    return replace(image, identity=identity.founded(image.identity, event, entry.offset))
+
+
+def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:
+    """A governor starts its epoch, once: anybody can append a copy of a signed record."""
+    if event.meta.id in image.starts:
+        return replace(image, ignored=image.ignored + 1)
+    starts = image.starts.set(event.meta.id, entry.offset)
+    return replace(image, epoch=entry.offset, epoch_time=entry.time, starts=starts)
+
+
+def _decided(image: Image, entry: Entry, event: Decision) -> Image:
+    decided = image.intents.undecided.get(event.offset)
+    if image.epoch < 0 or event.epoch != image.epoch or decided is None:
+        return replace(image, ignored=image.ignored + 1)
+    checks = image.intents.checks.get(event.offset, Map())
+    image = replace(image, intents=pending.decided(image.intents, event.offset))
+    if not isinstance(event, IntentAccepted):
+        return image
+    if decided.event is None:
+        raise StateFaultError(
+            f"the decision at offset {entry.offset} accepts the record at {event.offset}, which "
+            f"this version cannot read ({decided.fault and decided.fault.reason}): "
+            "replay with the version that wrote it or a newer one"
+        )
+    acceptance = Acceptance(event.offset, checks, entry.offset, entry.time)
+    try:
+        return enact(decided.event, image, acceptance)
+    except KeyError as missing:
+        raise StateFaultError(
+            f"the decision at offset {entry.offset} accepts the {decided.event.type_name()} at "
+            f"{event.offset}, but {missing} does not exist there: the log contradicts itself"
+        ) from missing
+
+
+def _reported(image: Image, entry: Entry, event: Event) -> Image:
+    """Facts: they change status only."""
+    match event:
+        case facts.Check():
+            return replace(image, intents=pending.checked(image.intents, event))
+        case facts.CredentialsIssued():
+            return replace(image, identity=identity.credentials_issued(image.identity, event))
+        case facts.AclApplied():
+            after = access.applied(image.access, event, entry.offset, entry.time)
+            own = identity.rights_applied(image.identity, event)
+            return _access_reported(replace(image, identity=own), after, event)
+        case facts.AclRemoved():
+            after = access.removed(image.access, event, entry.offset, entry.time)
+            return _access_reported(image, after, event)
+        case facts.LinkFact():
+            moved = links.reported(image.links, event, entry.offset, entry.time)
+            touched = ((LinkRow.topic, event.link),) if moved is not image.links else ()
+            return replace(image, links=moved, touched=touched)
+    return image
+
+
+def _access_reported(image: Image, after: Accesses, event: facts.RightsFact) -> Image:
+    touched = ((AccessRow.topic, event.subject),) if after is not image.access else ()
+    return replace(image, access=after, touched=touched)
