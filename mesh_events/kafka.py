@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -64,13 +65,23 @@ def translating(doing: str) -> Iterator[None]:
         raise translated(error.args[0], doing) from error
 
 
-def plain_headers(message: Message) -> Mapping[str, bytes | None]:
-    """A message's headers as a mapping; the last value of a name wins.
+# For a name that is not UTF-8 the library sets an error and returns a list with a hole in it all the
+# same. Called through here, Python notices; a plain `message.headers()` in a busy loop segfaults.
+_headers_of = methodcaller("headers")
 
-    Kafka takes any bytes as a name. Where one is not UTF-8 the library can read none of them,
-    and the record counts as one without headers.
+
+def header_list(message: Message) -> list[tuple[str, bytes | None]]:
+    """A message's headers in their order; ask once for each message.
+
+    Kafka takes any bytes as a name. Where one is not UTF-8 the library can read none of them, and
+    the record counts as one without headers.
     """
     try:
-        return dict(message.headers() or [])
-    except UnicodeDecodeError:
-        return {}
+        return list(_headers_of(message) or [])
+    except (UnicodeDecodeError, SystemError):
+        return []
+
+
+def plain_headers(message: Message) -> Mapping[str, bytes | None]:
+    """A message's headers as a mapping; the last value of a name wins."""
+    return dict(header_list(message))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection, translated, translating
+from mesh_events.kafka import Connection, header_list, translated, translating
 
 Bounds = Mapping[int, tuple[int, int]]
 """Partition -> (first offset, end offset)."""
@@ -143,7 +143,7 @@ class KafkaLog:
                 raise translated(error, doing)
         elif partition in left:
             if error is None and offset < left[partition]:
-                found[partition] = Last(offset, tuple(message.headers() or ()))
+                found[partition] = Last(offset, tuple(header_list(message)))
             # an end-of-partition event carries the offset behind the last one
             if offset >= left[partition] - (1 if error is None else 0) or error is not None:
                 del left[partition]

@@ -22,7 +22,7 @@ from mesh_events.errors import (
     InvalidValueError,
     WaitTimeoutError,
 )
-from mesh_events.kafka import Connection, translated, translating
+from mesh_events.kafka import Connection, header_list, translated, translating
 from self_service.cli import subjects
 from self_service.cli.exits import NotFoundError
 from self_service.cli.output import Format, rendered, text_of
@@ -236,7 +236,7 @@ class Decoder:
             # pairs, since a name may stand there several times
             shown["headers"] = [
                 [name, None if data is None else text_of(data)]
-                for name, data in message.headers() or []
+                for name, data in header_list(message)
             ]
         return shown
 
