@@ -65,8 +65,8 @@ def translating(doing: str) -> Iterator[None]:
         raise translated(error.args[0], doing) from error
 
 
-# For a name that is not UTF-8 the library sets an error and returns a list with a hole in it all the
-# same. Called through here, Python notices; a plain `message.headers()` in a busy loop segfaults.
+# For a name that is not UTF-8 the library sets an error and still returns a list, with a hole in
+# it. Called through here, Python notices; a plain `message.headers()` in a busy loop segfaults.
 _headers_of = methodcaller("headers")
 
 

@@ -11,9 +11,13 @@ from mesh_events import topics
 from mesh_events.decisions import IntentQuarantined
 from mesh_events.intents import ProductUpdated
 from projections.image import Image
-from tests.integration.governance.bad_input import CASES
+from tests.integration.governance import bad_bytes, bad_moments, bad_voices
+from tests.integration.governance.cases import CASES
 from tests.integration.governance.conftest import Scene
 from tests.mesh_kit import Mesh, fresh
+
+FILLED = (bad_bytes, bad_moments, bad_voices)
+"""Importing them fills the table of cases."""
 
 
 def established(image: Image) -> tuple[Any, ...]:

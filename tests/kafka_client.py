@@ -1,0 +1,136 @@
+"""Plain Kafka clients: what any program can do with a login, and what Kafka answers."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from local_platform import Endpoints
+from mesh_events import topics
+from mesh_events.kafka import Connection
+from mesh_events.references import resolve
+
+PATIENCE_S = 30
+Headers = list[tuple[str, bytes | None]]
+
+
+def fresh(stem: str) -> str:
+    """A name that no other test has."""
+    return f"{stem}-{uuid.uuid4().hex[:8]}"
+
+
+def eventually(condition: Callable[[], object], what: str, seconds: float = PATIENCE_S) -> None:
+    """Look again and again until `condition` holds; fails with `what` after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(0.05)
+
+
+def login(endpoints: Endpoints, home: Path, cluster: str, principal: str) -> Connection:
+    """How a principal of the mesh logs in to a cluster now."""
+    password = resolve(f"file:{home / 'secrets' / cluster / principal}")
+    return Connection(endpoints.clusters[cluster].bootstrap_servers, principal, password)
+
+
+class RawProducer:
+    """Writes any bytes to the governance log as one principal."""
+
+    def __init__(self, connection: Connection, **more: Any) -> None:
+        # far above the log's own limit: refusing is Kafka's part
+        limits = {"message_max_bytes": 16 * 1024 * 1024, "delivery_timeout_ms": 20_000}
+        self.producer = Producer(connection.config(acks="all", linger_ms=0, **limits, **more))
+
+    def write(
+        self,
+        value: bytes | None,
+        key: bytes | None = b"any/thing/at-all",
+        headers: Headers | None = None,
+        topic: str = topics.GOVERNANCE,
+    ) -> int:
+        """The offset of the record; raises KafkaException with Kafka's refusal."""
+        found: list[tuple[KafkaError | None, int]] = []
+
+        def delivered(error: KafkaError | None, message: Any) -> None:
+            found.append((error, -1 if error else message.offset()))
+
+        self.producer.produce(
+            topic, value=value, key=key, headers=headers or [], partition=0, on_delivery=delivered
+        )
+        self.producer.flush(25)
+        error, offset = found[0]
+        if error is not None:
+            raise KafkaException(error)
+        return offset
+
+
+def reading(connection: Connection, group: str) -> dict[str, Any]:
+    """Settings of a plain consumer."""
+    return connection.config(
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        enable_partition_eof=True,
+        topic_metadata_refresh_interval_ms=500,
+    )
+
+
+def read(config: Mapping[str, Any], topic: str, seconds: float = PATIENCE_S) -> list[bytes] | str:
+    """Everything on a topic up to its end, or the name of Kafka's error."""
+    refused: list[str] = []
+
+    def told(error: KafkaError) -> None:
+        # a refused login is no message's error: it is told only here
+        if error.code() == KafkaError._AUTHENTICATION:
+            refused.append(str(error.name()))
+
+    consumer = Consumer({**config, "error_cb": told})
+    consumer.subscribe([topic])
+    try:
+        return _read(consumer, refused, topic, seconds)
+    finally:
+        consumer.close()
+
+
+def _read(consumer: Any, refused: list[str], topic: str, seconds: float) -> list[bytes] | str:
+    values: list[bytes] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if refused:
+            return refused[0]
+        try:
+            message = consumer.poll(0.2)
+        except KafkaException as failed:
+            return str(failed.args[0].name())
+        if message is None:
+            continue
+        error = message.error()
+        if error is None:
+            values.append(message.value())
+        elif error.code() == KafkaError._PARTITION_EOF:
+            return values
+        else:
+            return str(error.name())
+    raise AssertionError(f"neither the end of {topic} nor an error within {seconds:g} s")
+
+
+def write(connection: Connection, topic: str, value: bytes = b"x") -> str:
+    """Write one value; the name of Kafka's error, "" if it was taken."""
+    try:
+        RawProducer(connection).write(value, None, topic=topic)
+    except KafkaException as refused:
+        return str(refused.args[0].name())
+    return ""
+
+
+def register_schema(endpoints: Endpoints, subject: str, text: str) -> int:
+    """Register an Avro schema; its id."""
+    user = f"{endpoints.registry_user}:{resolve(endpoints.registry_password)}"
+    client = SchemaRegistryClient(
+        {"url": endpoints.registry_url, "basic.auth.user.info": user, "timeout": 20}
+    )
+    return int(client.register_schema(subject, Schema(text, "AVRO")))
