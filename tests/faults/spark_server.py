@@ -3,7 +3,7 @@
 import shutil
 import signal
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from local_platform.process import Identity, spawn, stop_group
 from local_platform.services.spark import SparkConnect
@@ -34,8 +34,11 @@ class SparkServer:
     def start(self) -> None:
         """Start it; whoever calls it has to wait until it answers."""
         self.service.prepare()
-        log = self.site.layout.log("spark")
-        self._process = spawn(self.service.command(), "spark", self.settings.home, log)
+        log, command = self.site.layout.log("spark"), self.service.command()
+        # it lives for seconds: what the better compiler costs never pays
+        quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+        command = replace(command, environment={**command.environment, **quick})
+        self._process = spawn(command, "spark", self.settings.home, log)
 
     def kill(self) -> None:
         """End it as `kill -9` does."""

@@ -21,6 +21,8 @@ from tests.faults.spark_server import SparkServer
 from tests.links.real import QUICK, RealLink
 
 KILLS = 10
+WAIT_S = 150
+"""For each single step: a busy machine needs a minute to start a server, a quiet one 5 s."""
 RATE = 1500
 """Records per second while the server is being killed; it comes back to a backlog of seconds."""
 
@@ -29,7 +31,9 @@ class KilledLink(RealLink):
     """A link whose Spark server belongs to this test."""
 
     # a server that has just been started may need long for the first record
-    pace = replace(QUICK, stall=60)
+    pace = replace(QUICK, look=2, stall=60)
+    # the server that is being started needs the processor more than the keeper does
+    pause_s = 0.5
 
     def __init__(self, endpoints: Endpoints, server: SparkServer) -> None:
         self.server = server
@@ -54,15 +58,15 @@ class KilledLink(RealLink):
     def kill_under_load(self, chance: random.Random) -> None:
         """Kill the server while it copies, or while it is just about to; start it again."""
         before, seed = self.incarnations(), chance.random()
-        self.reconcile_until(lambda: self.incarnations() > before or self.is_running(), 90)
+        self.reconcile_until(lambda: self.incarnations() > before or self.is_running(), WAIT_S)
         if seed > 0.2:
             stood = self.copied()
-            self.reconcile_until(lambda: self.copied() > stood, 60)
+            self.reconcile_until(lambda: self.copied() > stood, WAIT_S)
         # at any moment: between two records, in the middle of a batch, at the first flush
         time.sleep(chance.random())
         self.server.kill()
         self.server.start()
-        self.reconcile_until(lambda: self.incarnations() > before, 90)
+        self.reconcile_until(lambda: self.incarnations() > before, WAIT_S)
 
     def is_running(self) -> bool:
         return self.desk.link.state is State.ACTIVE
@@ -132,7 +136,7 @@ def test_the_copy_is_exact_after_ten_kills_of_the_server_under_load(link: Killed
             link.kill_under_load(chance)
     finally:
         load.stop()
-    link.reconcile_until(lambda: link.copied() >= load.written, 90)
+    link.reconcile_until(lambda: link.copied() >= load.written, WAIT_S)
     assert link.compare() == ([], 0)
     assert link.copied() == load.written
     assert link.incarnations() >= KILLS
@@ -143,7 +147,7 @@ def test_the_checker_sees_a_link_that_starts_one_behind_its_tail(
     link: KilledLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link.produce(*[(n % 4, None, str(n).encode(), None) for n in range(400)])
-    link.reconcile_until(lambda: link.incarnations() == 1 and link.copied() == 400, 90)
+    link.reconcile_until(lambda: link.incarnations() == 1 and link.copied() == 400, WAIT_S)
     assert link.compare() == ([], 0)
     right = link_start.start_positions
 
@@ -155,7 +159,7 @@ def test_the_checker_sees_a_link_that_starts_one_behind_its_tail(
     link.produce(*[(n % 4, None, str(n).encode(), None) for n in range(400)])
     monkeypatch.setattr(link_start, "start_positions", wrong)
     link.desk.resume()
-    link.reconcile_until(lambda: link.copied() == 796, 60)
+    link.reconcile_until(lambda: link.copied() == 796, WAIT_S)
     findings, fewer = link.compare()
     assert len(findings) == 4
     assert fewer == 4

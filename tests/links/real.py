@@ -38,6 +38,8 @@ class RealLink:
     """One link from east to west with its keeper; `partitions` of a fresh source topic."""
 
     pace = QUICK
+    pause_s = 0.05
+    """Between two looks of the keeper, seconds."""
 
     def __init__(self, endpoints: Endpoints, partitions: int = 3, **config: str) -> None:
         self.endpoints = endpoints
@@ -92,7 +94,7 @@ class RealLink:
             self.reconcile()
             return condition()
 
-        until(look, timeout, lambda: f"{self.desk.link}\n{self.desk.facts[-3:]}")
+        until(look, timeout, lambda: f"{self.desk.link}\n{self.desk.facts[-3:]}", self.pause_s)
 
     def close(self) -> None:
         """Stop the query and delete both topics."""
@@ -167,9 +169,12 @@ def _record(message: Message) -> Record:
 
 
 def until(
-    condition: Callable[[], bool], timeout: float = 30, told: Callable[[], str] = lambda: ""
+    condition: Callable[[], bool],
+    timeout: float = 30,
+    told: Callable[[], str] = lambda: "",
+    pause_s: float = 0.05,
 ) -> None:
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, f"not within {timeout} s: {told()}"
-        time.sleep(0.05)
+        time.sleep(pause_s)
