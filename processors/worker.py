@@ -159,7 +159,7 @@ class Worker:
 
     async def _decide(self, reign: LogReign) -> None:
         """Decide until nothing is left, then wait for something to change."""
-        while self.governor.reigns:
+        while self._holds(reign):
             seen = self.governor.image.offset
             try:
                 reign.check()
@@ -172,7 +172,16 @@ class Worker:
                 await self._reached(seen + 1, KEEPER_PERIOD_S)
             elif not await self._reached(offset, STALL_S):
                 raise StateFaultError(f"the record at offset {offset} does not come back")
-        self._overtaken(reign.epoch)
+        if self._reign is reign:
+            self._overtaken(reign.epoch)
+
+    def _holds(self, reign: LogReign) -> bool:
+        """Whether this reign goes on.
+
+        Every job asks at each turn: a cancellation that meets the end of a wait is lost, and a job
+        that outlives `stop` would keep this worker out of its group for ever.
+        """
+        return self._reign is reign and self.governor.reigns
 
     def _overtaken(self, epoch: int) -> None:
         """Another governor started, though the log is ours: it may be gone by now."""
@@ -192,7 +201,7 @@ class Worker:
         clock = asyncio.get_running_loop().time
         stood, since = -1, clock()
         with PartitionReader(self._connection, GOVERNANCE, None) as reader:
-            while self.governor.reigns:
+            while self._holds(reign):
                 end = await asyncio.to_thread(self._end_of_log, reader)
                 if end is not None and await self._complete(reader, end):
                     reign.heard()
@@ -234,7 +243,7 @@ class Worker:
 
     async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
         """Run one keeper on every change and every few seconds, never twice at a time."""
-        while self.governor.reigns:
+        while self._holds(reign):
             seen = self.governor.image.offset
             try:
                 await asyncio.to_thread(self._reconcile, keeper, reign)
