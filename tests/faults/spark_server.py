@@ -10,6 +10,8 @@ from local_platform.services.spark import SparkConnect
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 
+LIFETIME_S = 1200
+
 
 @dataclass
 class SparkServer:
@@ -37,7 +39,12 @@ class SparkServer:
         log, command = self.site.layout.log("spark"), self.service.command()
         # it lives for seconds: what the better compiler costs never pays
         quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
-        command = replace(command, environment={**command.environment, **quick})
+        command = replace(
+            command,
+            # a run that is killed cannot end it; then it ends by itself
+            argv=("timeout", "--signal=KILL", str(LIFETIME_S), *command.argv),
+            environment={**command.environment, **quick},
+        )
         self._process = spawn(command, "spark", self.settings.home, log)
 
     def kill(self) -> None:
