@@ -44,7 +44,7 @@ UPDATES_PER_S = 20
 class Bench:
     """Two domains on east, one on west, and a product with a record to read."""
 
-    def __init__(self, endpoints: Endpoints, home: Path) -> None:
+    def __init__(self, endpoints: Endpoints, home: Path, partitions: int = 1) -> None:
         self.settings = WorkerSettings.load()
         self.profile = Profile.load(home)
         self.registry = Registry(endpoints.registry_url)
@@ -69,7 +69,7 @@ class Bench:
         self.there = self._domain(f"there{tag}", "west")
         self.product = f"own{tag}.orders"
         self.apps = {"shared cluster": f"here{tag}.app", "over the link": f"there{tag}.app"}
-        self._publish(endpoints)
+        self._publish(endpoints, partitions)
 
     def image(self) -> Image:
         """The image now."""
@@ -107,9 +107,9 @@ class Bench:
         wait(lambda: self.image().identity.applications[f"{name}.app"].rights)
         return emitter
 
-    def _publish(self, endpoints: Endpoints) -> None:
+    def _publish(self, endpoints: Endpoints, partitions: int) -> None:
         east = self.clusters["east"]
-        east.create_topic(self.product, 1, {})
+        east.create_topic(self.product, partitions, {})
         writer = SchemaRegistryClient(
             {
                 "url": endpoints.registry_url,

@@ -1,0 +1,123 @@
+"""The link: latency of single records at a steady rate, and how fast a backlog is copied."""
+
+import struct
+import time
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from benchmarks.control import Bench, wait
+from benchmarks.report import spread, surroundings, tell
+from local_platform import Endpoints
+from mesh_events.intents import AccessGranted, AccessRequested, LinkPaused, LinkResumed
+from mesh_events.kafka import Connection
+from projections.links import link_id
+
+RATE_PER_S = 1000
+SECONDS = 20
+VALUE_BYTES = 200
+
+
+def run(endpoints: Endpoints, home: Path, backlog: int) -> None:
+    """A grant to another cluster; then records through its link, each with its time of sending."""
+    around = surroundings()
+    bench = Bench(endpoints, home, partitions=4)
+    source, copy = bench.clusters["east"].login, bench.clusters["west"].login
+    _grant(bench)
+    wait(lambda: _state(bench) == "ACTIVE")
+    floor = spread(_latency(source, source, bench.product))
+    figures = {
+        f"floor: {RATE_PER_S} records/s, read at the source": floor,
+        f"{RATE_PER_S} records/s, read at the copy": spread(_latency(source, copy, bench.product)),
+    }
+    about = {"product": bench.product, "cluster": "west"}
+    bench.say(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
+    wait(lambda: _state(bench) == "PAUSED")
+    wrote = _write(source, bench.product, backlog)
+    start = time.perf_counter()
+    bench.say(bench.owner, LinkResumed(meta=bench.owner.meta(), **about))
+    wait(lambda: _end(copy, bench.product) >= _end(source, bench.product), 300)
+    took = time.perf_counter() - start
+    figures[f"backlog of {backlog} records, from resume to the end"] = {
+        "seconds": round(took, 1),
+        "records/s": round(backlog / took),
+        "of writing them": round(wrote / took, 2),
+    }
+    tell("link", around, figures)
+
+
+def _grant(bench: Bench) -> None:
+    asked = AccessRequested(
+        meta=bench.there.meta(),
+        product=bench.product,
+        application=bench.apps["over the link"],
+        reason="figures",
+    )
+    bench.say(bench.there, asked)
+    bench.say(
+        bench.owner,
+        AccessGranted(meta=bench.owner.meta(), product=bench.product, request=asked.meta.id),
+    )
+
+
+def _state(bench: Bench) -> str | None:
+    link = bench.image().links.get(link_id(bench.product, "west"))
+    return str(link.state) if link is not None else None
+
+
+def _latency(source: Connection, place: Connection, topic: str) -> list[float]:
+    """Seconds from producing to reading, at `place`."""
+    consumer = _at_end(place, topic)
+    producer = Producer(source.config(linger_ms=0, enable_idempotence=True))
+    took: list[float] = []
+    start = time.perf_counter()
+    sent = 0
+    while len(took) < RATE_PER_S * SECONDS and time.perf_counter() - start < SECONDS + 30:
+        due = min(RATE_PER_S * SECONDS, round((time.perf_counter() - start) * RATE_PER_S))
+        while sent < due:
+            value = struct.pack(">d", time.perf_counter()).ljust(VALUE_BYTES, b"x")
+            producer.produce(topic, value, partition=sent % 4)
+            sent += 1
+        producer.poll(0)
+        for message in consumer.consume(500, 0.001):
+            if message.error() is None:
+                took.append(time.perf_counter() - struct.unpack(">d", message.value()[:8])[0])
+    consumer.close()
+    return took
+
+
+def _at_end(place: Connection, topic: str) -> Consumer:
+    consumer = Consumer(place.config(group_id="admin.figures", fetch_wait_max_ms=50))
+    ends = [
+        TopicPartition(
+            topic,
+            number,
+            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1],
+        )
+        for number in range(4)
+    ]
+    consumer.assign(ends)
+    consumer.poll(0.5)
+    return consumer
+
+
+def _write(source: Connection, topic: str, count: int) -> float:
+    """Seconds that plain writing takes."""
+    producer = Producer(source.config(linger_ms=5, queue_buffering_max_messages=1_000_000))
+    start = time.perf_counter()
+    for number in range(count):
+        producer.produce(topic, b"x" * VALUE_BYTES, partition=number % 4)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    producer.flush(120)
+    return time.perf_counter() - start
+
+
+def _end(place: Connection, topic: str) -> int:
+    consumer = Consumer(place.config(group_id="admin.figures"))
+    total = sum(
+        consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
+        for number in range(4)
+    )
+    consumer.close()
+    return total
