@@ -79,9 +79,9 @@ def _latency(source: Connection, place: Connection, topic: str) -> list[float]:
             producer.produce(topic, value, partition=sent % 4)
             sent += 1
         producer.poll(0)
-        for message in consumer.consume(500, 0.001):
-            if message.error() is None:
-                took.append(time.perf_counter() - struct.unpack(">d", message.value()[:8])[0])
+        found = [m.value() for m in consumer.consume(500, 0.001) if m.error() is None]
+        now = time.perf_counter()
+        took.extend(now - struct.unpack(">d", value[:8])[0] for value in found)
     consumer.close()
     return took
 
@@ -115,7 +115,7 @@ def _write(source: Connection, topic: str, count: int) -> float:
 
 def _end(place: Connection, topic: str) -> int:
     consumer = Consumer(place.config(group_id="admin.figures"))
-    total = sum(
+    total: int = sum(
         consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
         for number in range(4)
     )
