@@ -177,6 +177,9 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
             # a late report must not name an old principal as the writer: the fence needs it
             link.desired is Desired.RUNNING and event.incarnation >= link.incarnation
         ):
+            # positions of a destination that was deleted say nothing about a new one
+            same = link.destination_topic_id in (None, event.destination_topic_id)
+            known = link.positions if same else Map()
             return replace(
                 link,
                 state=State.ACTIVE,
@@ -186,7 +189,7 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
                 run=event.run,
                 source_topic_id=event.source_topic_id,
                 destination_topic_id=event.destination_topic_id,
-                positions=_forward(link.positions, event.positions),
+                positions=_forward(known, event.positions),
                 failure=None,
                 failure_code=None,
                 copied_from=link.copied_from or time,

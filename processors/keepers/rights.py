@@ -22,7 +22,7 @@ from processors.rights import Binding, Operation, Resource, reader
 from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
 from projections.image import Image
-from projections.links import Copy
+from projections.links import Copy, Desired
 
 log = structlog.get_logger(__name__)
 LOOK_S = 10.0
@@ -112,12 +112,15 @@ def _of_access(image: Image, access: Access) -> Wish | None:
     A right that was revoked stays unwanted for ever: a worker that was replaced while it granted
     may finish that call long after its successor saw the right gone.
     """
-    entitled = access.state in ENTITLED
-    if not entitled and access.state not in (State.REVOKING, State.REVOKED):
+    wanted = access.state in ENTITLED
+    if not wanted and access.state not in (State.REVOKING, State.REVOKED):
         return None
-    if entitled and access.link is not None:
+    if wanted and access.link is not None:
         link = image.links.get(access.link)
-        if link is None or link.copy is not Copy.PRESENT:
+        if link is not None and link.desired is Desired.REMOVED:
+            # somebody ended the copy under the grant: its readers go before it does
+            wanted = False
+        elif link is None or link.copy is not Copy.PRESENT:
             return None
     return Wish(
         subject=access.request,
@@ -126,7 +129,7 @@ def _of_access(image: Image, access: Access) -> Wish | None:
         correlation=access.request,
         principal=access.application,
         bindings=reader(access.application, access.topic),
-        wanted=entitled,
+        wanted=wanted,
         reported=access.state in (State.ACTIVE, State.REVOKED),
     )
 

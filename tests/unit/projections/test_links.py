@@ -225,3 +225,11 @@ def test_a_copy_of_an_old_report_does_not_turn_the_state_back() -> None:
     mended = report(failed, activation(10, 2, p0=9), 13)
     assert mended[ID].state is State.ACTIVE
     assert report(mended, broken, 14) == mended
+
+
+def test_positions_of_a_deleted_copy_say_nothing_about_a_new_one() -> None:
+    """A removal was overtaken by a new grant; the copy is made anew under another topic id."""
+    again = links.created(REMOVING, CREATE, USERS, 40, 4000)
+    event = activation(40, 2, p0=0)
+    fresh = report(again, event.model_copy(update={"destination_topic_id": "E"}), 41)
+    assert fresh[ID].positions == Map({"0": 0})

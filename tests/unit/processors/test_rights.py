@@ -1,0 +1,60 @@
+"""Which rights the image calls for, before any cluster is asked."""
+
+from mesh_events import facts, intents
+from processors.keepers.rights import Wish, desired
+from processors.rights import reader
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+def wish_of(log: PaperLog, request: str) -> Wish | None:
+    """The one wish about a request, if there is one."""
+    found = [wish for wish in desired(log.image) if wish.subject == request]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def test_a_reader_has_to_wait_for_the_copy() -> None:
+    log = PaperLog()
+    story.published(log)
+    request = story.request(log)
+    assert wish_of(log, request) is None
+    story.answer(log, intents.AccessGranted, request)
+    log.govern()
+    assert wish_of(log, request) is None
+    story.activated(log)
+    wish = wish_of(log, request)
+    assert wish is not None
+    assert (wish.wanted, wish.reported) == (True, False)
+    assert wish.bindings == reader("west.app", "east.users")
+
+
+def test_a_revoked_right_is_unwanted_for_ever() -> None:
+    log = PaperLog()
+    story.published(log)
+    request = story.granted(log)
+    story.activated(log)
+    story.rights(log, facts.AclApplied, request)
+    story.answer(log, intents.AccessRevoked, request, reason="r")
+    log.govern()
+    wish = wish_of(log, request)
+    assert wish is not None
+    assert (wish.wanted, wish.reported) == (False, False)
+    story.rights(log, facts.AclRemoved, request)
+    wish = wish_of(log, request)
+    assert wish is not None
+    assert (wish.wanted, wish.reported) == (False, True)
+
+
+def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:
+    log = PaperLog()
+    story.published(log)
+    request = story.granted(log)
+    story.activated(log)
+    story.rights(log, facts.AclApplied, request)
+    link = log.image.links[story.LINK]
+    log.say(intents.LinkRemoved, "east", product=link.product, cluster=link.cluster, reason="r")
+    log.govern()
+    wish = wish_of(log, request)
+    assert wish is not None
+    assert (wish.wanted, wish.reported) == (False, True)
