@@ -209,14 +209,24 @@ class RowReader:
 
     def to_end(self) -> Iterator[tuple[int, Row]]:
         """(offset, row) up to the end of now."""
+        return self._rows(self._to_end())
+
+    def latest(self) -> dict[str, Row]:
+        """Key -> latest row; a tombstone takes away a row that was not the mesh's."""
+        found: dict[bytes, Row] = {}
+        for message in self._to_end():
+            key = message.key() or b""
+            if message.value() is None:
+                found.pop(key, None)
+            elif (row := self.decode(message)) is not None:
+                found[key] = row
+        return {row.key: row for row in found.values()}
+
+    def _to_end(self) -> Iterator[Message]:
         low, _ = self.partition.bounds()
         if self.partition.position < low:
             self.partition.seek(low)
-        return self._rows(self.partition.to_end())
-
-    def latest(self) -> dict[str, Row]:
-        """Key -> latest row."""
-        return {row.key: row for _, row in self.to_end()}
+        return self.partition.to_end()
 
     def _rows(self, messages: Iterable[Message]) -> Iterator[tuple[int, Row]]:
         for message in messages:

@@ -174,7 +174,7 @@ class Story:
             "--timeout",
             "120",
         )
-        changes, error = client.read(30, enough=3)
+        changes, error = client.read(120, enough=3)
         took = time.monotonic() - start
         stage.check(
             "the same client with the same configuration now reads 3 rows in its own cluster",
@@ -196,7 +196,7 @@ class Story:
         self.database.run("UPDATE users SET phone = '555-0199' WHERE userid = 3")
         self.database.run("DELETE FROM users WHERE userid = 1")
         start = time.monotonic()
-        changes, error = client.read(30, enough=6)
+        changes, error = client.read(120, enough=6)
         took = time.monotonic() - start
         operations = [operation for operation, _ in changes[3:]]
         stage.check(
