@@ -70,6 +70,8 @@ def spawn(command: Command, name: str, home: Path, log: Path) -> subprocess.Pope
             user=account,
             group=account,
             extra_groups=None if account is None else [],
+            # rights inside Kafka mean nothing to who can read its files
+            umask=0o077,
         )
 
 

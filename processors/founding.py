@@ -82,7 +82,7 @@ def found(settings: WorkerSettings) -> Profile:
     registry = settings.registry()
     with LogReader(admin.login) as reader:
         image = replay(reader.to_end())
-    _same_root(image, keys["root"])
+    _same_keys(image, keys)
     with LogWriter(admin.login, registry, keys["root"]) as writer:
         _introduce(writer, registry, image)
         if not image.identity.mesh:
@@ -110,13 +110,17 @@ def _prepare(admin: ClusterAdmin, settings: WorkerSettings) -> None:
     admin.grant(rights())
 
 
-def _same_root(image: Image, root: SigningKey) -> None:
-    known = image.identity.root
-    if known is not None and known != root.public:
-        raise StateFaultError(
-            f"the log was founded by another root key ({known}) than the one in this home "
-            f"({root.public}): bring the home that belongs to the log, or begin an empty one"
-        )
+def _same_keys(image: Image, keys: Mapping[str, SigningKey]) -> None:
+    """Refuse to go on with keys that the log does not know: nothing signed with them counts."""
+    if image.identity.root is None:
+        return
+    known = {key.role.value: key.public for key in image.identity.keys.values()}
+    for name, key in keys.items():
+        if name in known and known[name] != key.public:
+            raise StateFaultError(
+                f"the log knows another {name} key ({known[name]}) than the one in this home "
+                f"({key.public}): bring back the keys that belong to the log, or begin an empty one"
+            )
 
 
 def _introduce(writer: LogWriter, registry: Registry, image: Image) -> None:

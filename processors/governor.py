@@ -69,6 +69,9 @@ class Governor:
         meta = _meta(identity, identity, None)
         event = GovernorStarted(meta=meta, version=_version())
         self.epoch = self._writer.append(event).offset
+        # whatever an earlier reign had in hand: the image alone says what is undecided
+        self._arrived = deque(sorted(self.image.intents.undecided))
+        self._waiting.clear()
         log.info("governor_started", epoch=self.epoch, version=event.version)
         return self.epoch
 
@@ -92,8 +95,8 @@ class Governor:
         """Keep the bytes of what is undecided, and no longer."""
         undecided, event = self.image.intents.undecided, entry.event
         if record.offset in undecided:
-            self._arrived.append(record.offset)
             self._open[record.offset] = record
+            self._arrived.append(record.offset)
         elif isinstance(event, Decision) and event.offset not in undecided:
             self._open.pop(event.offset, None)
 
@@ -108,36 +111,39 @@ class Governor:
         Returns the offset of the appended record, which must be folded before the next step;
         None when there is nothing to do until something arrives or a check comes out.
         """
-        if not self.reigns:
+        # one image for the whole step: records are folded by another thread meanwhile
+        image, epoch = self.image, self.epoch
+        if epoch is None or image.epoch != epoch:
             return None
-        found = self._next()
+        found = self._next(image)
         if found is not None:
             entry, verdict = found
-            return self._append_decision(entry, verdict)
+            return self._append_decision(entry, verdict, epoch)
         return self._append_consequence()
 
-    def _next(self) -> tuple[Entry, Verdict] | None:
+    def _next(self, image: Image) -> tuple[Entry, Verdict] | None:
         """The oldest undecided record with a verdict; waiting ones block nobody."""
-        undecided, clock = self.image.intents.undecided, round(time.time() * 1000)
+        undecided, clock = image.intents.undecided, round(time.time() * 1000)
         for offset in sorted(self._waiting):
             if offset not in undecided:
                 self._waiting.discard(offset)
                 continue
-            verdict = decide(self.image, undecided[offset], clock)
+            verdict = decide(image, undecided[offset], clock)
             if not isinstance(verdict, Waiting):
                 return undecided[offset], verdict
-        while self._arrived:
+        # what arrived behind the image is for the next step: passed over now, it would be lost
+        while self._arrived and self._arrived[0] <= image.offset:
             offset = self._arrived[0]
             if offset in undecided:
-                verdict = decide(self.image, undecided[offset], clock)
+                verdict = decide(image, undecided[offset], clock)
                 if not isinstance(verdict, Waiting):
                     return undecided[offset], verdict
                 self._waiting.add(offset)
             self._arrived.popleft()
         return None
 
-    def _append_decision(self, entry: Entry, verdict: Verdict) -> int:
-        event = _decision(entry, verdict, self.epoch or 0)
+    def _append_decision(self, entry: Entry, verdict: Verdict, epoch: int) -> int:
+        event = _decision(entry, verdict, epoch)
         crash_point("before-append")
         if isinstance(event, IntentQuarantined):
             self._set_aside(self._open[entry.offset], event)

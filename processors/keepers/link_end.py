@@ -48,11 +48,12 @@ class LinkEnd:
         """Stand still, then purge the copy or leave it, as the last grant said.
 
         Raises:
-            CopyError: `readers_remain`; nothing was done yet.
+            CopyError: `readers_remain`; the copy stands still, and is not purged yet.
         """
         link = ends.link
-        require_no_readers(ends)
+        # nothing more is copied, whoever can still read what is there
         self.halt(ends, reign)
+        require_no_readers(ends)
         if link.run is not None:
             reached = self._reached(ends)
             crash_point("link-after-stop")

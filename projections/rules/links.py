@@ -84,7 +84,7 @@ def _standing(case: Case, intent: LinkIntent) -> Link:
 
 
 def _party(case: Case, intent: LinkIntent) -> None:
-    """Owner, entitled consumers, operator and governor may speak about a link."""
+    """Owner, operator and governor may speak about a link; a consumer if nobody else uses it."""
     name = link_id(intent.product, intent.cluster)
     consumers = {
         access.consumer for access in case.image.access.of_link(name) if access.state in ENTITLED
@@ -93,7 +93,8 @@ def _party(case: Case, intent: LinkIntent) -> None:
     require(
         case.key.role in (Role.GOVERNOR, Role.OPERATOR)
         or case.domain == owner
-        or case.domain in consumers,
+        or consumers == {case.domain},
         "not_your_domain",
-        f"{case.domain} neither owns {intent.product} nor reads it at {intent.cluster}",
+        f"{case.domain} neither owns {intent.product} nor is its only reader at {intent.cluster}: "
+        f"ask {owner}",
     )

@@ -223,7 +223,10 @@ def credentials(
         str, typer.Option("--form", help="java or librdkafka; both log in the same way.")
     ] = "librdkafka",
 ) -> None:
-    """Make a login anew and hand out a client's settings; the old password ends at once."""
+    """Make a login anew and hand out a client's settings; the old password is refused from now.
+
+    A client that is connected already goes on until it has to connect again.
+    """
     from self_service.cli.credentials import Form, hand_out
 
     if (out is None) == (not show_once):

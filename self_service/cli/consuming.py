@@ -25,7 +25,7 @@ from mesh_events.errors import (
 from mesh_events.kafka import Connection, header_list, translated, translating
 from self_service.cli import subjects
 from self_service.cli.exits import NotFoundError
-from self_service.cli.output import Format, rendered, text_of
+from self_service.cli.output import Format, printable, rendered, text_of
 from self_service.cli.times import stamp
 
 if TYPE_CHECKING:
@@ -269,7 +269,10 @@ def _line(document: dict[str, Any]) -> str:
     value = "(tombstone)" if document["tombstone"] else _compact(document["value"])
     line = f"{position}\t{document['time']}\t{_compact(document['key'])}\t{value}\n"
     headers = "".join(f"\t{name}: {value}\n" for name, value in document.get("headers", []))
-    return line + headers
+    return "\n".join(
+        "\t".join(printable(part) for part in row.split("\t"))
+        for row in (line + headers).split("\n")
+    )
 
 
 def _compact(value: Any) -> str:

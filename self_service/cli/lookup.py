@@ -70,9 +70,11 @@ def _referred(accesses: Iterable[Access], reference: str) -> list[Access]:
 
 
 def offset_of(reference: str) -> int | None:
-    """41 for `#41`; None where it is no offset; raises InvalidValueError for `#x`."""
+    """41 for `#41` and for `41`; None where it is no offset; raises InvalidValueError for `#x`."""
     if not reference.startswith("#"):
-        return None
+        # an id's prefix of digits alone begins with a zero: no offset is written so
+        plain = reference.isdecimal() and reference[0] != "0"
+        return int(reference) if plain else None
     if not reference[1:].isdecimal():
         raise InvalidValueError(f"{reference!r} is no offset: write it as #41")
     return int(reference[1:])

@@ -87,7 +87,12 @@ def cell(value: Any) -> str:
         case list() | tuple() | set() | frozenset():
             return ", ".join(cell(inner) for inner in value)
         case _:
-            return str(value)
+            return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Text without characters that a terminal obeys: a stranger may have written it."""
+    return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
 
 
 def _plain(value: Any) -> Any:

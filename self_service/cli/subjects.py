@@ -73,9 +73,11 @@ def encoded(schema_id: int, text: str, datum: Any) -> bytes:
     import fastavro
 
     from mesh_events import avro
+    from self_service.cli.logical import typed
 
     out = io.BytesIO()
     out.write(b"\x00" + schema_id.to_bytes(4, "big"))
+    datum = typed(json.loads(text), datum)
     try:
         fastavro.schemaless_writer(out, avro.parsed(text), datum, strict_allow_default=True)
     except Exception as error:  # fastavro raises many kinds on what does not fit

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,9 @@ from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.logins import Login
 from self_service.cli.options import Acting, command, noun
 from self_service.cli.output import Detail, Format, Listing, note, show
+
+if TYPE_CHECKING:
+    from processors.clusters import ClusterAdmin
 
 app = noun("Topics hold streams of records.")
 
@@ -67,7 +70,7 @@ def create(
     mesh = Mesh()
     text = subjects.read_schema(schema) if schema else None
     admin = brokers.admin(login.connection(mesh, acting.domain, name))
-    if admin.topic(name) is not None:
+    if _present(admin, name):
         raise RefusedError("topic_exists", f"{name} exists already: see `sdm topic describe`")
     admin.create_topic(name, partitions, _settings(config))
     shown: dict[str, Any] = {"topic": name, "partitions": partitions}
@@ -75,6 +78,15 @@ def create(
         shown["schema_subject"] = f"{name}-value"
         shown["schema_id"] = subjects.register(mesh, f"{name}-value", text)
     show(Detail(shown), acting.output)
+
+
+def _present(admin: "ClusterAdmin", name: str) -> bool:
+    """Whether the topic is there; a refusal says which topics a domain may make."""
+    try:
+        return admin.topic(name) is not None
+    except RefusedError as error:
+        own = "a domain's own topics begin with its name and a dot; choose the domain with -d"
+        raise RefusedError(error.code, f"{error}; {own}") from error
 
 
 @command(

@@ -24,8 +24,11 @@ def main() -> int:
     # a process started in the background ignores Ctrl-C unless told otherwise
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _interrupted)
-    home = Path(os.environ.get("SDM_HOME") or f"{default_home()}-demo")
-    port_base = int(os.environ.get("SDM_PORT_BASE", PORT_BASE))
+    home = Path(os.environ.get("SDM_DEMO_HOME") or f"{default_home()}-demo")
+    port_base = int(os.environ.get("SDM_DEMO_PORT_BASE", PORT_BASE))
+    if not _claimed(home):
+        sys.stderr.write(f"{home} holds something else than a demo: set SDM_DEMO_HOME\n")
+        return 7
     platform = LocalPlatform(PlatformSettings(home=home, port_base=port_base))
     held = kept = False
     try:
@@ -64,6 +67,17 @@ def _how_to_go_on(home: Path, port_base: int) -> str:
         f"  export SDM_HOME={home} SDM_PORT_BASE={port_base} PATH={programs}:$PATH\n"
         "  sdm status\n  sdm catalog list\n  sdm audit log\nTo stop it:\n  sdm down"
     )
+
+
+def _claimed(home: Path) -> bool:
+    """Mark `home` as the demo's, whose mesh is emptied each time; False if it is another's."""
+    mark = home / "demo"
+    if not mark.exists():
+        if home.exists() and any(home.iterdir()):
+            return False
+        home.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    return True
 
 
 def _options() -> Any:

@@ -18,7 +18,12 @@ def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None
 
     told = subprocess.run(
         [sys.executable, "-m", "self_service.demo", "--json", str(result)],
-        env={**os.environ, **settings.environment()},
+        env={
+            **os.environ,
+            "SDM_CACHE": str(settings.cache),
+            "SDM_DEMO_HOME": str(settings.home),
+            "SDM_DEMO_PORT_BASE": str(settings.port_base),
+        },
         capture_output=True,
         text=True,
         timeout=580,

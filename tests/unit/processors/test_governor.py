@@ -1,0 +1,102 @@
+"""The governor's steps, with a log on paper and nothing behind it."""
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from mesh_events import intents
+from mesh_events.emit import Receipt
+from mesh_events.meta import Event
+from mesh_events.rows import Row
+from processors import governor as module
+from processors.governor import Governor
+from tests import paper_story as story
+from tests.paper_log import Never, PaperLog
+
+
+class PaperWriter:
+    """Appends under the governor's key to a log on paper."""
+
+    def __init__(self, log: PaperLog) -> None:
+        self._log = log
+
+    def append(self, event: Event) -> Receipt:
+        return Receipt(event.meta.id, self._log.append(event, by="governor"))
+
+
+class PaperRows:
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+    def write(self, rows: Iterable[Row]) -> None:
+        list(rows)
+
+
+def reigning(log: PaperLog) -> Governor:
+    found = Governor(PaperWriter(log), PaperRows(), lambda *_: None)  # type: ignore[arg-type]
+    found.fold(log.records)
+    found.start()
+    found.fold(log.records)
+    return found
+
+
+def settle(governor: Governor, log: PaperLog) -> None:
+    while governor.step() is not None:
+        governor.fold(log.records)
+
+
+def test_what_arrives_during_a_step_is_decided_by_a_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Records are folded on the event loop while a step runs in its thread."""
+    log = PaperLog(checks={"topic_exists": Never()})
+    story.domains(log)
+    governor = reigning(log)
+    waiting = log.say(intents.ProductPublished, "east", **story.product())
+    governor.fold(log.records)
+    late: list[int] = []
+
+    def decide_and_let_one_in(*judged: Any) -> Any:
+        if not late:
+            late.append(log.say(intents.ApplicationRegistered, "east", application="east.late"))
+            governor.fold(log.records)
+        return real(*judged)
+
+    real = module.decide
+    monkeypatch.setattr(module, "decide", decide_and_let_one_in)
+    # the paper's clock, so that the check is still waited for
+    monkeypatch.setattr(module.time, "time", lambda: log.now / 1000)
+
+    settle(governor, log)
+    # the worker steps again, since the log went on meanwhile
+    settle(governor, log)
+
+    assert sorted(governor.image.intents.undecided) == [waiting]
+    assert "east.late" in governor.image.identity.applications
+
+
+def test_a_new_reign_takes_up_what_the_last_one_had_in_hand() -> None:
+    log = PaperLog(checks={"topic_exists": Never()})
+    story.domains(log)
+    governor = reigning(log)
+    log.say(intents.ApplicationRegistered, "east", application="east.open")
+    governor.fold(log.records)
+    governor._arrived.clear()
+
+    governor.start()
+    governor.fold(log.records)
+    settle(governor, log)
+
+    assert not governor.image.intents.undecided
+    assert "east.open" in governor.image.identity.applications
+
+
+def test_the_governors_image_is_the_replay() -> None:
+    log = PaperLog()
+    governor = reigning(log)
+    story.published(log)
+    governor.fold(log.records)
+    again = reigning(log)
+    assert again.image.catalog == governor.image.catalog

@@ -1,0 +1,58 @@
+"""JSON to what Avro's logical types want."""
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesh_events.errors import InvalidValueError
+from self_service.cli.logical import typed
+from self_service.cli.subjects import decoded, encoded
+
+ORDERS = Path(__file__).parents[3] / "examples" / "orders.avsc"
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}
+MOMENT = {"type": "long", "logicalType": "timestamp-millis"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "wanted"),
+    [
+        (DECIMAL, "19.99", Decimal("19.99")),
+        (DECIMAL, 19.99, Decimal("19.99")),
+        (DECIMAL, 20, Decimal(20)),
+        (MOMENT, "2026-01-31T12:00:00Z", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        (MOMENT, 1, 1),
+        ({"type": "int", "logicalType": "date"}, "2026-01-31", date(2026, 1, 31)),
+        (["null", DECIMAL], None, None),
+        (["null", DECIMAL], "1.50", Decimal("1.50")),
+        (["null", "string"], "1.50", "1.50"),
+        ({"type": "array", "items": DECIMAL}, ["1"], [Decimal(1)]),
+        ({"type": "map", "values": MOMENT}, {}, {}),
+        ("bytes", "base64:AAE=", b"\x00\x01"),
+        ("string", "2026-01-31", "2026-01-31"),
+        ("long", 5, 5),
+    ],
+)
+def test_what_json_cannot_say_is_read_from_text(schema: Any, value: Any, wanted: Any) -> None:
+    assert typed(schema, value) == wanted
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [(DECIMAL, "much"), (DECIMAL, "NaN"), (MOMENT, "yesterday"), ("bytes", "raw")],
+)
+def test_what_cannot_be_read_is_told_with_an_example(schema: Any, value: Any) -> None:
+    record = {"type": "record", "name": "R", "fields": [{"name": "f", "type": schema}]}
+    with pytest.raises(InvalidValueError, match="field f"):
+        typed(record, {"f": value})
+
+
+def test_the_example_order_goes_in_and_comes_out() -> None:
+    schema = ORDERS.read_text("utf-8")
+    line = (ORDERS.parent / "orders.jsonl").read_text("utf-8").splitlines()[0]
+    found = decoded(schema, encoded(7, schema, json.loads(line)))
+    assert found["amount"] == Decimal("129.00")
+    assert found["placed_at"] == datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
