@@ -40,10 +40,14 @@ class RowsKeeper:
         self._current = current
         self._readers: dict[str, PartitionReader] = {}
         self._latest: dict[RowKey, Row | object | None] = {}
+        self._suspects: dict[RowKey, tuple[object, object]] = {}
         self._complete = False
 
     def reconcile(self, image: Image, reign: Reign) -> None:
-        """Read what is new on the topics; repair what was read, the first time everything."""
+        """Read what is new on the topics; repair what is wrong at two looks in a row.
+
+        A row that was published since the look is on its way: at the next look it is there.
+        """
         try:
             self._writer.flush()
             seen = self._read()
@@ -53,29 +57,28 @@ class RowsKeeper:
         if not self._complete:
             seen |= {(found.topic, found.key) for found in all_rows(image)}
         reign.check()
+        latest = self._current()
+        before, self._suspects = self._suspects, {}
+        for key in seen | before.keys():
+            found = (self._latest.get(key), row(latest, key))
+            if found[0] != found[1]:
+                self._suspects[key] = found
+        self._complete = True
+        certain = [key for key, found in self._suspects.items() if before.get(key) == found]
+        if certain:
+            self._repair(sorted(certain))
+
+    def _repair(self, wrong: list[RowKey]) -> None:
         # the governor publishes under the same lock: nothing older can follow something newer
         with self._writer.lock:
-            latest = self._current()
-            if self._wrong(latest, seen):
-                # what was published since the look is on its way: look again before judging
-                self._writer.flush()
-                seen |= self._read()
-                self._repair(latest, self._wrong(latest, seen))
-        self._complete = True
-
-    def _wrong(self, image: Image, seen: set[RowKey]) -> list[RowKey]:
-        return [key for key in sorted(seen) if row(image, key) != self._latest.get(key)]
-
-    def _repair(self, image: Image, wrong: list[RowKey]) -> None:
-        for topic, name in wrong:
-            wanted = row(image, (topic, name))
-            if wanted is None:
-                self._writer.tombstone(topic, name.encode(errors="surrogateescape"))
-            else:
-                self._writer.write([wanted])
-        if wrong:
-            self._writer.flush()
-            log.info("rows_repaired", count=len(wrong))
+            image = self._current()
+            for topic, name in wrong:
+                wanted = row(image, (topic, name))
+                if wanted is None:
+                    self._writer.tombstone(topic, name.encode(errors="surrogateescape"))
+                else:
+                    self._writer.write([wanted])
+        log.info("rows_repaired", count=len(wrong))
 
     def _read(self) -> set[RowKey]:
         """Take in everything up to the end; returns the keys that were met."""
