@@ -14,13 +14,14 @@ class Told:
     """The log as read by a few plain rules.
 
     `decided` maps the offset of a record to the decision that counts; `written` counts all
-    decisions on it, whether they count or not.
+    decisions on it; `void` are those that came under an old epoch or a second time.
     """
 
     epoch: int = -1
     intents: dict[int, dict[str, Any]] = field(default_factory=dict)
     decided: dict[int, dict[str, Any]] = field(default_factory=dict)
     written: Counter[int] = field(default_factory=Counter)
+    void: list[dict[str, Any]] = field(default_factory=list)
 
     def accepted(self, kind: str) -> list[dict[str, Any]]:
         """Accepted intents of a kind, in the order of their decisions."""
@@ -50,8 +51,10 @@ def told(plain: Plain) -> Told:
             found.epoch = message.offset()
         elif event["type"] in DECISIONS:
             found.written[event["offset"]] += 1
-            if event["epoch"] == found.epoch:
-                found.decided.setdefault(event["offset"], event)
+            if event["epoch"] == found.epoch and event["offset"] not in found.decided:
+                found.decided[event["offset"]] = event
+            else:
+                found.void.append(event)
         else:
             found.intents[message.offset()] = event
     return found

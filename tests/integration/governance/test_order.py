@@ -13,6 +13,7 @@ from mesh_events.codec import frame
 from mesh_events.decisions import GovernorStarted, IntentAccepted, SchemaIntroduced
 from mesh_events.facts import Fact
 from mesh_events.intents import ApplicationRegistered, KeyRevoked, ProductPublished, ProductUpdated
+from tests.integration.governance.cases import as_mesh
 from tests.integration.governance.conftest import Scene
 from tests.integration.governance.test_bad_input import effect_free, established
 from tests.mesh_kit import RawProducer, fresh, publication, register_schema
@@ -70,6 +71,30 @@ def test_a_copy_of_what_the_mesh_said_changes_nothing(
     assert effect_free(kit, offset)
     assert offset not in kit.images[offset].intents.undecided
     assert kit.image().epoch == epoch
+    assert governor_pid() == pid
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_a_late_decision_under_the_governors_own_key_counts_for_nothing(
+    scene: Scene, back: int, governor_pid: Callable[[], int | None]
+) -> None:
+    """The record is decided already, or the epoch is not the latest: a zombie speaks so."""
+    kit, pid = scene.kit, governor_pid()
+    refused = scene.stranger.say(ProductUpdated, product=scene.product, description="mine")
+    assert kit.code(refused) == "not_your_domain"
+    fields = {
+        "offset": refused.offset,
+        "epoch": kit.image().epoch - back,
+        "intent": refused.id,
+    }
+    late = as_mesh(scene, IntentAccepted, **fields)
+
+    offset = scene.write(scene.wire(late, kit.key("governor")))
+    kit.accepted(scene.owner.say(ProductUpdated, product=scene.product, tags=[fresh("on")]))
+
+    assert effect_free(kit, offset)
+    assert offset not in kit.images[offset].intents.undecided
+    assert kit.images[offset].ignored == kit.before(offset).ignored + 1
     assert governor_pid() == pid
 
 
