@@ -220,7 +220,10 @@ def _caught_up(
 def verify_log(
     shown: Shown,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Also fail where today's rules decide otherwise.")
+        bool,
+        typer.Option(
+            "--strict", help="Also fail on gaps, and where today's rules decide otherwise."
+        ),
     ] = False,
 ) -> None:
     """Verify every signature, schema and decision of the log; 8 names the first bad offset.
@@ -230,7 +233,10 @@ def verify_log(
     mesh = Mesh()
     with mesh.log() as reader:
         report = verify(reader.to_end(), mesh.profile.root_key, mesh.profile.governor_key)
-    bad = sorted(report.findings + (report.differing if strict else []), key=lambda one: one.offset)
+    bad = sorted(
+        report.findings + (report.differing + report.gaps if strict else []),
+        key=lambda one: one.offset,
+    )
     fields = {
         "records": report.records,
         "signatures": report.signatures,
@@ -242,7 +248,11 @@ def verify_log(
         "differing": len(report.differing),
         "valid": not bad,
     }
-    parts = {"findings": _listing(report.findings), "differences": _listing(report.differing)}
+    parts = {
+        "findings": _listing(report.findings),
+        "gaps": _listing(report.gaps),
+        "differences": _listing(report.differing),
+    }
     if shown.output is Format.TABLE:
         parts = {name: part for name, part in parts.items() if part.items}
     show(Detail(fields, parts), shown.output)

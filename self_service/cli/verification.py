@@ -35,6 +35,7 @@ class Report:
     """What was verified and what was found.
 
     findings: what an unaltered log cannot hold
+    gaps: offsets without a record; Kafka's own marks of transactions leave them too
     differing: decisions that today's rules would have made otherwise; no fault by itself
     set_aside: records without effect: they could not be understood or trusted
     """
@@ -48,6 +49,7 @@ class Report:
     undecided: int = 0
     findings: list[Finding] = field(default_factory=list)
     differing: list[Finding] = field(default_factory=list)
+    gaps: list[Finding] = field(default_factory=list)
 
 
 def verify(records: Iterable[Record], root_key: str, governor_key: str) -> Report:
@@ -88,8 +90,11 @@ def _count(report: Report, entry: Entry) -> None:
 
 def _doubt_position(report: Report, image: Image, entry: Entry) -> None:
     if entry.offset != image.offset + 1:
-        text = f"offsets {image.offset + 1} to {entry.offset - 1} are missing"
-        report.findings.append(Finding(entry.offset, "gap", text))
+        text = (
+            f"offsets {image.offset + 1} to {entry.offset - 1} hold no record: the end of a "
+            "transaction that somebody wrote, or records that were deleted"
+        )
+        report.gaps.append(Finding(entry.offset, "gap", text))
 
 
 def _doubt_foundation(report: Report, entry: Entry, root_key: str, governor_key: str) -> None:

@@ -273,8 +273,8 @@ def test_the_meshs_own_topics_are_shown_decoded(sdm: Sdm, owner: Party, tmp_path
     topic = filled(sdm, tmp_path, owner)
     offset = published(sdm, topic, owner)["offset"]
     rows = sdm("topic", "consume", "mesh.catalog", "-d", owner.name).lines
-    # other tests may have left tombstones there
-    assert topic in [row["value"]["product"] for row in rows if row["value"]]
+    # other tests may have left tombstones and garbage there
+    assert topic in [row["value"]["product"] for row in rows if isinstance(row["value"], dict)]
     on_log = sdm(
         *("topic", "consume", "mesh.governance", "-d", owner.name, "--headers"),
         *("--from", str(offset), "--max", "1"),

@@ -73,7 +73,7 @@ def test_an_altered_decision_is_found_by_the_intents_that_came_after_it(log: Pap
 def test_a_removed_record_is_a_gap(log: PaperLog) -> None:
     offset = offset_of(log, "AccessRequested")
     report = verified([record for record in log.records if record.offset != offset])
-    first = report.findings[0]
+    first = report.gaps[0]
     assert (first.offset, first.code) == (offset + 1, "gap")
     assert str(offset) in first.text
 
