@@ -1,0 +1,62 @@
+"""A worker that is told to stop stops, so that it can leave its group and come back."""
+
+import asyncio
+from typing import Any, cast
+
+from processors.governor import Governor
+from processors.keepers.keeper import Reign
+from processors.reign import LogReign
+from processors.worker import Worker
+from projections.image import EMPTY, Image
+
+
+class Reigning:
+    """A governor whose image stands still, as in a worker that the log was taken from."""
+
+    image = EMPTY
+    reigns = True
+
+
+class Idle:
+    """A keeper with nothing to do."""
+
+    name = "idle"
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        del image, reign
+
+
+class DeafWorker(Worker):
+    """Loses the first cancellation in a wait, as `asyncio.wait_for` may before Python 3.12."""
+
+    deaf = True
+    waits: asyncio.Event
+
+    async def _reached(self, offset: int, seconds: float) -> bool:
+        del offset, seconds
+        self.waits.set()
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            if not self.deaf:
+                raise
+            self.deaf = False
+        return True
+
+
+async def stopped_after_work() -> DeafWorker:
+    nothing, keeper = cast("Any", None), Idle()
+    worker = DeafWorker(cast("Governor", Reigning()), nothing, nothing, nothing, [keeper])
+    worker.waits = asyncio.Event()
+    worker._reign = LogReign(EMPTY.epoch, nothing, nothing, lambda: EMPTY)
+    worker._tasks = [asyncio.create_task(worker._keep(keeper, worker._reign))]
+    await asyncio.wait_for(worker.waits.wait(), 5)
+    await asyncio.wait_for(worker.stop(), 5)
+    return worker
+
+
+def test_a_keeper_that_misses_its_cancellation_does_not_hold_up_the_stop() -> None:
+    worker = asyncio.run(stopped_after_work())
+
+    assert not worker.ready
+    assert worker._tasks == []
