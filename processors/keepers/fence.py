@@ -96,14 +96,14 @@ def retire(
     keep: str | None = None,
     keep_claims: bool = False,
 ) -> None:
-    """Delete logins and rights of a link's incarnations at one end, but for `keep`'s.
+    """Close logins and withdraw rights of a link's incarnations at one end, but for `keep`'s.
 
     Logins go first: a principal without rights would not be found again.
     """
     found_there = {found.principal for found in bindings_of(admin, topic, link)}
     for principal in sorted(found_there - {keep}):
         check()
-        admin.delete_login(principal)
+        admin.retire_login(principal)
 
     def unwanted() -> set[Binding]:
         return {

@@ -74,7 +74,7 @@ def verify(records: Iterable[Record], root_key: str, governor_key: str) -> Repor
         _count(report, entry)
         if entry.fault is not None:
             faulty[entry.offset] = entry
-        _doubt_foundation(report, entry, root_key, governor_key)
+        _doubt_foundation(report, before, entry, root_key, governor_key)
         if isinstance(entry.event, Decision) and entry.offset not in image.intents.undecided:
             _doubt_decision(report, before, image, entry.event, entry)
             last_decided = max(last_decided, entry.event.offset)
@@ -97,7 +97,9 @@ def _doubt_position(report: Report, image: Image, entry: Entry) -> None:
         report.gaps.append(Finding(entry.offset, "gap", text))
 
 
-def _doubt_foundation(report: Report, entry: Entry, root_key: str, governor_key: str) -> None:
+def _doubt_foundation(
+    report: Report, before: Image, entry: Entry, root_key: str, governor_key: str
+) -> None:
     event = entry.event
     found = report.findings
     if entry.offset == 0 and entry.signer != root_key:
@@ -105,7 +107,8 @@ def _doubt_foundation(report: Report, entry: Entry, root_key: str, governor_key:
             Finding(0, "foreign_root", "the first record is not signed by this mesh's root")
         )
     match event:
-        case MeshFounded() if entry.signer == root_key and event.governor_key != governor_key:
+        # a second founding has no effect, whoever signed it
+        case MeshFounded() if not before.identity.mesh and event.governor_key != governor_key:
             text = "the profile names another governor key"
             found.append(Finding(entry.offset, "foreign_governor", text))
         case SchemaIntroduced() if avro.fingerprint(event.schema_text) != event.fingerprint:

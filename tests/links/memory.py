@@ -61,7 +61,7 @@ class MemoryCluster:
         self.name, self.bootstrap_servers = name, f"{name}.test:9092"
         self.topics: dict[str, MemoryTopic] = {}
         self.bindings: set[Binding] = set()
-        self.logins: dict[str, str] = {}
+        self.logins: dict[str, str | None] = {}
         self.down = False
 
     def _answer(self) -> None:
@@ -106,9 +106,9 @@ class MemoryCluster:
         self._answer()
         self.logins[principal] = password
 
-    def delete_login(self, principal: str) -> None:
+    def retire_login(self, principal: str) -> None:
         self._answer()
-        self.logins.pop(principal, None)
+        self.logins[principal] = None
 
     def connection(self, principal: str, password: str) -> Connection:
         return Connection(self.bootstrap_servers, principal, password)
@@ -130,6 +130,10 @@ class MemoryCluster:
 
     def close(self) -> None:
         return
+
+    def open_logins(self) -> set[str]:
+        """Names that somebody could log in with."""
+        return {name for name, password in self.logins.items() if password is not None}
 
     def may(self, principal: str, operation: Operation, topic: str) -> bool:
         wanted = Binding(principal, operation, Resource.TOPIC, topic)

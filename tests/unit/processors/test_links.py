@@ -81,7 +81,7 @@ def test_each_incarnation_writes_as_a_principal_of_its_own(link: MemoryLink) -> 
     assert [fact.incarnation for fact in link.desk.said(LinkActivated)] == [1, 2, 3, 4]
     for cluster in (link.east, link.west):
         assert {found.principal for found in cluster.bindings} == {writers[-1]}
-        assert set(cluster.logins) == {writers[-1]}
+        assert cluster.open_logins() == {writers[-1]}
     assert link.findings() == []
 
 
@@ -175,7 +175,7 @@ def test_a_paused_link_has_no_right_left_and_tells_its_positions(link: MemoryLin
     assert link.desk.link.state is State.PAUSED
     assert link.desk.said(LinkStopped)[-1].positions == {"0": 5, "1": 5}
     assert link.west.bindings == link.east.bindings == set()
-    assert link.west.logins == link.east.logins == {}
+    assert link.west.open_logins() == link.east.open_logins() == set()
     link.produce(10)
     link.settle()
     assert link.findings(complete=False) == []
@@ -223,7 +223,7 @@ def test_a_removed_link_leaves_nothing(link: MemoryLink) -> None:
     link.settle()
     assert link.west.topics == {}
     assert link.west.bindings == link.east.bindings == set()
-    assert link.west.logins == link.east.logins == {}
+    assert link.west.open_logins() == link.east.open_logins() == set()
     (fact,) = link.desk.said(CopyPurged)
     assert (fact.topic, fact.topic_id) == (link.topic, topic_id)
     assert link.desk.link.state is State.REMOVED

@@ -1,0 +1,42 @@
+"""The administration of a real Kafka cluster, by the contract."""
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from local_platform import Endpoints
+from mesh_events.kafka import Connection
+from mesh_events.references import resolve
+from processors.clusters import KafkaAdmin
+from tests.links.cluster_contract import ClusterContract
+from tests.links.real import until
+
+
+class TestKafkaAdmin(ClusterContract):
+    @pytest.fixture(autouse=True)
+    def _world(self, platform: Endpoints) -> Iterator[None]:
+        east = platform.clusters["east"]
+        password = resolve(east.admin_password)
+        self.kafka = KafkaAdmin("east", east.bootstrap_servers, east.admin_user, password)
+        self.admin, self.topic = self.kafka, f"contract.{uuid.uuid4().hex[:10]}"
+        yield
+        self.admin.withdraw(self.admin.rights(topic=self.topic))
+        self.admin.delete_topic(self.topic)
+        self.admin.retire_login(f"app.{self.topic}")
+
+    def may_log_in(self, connection: Connection) -> bool:
+        try:
+            AdminClient(connection.config()).list_topics(self.topic, timeout=2)
+        except KafkaException:
+            return False
+        return True
+
+    def logins(self) -> set[str]:
+        admin = AdminClient(self.kafka.login.config())
+        return set(admin.describe_user_scram_credentials(request_timeout=10).result(11))
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        until(condition)
