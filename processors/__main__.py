@@ -22,6 +22,7 @@ from processors.governor import Governor
 from processors.keepers.checks import ChecksKeeper, Clusters
 from processors.keepers.credentials import CredentialsKeeper
 from processors.keepers.keeper import Keeper
+from processors.keepers.lanes import SideBySide
 from processors.keepers.link_ends import ClusterLogs
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
@@ -67,9 +68,9 @@ def build(settings: WorkerSettings) -> faust.App:
     clusters = Admins()
     keepers: list[Keeper] = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
-        ChecksKeeper(clusters, registry),
-        CredentialsKeeper(clusters, settings.secrets()),
-        RightsKeeper(clusters),
+        ChecksKeeper(clusters, registry, SideBySide("checks")),
+        CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
+        RightsKeeper(clusters, SideBySide("rights")),
         links_keeper(settings, connection, clusters, registry),
     ]
     worker: list[Worker] = []
@@ -97,7 +98,12 @@ def links_keeper(
     # every worker of a mesh meets the same session, so that copies outlive the worker
     engine = SparkEngine(settings.spark_remote, token, settings.mesh)
     return LinksKeeper(
-        clusters, ClusterLogs(), engine, LineageTopic(connection), registry.schema_text
+        clusters,
+        ClusterLogs(),
+        engine,
+        LineageTopic(connection),
+        registry.schema_text,
+        lanes=SideBySide("links"),
     )
 
 

@@ -21,6 +21,7 @@ from mesh_events.decisions import (
     IntentRejected,
 )
 from mesh_events.emit import LogWriter, software
+from mesh_events.facts import Check
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
@@ -34,6 +35,8 @@ from projections.verdict import Quarantined, Rejected, Verdict, Waiting
 
 log = structlog.get_logger(__name__)
 Listener = Callable[[Record, IntentQuarantined], None]
+AGAIN = 32
+"""So many of the waiting records are judged again in one step, in turn."""
 LONGEST_ID = 200
 """Characters of an id that a decision repeats, for an intent that was refused."""
 LONGEST_REASON = 2000
@@ -54,7 +57,9 @@ class Governor:
         self.epoch: int | None = None
         self._writer, self._rows, self._set_aside = writer, rows, set_aside
         self._arrived: deque[int] = deque()
-        self._waiting: set[int] = set()
+        # (offset of a check's fact, offset of the intent it is about)
+        self._answered: deque[tuple[int, int]] = deque()
+        self._waiting: deque[int] = deque()
         self._open: dict[int, Record] = {}
         self._settled: tuple[object, object] | None = None
 
@@ -72,6 +77,7 @@ class Governor:
         # whatever an earlier reign had in hand: the image alone says what is undecided
         self._arrived = deque(sorted(self.image.intents.undecided))
         self._waiting.clear()
+        self._answered.clear()
         log.info("governor_started", epoch=self.epoch, version=event.version)
         return self.epoch
 
@@ -97,6 +103,8 @@ class Governor:
         if record.offset in undecided:
             self._open[record.offset] = record
             self._arrived.append(record.offset)
+        elif isinstance(event, Check):
+            self._answered.append((record.offset, event.offset))
         elif isinstance(event, Decision) and event.offset not in undecided:
             self._open.pop(event.offset, None)
 
@@ -122,25 +130,41 @@ class Governor:
         return self._append_consequence()
 
     def _next(self, image: Image) -> tuple[Entry, Verdict] | None:
-        """The oldest undecided record with a verdict; waiting ones block nobody."""
-        undecided, clock = image.intents.undecided, round(time.time() * 1000)
-        for offset in sorted(self._waiting):
-            if offset not in undecided:
-                self._waiting.discard(offset)
-                continue
-            verdict = decide(image, undecided[offset], clock)
-            if not isinstance(verdict, Waiting):
-                return undecided[offset], verdict
+        """The oldest undecided record with a verdict; waiting ones block nobody.
+
+        Of those that wait, the ones whose check came out are judged again, and a few of the others
+        in turn: however many wait, a step costs the same.
+        """
+        clock = round(time.time() * 1000)
+        while self._answered and self._answered[0][0] <= image.offset:
+            found = self._judged(image, self._answered.popleft()[1], clock)
+            if found is not None:
+                return found
+        for _ in range(min(AGAIN, len(self._waiting))):
+            offset = self._waiting.popleft()
+            found = self._judged(image, offset, clock)
+            if found is not None:
+                return found
+            if offset in image.intents.undecided:
+                self._waiting.append(offset)
         # what arrived behind the image is for the next step: passed over now, it would be lost
         while self._arrived and self._arrived[0] <= image.offset:
-            offset = self._arrived[0]
-            if offset in undecided:
-                verdict = decide(image, undecided[offset], clock)
-                if not isinstance(verdict, Waiting):
-                    return undecided[offset], verdict
-                self._waiting.add(offset)
-            self._arrived.popleft()
+            offset = self._arrived.popleft()
+            found = self._judged(image, offset, clock)
+            if found is not None:
+                return found
+            if offset in image.intents.undecided:
+                self._waiting.append(offset)
         return None
+
+    @staticmethod
+    def _judged(image: Image, offset: int, clock: int) -> tuple[Entry, Verdict] | None:
+        """The record with its verdict; None if it was decided, or waits."""
+        entry = image.intents.undecided.get(offset)
+        if entry is None:
+            return None
+        verdict = decide(image, entry, clock)
+        return None if isinstance(verdict, Waiting) else (entry, verdict)
 
     def _append_decision(self, entry: Entry, verdict: Verdict, epoch: int) -> int:
         event = _decision(entry, verdict, epoch)

@@ -35,12 +35,22 @@ class LogReign:
         self._epoch, self._writer, self._key, self._current = epoch, writer, key, current
         self._over = threading.Event()
         self._heard = time.monotonic()
-        self.last_report = -1
+        self._reported = -1
 
     @property
     def epoch(self) -> int:
         """Offset of this governor's GovernorStarted."""
         return self._epoch
+
+    @property
+    def last_report(self) -> int:
+        """Offset of the last fact that was reported, -1 before the first."""
+        return self._reported
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the fold was last known to stand at the end of the log."""
+        return time.monotonic() - self._heard
 
     def end(self) -> None:
         """The log was taken away, or the worker stops."""
@@ -57,15 +67,14 @@ class LogReign:
         latest = self._current().epoch
         if latest != self._epoch:
             raise ReignOverError(f"a later governor started at offset {latest}")
-        silence = time.monotonic() - self._heard
-        if silence > LEASE_S:
+        if (silence := self.silence) > LEASE_S:
             raise ReignOverError(f"nothing heard of the log for {silence:.1f} s")
 
     def report(self, fact: Fact) -> None:
         """Check, then append the fact and wait for Kafka's acknowledgement."""
         self.check()
         receipt = self._writer.append(fact, self._key)
-        self.last_report = max(self.last_report, receipt.offset)
+        self._reported = max(self._reported, receipt.offset)
         log.info(
             "reported",
             fact=fact.type_name(),

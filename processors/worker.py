@@ -6,7 +6,9 @@ Everything here runs on one event loop; what blocks goes to a thread, bounded in
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import structlog
@@ -21,7 +23,7 @@ from mesh_events.topics import GOVERNANCE
 from processors.crash_points import crash_point
 from processors.governor import Governor
 from processors.keepers.keeper import Keeper, ReignOverError
-from processors.reign import LogReign
+from processors.reign import LEASE_S, LogReign
 
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
@@ -31,6 +33,11 @@ AGAIN_S = 3.0
 than another one needs to learn that the log is no longer its own."""
 STALL_S = 60.0
 """A worker that owns the log and does not get on for this long ends itself, to be started anew."""
+
+
+KEEPER_STALL_S = 600.0
+"""A keeper's round takes seconds; one that takes so long hangs, and the worker ends itself."""
+_THREADS = 32
 
 
 class Worker:
@@ -62,21 +69,33 @@ class Worker:
         self._loaded = asyncio.Event()
         self._changed = asyncio.Condition()
         self._folding = asyncio.Lock()
+        # by default there are fewer threads than jobs: one that waits would hold up another
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in keepers}
 
     @property
     def ready(self) -> bool:
-        """Whether this worker reigns and its rows were reconciled."""
-        return self._reign is not None and self.governor.reigns
+        """Whether this worker may act, and what was said before its reign is decided."""
+        reign, image = self._reign, self.governor.image
+        if reign is None or not self.governor.reigns or reign.silence > LEASE_S:
+            return False
+        return not any(offset < reign.epoch for offset in image.intents.undecided)
 
     def describe(self) -> dict[str, Any]:
-        """What the readiness page tells."""
-        image = self.governor.image
+        """What the readiness page tells: offsets, a count, and ages in seconds.
+
+        `oldest_undecided_s` is the age of the oldest record without a decision, `silence_s` the
+        time since the fold was last known to stand at the end of the log; null without a reign.
+        """
+        image, reign = self.governor.image, self._reign
+        times = [entry.time for entry in image.intents.undecided.values()]
         return {
             "ready": self.ready,
             "epoch": image.epoch,
             "offset": image.offset,
-            "undecided": len(image.intents.undecided),
+            "undecided": len(times),
+            "oldest_undecided_s": round(time.time() - min(times) / 1000, 3) if times else 0,
+            "silence_s": round(reign.silence, 3) if reign is not None else None,
         }
 
     async def begin(self) -> None:
@@ -246,7 +265,11 @@ class Worker:
         while self._holds(reign):
             seen = self.governor.image.offset
             try:
-                await asyncio.to_thread(self._reconcile, keeper, reign)
+                await asyncio.wait_for(
+                    asyncio.to_thread(self._reconcile, keeper, reign), KEEPER_STALL_S
+                )
+            except TimeoutError as error:
+                raise StateFaultError(f"the keeper of {keeper.name} hangs") from error
             except ReignOverError as over:
                 log.info("keeper_paused", keeper=keeper.name, reason=str(over))
             # what was reported must be folded before the next look, or it is reported twice

@@ -3,6 +3,7 @@
 A `PartitionLog` is the port; `KafkaLog` is the real one. No groups, no commits.
 """
 
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class PartitionLog(Protocol):
 
 
 class KafkaLog:
-    """Topics of a real cluster.
+    """Topics of a real cluster; threads that ask at the same time are served in turn.
 
     Args:
         connection: a login that may describe and read what it is asked for.
@@ -53,6 +54,7 @@ class KafkaLog:
         self, connection: Connection, *, committed: bool = False, timeout_s: float = TIMEOUT_S
     ) -> None:
         self._timeout_s = timeout_s
+        self._turn = threading.Lock()
         self._where = f"at {connection.bootstrap_servers} as {connection.user}"
         self._consumer = Consumer(
             {
@@ -74,7 +76,7 @@ class KafkaLog:
 
     def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
         """Where the partitions begin and end now."""
-        with translating(f"asking for the ends of {topic} {self._where}"):
+        with self._turn, translating(f"asking for the ends of {topic} {self._where}"):
             return {partition: self._ends(topic, partition) for partition in partitions}
 
     def _ends(self, topic: str, partition: int) -> tuple[int, int]:
@@ -117,7 +119,7 @@ class KafkaLog:
         doing = f"reading the end of {topic} {self._where}"
         found: dict[int, Last] = {}
         left = {p: high for p, (_, high) in ranges.items()}
-        with translating(doing):
+        with self._turn, translating(doing):
             self._consumer.assign(
                 [TopicPartition(topic, p, start) for p, (start, _) in ranges.items()]
             )

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -26,11 +27,15 @@ _RUN = re.compile(r"\[(?:queryId|id|runId)[^\]]*\]\s*")
 
 
 class SparkEngine:
-    """Every copy is one query, named `<link>|<writer>|<partitions>`, in one lasting session."""
+    """Every copy is one query, named `<link>|<writer>|<partitions>`, in one lasting session.
+
+    Threads that ask at the same time are served in turn: the session and the slots are shared.
+    """
 
     def __init__(self, remote: str, token: str | None, seed: str) -> None:
         self._session = ConnectSession(remote, token, seed)
         self._known: dict[str, Any] = {}
+        self._turn = threading.Lock()
 
     def close(self) -> None:
         """Leave the server; the copies go on."""
@@ -38,38 +43,43 @@ class SparkEngine:
 
     def states(self) -> States:
         """Every living query, also those started by an earlier process, and those that failed."""
-        active = self._session.call("asking for the copies", _active)
-        found: dict[str, list[Running | Failed]] = {}
-        for name in active:
-            link, writer, _ = name.rsplit(_SEPARATOR, 2)
-            found.setdefault(link, []).append(Running(writer))
-        for name in self._known.keys() - active.keys():
-            link, writer, _ = name.rsplit(_SEPARATOR, 2)
-            found.setdefault(link, []).append(Failed(writer, self._reason(self._known[name])))
-        self._known = {name: self._known[name] for name in self._known if name not in active}
-        self._known |= active
-        return {link: tuple(states) for link, states in found.items()}
+        with self._turn:
+            active = self._session.call("asking for the copies", _active)
+            found: dict[str, list[Running | Failed]] = {}
+            for name in active:
+                link, writer, _ = name.rsplit(_SEPARATOR, 2)
+                found.setdefault(link, []).append(Running(writer))
+            for name in self._known.keys() - active.keys():
+                link, writer, _ = name.rsplit(_SEPARATOR, 2)
+                found.setdefault(link, []).append(Failed(writer, self._reason(self._known[name])))
+            self._known = {name: self._known[name] for name in self._known if name not in active}
+            self._known |= active
+            return {link: tuple(states) for link, states in found.items()}
 
     def start(self, spec: CopySpec) -> None:
         """Start a copy and return when it lives."""
-        doing = f"starting the copy {spec.link}"
-        active = self._session.call(doing, _active)
-        master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
-        require_slots(master, active, spec)
-        name = _SEPARATOR.join((spec.link, spec.writer, str(len(spec.start))))
-        self._known[name] = self._session.call(doing, lambda s: _start(s, spec, name))
+        with self._turn:
+            doing = f"starting the copy {spec.link}"
+            active = self._session.call(doing, _active)
+            master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
+            require_slots(master, active, spec)
+            name = _SEPARATOR.join((spec.link, spec.writer, str(len(spec.start))))
+            self._known[name] = self._session.call(doing, lambda s: _start(s, spec, name))
 
     def stop(self, link: str) -> None:
         """Stop every query of a link and wait until it is gone."""
-        doing = f"stopping the copy {link}"
-        deadline = time.monotonic() + _STOP_TIMEOUT_S
-        while found := _of(self._session.call(doing, _active), link):
-            for query in found.values():
-                self._session.call(doing, _stopping(query))
-            if time.monotonic() > deadline:
-                raise EngineError("engine_unavailable", f"{doing}: it goes on; see `sdm status`")
-        for name in _of(self._known, link):
-            del self._known[name]
+        with self._turn:
+            doing = f"stopping the copy {link}"
+            deadline = time.monotonic() + _STOP_TIMEOUT_S
+            while found := _of(self._session.call(doing, _active), link):
+                for query in found.values():
+                    self._session.call(doing, _stopping(query))
+                if time.monotonic() > deadline:
+                    raise EngineError(
+                        "engine_unavailable", f"{doing}: it goes on; see `sdm status`"
+                    )
+            for name in _of(self._known, link):
+                del self._known[name]
 
     def _reason(self, query: Any) -> str:
         try:

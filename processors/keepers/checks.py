@@ -1,7 +1,9 @@
 """The checks keeper: looks at the world for intents that wait, and says what it found."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import structlog
 
@@ -14,11 +16,11 @@ from mesh_events.intents import (
     ProductPublished,
     domain_of,
 )
-from mesh_events.record import Entry
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.keepers.keeper import Reign
+from processors.keepers.lanes import Job, Lanes, OneByOne
 from projections.catalog import SCHEMA_REGISTERED
 from projections.decide import decide
 from projections.image import Image
@@ -29,6 +31,8 @@ from projections.verdict import Waiting
 
 log = structlog.get_logger(__name__)
 Clusters = Callable[[Image, str], ClusterAdmin]
+ROUND_S = 0.5
+"""A lane works for so long on one image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,42 +44,63 @@ class Finding:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One check to be made for the waiting intent at `offset`."""
+
+    offset: int
+    check: str
+    intent: Intent
+
+
 class ChecksKeeper:
-    """Runs each missing check of each waiting intent; a server that is down is asked again."""
+    """Runs each missing check of each waiting intent; a server that is down is asked again.
+
+    Each server is a lane of its own, and on it the domains take turns: neither a server that does
+    not answer nor a domain that says very much holds up the others.
+    """
 
     name = "checks"
 
-    def __init__(self, clusters: Clusters, registry: Registry) -> None:
-        self._clusters, self._registry = clusters, registry
+    def __init__(self, clusters: Clusters, registry: Registry, lanes: Lanes | None = None) -> None:
+        self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
 
     def reconcile(self, image: Image, reign: Reign) -> None:
-        """Look at the world once for every waiting intent."""
-        for offset in sorted(image.intents.undecided):
-            entry = image.intents.undecided[offset]
-            # judged as of its arrival: a timeout is the governor's to declare
-            verdict = decide(image, entry, entry.time)
-            if isinstance(verdict, Waiting) and isinstance(entry.event, Intent):
-                for check in verdict.checks:
-                    self._run(check, image, entry, entry.event, reign)
+        """Look at the world for waiting intents, some of each domain."""
+        lanes: dict[str, list[Task]] = {}
+        for task in missing(image):
+            lanes.setdefault(_server(task, image), []).append(task)
 
-    def _run(self, check: str, image: Image, entry: Entry, intent: Intent, reign: Reign) -> None:
+        def job(tasks: list[Task]) -> Job:
+            return lambda: self._work(by_turns(tasks), image, reign)
+
+        self._lanes.run({name: job(tasks) for name, tasks in lanes.items()}, image, reign)
+
+    def _work(self, tasks: Iterable[Task], image: Image, reign: Reign) -> None:
+        """Make checks for a while; what is left comes with the next, fresher image."""
+        until = time.monotonic() + ROUND_S
+        for task in tasks:
+            self._run(task, image, reign)
+            if time.monotonic() > until:
+                return
+
+    def _run(self, task: Task, image: Image, reign: Reign) -> None:
+        intent = task.intent
         try:
-            finding = self._look(check, image, intent)
+            finding = self._look(task.check, image, intent)
         except MeshError as error:
-            log.warning("check_not_possible", check=check, offset=entry.offset, error=str(error))
-            return
-        meta = reign.meta(
-            intent.meta.id, f"check-{check}", entry.offset, correlation=intent.meta.correlation
-        )
-        common = {"meta": meta, "offset": entry.offset, "check": check}
-        if finding.code:
-            reign.report(
-                CheckFailed(
-                    **common, evidence=finding.evidence, code=finding.code, reason=finding.reason
-                )
+            log.warning(
+                "check_not_possible", check=task.check, offset=task.offset, error=str(error)
             )
+            return
+        step = f"check-{task.check}"
+        meta = reign.meta(intent.meta.id, step, task.offset, correlation=intent.meta.correlation)
+        common = {"meta": meta, "offset": task.offset, "check": task.check}
+        common["evidence"] = finding.evidence
+        if finding.code:
+            reign.report(CheckFailed(**common, code=finding.code, reason=finding.reason))
         else:
-            reign.report(CheckPassed(**common, evidence=finding.evidence))
+            reign.report(CheckPassed(**common))
 
     def _look(self, check: str, image: Image, intent: Intent) -> Finding:
         match check, intent:
@@ -95,6 +120,40 @@ class ChecksKeeper:
         link = image.links.get(access.link or "")
         known = link.destination_topic_id if link is not None else None
         return target_free(access.topic, known, self._clusters(image, access.cluster))
+
+
+def missing(image: Image) -> Iterator[Task]:
+    """The checks that intents wait for, the oldest intent first."""
+    for offset in sorted(image.intents.undecided):
+        entry = image.intents.undecided[offset]
+        # judged as of its arrival: a timeout is the governor's to declare
+        verdict = decide(image, entry, entry.time)
+        if isinstance(verdict, Waiting) and isinstance(entry.event, Intent):
+            for check in verdict.checks:
+                yield Task(offset, check, entry.event)
+
+
+def by_turns(tasks: Iterable[Task]) -> list[Task]:
+    """Each domain's first task, then each one's second, and so on."""
+    taken: dict[str, int] = {}
+    numbered = []
+    for task in tasks:
+        domain = task.intent.meta.domain
+        taken[domain] = taken.get(domain, 0) + 1
+        numbered.append((taken[domain], task))
+    return [task for _, task in sorted(numbered, key=itemgetter(0))]
+
+
+def _server(task: Task, image: Image) -> str:
+    """The server that a check is asked from; an intent that waits has been found sound."""
+    match task.check, task.intent:
+        case _, ClusterRegistered() as intent:
+            return f"new {intent.bootstrap_servers}"
+        case _, AccessGranted() as intent:
+            return image.access.requests[intent.request].cluster
+        case name, ProductPublished() as intent if name == TOPIC_EXISTS:
+            return image.identity.domains[domain_of(intent.product)].cluster
+    return "registry"
 
 
 def cluster_reachable(intent: ClusterRegistered) -> Finding:

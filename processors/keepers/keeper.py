@@ -18,6 +18,10 @@ class Reign(Protocol):
     def epoch(self) -> int:
         """Offset of this governor's GovernorStarted."""
 
+    @property
+    def last_report(self) -> int:
+        """Offset of the last fact that was reported under this reign, -1 before the first."""
+
     def check(self) -> None:
         """Raise ReignOverError if another governor has started or the log was taken away."""
 

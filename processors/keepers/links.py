@@ -5,17 +5,19 @@ What should be stands in the image, what is comes from the engine and the two cl
 A fault that only a person can mend closes the link; any other is tried again, ever more seldom.
 """
 
-import time
+import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from mesh_events.errors import MeshError
 from processors.keepers.keeper import Reign
+from processors.keepers.lanes import Job, Lanes, OneByOne
 from processors.keepers.link_end import LinkEnd
 from processors.keepers.link_ends import Clusters, Ends, Logs
+from processors.keepers.link_pace import Memory, Pace
 from processors.keepers.link_start import LinkStart
 from processors.keepers.link_telling import Telling
 from processors.lineage import Lineage
@@ -28,51 +30,9 @@ from spark_streams.provenance import Origin
 from spark_streams.tail import positions, read_tail
 
 log = structlog.get_logger(__name__)
-_NEVER = float("-inf")
+LANES_PER_PAIR = 4
+"""So many links between the same two clusters are started, watched and ended at the same time."""
 _FOR_A_PERSON = float("inf")
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How often, and for how long; seconds but for `advance_records`.
-
-    look: a running link's tail and topics are looked at this often.
-    advance, advance_records: its floor is put on the log after so long, or so many records.
-    lineage: a RUNNING event of lineage at most this often.
-    quiet: a fenced destination has to stand still for so long.
-    retry_first, retry_most: wait before the second try of what failed, doubled up to the most.
-    stall: a partition that has more to copy and does not move for so long is started anew.
-    grace: readers of a copy that is to be removed are given so long before it is a failure.
-    """
-
-    look: float = 5
-    advance: float = 30
-    advance_records: int = 100_000
-    lineage: float = 60
-    quiet: float = 0.3
-    retry_first: float = 1
-    retry_most: float = 60
-    stall: float = 30
-    grace: float = 15
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What this process knows of a link at one generation; losing it costs a repetition at most.
-
-    Times are the clock's; `not_before` is the earliest next try after the fault `code`; `waiting`
-    maps a partition that is behind to its position and since when it stands there.
-    """
-
-    generation: int
-    since: float
-    attempts: int = 0
-    code: str | None = None
-    not_before: float = _NEVER
-    looked: float = _NEVER
-    advanced: float = _NEVER
-    lineage: float = _NEVER
-    waiting: Mapping[int, tuple[int, float]] = field(default_factory=dict)
 
 
 class LinksKeeper:
@@ -85,7 +45,7 @@ class LinksKeeper:
         lineage: where each incarnation is told.
         schema_text: the schema with an id, for the lineage.
         pace: how often and how long.
-        clock: seconds that only go forward.
+        lanes: links between other clusters are kept side by side.
     """
 
     name = "links"
@@ -98,9 +58,9 @@ class LinksKeeper:
         lineage: Lineage,
         schema_text: Callable[[int], str],
         pace: Pace | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        lanes: Lanes | None = None,
     ) -> None:
-        self._pace, self._clock = pace or Pace(), clock
+        self._pace, self._lanes = pace or Pace(), lanes or OneByOne()
         self._clusters, self._logs, self._engine = clusters, logs, engine
         self._lineage, self._schema_text = lineage, schema_text
         self._starting = LinkStart(engine, logs, self._pace.quiet)
@@ -112,16 +72,36 @@ class LinksKeeper:
         if not image.links:
             return
         states, trouble = self._states()
-        for name, link in sorted(image.links.items(), key=_ends_first):
-            if not self._due(link, trouble):
-                continue
-            telling = Telling(link, image, reign, self._lineage, self._schema_text)
-            try:
-                self._one(telling, states.get(name, ()), trouble)
-            except CopyError as fault:
-                self._fail(telling, fault)
-            except MeshError as error:
-                self._fail(telling, CopyError("cluster_unavailable", f"{error}; tried again"))
+        lanes: dict[str, list[Link]] = {}
+        for link in image.links.values():
+            lanes.setdefault(_lane(link), []).append(link)
+
+        def job(here: list[Link]) -> Job:
+            def run() -> None:
+                for link in sorted(here, key=_ends_first):
+                    if self._due(link, trouble):
+                        self._keep(link, states.get(link.id, ()), trouble, image, reign)
+
+            return run
+
+        self._lanes.run({name: job(here) for name, here in lanes.items()}, image, reign)
+
+    def _keep(
+        self,
+        link: Link,
+        seen: tuple[Running | Failed, ...],
+        trouble: EngineError | None,
+        image: Image,
+        reign: Reign,
+    ) -> None:
+        """Compare and repair one link; a failure is told and tried again."""
+        telling = Telling(link, image, reign, self._lineage, self._schema_text)
+        try:
+            self._one(telling, seen, trouble)
+        except CopyError as fault:
+            self._fail(telling, fault)
+        except MeshError as error:
+            self._fail(telling, CopyError("cluster_unavailable", f"{error}; tried again"))
 
     def close(self) -> None:
         """Leave the engine and the clusters; the copies go on."""
@@ -162,12 +142,12 @@ class LinksKeeper:
                 if isinstance(state, Failed) and state.writer == link.principal:
                     raise EngineError("query_failed", f"the copy ended: {state.reason}")
         self._starting.start(self._ends(telling), telling, telling.reign)
-        now = self._clock()
+        now = self._pace.clock()
         self._remember(link, looked=now, advanced=now, lineage=now, waiting={}, code=None)
 
     def _watch(self, telling: Telling) -> None:
         """See that both topics are still the same ones, and put the floor on the log."""
-        link, now = telling.link, self._clock()
+        link, now = telling.link, self._pace.clock()
         memory = self._memory[link.id]
         if now - memory.looked < self._pace.look:
             return
@@ -206,7 +186,7 @@ class LinksKeeper:
         Spark notices a record that could not be written only with the next one of its partition,
         or at the end of a batch; and a query without free task slots waits for ever.
         """
-        link, now = telling.link, self._clock()
+        link, now = telling.link, self._pace.clock()
         known = {int(partition): at for partition, at in link.positions.items()} | dict(reached)
         ahead = behind(self._ends(telling).source_log, link.source_topic, known)
         before = self._memory[link.id].waiting
@@ -230,7 +210,7 @@ class LinksKeeper:
         try:
             self._ending.remove(self._ends(telling), telling, telling.reign)
         except CopyError as fault:
-            waited = self._clock() - self._memory[telling.link.id].since
+            waited = self._pace.clock() - self._memory[telling.link.id].since
             if fault.code != "readers_remain" or waited >= self._pace.grace:
                 raise
 
@@ -246,18 +226,18 @@ class LinksKeeper:
             fault = CopyError("cluster_unavailable", str(error))
         attempts = self._memory[link.id].attempts + 1
         wait = min(self._pace.retry_first * 2 ** min(attempts - 1, 16), self._pace.retry_most)
-        until = self._clock() + wait if fault.retriable else _FOR_A_PERSON
+        until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON
         self._remember(link, attempts=attempts, code=fault.code, not_before=until)
 
     def _due(self, link: Link, trouble: EngineError | None) -> bool:
         """Whether to look at a link now; forgets what belongs to an older generation."""
         memory = self._memory.get(link.id)
         if memory is None or memory.generation != link.generation:
-            self._memory[link.id] = Memory(link.generation, since=self._clock())
+            self._memory[link.id] = Memory(link.generation, since=self._pace.clock())
             return True
         if memory.code == "engine_unavailable" and trouble is None:
             return True
-        return self._clock() >= memory.not_before
+        return self._pace.clock() >= memory.not_before
 
     def _remember(self, link: Link, **changes: Any) -> None:
         self._memory[link.id] = replace(self._memory[link.id], **changes)
@@ -266,7 +246,12 @@ class LinksKeeper:
         return Ends.of(telling.link, telling.image, self._clusters, self._logs)
 
 
-def _ends_first(named: tuple[str, Link]) -> tuple[bool, str]:
+def _ends_first(link: Link) -> tuple[bool, str]:
     """A revoked copy does not wait behind the starts of others."""
-    name, link = named
-    return link.desired is Desired.RUNNING, name
+    return link.desired is Desired.RUNNING, link.id
+
+
+def _lane(link: Link) -> str:
+    """Links between the same clusters share a few lanes, always the same one for a link."""
+    number = zlib.crc32(link.id.encode()) % LANES_PER_PAIR
+    return f"{link.source_cluster}>{link.cluster}/{number}"

@@ -18,6 +18,7 @@ from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign
+from processors.keepers.lanes import Job, Lanes, OneByOne
 from processors.rights import Binding, Operation, Resource, reader
 from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
@@ -137,37 +138,56 @@ def _of_access(image: Image, access: Access) -> Wish | None:
 class RightsKeeper:
     """Grants what is missing, withdraws what was revoked, and reports what it saw.
 
-    Looks at the clusters whenever a wish changed, and every `LOOK_S` seconds anyway.
+    Looks at a cluster whenever a wish changed, and every `LOOK_S` seconds anyway.
     """
 
     name = "rights"
 
-    def __init__(self, clusters: Clusters) -> None:
-        self._clusters = clusters
-        self._seen: tuple[object, ...] = ()
-        self._looked = 0.0
+    def __init__(self, clusters: Clusters, lanes: Lanes | None = None) -> None:
+        self._clusters, self._lanes = clusters, lanes or OneByOne()
+        self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
 
     def reconcile(self, image: Image, reign: Reign) -> None:
-        """Compare and repair once; revocations come first."""
+        """Compare and repair once, each cluster in a lane of its own."""
         parts = (image.identity, image.access, image.links, reign.epoch)
-        unchanged = len(self._seen) == len(parts) and all(map(is_, self._seen, parts))
-        if unchanged and time.monotonic() - self._looked < LOOK_S:
+        due = {name for name in image.identity.clusters if self._due(name, parts)}
+        if not due:
             return
         wishes = list(desired(image))
         keep = {(wish.cluster, right) for wish in wishes if wish.wanted for right in wish.bindings}
-        done = True
-        for cluster in sorted({wish.cluster for wish in wishes}):
+
+        def job(cluster: str) -> Job:
             here = [wish for wish in wishes if wish.cluster == cluster]
-            try:
-                admin = self._clusters(image, cluster)
-                actual = admin.rights()
-                for wish in sorted(here, key=lambda wish: wish.wanted):
-                    self._settle(wish, admin, actual, keep, reign)
-            except MeshError as error:
-                done = False
-                log.warning("rights_not_settled", cluster=cluster, error=str(error))
-        if done:
-            self._seen, self._looked = parts, time.monotonic()
+            return lambda: self._cluster(cluster, here, keep, image, reign)
+
+        self._lanes.run({cluster: job(cluster) for cluster in due}, image, reign)
+
+    def _due(self, cluster: str, parts: tuple[object, ...]) -> bool:
+        if cluster not in self._looked:
+            return True
+        seen, looked = self._looked[cluster]
+        return not all(map(is_, seen, parts)) or time.monotonic() - looked >= LOOK_S
+
+    def _cluster(
+        self,
+        cluster: str,
+        wishes: list[Wish],
+        keep: set[tuple[str, Binding]],
+        image: Image,
+        reign: Reign,
+    ) -> None:
+        """Compare and repair one cluster; revocations come first."""
+        self._looked.pop(cluster, None)
+        parts = (image.identity, image.access, image.links, reign.epoch)
+        try:
+            admin = self._clusters(image, cluster)
+            actual = admin.rights()
+            for wish in sorted(wishes, key=lambda wish: wish.wanted):
+                self._settle(wish, admin, actual, keep, reign)
+        except MeshError as error:
+            log.warning("rights_not_settled", cluster=cluster, error=str(error))
+        else:
+            self._looked[cluster] = parts, time.monotonic()
 
     def _settle(
         self,

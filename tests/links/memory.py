@@ -275,8 +275,7 @@ class MemoryLink:
             self.engine,
             self.lineage,
             lambda _: '"bytes"',
-            replace(QUICK, **self.pace),
-            lambda: self.time,
+            replace(QUICK, clock=lambda: self.time, **self.pace),
         )
 
     @property

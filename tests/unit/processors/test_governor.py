@@ -8,6 +8,7 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.emit import Receipt
+from mesh_events.facts import CheckPassed
 from mesh_events.meta import Event
 from mesh_events.rows import Row
 from processors import governor as module
@@ -100,3 +101,44 @@ def test_the_governors_image_is_the_replay() -> None:
     governor.fold(log.records)
     again = reigning(log)
     assert again.image.catalog == governor.image.catalog
+
+
+def test_a_step_costs_the_same_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = PaperLog(checks={"topic_exists": Never()})
+    story.domains(log)
+    governor = reigning(log)
+    monkeypatch.setattr(module.time, "time", lambda now=log.now: now / 1000)
+    for number in range(5 * module.AGAIN):
+        name = f"east.p{number}"
+        changes = {"product": name, "topic": name}
+        log.say(intents.ProductPublished, "east", **{**story.product(), **changes})
+    governor.fold(log.records)
+    settle(governor, log)
+    judged: list[int] = []
+    real = module.decide
+    monkeypatch.setattr(module, "decide", lambda *given: judged.append(1) or real(*given))
+    assert governor.step() is None
+    assert len(judged) == module.AGAIN
+
+
+def test_a_check_that_came_out_is_looked_at_before_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    governor = reigning(log)
+    monkeypatch.setattr(module.time, "time", lambda now=log.now: now / 1000)
+    offsets = []
+    for number in range(3 * module.AGAIN):
+        name = f"east.p{number}"
+        changes = {"product": name, "topic": name}
+        offsets.append(log.say(intents.ProductPublished, "east", **{**story.product(), **changes}))
+    governor.fold(log.records)
+    settle(governor, log)
+    last = offsets[-1]
+    for check in ("topic_exists", "schema_registered"):
+        log.report(CheckPassed, offset=last, check=check, evidence={})
+    governor.fold(log.records)
+    assert governor.step() is not None
+    governor.fold(log.records)
+    assert last not in governor.image.intents.undecided

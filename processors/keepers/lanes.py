@@ -1,0 +1,95 @@
+"""Lanes: work on different servers side by side, work on one server one after the other.
+
+A cluster that does not answer holds up its own lane and nobody else's.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from mesh_events.errors import StateFaultError
+from processors.keepers.keeper import Reign
+from projections.image import Image
+
+Job = Callable[[], None]
+PATIENCE_S = 1.0
+"""For so long a round waits for a lane; one that takes longer goes on beside the next rounds."""
+STALL_S = 600.0
+"""Every call to a server is bounded in time: a lane that is busy for so long hangs for good."""
+_MOST = 32
+
+
+class Lanes(Protocol):
+    """Runs the jobs of one round; a lane is busy with one job at a time."""
+
+    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
+        """Run each lane's job; raises what a job raised.
+
+        Args:
+            jobs: lane -> what to do on `image`; a lane that is busy is left out of this round.
+            image: what the jobs were made from.
+            reign: under which they act.
+        """
+
+
+class OneByOne:
+    """Every lane in turn, in the caller's thread."""
+
+    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
+        """Run all jobs; see `Lanes`."""
+        del image, reign
+        for name in sorted(jobs):
+            jobs[name]()
+
+
+@dataclass(slots=True)
+class _Lane:
+    """`job` is under way since `since`; `told` is the last fact that was on the log at its end."""
+
+    job: "Future[int] | None" = None
+    since: float = 0.0
+    told: int = -1
+
+
+class SideBySide:
+    """Each lane in a thread of its own while it has something to do."""
+
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(_MOST, thread_name_prefix=name)
+        self._lanes: dict[str, _Lane] = {}
+        self._name = name
+
+    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
+        """Start what can be started, and wait for it for a moment; see `Lanes`.
+
+        What a lane reported must be in the image of its next job, or it is reported twice.
+        """
+        self._look()
+        for name in sorted(jobs):
+            lane = self._lanes.setdefault(name, _Lane())
+            if lane.job is None and lane.told <= image.offset:
+                lane.since = time.monotonic()
+                lane.job = self._pool.submit(_telling, jobs[name], reign)
+        busy = {lane.job for lane in self._lanes.values() if lane.job is not None}
+        wait(busy, timeout=PATIENCE_S)
+        self._look()
+
+    def _look(self) -> None:
+        """Take in the jobs that have ended; raises what one of them raised."""
+        for name, lane in self._lanes.items():
+            job, busy = lane.job, time.monotonic() - lane.since
+            if job is not None and job.done():
+                lane.job = None
+                lane.told = job.result()
+            elif job is not None and busy > STALL_S:
+                raise StateFaultError(
+                    f"the keeper of {self._name} hangs at {name} for {busy:.0f} s"
+                )
+
+
+def _telling(job: Job, reign: Reign) -> int:
+    """Do the job; the offset of the last fact that was reported by its end."""
+    job()
+    return reign.last_report

@@ -1,0 +1,97 @@
+"""Lanes: one server's trouble stays in its lane, and nothing is done twice."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from mesh_events.errors import StateFaultError
+from processors.keepers import lanes as module
+from processors.keepers.keeper import ReignOverError
+from processors.keepers.lanes import SideBySide
+from projections.image import EMPTY
+from tests.kafka_client import eventually
+
+
+class PaperReign:
+    """As much of a reign as lanes look at."""
+
+    last_report = -1
+
+
+@pytest.fixture
+def lanes(monkeypatch: pytest.MonkeyPatch) -> SideBySide:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    return SideBySide("test")
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Hangs whoever waits for it until the end of the test."""
+    found = threading.Event()
+    yield found
+    found.set()
+
+
+def test_a_lane_that_hangs_holds_up_no_other(lanes: SideBySide, gate: threading.Event) -> None:
+    done: list[str] = []
+    jobs = {"down": lambda: gate.wait() and None, "up": lambda: done.append("up")}
+    for _ in range(3):
+        lanes.run(jobs, EMPTY, PaperReign())  # type: ignore[arg-type]
+    assert done == ["up"] * 3
+
+
+def test_a_lane_does_one_thing_at_a_time(lanes: SideBySide, gate: threading.Event) -> None:
+    begun: list[int] = []
+
+    def job() -> None:
+        begun.append(1)
+        gate.wait()
+
+    for _ in range(3):
+        lanes.run({"east": job}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    assert len(begun) == 1
+    gate.set()
+
+    def again() -> bool:
+        lanes.run({"east": job}, EMPTY, PaperReign())  # type: ignore[arg-type]
+        return len(begun) > 1
+
+    eventually(again, "the lane is free")
+
+
+def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: SideBySide) -> None:
+    reign, done = PaperReign(), []
+
+    def job() -> None:
+        done.append(1)
+        reign.last_report = 7
+
+    lanes.run({"east": job}, replace(EMPTY, offset=5), reign)  # type: ignore[arg-type]
+    lanes.run({"east": job}, replace(EMPTY, offset=6), reign)  # type: ignore[arg-type]
+    assert len(done) == 1
+    lanes.run({"east": job}, replace(EMPTY, offset=7), reign)  # type: ignore[arg-type]
+    assert len(done) == 2
+
+
+@pytest.mark.parametrize("fault", [ReignOverError("another reigns"), ValueError("a bug")])
+def test_what_a_job_raises_comes_out_and_its_lane_is_free_again(
+    lanes: SideBySide, fault: Exception
+) -> None:
+    def fail() -> None:
+        raise fault
+
+    with pytest.raises(type(fault)):
+        lanes.run({"east": fail}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    done: list[int] = []
+    lanes.run({"east": lambda: done.append(1)}, EMPTY, PaperReign())  # type: ignore[arg-type]
+    assert done == [1]
+
+
+def test_a_lane_that_hangs_for_good_is_an_error(
+    lanes: SideBySide, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STALL_S", 0.01)
+    with pytest.raises(StateFaultError, match="hangs at east"):
+        lanes.run({"east": lambda: gate.wait() and None}, EMPTY, PaperReign())  # type: ignore[arg-type]
