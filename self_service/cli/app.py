@@ -34,7 +34,7 @@ COMMANDS: dict[str, Place] = {
     "access": Place("access", None, "Access to products: request, grant, revoke, explain."),
     "link": Place("link", None, "Copies in other clusters: list, describe, pause, resume, remove."),
     "audit": Place("audit", None, "The log: who did what, replay, verify."),
-    "trace": Place("trace", "trace", "Follow an intent: checks, decision, effects, durations."),
+    "trace": Place("trace", "trace", "Follow a request to its end: checks, decisions, effects."),
     "switch-domain": Place("session", "switch-domain", "Choose the current domain."),
     "version": Place("session", "version", "Show the version of sdm."),
 }

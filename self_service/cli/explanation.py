@@ -1,5 +1,6 @@
 """Who may read a product, and why: entitled, enforced and copied, each with what decided it."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from mesh_events.errors import MeshError
@@ -10,7 +11,7 @@ from self_service.cli import lookup
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading
 from self_service.cli.output import Detail, Listing
-from self_service.cli.times import stamp
+from self_service.cli.times import milliseconds, stamp
 
 
 def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Detail:
@@ -32,7 +33,7 @@ def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Det
     if access is None:
         return Detail(fields)
     columns = ("offset", "time", "type", "actor", "outcome", "detail")
-    steps = Listing(columns, _steps(mesh, image, access), "no events")
+    steps = Listing(columns, _steps(mesh, reading, image, access), "no events")
     return Detail(fields, {"decided_by": steps})
 
 
@@ -122,23 +123,20 @@ def _copied(image: Image, access: Access | None) -> dict[str, Any]:
     }
 
 
-def _steps(mesh: Mesh, image: Image, access: Access) -> list[dict[str, Any]]:
-    """The events of this request up to the image's offset."""
+def _steps(mesh: Mesh, reading: Reading, image: Image, access: Access) -> list[dict[str, Any]]:
+    """The events of this request up to the image's offset; ages count to the time asked about."""
     from self_service.cli.history import conversation, steps
+    from self_service.cli.trace import items
 
     with mesh.log() as reader:
         every = steps(record for record in reader.to_end() if record.offset <= image.offset)
     start = next(one for one in every if one.offset == access.offset)
-    return [
-        {
-            "offset": one.offset,
-            "time": stamp(one.time),
-            "type": one.type,
-            "actor": one.actor,
-            "outcome": f"{one.outcome} {one.code}".strip(),
-            "detail": one.detail,
-        }
+    path = [
+        one
         for one in conversation(every, start)
         # floors of a link's progress are many, and decide nothing
         if one.type != "LinkAdvanced"
     ]
+    now = milliseconds(datetime.now(UTC)) if reading.is_now else image.time
+    shown = ("offset", "time", "type", "actor", "outcome", "detail", "age_ms")
+    return [{name: one[name] for name in shown} for one in items(path, now)]

@@ -144,12 +144,20 @@ def _detail(event: Event) -> str:
 
 
 def conversation(every: Sequence[Step], start: Step) -> list[Step]:
-    """Everything under the same correlation, with its checks, decisions and effects, in order."""
-    found: set[int] = set()
-    for one in every:
-        if one is start or (one.correlation == start.correlation and one.kind != UNREADABLE):
-            found |= {step.offset for step in consequences(every, one)}
-    return [one for one in every if one.offset in found]
+    """The whole conversation of a step, with its checks, decisions and effects, in order.
+
+    It is what stands under the same correlation, and what names the same request: a program need
+    not carry the request's correlation on when it grants or revokes.
+    """
+    request = getattr(start.event, "request", start.correlation)
+    threads = {start.correlation, request}
+    seeds = {
+        one.offset
+        for one in every
+        if one.kind != UNREADABLE
+        and (one.correlation in threads or getattr(one.event, "request", None) == request)
+    }
+    return _followed(every, seeds | {start.offset})
 
 
 def consequences(every: Sequence[Step], start: Step) -> list[Step]:
@@ -158,35 +166,43 @@ def consequences(every: Sequence[Step], start: Step) -> list[Step]:
     What followed: facts that name the decision's generation, and the governor's own intents
     whose ids are derived from it, with what followed from those.
     """
-    found = [start]
-    offsets, generations, expected = {start.offset: start}, set[int](), set[str]()
+    return _followed(every, {start.offset})
+
+
+def _followed(every: Sequence[Step], seeds: set[int]) -> list[Step]:
+    """The steps at the offsets `seeds` and what followed from them: one walk over the log."""
+    found: dict[int, Step] = {}
+    generations, expected = set[int](), set[str]()
     for one in every:
-        if one.offset <= start.offset:
-            continue
         follows = (
-            one.about in offsets
+            one.offset in seeds
+            or one.about in found
             or one.id in expected
             or getattr(one.event, "generation", None) in generations
         )
-        if follows:
-            found.append(one)
-            offsets[one.offset] = one
-        if follows and one.type == IntentAccepted.type_name() and one.outcome != IGNORED:
+        if not follows:
+            continue
+        found[one.offset] = one
+        if one.type == IntentAccepted.type_name() and one.outcome != IGNORED:
             generations.add(one.offset)
-            request = getattr(offsets[one.about or 0].event, "request", None)
+            asked = found.get(-1 if one.about is None else one.about)
+            request = getattr(asked.event, "request", None) if asked else None
             expected |= {derived_id(request, step, one.offset) for step in LINK_STEPS if request}
-    return found
+    return list(found.values())
 
 
 def find(every: Sequence[Step], reference: str) -> Step:
     """The step meant by `#offset`, an id, or a unique prefix of one.
 
-    A decision or a check stands for the record that it is about.
+    A decision or a check stands for the record that it is about, an effect for the intent whose
+    acceptance it satisfies.
 
     Raises:
         NotFoundError: the log has no such record.
-        UsageError: several ids begin so.
+        UsageError: nothing is named, or several ids begin so.
     """
+    if not reference.strip("# "):
+        raise UsageError("which record? Give its id, a unique beginning of it, or #OFFSET")
     offset = offset_of(reference)
     if offset is None:
         wanted = reference.lower()
@@ -198,6 +214,18 @@ def find(every: Sequence[Step], reference: str) -> Step:
     else:
         fitting = [one for one in every if one.offset == offset]
     if not fitting:
-        raise NotFoundError(f"the log has no record {reference}: see `sdm audit log`")
-    about = fitting[0].about
-    return fitting[0] if about is None else next(one for one in every if one.offset == about)
+        end = every[-1].offset if every else -1
+        raise NotFoundError(
+            f"the log has no record {reference}: see `sdm audit log`, it ends at #{end}"
+        )
+    return _cause(every, fitting[0])
+
+
+def _cause(every: Sequence[Step], one: Step) -> Step:
+    """The record that a check, a decision or an effect is about; the step itself otherwise."""
+    by_offset = {step.offset: step for step in every}
+    about = one.about
+    if about is None:
+        decision = by_offset.get(getattr(one.event, "generation", -1))
+        about = None if decision is None else decision.about
+    return one if about is None else by_offset.get(about, one)

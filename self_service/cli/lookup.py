@@ -13,6 +13,8 @@ from projections.links import Link
 from self_service.cli.exits import NotFoundError, UsageError
 
 Thing = TypeVar("Thing")
+_LONGEST_REFERENCE = 40
+"""More than an id has, and than the digits of Kafka's greatest offset."""
 
 
 def product(image: Image, name: str) -> Product:
@@ -51,6 +53,8 @@ def request(
         for one in image.access.requests.values()
         if product_id in (None, one.product) and application_id in (None, one.application)
     ]
+    if reference is not None and not reference.strip("# "):
+        raise UsageError("which request? Give its id, a unique beginning of it, or #OFFSET")
     if reference is not None:
         return _single(_referred(fitting, reference), f"request {reference}")
     if product_id is None and application_id is None:
@@ -71,6 +75,8 @@ def _referred(accesses: Iterable[Access], reference: str) -> list[Access]:
 
 def offset_of(reference: str) -> int | None:
     """41 for `#41` and for `41`; None where it is no offset; raises InvalidValueError for `#x`."""
+    if len(reference) > _LONGEST_REFERENCE:
+        raise InvalidValueError(f"{reference[:_LONGEST_REFERENCE]}... is neither an id nor #OFFSET")
     if not reference.startswith("#"):
         # an id's prefix of digits alone begins with a zero: no offset is written so
         plain = reference.isdecimal() and reference[0] != "0"

@@ -1,5 +1,7 @@
-"""`sdm trace`: one intent from its arrival to its last effect."""
+"""`sdm trace`: a conversation from its first intent to its last effect."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +13,11 @@ from self_service.cli.context import Mesh
 from self_service.cli.history import UNREADABLE, Step, consequences, conversation, find, steps
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, show
-from self_service.cli.times import span, stamp
+from self_service.cli.times import milliseconds, span, stamp
 
 app = noun("Traces.")
 
-COLUMNS = ("offset", "after", "step", "type", "actor", "outcome", "detail")
+COLUMNS = ("offset", "after", "took", "type", "actor", "outcome", "detail")
 
 
 @command(
@@ -23,7 +25,7 @@ COLUMNS = ("offset", "after", "step", "type", "actor", "outcome", "detail")
     "trace",
     "sdm trace '#41'",
     "sdm trace 0199f3a2-7c1e",
-    "sdm trace '#41' --conversation -o json",
+    "sdm trace '#43' --alone -o json",
 )
 def trace(
     shown: Shown,
@@ -31,31 +33,34 @@ def trace(
         str,
         typer.Argument(
             metavar="ID",
-            help="Id of any event, a unique prefix, or #OFFSET.",
+            help="Id of a request, an intent or any event, a unique prefix of it, or #OFFSET.",
             autocompletion=completion.requests,
         ),
     ],
-    whole: Annotated[
-        bool,
-        typer.Option("--conversation", help="All intents under the same correlation, not one."),
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Only this intent and what followed from it.")
     ] = False,
     progress: Annotated[
         bool, typer.Option("--progress", help="Also the floors of a link's progress.")
     ] = False,
 ) -> None:
-    """Follow an intent: its checks, the decision, the effects; durations are the log's time."""
+    """Follow a conversation: request, decision, grant, rights, copy, revocation, purge.
+
+    AFTER counts from its first record, TOOK from the one before; both are the log's own time.
+    """
     with Mesh().log() as reader:
         every = steps(reader.to_end())
     start = find(every, reference)
-    found = conversation(every, start) if whole else consequences(every, start)
-    path = [one for one in found if progress or one.type != LinkAdvanced.type_name()]
-    items = [_item(one, path[0]) for one in path]
-    show(Detail(_summary(start, path), {"steps": Listing(COLUMNS, items)}), shown.output)
+    found = consequences(every, start) if alone else conversation(every, start)
+    path = [
+        one for one in found if progress or one is start or one.type != LinkAdvanced.type_name()
+    ]
+    parts = {"steps": Listing(COLUMNS, items(path, milliseconds(datetime.now(UTC))))}
+    show(Detail(_summary(start, path), parts), shown.output)
 
 
 def _summary(start: Step, path: list[Step]) -> dict[str, Any]:
     decided = next((one for one in path if one.offset == start.decided_at), None)
-    effects = [one for one in path if one.kind == Kind.FACT.value and one.about is None]
     return {
         "type": start.type,
         "about": start.key,
@@ -66,16 +71,32 @@ def _summary(start: Step, path: list[Step]) -> dict[str, Any]:
         "by": f"{start.actor} for {start.domain}" if start.actor else None,
         "outcome": " ".join(filter(None, (start.outcome, start.code))),
         "decided_after": None if decided is None else span(decided.time - start.time),
-        "last_effect_after": span(effects[-1].time - start.time) if effects else None,
+        "began": stamp(path[0].time),
+        "last": stamp(path[-1].time),
+        "total": span(_between(path[0], path[-1])),
     }
 
 
-def _item(one: Step, first: Step) -> dict[str, Any]:
+def items(path: Sequence[Step], now: int) -> list[dict[str, Any]]:
+    """The steps as tables show them.
+
+    `after` counts from the first, `took` from the one before; `age_ms` is how long before `now`
+    (ms) a check looked at the world. All three are told by the log's append times.
+    """
+    before = [path[0], *path]
+    return [_item(one, path[0], previous, now) for one, previous in zip(path, before, strict=False)]
+
+
+def _item(one: Step, first: Step, previous: Step, now: int) -> dict[str, Any]:
+    age = max(0, now - one.time) if _step(one) == "check" else None
+    seen = "" if age is None else f", seen {span(age)} ago"
     return {
         "offset": one.offset,
         "time": stamp(one.time),
-        "after_ms": one.time - first.time,
-        "after": span(max(0, one.time - first.time)),
+        "after_ms": _between(first, one),
+        "after": span(_between(first, one)),
+        "took_ms": _between(previous, one),
+        "took": span(_between(previous, one)),
         "step": _step(one),
         "type": one.type,
         "id": one.id,
@@ -84,8 +105,14 @@ def _item(one: Step, first: Step) -> dict[str, Any]:
         "domain": one.domain,
         "about": one.about,
         "outcome": " ".join(filter(None, (one.outcome, one.code))),
-        "detail": one.detail,
+        "detail": one.detail + seen,
+        "age_ms": age,
     }
+
+
+def _between(first: Step, last: Step) -> int:
+    """Ms from one step to a later one; a log's time may step back, a duration does not."""
+    return max(0, last.time - first.time)
 
 
 def _step(one: Step) -> str:

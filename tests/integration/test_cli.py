@@ -179,9 +179,12 @@ def audit(sdm: Sdm, topic: str, asked: dict[str, Any], granted: dict[str, Any]) 
         ("LinkRemoved", "accepted"),
     ]
     assert {one["actor"] for one in said} == {"tester-7", "mesh.governor"}
-    trace = sdm("trace", granted["id"]).document
-    assert {"CheckPassed", "LinkActivated", "AclApplied"} <= {one["type"] for one in trace["steps"]}
-    assert trace["outcome"] == "accepted"
+    alone = sdm("trace", granted["id"], "--alone").document
+    assert {"CheckPassed", "LinkActivated", "AclApplied"} <= {one["type"] for one in alone["steps"]}
+    assert alone["outcome"] == "accepted"
+    for reference in (asked["id"], f"#{asked['offset']}", str(asked["offset"]), granted["id"]):
+        whole = sdm("trace", reference).document["steps"]
+        assert [whole[0]["offset"], whole[-1]["type"]] == [asked["offset"], "CopyPurged"]
     states = [
         sdm("access", "list", "--product", topic, "--at-offset", str(offset)).document
         for offset in (asked["offset"], asked["decision_offset"], granted["decision_offset"])
@@ -353,6 +356,7 @@ def test_an_intent_need_not_be_waited_for(sdm: Sdm, owner: Party) -> None:
         (("link", "describe", "a.b@c"), "sdm link list"),
         (("access", "explain", "no.such", "no.app"), "sdm catalog search"),
         (("trace", "#99999999"), "sdm audit log"),
+        (("trace", "ffffffff-ffff"), "sdm audit log"),
         (("connect", "connector", "describe", "nosuch"), "connector deployed"),
         (("catalog", "list", "--at-offset", "99999999"), "it ends at"),
         (("topic", "list", "--cluster", "north", "-d", "mesh"), "known are east, west"),

@@ -4,9 +4,11 @@ from datetime import UTC, datetime
 import pytest
 
 from mesh_events import intents
+from mesh_events.errors import InvalidValueError
 from self_service.cli.audit import Filter
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.history import Step, consequences, conversation, find, steps
+from self_service.cli.trace import items
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
 
@@ -87,11 +89,61 @@ def test_a_conversation_holds_everything_under_one_correlation(log: PaperLog) ->
     assert types(conversation(every, created))[:2] == ["AccessRequested", "IntentAccepted"]
 
 
+def test_a_requests_conversation_leads_to_the_purged_copy(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked)
+    story.settle(log)
+    every = steps(log.records)
+    found = conversation(every, find(every, asked))
+    said = [one.type for one in found if one.kind == "intent"]
+    assert said == [
+        "AccessRequested",
+        "AccessGranted",
+        "LinkCreated",
+        "AccessRevoked",
+        "LinkRemoved",
+    ]
+    assert {"CheckPassed", "AclApplied", "LinkActivated", "AclRemoved"} <= set(types(found))
+    assert found[-1].type == "CopyPurged"
+
+
+def test_every_step_of_a_trace_tells_its_durations_and_a_check_its_age(log: PaperLog) -> None:
+    asked = story.granted(log)
+    every = steps(log.records)
+    path = conversation(every, find(every, asked))
+    later = path[-1].time + 3_600_000
+    shown = items(path, later)
+    assert [one["after_ms"] for one in shown] == [one.time - path[0].time for one in path]
+    assert shown[0]["took_ms"] == 0
+    assert sum(one["took_ms"] for one in shown) == path[-1].time - path[0].time > 0
+    ages = {one["type"]: one["age_ms"] for one in shown if one["age_ms"] is not None}
+    check = next(one for one in path if one.type == "CheckPassed")
+    assert ages == {"CheckPassed": later - check.time}
+    assert "seen 1 h 0 min ago" in next(one["detail"] for one in shown if one["age_ms"])
+
+
+def test_an_effect_stands_for_the_intent_that_it_satisfies(log: PaperLog) -> None:
+    story.granted(log)
+    story.settle(log)
+    every = steps(log.records)
+    for effect, intent in (("AclApplied", "AccessGranted"), ("LinkActivated", "LinkCreated")):
+        reported = [one for one in every if one.type == effect][-1]
+        assert find(every, f"#{reported.offset}").type == intent
+
+
 def test_a_step_is_found_by_id_prefix_and_offset(log: PaperLog) -> None:
     asked = story.request(log)
     every = steps(log.records)
     offset = log.image.access.requests[asked].offset
-    for reference in (asked, asked[:-1], asked.upper(), f"#{offset}", f"#{offset + 1}"):
+    for reference in (
+        asked,
+        asked[:-1],
+        asked.upper(),
+        f"#{offset}",
+        f"{offset}",
+        f"#{offset + 1}",
+    ):
         # the offset behind it is its decision, which stands for it
         assert find(every, reference).offset == offset
 
@@ -100,8 +152,14 @@ def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: PaperLog) -> None:
     every = steps(log.records)
     with pytest.raises(UsageError, match="name one of"):
         find(every, "0")
-    with pytest.raises(NotFoundError, match="sdm audit log"):
-        find(every, "#99999")
+    for unknown in ("#99999", "ffffffff", "99999"):
+        with pytest.raises(NotFoundError, match=f"no record {unknown}.*sdm audit log"):
+            find(every, unknown)
+    for nothing in ("", " ", "#"):
+        with pytest.raises(UsageError, match="which record"):
+            find(every, nothing)
+    with pytest.raises(InvalidValueError, match="neither an id nor"):
+        find(every, "9" * 5000)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,8 @@ def test_an_unknown_request_names_the_list(log: PaperLog) -> None:
 def test_nothing_given_and_no_offset_are_usage_errors(log: PaperLog) -> None:
     with pytest.raises(UsageError, match="which request"):
         lookup.request(log.image, None, None, None)
+    with pytest.raises(UsageError, match="which request"):
+        lookup.request(log.image, "", None, None)
     with pytest.raises(InvalidValueError, match="#41"):
         lookup.request(log.image, "#x", None, None)
 

@@ -41,7 +41,13 @@ def test_log_time_is_shown_in_utc_with_milliseconds() -> None:
 
 @pytest.mark.parametrize(
     ("milliseconds_", "expected"),
-    [(12, "12 ms"), (3400, "3.4 s"), (302_000, "5 min 2 s"), (7_260_000, "2 h 1 min")],
+    [
+        (12, "12 ms"),
+        (3400, "3.4 s"),
+        (302_000, "5 min 2 s"),
+        (7_260_000, "2 h 1 min"),
+        (90_000_000, "1 d 1 h"),
+    ],
 )
 def test_a_duration_is_shown_in_its_own_unit(milliseconds_: int, expected: str) -> None:
     assert span(milliseconds_) == expected
