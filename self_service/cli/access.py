@@ -30,7 +30,7 @@ from self_service.cli.times import stamp
 
 app = noun("Access to products: request, decide, revoke, and why somebody may read.")
 
-COLUMNS = ("offset", "product", "application", "state", "requested_at", "reason", "request")
+COLUMNS = ("number", "product", "application", "state", "requested_at", "reason")
 
 Which = Annotated[
     str | None,
@@ -78,7 +78,8 @@ def request(
             meta=meta, product=product, application=application, reason=reason
         ),
     )
-    show(Detail({"request": said.receipt.id, **said.fields()}), saying.output)
+    number = f"#{said.receipt.offset}"
+    show(Detail({"number": number, "request": said.receipt.id, **said.fields()}), saying.output)
 
 
 @command(
@@ -261,6 +262,7 @@ def explain(
 def fields(access: Access) -> dict[str, Any]:
     """A request as lists show it."""
     return {
+        "number": lookup.number(access),
         "request": access.request,
         "offset": access.offset,
         "product": access.product,
@@ -307,6 +309,7 @@ def _decide(mesh: Mesh, saying: Saying, found: Access, make: Any) -> None:
     about = {
         "product": found.product,
         "application": found.application,
+        "number": lookup.number(found),
         "request": found.request,
     }
     show(Detail({**about, **said.fields()}), saying.output)

@@ -70,6 +70,7 @@ def _times(access: Access | None) -> dict[str, Any]:
         return {}
     granted = access.decided_at if access.granted_generation else None
     return {
+        "number": lookup.number(access),
         "request": access.request,
         "state": access.state,
         "entitled_from": stamp(granted),

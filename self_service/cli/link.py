@@ -17,7 +17,7 @@ from self_service.cli.times import stamp
 
 app = noun("Links copy a product to the cluster where it is read.")
 
-COLUMNS = ("link", "state", "copy", "topic", "incarnation", "changed_at", "failure")
+COLUMNS = ("link", "state", "copy", "changed_at", "failure")
 
 Name = Annotated[
     str,
@@ -57,7 +57,12 @@ def describe(reading: Reading, name: Name) -> None:
     image = mesh.image(reading)
     found = lookup.link(image, name)
     grants = [
-        {"offset": one.offset, "application": one.application, "state": one.state}
+        {
+            "number": lookup.number(one),
+            "offset": one.offset,
+            "application": one.application,
+            "state": one.state,
+        }
         for one in image.access.of_link(name)
     ]
     shown = {
@@ -70,7 +75,7 @@ def describe(reading: Reading, name: Name) -> None:
         "copied_from": stamp(found.copied_from),
         "copied_to": stamp(found.copied_to),
     }
-    parts = {"grants": Listing(("offset", "application", "state"), grants)}
+    parts = {"grants": Listing(("number", "application", "state"), grants)}
     show(Detail(shown, parts), reading.output)
 
 

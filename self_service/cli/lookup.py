@@ -73,6 +73,11 @@ def _referred(accesses: Iterable[Access], reference: str) -> list[Access]:
     return [one for one in accesses if one.request.startswith(reference.lower())]
 
 
+def number(access: Access) -> str:
+    """`#41`: the request as people give it to a command."""
+    return f"#{access.offset}"
+
+
 def offset_of(reference: str) -> int | None:
     """41 for `#41` and for `41`; None where it is no offset; raises InvalidValueError for `#x`."""
     if len(reference) > _LONGEST_REFERENCE:
@@ -90,7 +95,7 @@ def _single(found: list[Access], what: str) -> Access:
     if not found:
         raise NotFoundError(f"there is no {what}: see `sdm access list`")
     if len(found) > 1:
-        several = ", ".join(f"#{one.offset} {one.request}" for one in found[:4])
+        several = ", ".join(f"{number(one)} {one.request}" for one in found[:4])
         raise UsageError(f"{len(found)} fit {what}: name one of {several}")
     return found[0]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Any
 
+from self_service.cli import layout
 from self_service.cli.times import stamp
 
 
@@ -136,37 +138,87 @@ def _print_listing(listing: Listing) -> None:
     if not listing.items:
         note(listing.empty)
         return
-    from rich.table import Table
-    from rich.text import Text
+    head = [_title(column) for column in listing.columns]
+    rows = [[cell(item.get(column)) for column in listing.columns] for item in listing.items]
+    if found := layout.widths([head, *rows], _available()):
+        _print_grid(found, rows, head)
+    elif found := layout.widths([head[:-1], *(row[:-1] for row in rows)], _available()):
+        _print_with_last_below(found, rows, head)
+    else:
+        _print_cards(listing.columns, rows)
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in listing.columns:
-        table.add_column(column.replace("_", " ").upper(), overflow="fold")
-    for item in listing.items:
-        # Text, so that a description with [brackets] is shown and not obeyed
-        table.add_row(*(Text(cell(item.get(column))) for column in listing.columns))
-    _print(table)
+
+def _print_with_last_below(
+    widths: Sequence[int], rows: Sequence[Sequence[str]], head: Sequence[str]
+) -> None:
+    """The last column is the one of long texts: each stands below its row, indented."""
+    indent = layout.GAP * 2
+    room = max(sum(widths) + layout.GAP * len(widths), _available() or 0) - indent
+    _print_grid(widths, [], head[:-1])
+    for row in rows:
+        _print_grid(widths, [row[:-1]])
+        if row[-1] != cell(None):
+            width = layout.folded_width([row[-1]], room)
+            _print_grid([indent - layout.GAP, width], [["", row[-1]]])
+
+
+def _print_cards(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Each row as lines of name and value: a terminal too narrow for the columns side by side."""
+    for number, row in enumerate(rows):
+        if number:
+            sys.stdout.write("\n")
+        _print_pairs(list(zip(columns, row, strict=True)))
 
 
 def _print_fields(fields: Mapping[str, Any]) -> None:
+    _print_pairs([(name, cell(value)) for name, value in fields.items()])
+
+
+def _print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    if not pairs:
+        return
+    names = [name.replace("_", " ") for name, _ in pairs]
+    label = max(map(len, names))
+    available = _available()
+    left = None if available is None else available - label - layout.GAP
+    texts = [text for _, text in pairs]
+    _print_grid([label, layout.folded_width(texts, left)], list(zip(names, texts, strict=True)))
+
+
+def _title(column: str) -> str:
+    return column.replace("_", " ").upper()
+
+
+def _print_grid(
+    widths: Sequence[int], rows: Sequence[Sequence[str]], head: Sequence[str] = ()
+) -> None:
+    """Rows in columns of these widths, under their heads if they have any."""
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in fields.items():
-        table.add_row(name.replace("_", " "), Text(cell(value)))
-    _print(table)
-
-
-def _print(table: Any) -> None:
-    from rich.console import Console
-
-    # a pipe has no width: cutting lines there would only break what reads them
-    unbounded = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    console = Console(width=1000 if unbounded else None, highlight=False)
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, layout.GAP, 0, 0),
+        header_style="bold",
+        show_header=bool(head),
+    )
+    for number, width in enumerate(widths):
+        title = Text(head[number]) if head else ""
+        table.add_column(title, width=width, overflow="fold")
+    for row in rows:
+        # Text, so that a description with [brackets] is shown and not obeyed
+        table.add_row(*map(Text, row))
+    console = Console(width=sum(widths) + layout.GAP * len(widths), highlight=False)
     with console.capture() as captured:
         console.print(table)
     # Rich fills every line with blanks up to the table's width
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _available() -> int | None:
+    """Cells of a line; None where nobody looks: cutting lines in a pipe breaks what reads them."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return None
+    return shutil.get_terminal_size().columns

@@ -71,6 +71,36 @@ def test_a_pipe_gets_whole_lines_and_a_narrow_terminal_gets_folded_ones(
     assert max(map(len, lines)) <= 40
 
 
+IDENTITY = "0199f3a2-7c1e-7d1a-9c0e-3f7f0a5b1c2d"
+STEP = {
+    "id": IDENTITY,
+    "time": "2026-01-31T10:00:00.000Z",
+    "after": "165 ms",
+    "reason": "the weekly report needs to know who has an account with us",
+}
+
+
+@pytest.mark.parametrize("width", ["80", "70", "40", "10"])
+def test_ids_and_times_stay_whole_however_narrow_the_terminal_is(
+    width: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    show(Listing(tuple(STEP), [STEP]), Format.TABLE)
+    show(Detail(STEP), Format.TABLE)
+    told = capsys.readouterr().out
+    for whole in (IDENTITY, STEP["time"], STEP["after"]):
+        assert told.count(whole) == 2
+    assert " ".join(told.split()).count("weekly") == 2
+
+
+def test_a_terminal_of_80_cells_is_not_exceeded_as_long_as_ids_fit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    show(Detail(STEP, {"steps": Listing(tuple(STEP), [STEP])}), Format.TABLE)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
