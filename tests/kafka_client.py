@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +53,28 @@ class RawProducer:
         topic: str = topics.GOVERNANCE,
     ) -> int:
         """The offset of the record; raises KafkaException with Kafka's refusal."""
+        return self.write_all([(value, key, headers or [])], topic)[0]
+
+    def write_all(
+        self,
+        records: Iterable[tuple[bytes | None, bytes | None, Headers]],
+        topic: str = topics.GOVERNANCE,
+    ) -> list[int]:
+        """The offsets of (value, key, headers), written without waiting in between."""
         found: list[tuple[KafkaError | None, int]] = []
 
         def delivered(error: KafkaError | None, message: Any) -> None:
             found.append((error, -1 if error else message.offset()))
 
-        self.producer.produce(
-            topic, value=value, key=key, headers=headers or [], partition=0, on_delivery=delivered
-        )
+        for value, key, headers in records:
+            self.producer.produce(
+                topic, value=value, key=key, headers=headers, partition=0, on_delivery=delivered
+            )
         self.producer.flush(25)
-        error, offset = found[0]
-        if error is not None:
-            raise KafkaException(error)
-        return offset
+        for error, _ in found:
+            if error is not None:
+                raise KafkaException(error)
+        return [offset for _, offset in found]
 
 
 def reading(connection: Connection, group: str) -> dict[str, Any]:

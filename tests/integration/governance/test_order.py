@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from mesh_events import avro, topics
 from mesh_events.codec import frame
-from mesh_events.decisions import GovernorStarted, IntentAccepted, SchemaIntroduced
+from mesh_events.decisions import Decision, GovernorStarted, IntentAccepted, SchemaIntroduced
 from mesh_events.facts import Fact
 from mesh_events.intents import ApplicationRegistered, KeyRevoked, ProductPublished, ProductUpdated
 from tests.integration.governance.cases import as_mesh
@@ -197,3 +197,27 @@ def test_what_a_domain_says_behind_its_keys_end_is_set_aside(scene: Scene) -> No
 
     assert scene.kit.code(last) == ""
     assert scene.kit.code(late) == "revoked_key"
+
+
+def test_a_domain_that_says_very_much_does_not_hold_up_the_others(scene: Scene) -> None:
+    kit, flooding = scene.kit, scene.stranger
+    topic = scene.owner.topic()
+    wires = []
+    for _ in range(150):
+        name = f"{flooding.name}.{fresh('flood')}"
+        made = flooding.make(ProductPublished, **publication(name, name))
+        wires.append(scene.wire(made, flooding.key))
+    flood = flooding.raw.write_all((wire.value, wire.key, list(wire.headers)) for wire in wires)
+    product = f"{scene.owner.name}.{fresh('quick')}"
+    said = scene.owner.publish(product, topic)
+
+    assert kit.code(said) == ""
+    assert {kit.code(offset) for offset in flood} == {"unknown_topic"}
+    decided = {
+        entry.event.offset: offset
+        for offset, entry in kit.entries.items()
+        if isinstance(entry.event, Decision)
+    }
+    behind = [offset for offset in flood if decided[offset] > decided[said.offset]]
+    # each domain has its turn: of the flood, about as many were checked meanwhile as of the owner
+    assert len(behind) > len(flood) / 2
