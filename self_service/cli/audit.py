@@ -147,7 +147,7 @@ def replay(
         typer.Option("--compare", help="Read the rows on mesh.* and compare; 8 if they differ."),
     ] = False,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="For the rows to catch up.")
+        float, typer.Option("--timeout", metavar="SECONDS", min=0, help="For the rows to catch up.")
     ] = 15.0,
 ) -> None:
     """Replay the log from its first record and show the state's checksums.

@@ -1,13 +1,27 @@
 """What a login sees of a Kafka cluster: its topics and their offsets."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from confluent_kafka import KafkaError, KafkaException
+
+from mesh_events.errors import InfrastructureError, InvalidValueError
 from mesh_events.kafka import Connection, translating
 
 if TYPE_CHECKING:
-    from processors.clusters import KafkaAdmin
+    from processors.clusters import ClusterAdmin, KafkaAdmin
 
 _TIMEOUT_S = 10
+_BAD_INPUT = frozenset(
+    {
+        KafkaError.INVALID_CONFIG,
+        KafkaError.INVALID_PARTITIONS,
+        KafkaError.INVALID_REQUEST,
+        KafkaError.POLICY_VIOLATION,
+        KafkaError.TOPIC_EXCEPTION,
+    }
+)
+"""What Kafka answers where the caller and not the server is at fault."""
 
 
 def admin(login: Connection) -> "KafkaAdmin":
@@ -15,6 +29,22 @@ def admin(login: Connection) -> "KafkaAdmin":
     from processors.clusters import KafkaAdmin
 
     return KafkaAdmin(f"of {login.user}", login.bootstrap_servers, login.user, login.password)
+
+
+def create_topic(
+    cluster: "ClusterAdmin", name: str, partitions: int, config: Mapping[str, str]
+) -> None:
+    """Make a topic; raises InvalidValueError where Kafka does not take a name, number or setting.
+
+    Other errors are those of `ClusterAdmin.create_topic`.
+    """
+    try:
+        cluster.create_topic(name, partitions, config)
+    except InfrastructureError as error:
+        cause = error.__cause__
+        if isinstance(cause, KafkaException) and cause.args[0].code() in _BAD_INPUT:
+            raise InvalidValueError(f"topic {name}: {cause.args[0].str()}") from error
+        raise
 
 
 def topics(login: Connection) -> dict[str, int]:

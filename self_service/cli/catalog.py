@@ -11,7 +11,7 @@ from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading, command, noun
 from self_service.cli.output import Listing, show
-from self_service.cli.promises import quality_of
+from self_service.cli.promises import QUALITIES, told_quality
 from self_service.cli.times import stamp
 
 app = noun("The catalog of data products.")
@@ -27,9 +27,7 @@ Of = Annotated[
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", help="With this tag; several: with all of them.")
 ]
-Wanted = Annotated[
-    str | None, typer.Option("--quality", help="RAW, STANDARD (curated), ENRICHED (authoritative).")
-]
+Wanted = Annotated[str | None, typer.Option("--quality", help=QUALITIES)]
 Tier = Annotated[
     int | None,
     typer.Option("--sla", min=1, max=3, help="Of this service tier or a better (lower) one."),
@@ -40,7 +38,7 @@ Tier = Annotated[
     app,
     "list",
     "sdm catalog list",
-    "sdm catalog list --domain east --quality curated",
+    "sdm catalog list --domain east --quality standard",
     "sdm catalog list --as-of '10m ago' -o json",
 )
 def list_products(
@@ -80,7 +78,7 @@ def _show(
     quality: str | None,
     sla: int | None,
 ) -> None:
-    wanted = quality_of(quality) if quality else None
+    wanted = told_quality(quality) if quality else None
     image = Mesh().image(reading)
     items = [
         fields(image, product)

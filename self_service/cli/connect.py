@@ -9,11 +9,11 @@ import typer
 from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.intents import domain_of
 from mesh_events.meta import MESH_DOMAIN
-from self_service.cli import debezium
+from self_service.cli import connect_login, debezium
+from self_service.cli.connect_login import ConnectorLogin
 from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
-from self_service.cli.logins import home_of
 from self_service.cli.options import Acting, Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
 
@@ -64,19 +64,19 @@ def add(
     ] = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it runs.")] = True,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait.")
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
     ] = 60.0,
 ) -> None:
     """Add a connector of the current domain, or change it.
 
     debezium-postgres captures each change of the named tables into the topics <domain>.<table>,
     with Avro schemas registered. Secrets are named by reference, never written into a config.
+    The connector works with the domain's own login, at the cluster where its topics live.
     """
     mesh = Mesh()
     domain = mesh.speaker(acting.domain).domain
     if domain == MESH_DOMAIN:
         raise UsageError("a connector's topics belong to a domain: give --domain NAME")
-    _on_its_cluster(mesh, domain)
     config = _config(mesh, domain, name, source, file)
     if secrets := plain_secrets(config):
         raise RefusedError(
@@ -84,8 +84,11 @@ def add(
             f"{', '.join(secrets)} must be a reference such as ${{dir:FOLDER:FILE}}, "
             "never the secret itself",
         )
+    connect_login.require_no_login(mesh, config)
+    login = ConnectorLogin(mesh, mesh.image(), domain, name)
+    config = {**login.settings(), **config}
     connectors = Connectors.of(mesh)
-    connectors.put(name, config)
+    _deploy(connectors, login, config)
     shown: dict[str, Any] = {"connector": name, "domain": domain}
     if wait:
         note(f"waiting until {name} runs")
@@ -129,9 +132,12 @@ def describe(shown: Shown, name: Name) -> None:
 @command(connector_app, "drop", "sdm connect connector drop east-shop")
 def drop(shown: Shown, name: Name) -> None:
     """Remove a connector; its topics stay."""
-    connectors = Connectors.of(Mesh())
-    slot = connectors.config(name).get("slot.name")
+    mesh = Mesh()
+    connectors = Connectors.of(mesh)
+    config = connectors.config(name)
     connectors.drop(name)
+    _take_back(mesh, name, connect_login.domain_of(config))
+    slot = config.get("slot.name")
     if slot:
         note(
             f"the database keeps the replication slot {slot} for a connector that comes back: "
@@ -140,15 +146,26 @@ def drop(shown: Shown, name: Name) -> None:
     show(Detail({"connector": name, "dropped": True}), shown.output)
 
 
-def _on_its_cluster(mesh: Mesh, domain: str) -> None:
-    """Refuse a domain whose topics live on another cluster than the worker writes to."""
-    place, home = mesh.endpoints.governance_cluster, home_of(mesh.image(), domain)
-    if home != place:
-        raise RefusedError(
-            "other_cluster",
-            f"this Kafka Connect writes to cluster {place}, {domain}'s topics live on {home}: "
-            "run a worker there",
-        )
+def _deploy(connectors: Connectors, login: ConnectorLogin, config: dict[str, str]) -> None:
+    """Hand a connector to Connect, with its rights; one that Connect refuses gets none."""
+    new = not connectors.known(login.connector)
+    login.allow(connect_login.tasks(config))
+    try:
+        connectors.put(login.connector, config)
+    except RefusedError:
+        if new:
+            login.forbid()
+        raise
+    if not new:
+        # the same config again changes nothing, and what failed would stay so
+        connectors.restart_failed(login.connector)
+
+
+def _take_back(mesh: Mesh, connector: str, domain: str | None) -> None:
+    """Take away the rights that a dropped connector of a domain had."""
+    image = mesh.image()
+    if domain is not None and domain in image.identity.domains:
+        ConnectorLogin(mesh, image, domain, connector).forbid()
 
 
 def _config(

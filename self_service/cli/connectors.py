@@ -60,6 +60,16 @@ class Connectors:
         """Make or change a connector; raises RefusedError with Connect's reason."""
         self._call("PUT", f"/connectors/{name}/config", name, dict(config))
 
+    def restart_failed(self, name: str) -> None:
+        """Start again what of a connector has failed; raises NotFoundError."""
+        failed = "includeTasks=true&onlyFailed=true"
+        self._call("POST", f"/connectors/{name}/restart?{failed}", name)
+
+    def known(self, name: str) -> bool:
+        """Whether a connector of this name is deployed."""
+        found: list[str] = self._call("GET", "/connectors")
+        return name in found
+
     def drop(self, name: str) -> None:
         """Remove a connector; raises NotFoundError."""
         self._call("DELETE", f"/connectors/{name}", name)

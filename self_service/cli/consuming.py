@@ -33,24 +33,40 @@ if TYPE_CHECKING:
 
 _METADATA_TIMEOUT_S = 10
 _TRY_S = 2
+_GREATEST = 2**63 - 1
+"""Kafka counts offsets in 64 bits."""
+_MARKS: dict[str, int] = {"beginning": OFFSET_BEGINNING, "end": OFFSET_END}
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is to be read.
 
-    start: `beginning`, `end`, an offset, or -N for the last N of each partition
+    start: offset or one of Kafka's marks; last: instead so many offsets before each end
     most: stop after so many records
     timeout: seconds, None for as long as it takes
     follow: go on at the end
     """
 
     topic: str
-    start: str = "beginning"
+    start: int = OFFSET_BEGINNING
+    last: int | None = None
     partition: int | None = None
     most: int | None = None
     timeout: float | None = None
     follow: bool = False
+
+
+def position(text: str) -> tuple[int, int | None]:
+    """(start, last) of `Wanted` for what `--from` says; raises InvalidValueError."""
+    if text in _MARKS:
+        return _MARKS[text], None
+    digits = text.removeprefix("-")
+    if not digits.isdecimal():
+        raise InvalidValueError(f"--from {text!r}: use beginning, end, an offset, or -N")
+    if len(digits) > len(str(_GREATEST)) or int(digits) > _GREATEST:
+        raise InvalidValueError(f"--from {text[:40]}: the greatest offset is {_GREATEST}")
+    return (OFFSET_END, int(digits)) if text.startswith("-") else (int(digits), None)
 
 
 def read(login: Connection, wanted: Wanted) -> Iterator[Message]:
@@ -135,22 +151,15 @@ def _is_unknown(topic: Any) -> bool:
 
 
 def _start(consumer: Consumer, wanted: Wanted, partition: int, doing: str) -> TopicPartition:
-    match wanted.start:
-        case "beginning":
-            offset = OFFSET_BEGINNING
-        case "end":
-            offset = OFFSET_END
-        case text if text.removeprefix("-").isdecimal():
-            offset = int(text)
-        case text:
-            raise InvalidValueError(f"--from {text!r}: use beginning, end, an offset, or -N")
-    if wanted.start.startswith("-"):
-        with translating(doing):
-            low, high = consumer.get_watermark_offsets(
-                TopicPartition(wanted.topic, partition), timeout=_METADATA_TIMEOUT_S
-            )
-        offset = max(low, high + offset)
-    return TopicPartition(wanted.topic, partition, offset)
+    if wanted.last is None and wanted.start in _MARKS.values():
+        return TopicPartition(wanted.topic, partition, wanted.start)
+    with translating(doing):
+        low, high = consumer.get_watermark_offsets(
+            TopicPartition(wanted.topic, partition), timeout=_METADATA_TIMEOUT_S
+        )
+    # a consumer that is sent behind the end begins at the first record instead
+    offset = wanted.start if wanted.last is None else high - wanted.last
+    return TopicPartition(wanted.topic, partition, min(max(low, offset), high))
 
 
 def _records(

@@ -150,7 +150,9 @@ class Mesh:
 
         at_offset, as_of = _position(reading)
         with self.log() as reader:
-            image = replay(reader.to_end(), at_offset=at_offset, as_of=as_of)
+            # before 1970 there was no log: the same as its beginning
+            end = None if as_of is None else max(0, as_of)
+            image = replay(reader.to_end(), at_offset=at_offset, as_of=end)
         if at_offset is not None and image.offset < at_offset:
             raise NotFoundError(f"the log has no offset {at_offset}: it ends at {image.offset}")
         if at_offset is None and as_of is None:
@@ -170,4 +172,8 @@ def _position(reading: "Reading | None") -> tuple[int | None, int | None]:
         raise UsageError("--as-of and --at-offset exclude each other: give one of them")
     if reading.as_of is None:
         return reading.at_offset, None
-    return None, milliseconds(parse_time(reading.as_of, datetime.now(UTC)))
+    now = datetime.now(UTC)
+    wanted = parse_time(reading.as_of, now)
+    if wanted > now:
+        note(f"{stamp(wanted)} is in the future: what follows is the state now")
+    return None, milliseconds(wanted)

@@ -1,8 +1,6 @@
 """The config of a Debezium connector that captures tables of PostgreSQL for a domain.
 
-It writes with the worker's own login: an exactly-once source writes under a transactional id that
-the worker chooses (`<group>-<connector>-<task>`) and keeps its offsets in the same transaction,
-and a domain has no right on either. With the domain's login Kafka refuses the transactional id.
+With which login it writes, and to which cluster, is told by `connect_login`.
 """
 
 import os
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from self_service.cli.context import Mesh
 
 TYPE = "debezium-postgres"
+_PORT = 5432
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
 
@@ -45,22 +44,32 @@ def database(
     `password` may be `file:PATH`: its text is copied (0600) to the one folder that connectors
     may read; or a reference that Connect itself resolves, `${...}`.
     """
+    _legal(connector)
     ends = mesh.endpoints
     own = host is None
     if own:
         reference = f"${{dir:{ends.connect_secrets}:postgres-postgres}}"
+    address, port = _address(host or f"{ends.postgres_host}:{ends.postgres_port}")
     if not own and (user is None or password is None or name is None):
         raise InvalidValueError("another database needs --user, --password and --database")
     if password is not None:
         reference = _reference(ends.connect_secrets, connector, password)
-    address, _, port = (host or f"{ends.postgres_host}:{ends.postgres_port}").partition(":")
     return Database(
         address,
-        int(port or 5432),
+        port,
         user or ends.postgres_user,
         reference,
         name or ends.postgres_database,
     )
+
+
+def _address(text: str) -> tuple[str, int]:
+    """(host, port) of `host` or `host:port`; raises InvalidValueError."""
+    host, colon, port = text.partition(":")
+    number = int(port) if port.isdecimal() and len(port) < 6 else 0
+    if not host or (colon and not 0 < number < 2**16):
+        raise InvalidValueError(f"--host {text!r}: write it as host or host:port, port 1 to 65535")
+    return host, number or _PORT
 
 
 def _reference(folder: Path, connector: str, password: str) -> str:
@@ -90,10 +99,7 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
         tables: `schema.table`, or `table` in schema public.
         source: where they are.
     """
-    if not _NAME.fullmatch(connector):
-        raise InvalidValueError(
-            f"{connector!r} cannot be a connector: use a-z, 0-9 and '-', begin with a letter"
-        )
+    _legal(connector)
     slot = "sdm_" + re.sub(r"[^a-z0-9_]", "_", connector)
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
@@ -123,6 +129,14 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
         "exactly.once.support": "required",
         "poll.interval.ms": "50",
     }
+
+
+def _legal(connector: str) -> None:
+    """Refuse a name that would leave the folder of secrets or break the config."""
+    if not _NAME.fullmatch(connector):
+        raise InvalidValueError(
+            f"{connector!r} cannot be a connector: use a-z, 0-9 and '-', begin with a letter"
+        )
 
 
 def _qualified(table: str) -> str:

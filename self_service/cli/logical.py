@@ -35,7 +35,7 @@ def typed(schema: Any, value: Any, field: str = "the value") -> Any:
             return _read(logical, value, field)
         case {"type": dict() | list() as inner}:
             return typed(inner, value, field)
-        case "bytes" | {"type": "bytes"} if isinstance(value, str):
+        case "bytes" | {"type": "bytes" | "fixed"} if isinstance(value, str):
             return _bytes(value, field)
     return value
 

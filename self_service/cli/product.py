@@ -19,7 +19,13 @@ from self_service.cli.link import COLUMNS as LINK_COLUMNS
 from self_service.cli.link import fields as link_fields
 from self_service.cli.options import Reading, Saying, command, noun
 from self_service.cli.output import Detail, Listing, note, show
-from self_service.cli.promises import Promise, quality_of, read_promise, tier_of
+from self_service.cli.promises import (
+    QUALITIES,
+    Promise,
+    read_promise,
+    tier_of,
+    told_quality,
+)
 
 app = noun("Data products: a topic with an owner, a schema and a promise.")
 
@@ -41,7 +47,7 @@ class Said:
     )
     quality: Annotated[
         str | None,
-        typer.Option("--quality", help="RAW, STANDARD (curated) or ENRICHED (authoritative)."),
+        typer.Option("--quality", help=QUALITIES),
     ] = None
     sla: Annotated[str | None, typer.Option("--sla", help="Service tier 1 (best) to 3.")] = None
     tags: Annotated[
@@ -63,7 +69,7 @@ File = Annotated[
     app,
     "publish",
     "sdm product publish east.users --topic east.users --description 'Customers, every change'"
-    " --owner team-east --quality curated --sla 2 --tag customers --acknowledge",
+    " --owner team-east --quality standard --sla 2 --tag customers --acknowledge",
     "sdm product publish -f product.yaml",
 )
 def publish(
@@ -89,7 +95,7 @@ def publish(
     values = given.need("product", "description", "owner", "quality", "sla")
     mesh = Mesh()
     who = mesh.speaker(saying.domain)
-    quality, tier = quality_of(values["quality"]), tier_of(values["sla"])
+    quality, tier = told_quality(values["quality"]), tier_of(values["sla"])
     _acknowledged(values["product"], given=acknowledge)
     done = say(
         mesh,
@@ -108,7 +114,7 @@ def publish(
             acknowledged=True,
         ),
     )
-    show(Detail(done.fields()), saying.output)
+    show(Detail({**done.fields(), "quality": quality, "sla": tier}), saying.output)
 
 
 @command(
@@ -126,6 +132,7 @@ def update(saying: Saying, said: Said, name: Name, file: File = None) -> None:
         raise UsageError(f"the file is about {given.product}, not {name}")
     if not any(value is not None for field, value in given if field not in ("product", "topic")):
         raise UsageError("nothing to change: give an option such as --description")
+    quality = None if given.quality is None else told_quality(given.quality)
     mesh = Mesh()
     done = say(
         mesh,
@@ -136,7 +143,7 @@ def update(saying: Saying, said: Said, name: Name, file: File = None) -> None:
             product=name,
             description=given.description,
             owner=given.owner,
-            quality=None if given.quality is None else quality_of(given.quality),
+            quality=quality,
             sla=None if given.sla is None else tier_of(given.sla),
             tags=given.tags,
             version=given.version,

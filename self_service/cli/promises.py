@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.intents import Quality
+from self_service.cli.output import note
 
 _TIER = re.compile(r"(?:tier[ _-]?)?([123])")
 _NAMES = {
@@ -20,11 +21,23 @@ _NAMES = {
 }
 
 
+QUALITIES = "RAW, STANDARD (also called curated) or ENRICHED (also called authoritative)."
+"""The qualities and their other names, for a help."""
+
+
 def quality_of(text: str) -> Quality:
     """The quality under any of its names; raises InvalidValueError."""
     found = _NAMES.get(text.strip().casefold())
     if found is None:
         raise InvalidValueError(f"{text!r} is no quality: use {', '.join(_NAMES)}")
+    return found
+
+
+def told_quality(text: str) -> Quality:
+    """The quality under any of its names, telling on stderr where the catalog has another one."""
+    found = quality_of(text)
+    if text.strip().casefold() != found.value.casefold():
+        note(f"quality {text.strip()} is another name of {found.value}, which the catalog shows")
     return found
 
 

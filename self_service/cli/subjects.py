@@ -79,7 +79,12 @@ def encoded(schema_id: int, text: str, datum: Any) -> bytes:
     out.write(b"\x00" + schema_id.to_bytes(4, "big"))
     datum = typed(json.loads(text), datum)
     try:
+        # the writer alone would cut a number that is too great for its type
+        fastavro.validate(datum, avro.parsed(text))
         fastavro.schemaless_writer(out, avro.parsed(text), datum, strict_allow_default=True)
+    except fastavro.validation.ValidationError as error:
+        reason = "; ".join(map(str, error.errors))
+        raise InvalidValueError(f"the value does not fit the schema: {reason}") from error
     except Exception as error:  # fastavro raises many kinds on what does not fit
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidValueError(f"the value does not fit the schema: {reason}") from error

@@ -23,15 +23,18 @@ def parse_time(text: str, now: datetime) -> datetime:
     wanted = text.strip()
     if wanted == "now":
         return now
-    if ago := _AGO.fullmatch(wanted):
-        return now - timedelta(seconds=_seconds(ago[1]))
     try:
+        if ago := _AGO.fullmatch(wanted):
+            return now - timedelta(seconds=_seconds(ago[1]))
         found = datetime.fromisoformat(wanted)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError:
+        raise InvalidValueError(f"{text[:80]!r} lies outside the years 1 to 9999") from None
     except ValueError:
         raise InvalidValueError(
-            f"{text!r} is not a time: give ISO 8601, such as 2026-01-31T12:00:00Z, or '10m ago'"
+            f"{text[:80]!r} is not a time: give ISO 8601, such as 2026-01-31T12:00:00Z, "
+            "or '10m ago'"
         ) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def _seconds(text: str) -> float:
@@ -44,11 +47,17 @@ def milliseconds(moment: datetime) -> int:
 
 
 def stamp(moment: int | datetime | None) -> str | None:
-    """Log time (ms) or a datetime as ISO 8601 with milliseconds, UTC; None stays None."""
+    """Log time (ms) or a datetime as ISO 8601 with milliseconds, UTC; None stays None.
+
+    A producer may set any 64 bits as a record's time: what is no date is told in ms.
+    """
     if moment is None:
         return None
     if isinstance(moment, int):
-        moment = datetime.fromtimestamp(moment / 1000, UTC)
+        try:
+            moment = datetime.fromtimestamp(moment / 1000, UTC)
+        except (OverflowError, ValueError, OSError):
+            return f"{moment} ms"
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mesh_events.errors import RefusedError
+from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.topics import INTERNAL_PREFIXES
+from projections.rules import names
 from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.logins import Login
@@ -21,7 +22,20 @@ if TYPE_CHECKING:
 
 app = noun("Topics hold streams of records.")
 
-Name = Annotated[str, typer.Argument(help="The topic.")]
+MOST_PARTITIONS = 10_000
+"""As many Kafka makes at once."""
+
+
+def legal(name: str) -> str:
+    """The name, if Kafka can have a topic so; raises InvalidValueError before anybody is asked."""
+    if not names.TOPIC.fullmatch(name) or name in (".", ".."):
+        raise InvalidValueError(
+            f"{name!r} cannot be a topic: use a-z, A-Z, 0-9, '.', '_' and '-', at most 249"
+        )
+    return name
+
+
+Name = Annotated[str, typer.Argument(help="The topic.", callback=legal)]
 Schema = Annotated[
     Path | None, typer.Option("--schema", help="Avro schema file, registered as <topic>-value.")
 ]
@@ -58,7 +72,9 @@ def create(
     acting: Acting,
     login: Login,
     name: Name,
-    partitions: Annotated[int, typer.Option("--partitions", "-p", min=1, help="How many.")] = 1,
+    partitions: Annotated[
+        int, typer.Option("--partitions", "-p", min=1, max=MOST_PARTITIONS, help="How many.")
+    ] = 1,
     config: Annotated[
         list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="Topic setting.")
     ] = None,
@@ -67,12 +83,12 @@ def create(
     """Create a topic, and register the schema of its values."""
     from self_service.cli import brokers, subjects
 
-    mesh = Mesh()
+    mesh, settings = Mesh(), _settings(config)
     text = subjects.read_schema(schema) if schema else None
     admin = brokers.admin(login.connection(mesh, acting.domain, name))
     if _present(admin, name):
         raise RefusedError("topic_exists", f"{name} exists already: see `sdm topic describe`")
-    admin.create_topic(name, partitions, _settings(config))
+    brokers.create_topic(admin, name, partitions, settings)
     shown: dict[str, Any] = {"topic": name, "partitions": partitions}
     if text is not None:
         shown["schema_subject"] = f"{name}-value"
@@ -175,13 +191,14 @@ class Range:
         typer.Option("--from", help="beginning, end, an offset, or -N: N offsets before the end."),
     ] = "beginning"
     partition: Annotated[
-        int | None, typer.Option("--partition", min=0, help="Only this partition.")
+        int | None, typer.Option("--partition", min=0, max=2**31 - 1, help="Only this partition.")
     ] = None
     most: Annotated[
         int | None, typer.Option("--max", min=1, help="Stop after so many records.")
     ] = None
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop after this time.")
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Stop after this time."),
     ] = None
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on at the end, and wait for the topic.")
@@ -238,10 +255,11 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
     """
     from self_service.cli import consuming
 
+    start, last = consuming.position(wanted.start)
     mesh = Mesh()
     connection = login.connection(mesh, acting.domain, name)
     asked = consuming.Wanted(
-        name, wanted.start, wanted.partition, wanted.most, wanted.timeout, wanted.follow
+        name, start, last, wanted.partition, wanted.most, wanted.timeout, wanted.follow
     )
     decoder, count = consuming.Decoder(mesh), 0
     for message in consuming.read(connection, asked):

@@ -127,6 +127,9 @@ def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
     assert published(sdm, topic, owner)["decision"] == "accepted"
     found = sdm("catalog", "search", f"{topic} PEOPLE", "--sla", "2", "--tag", "people").document
     assert [(one["product"], one["quality"]) for one in found] == [(topic, "STANDARD")]
+    curated = sdm("catalog", "search", topic, "--quality", "curated")
+    assert "curated is another name of STANDARD" in curated.err
+    assert [one["quality"] for one in curated.document] == ["STANDARD"]
 
     reader, client = application(sdm, consumer), tmp_path / "client.properties"
     sdm("access", "credentials", reader, "--out", str(client), "-d", consumer.name)
@@ -194,6 +197,10 @@ def audit(sdm: Sdm, topic: str, asked: dict[str, Any], granted: dict[str, Any]) 
     then = sdm("access", "list", "--product", topic, "--as-of", asked_at).document
     assert [one["state"] for one in then] == ["REQUESTED"]
     assert sdm("catalog", "list", "--as-of", "9w ago").document == []
+    assert sdm("catalog", "list", "--as-of", "0001-01-01").document == []
+    future = sdm("catalog", "list", "--as-of", "9999-01-01")
+    assert "is in the future" in future.err
+    assert topic in [one["product"] for one in future.document]
     assert sdm("audit", "replay", "--compare").document["equal"] is True
     assert sdm("audit", "verify").document["valid"] is True
 
@@ -252,6 +259,7 @@ def test_records_are_read_from_where_and_as_far_as_asked(
     assert offsets("--from", "1") == [1, 2]
     assert offsets("--from", "-1") == [2]
     assert offsets("--from", "end") == []
+    assert offsets("--from", str(2**63 - 1)) == []
     assert offsets("--max", "2") == [0, 1]
     late = ("--from", "2", "--follow", "--max", "5", "--timeout", "1")
     assert offsets(*late, code=ExitCode.TIMEOUT) == [2]
@@ -270,6 +278,17 @@ def test_a_line_that_does_not_fit_the_schema_writes_nothing(
     told = sdm("topic", "produce", topic, "-d", owner.name, stdin=text, code=ExitCode.USAGE)
     assert "line 2" in told.err
     assert len(sdm("topic", "consume", topic, "-d", owner.name).lines) == 2
+
+
+@pytest.mark.parametrize("setting", ["foo=bar", "retention.ms=soon"])
+def test_a_setting_that_kafka_does_not_know_is_the_callers_fault(
+    sdm: Sdm, owner: Party, setting: str
+) -> None:
+    told = sdm(
+        *("topic", "create", f"{owner.name}.x", "--config", setting, "-d", owner.name),
+        code=ExitCode.USAGE,
+    )
+    assert setting.partition("=")[0] in told.err
 
 
 def test_the_meshs_own_topics_are_shown_decoded(sdm: Sdm, owner: Party, tmp_path: Path) -> None:
@@ -359,6 +378,7 @@ def test_an_intent_need_not_be_waited_for(sdm: Sdm, owner: Party) -> None:
         (("trace", "ffffffff-ffff"), "sdm audit log"),
         (("connect", "connector", "describe", "nosuch"), "connector deployed"),
         (("catalog", "list", "--at-offset", "99999999"), "it ends at"),
+        (("catalog", "list", "--at-offset", "9" * 30), "it ends at"),
         (("topic", "list", "--cluster", "north", "-d", "mesh"), "known are east, west"),
     ],
 )

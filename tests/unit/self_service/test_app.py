@@ -148,6 +148,17 @@ def test_without_a_mesh_every_command_says_so_and_names_the_next_step(
         (["topic", "produce", "t", "--key", "a", "--separator", ":"], "one of --key"),
         (["topic", "produce", "t", "--tombstone"], "give --key"),
         (["audit", "replay", "--compare", "--at-offset", "3"], "about now"),
+        (["topic", "consume", "t", "--from", "x"], "an offset, or -N"),
+        (["topic", "consume", "t", "--from", "9" * 30], "the greatest offset"),
+        (["topic", "consume", "t", "--from", "-" + "9" * 30], "the greatest offset"),
+        (["topic", "consume", "t", "--partition", "9" * 12], "--partition"),
+        (["topic", "consume", "t", "--timeout", "-1"], "--timeout"),
+        (["topic", "create", "east.b ad"], "cannot be a topic"),
+        (["topic", "describe", ".."], "cannot be a topic"),
+        (["topic", "create", "east.t", "-p", "0"], "--partitions"),
+        (["topic", "create", "east.t", "-p", "9" * 12], "--partitions"),
+        (["topic", "create", "east.t", "--config", "foo"], "NAME=VALUE"),
+        (["catalog", "list", "--at-offset", "-1"], "--at-offset"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_anything_is_asked(

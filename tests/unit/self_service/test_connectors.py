@@ -6,7 +6,7 @@ import pytest
 from mesh_events.errors import InvalidValueError
 from self_service.cli.connect import _read
 from self_service.cli.connectors import first_line, plain_secrets, redacted
-from self_service.cli.debezium import Database, config
+from self_service.cli.debezium import Database, _address, config
 
 SOURCE = Database("127.0.0.1", 5432, "postgres", "${dir:/secrets:postgres}", "east")
 JAAS = 'org.example.Login required username="east" password="%s";'
@@ -30,6 +30,19 @@ def test_each_table_becomes_a_topic_of_the_domain() -> None:
 def test_names_that_would_break_the_config_are_refused(connector: str, table: str) -> None:
     with pytest.raises(InvalidValueError):
         config(connector, "east", [table], SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("db", ("db", 5432)), ("db:1", ("db", 1)), ("db:65535", ("db", 65535))]
+)
+def test_an_address_is_a_host_and_perhaps_a_port(text: str, expected: tuple[str, int]) -> None:
+    assert _address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", ":1", "db:", "db:0", "db:65536", "db:-1", "db:x", "db:1:2"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValueError, match="port 1 to 65535"):
+        _address(text)
 
 
 @pytest.mark.parametrize(

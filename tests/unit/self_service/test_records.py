@@ -2,9 +2,10 @@ import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
 from mesh_events.errors import InvalidValueError
-from self_service.cli.consuming import _line, _plain
+from self_service.cli.consuming import _line, _plain, position
 from self_service.cli.producing import Encoder, Lines, records
 from self_service.cli.subjects import decoded, encoded, read_schema
 
@@ -53,6 +54,10 @@ def test_the_key_comes_from_where_the_options_say(
         (Lines(key_field="id"), '{"userid": 7}', "no field 'id'"),
         (Lines(), '{"userid": "seven"}', "does not fit the schema"),
         (Lines(), '{"phone": "1"}', "does not fit the schema"),
+        (Lines(), '{"userid": 9223372036854775808}', "User.userid is <9223372036854775808>"),
+        (Lines(), '{"userid": -9223372036854775809}', "does not fit the schema"),
+        (Lines(), '{"userid": 1.5}', "does not fit the schema"),
+        (Lines(), '{"userid": true}', "does not fit the schema"),
         (Lines(), "{", "not JSON"),
     ],
 )
@@ -68,6 +73,33 @@ def test_a_bad_line_is_told_with_its_number(shape: Lines, line: str, said: str) 
 def test_a_string_schema_takes_the_text_as_it_is() -> None:
     value = Encoder((5, '"string"')).encode("plain text")
     assert decoded('"string"', value) == "plain text"
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1])
+def test_a_number_out_of_range_of_an_int_is_refused_and_not_cut(number: int) -> None:
+    assert decoded('"int"', encoded(5, '"int"', 2**31 - 1)) == 2**31 - 1
+    with pytest.raises(InvalidValueError, match=str(number)):
+        encoded(5, '"int"', number)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("beginning", (OFFSET_BEGINNING, None)),
+        ("end", (OFFSET_END, None)),
+        ("7", (7, None)),
+        ("-7", (OFFSET_END, 7)),
+        (str(2**63 - 1), (2**63 - 1, None)),
+    ],
+)
+def test_a_position_is_read_as_written(text: str, expected: tuple[int, int | None]) -> None:
+    assert position(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "-", "--5", "1.5", str(2**63), f"-{2**63}", "9" * 5000])
+def test_what_is_no_position_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValueError, match="--from"):
+        position(text)
 
 
 def test_bytes_behind_the_body_are_not_avro() -> None:

@@ -32,6 +32,25 @@ def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
         parse_time(text, NOW)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "99999999999999999999h ago",
+        f"{'9' * 400}w ago",
+        "3000000d ago",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+    ],
+)
+def test_a_time_out_of_range_is_told(text: str) -> None:
+    with pytest.raises(InvalidValueError, match="years 1 to 9999"):
+        parse_time(text, NOW)
+
+
+def test_a_records_time_that_is_no_date_is_told_in_milliseconds() -> None:
+    assert stamp(2**62) == f"{2**62} ms"
+
+
 def test_log_time_is_shown_in_utc_with_milliseconds() -> None:
     moment = datetime(2026, 1, 31, 10, 0, 0, 250_000, UTC)
     assert stamp(milliseconds(moment)) == "2026-01-31T10:00:00.250Z"
