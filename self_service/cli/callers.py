@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mesh_events.errors import ConfigurationError
+from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.meta import MESH_DOMAIN
 from mesh_events.settings import key_path
 
@@ -26,9 +26,37 @@ class Caller:
 OPERATOR = Caller(MESH_DOMAIN, "mesh.operator", "operator")
 
 
+ROLES = frozenset({"root", "operator", "governor", "keeper"})
+"""Names of the mesh's own signing keys; no domain may have its key there."""
+
+
 def caller(domain: str) -> Caller:
-    """The caller that a domain's name stands for; `mesh` is the operator."""
-    return OPERATOR if domain == MESH_DOMAIN else Caller(domain, domain, domain)
+    """The caller that a domain's name stands for; `mesh` is the operator.
+
+    Raises RefusedError for what cannot be a domain, see `judge`.
+    """
+    if domain == MESH_DOMAIN:
+        return OPERATOR
+    judge(domain)
+    return Caller(domain, domain, domain)
+
+
+def judge(name: str) -> None:
+    """Refuse what cannot be a domain's name: it becomes the name of a key file and a login.
+
+    Raises RefusedError with the governor's own code and sentence.
+    """
+    from projections.rules import names
+    from projections.verdict import Refusal
+
+    try:
+        names.domain(name)
+    except Refusal as refusal:
+        raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
+    if name in ROLES:
+        raise RefusedError(
+            "reserved_name", f"{name!r} is the name of one of the mesh's own keys: choose another"
+        )
 
 
 def current_domain(home: Path) -> str | None:
@@ -59,10 +87,9 @@ def speaker(home: Path, domain: str | None) -> Caller:
 
 def known_keys(home: Path) -> list[str]:
     """Domains whose signing key lies here, `mesh` for the operator's."""
-    own = {"root", "operator", "governor", "keeper"}
     found = sorted(path.stem for path in key_path(home, "root").parent.glob("*.key"))
     operators = [MESH_DOMAIN] if "operator" in found else []
-    return [name for name in found if name not in own] + operators
+    return [name for name in found if name not in ROLES] + operators
 
 
 def actor_id(given: str | None) -> str:

@@ -10,7 +10,7 @@ from mesh_events.settings import key_path
 from projections.identity import Domain
 from projections.image import Image
 from self_service.cli import completion, lookup
-from self_service.cli.callers import OPERATOR
+from self_service.cli.callers import OPERATOR, judge
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading, Saying, Until, command, noun
 from self_service.cli.output import Detail, Listing, note, show
@@ -44,6 +44,8 @@ def register(
     from mesh_events.signing import SigningKey
     from self_service.cli.saying import say
 
+    # before anything is read or written under this name
+    judge(name)
     mesh = Mesh()
     place = key_path(mesh.home, name)
     # looked up first, so that a mesh that does not answer leaves no key behind

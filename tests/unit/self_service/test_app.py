@@ -169,6 +169,40 @@ def test_options_that_do_not_fit_are_refused_before_anything_is_asked(
     assert said in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("../../etc", "invalid_name"),
+        ("East", "invalid_name"),
+        ("a/b", "invalid_name"),
+        ("", "invalid_name"),
+        ("root", "reserved_name"),
+        ("operator", "reserved_name"),
+        ("governor", "reserved_name"),
+        ("keeper", "reserved_name"),
+        ("mesh", "reserved_name"),
+        ("admin", "reserved_name"),
+    ],
+)
+def test_a_domain_whose_name_cannot_be_leaves_no_file(name: str, code: str, tmp_path: Path) -> None:
+    home = tmp_path / "a" / "home"
+    told = sdm("domain", "register", name, "--cluster", "east", "--owner", "team", home=home)
+    assert told.exit_code == ExitCode.REFUSED
+    assert f"refused ({code})" in told.stderr
+    assert not list(tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("name", ["../operator", "root", "keeper"])
+def test_nobody_speaks_with_a_key_that_is_no_domains(name: str, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    (keys / "root.key").write_text("x")
+    for command in (["switch-domain", name], ["application", "register", "a.b", "-d", name]):
+        told = sdm(*command, home=tmp_path)
+        assert told.exit_code == ExitCode.REFUSED
+        assert "_name)" in told.stderr
+
+
 def test_version_is_told_as_json(tmp_path: Path) -> None:
     told = sdm("version", "-o", "json", home=tmp_path)
     assert told.exit_code == 0
