@@ -7,6 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mesh_events.errors import InfrastructureError, InvalidValueError
 from mesh_events.kafka import Connection, translating
+from self_service.cli.exits import NotFoundError
 
 if TYPE_CHECKING:
     from processors.clusters import ClusterAdmin, KafkaAdmin
@@ -54,6 +55,29 @@ def topics(login: Connection) -> dict[str, int]:
     with translating(f"listing topics at {login.bootstrap_servers} as {login.user}"):
         found = AdminClient(login.config()).list_topics(timeout=_TIMEOUT_S)
     return {name: len(topic.partitions) for name, topic in found.topics.items()}
+
+
+def require_topic(login: Connection, topic: str) -> None:
+    """Raise NotFoundError with the next step where there is no such topic, at once.
+
+    A producer would wait for it for half a minute. RefusedError where the login may not see it.
+    """
+    from confluent_kafka import TopicCollection
+    from confluent_kafka.admin import AdminClient
+
+    with translating(f"writing {topic} at {login.bootstrap_servers} as {login.user}"):
+        # held until the answer is here: a collected client fails what it was asked
+        client = AdminClient(login.config())
+        asked = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_S)
+        try:
+            asked[topic].result(_TIMEOUT_S + 1)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            raise NotFoundError(
+                f"there is no topic {topic} at {login.bootstrap_servers}: make it with "
+                f"`sdm topic create {topic}`, or look with `sdm topic list`"
+            ) from error
 
 
 def offsets(login: Connection, topic: str) -> dict[int, tuple[int, int]]:

@@ -1,9 +1,6 @@
 """`sdm topic`: topics, and the records in them."""
 
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +13,7 @@ from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.logins import Login
 from self_service.cli.options import Acting, command, noun
 from self_service.cli.output import Detail, Format, Listing, note, show
+from self_service.cli.record_options import Input, Range, Schema
 
 if TYPE_CHECKING:
     from processors.clusters import ClusterAdmin
@@ -36,9 +34,6 @@ def legal(name: str) -> str:
 
 
 Name = Annotated[str, typer.Argument(help="The topic.", callback=legal)]
-Schema = Annotated[
-    Path | None, typer.Option("--schema", help="Avro schema file, registered as <topic>-value.")
-]
 
 
 @command(
@@ -138,74 +133,6 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
     show(Detail(shown, parts), acting.output)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Input:
-    """Where records come from, and what their keys are."""
-
-    value: Annotated[
-        list[str] | None, typer.Option("--value", help="A record's line; several times.")
-    ] = None
-    file: Annotated[
-        Path | None, typer.Option("--file", help="Lines of a file; default: stdin.")
-    ] = None
-    schema: Schema = None
-    key: Annotated[str | None, typer.Option("--key", help="Key of every record.")] = None
-    separator: Annotated[
-        str | None, typer.Option("--separator", help="What stands between key and value.")
-    ] = None
-    key_field: Annotated[
-        str | None, typer.Option("--key-field", help="Field of the JSON value that is the key.")
-    ] = None
-    raw: Annotated[bool, typer.Option("--raw", help="Write text, whatever schema there is.")] = (
-        False
-    )
-    tombstone: Annotated[
-        bool, typer.Option("--tombstone", help="Write one null value under --key.")
-    ] = False
-
-    def lines(self) -> Iterable[str]:
-        """The input's lines; raises UsageError for a file that cannot be read."""
-        if self.value:
-            return self.value
-        if self.file is None:
-            return sys.stdin
-        try:
-            return self.file.read_text("utf-8").splitlines()
-        except OSError as error:
-            raise UsageError(f"{self.file}: {error.strerror}") from error
-
-    def check(self) -> None:
-        """Raise UsageError where the options contradict each other."""
-        if sum(one is not None for one in (self.key, self.separator, self.key_field)) > 1:
-            raise UsageError("give one of --key, --separator and --key-field")
-        if self.tombstone and self.key is None:
-            raise UsageError("a tombstone deletes a key: give --key")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Range:
-    """Which records are read, and when reading stops."""
-
-    start: Annotated[
-        str,
-        typer.Option("--from", help="beginning, end, an offset, or -N: N offsets before the end."),
-    ] = "beginning"
-    partition: Annotated[
-        int | None, typer.Option("--partition", min=0, max=2**31 - 1, help="Only this partition.")
-    ] = None
-    most: Annotated[
-        int | None, typer.Option("--max", min=1, help="Stop after so many records.")
-    ] = None
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Stop after this time."),
-    ] = None
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Go on at the end, and wait for the topic.")
-    ] = False
-    headers: Annotated[bool, typer.Option("--headers", help="With the headers.")] = False
-
-
 @command(
     app,
     "produce",
@@ -219,11 +146,14 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
 
     With the subject's latest schema, or with --schema, values are encoded as Avro.
     """
-    from self_service.cli import producing
+    from self_service.cli import brokers, producing
+    from self_service.cli.denial import advising
 
     given.check()
     mesh = Mesh()
     connection = login.connection(mesh, acting.domain, name)
+    with advising(mesh, name, connection.user, writing=True):
+        brokers.require_topic(connection, name)
     keys = producing.Encoder.of(mesh, f"{name}-key", None, raw=given.raw)
     pairs: list[tuple[bytes | None, bytes | None]]
     if given.tombstone:
@@ -233,7 +163,8 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
         shape = producing.Lines(given.key, given.separator, given.key_field)
         # all are encoded before the first is written: a bad line writes nothing
         pairs = list(producing.records(given.lines(), shape, keys, values))
-    written = producing.write(connection, name, pairs)
+    with advising(mesh, name, connection.user, writing=True):
+        written = producing.write(connection, name, pairs)
     last = [{"partition": one, "offset": offset} for one, offset in written[-1:]]
     shown = {"topic": name, "written": len(written), "last": last[0] if last else None}
     show(Detail(shown), acting.output)
@@ -254,6 +185,7 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
     per line. With --follow, --max and --timeout it ends with 5 where fewer records came.
     """
     from self_service.cli import consuming
+    from self_service.cli.denial import advising
 
     start, last = consuming.position(wanted.start)
     mesh = Mesh()
@@ -262,9 +194,10 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
         name, start, last, wanted.partition, wanted.most, wanted.timeout, wanted.follow
     )
     decoder, count = consuming.Decoder(mesh), 0
-    for message in consuming.read(connection, asked):
-        consuming.write(decoder.document(message, headers=wanted.headers), acting.output)
-        count += 1
+    with advising(mesh, name, connection.user):
+        for message in consuming.read(connection, asked):
+            consuming.write(decoder.document(message, headers=wanted.headers), acting.output)
+            count += 1
     if acting.output is Format.TABLE:
         note(f"{count} records")
 

@@ -135,7 +135,9 @@ def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
     sdm("access", "credentials", reader, "--out", str(client), "-d", consumer.name)
     assert client.stat().st_mode & 0o777 == 0o600
     reading = ("topic", "consume", topic, "--client", str(client))
-    assert "kafka_denied" in sdm(*reading, code=ExitCode.REFUSED).err
+    refused = sdm(*reading, code=ExitCode.REFUSED).err
+    assert "kafka_denied" in refused
+    assert f"sdm access request {topic} {reader} --reason WHY -d {consumer.name}" in refused
 
     asked = sdm("access", "request", topic, reader, "-r", "to call", "-d", consumer.name).document
     which = f"#{asked['offset']}"
@@ -154,7 +156,9 @@ def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
     assert [one["key"] for one in read] == ["1", "2"]
     assert [name for name, _ in read[0]["headers"]] == ["mesh.source"]
     writing = ("topic", "produce", topic, "--raw", "--value", "x", "--client", str(client))
-    assert "kafka_denied" in sdm(*writing, code=ExitCode.REFUSED).err
+    refused = sdm(*writing, code=ExitCode.REFUSED).err
+    assert "kafka_denied" in refused
+    assert f"only {owner.name} writes {topic}" in refused
     during = sdm("access", "explain", topic, reader).document
     assert (during["entitled"], during["enforced"], during["copied"]) == (True, True, True)
 
@@ -278,6 +282,16 @@ def test_a_line_that_does_not_fit_the_schema_writes_nothing(
     told = sdm("topic", "produce", topic, "-d", owner.name, stdin=text, code=ExitCode.USAGE)
     assert "line 2" in told.err
     assert len(sdm("topic", "consume", topic, "-d", owner.name).lines) == 2
+
+
+def test_a_missing_topic_is_told_at_once_to_who_writes(sdm: Sdm, owner: Party) -> None:
+    topic, began = f"{owner.name}.none", time.monotonic()
+    told = sdm(
+        *("topic", "produce", topic, "--value", "x", "-d", owner.name), code=ExitCode.NOT_FOUND
+    )
+    assert f"sdm topic create {topic}" in told.err
+    # a producer that does not look first waits for 30 s
+    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("setting", ["foo=bar", "retention.ms=soon"])

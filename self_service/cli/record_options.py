@@ -1,0 +1,83 @@
+"""The options of `sdm topic produce` and `consume`: where records come from, which are read."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from self_service.cli.exits import UsageError
+
+Schema = Annotated[
+    Path | None, typer.Option("--schema", help="Avro schema file, registered as <topic>-value.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """Where records come from, and what their keys are."""
+
+    value: Annotated[
+        list[str] | None, typer.Option("--value", help="A record's line; several times.")
+    ] = None
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Lines of a file; default: stdin.")
+    ] = None
+    schema: Schema = None
+    key: Annotated[str | None, typer.Option("--key", help="Key of every record.")] = None
+    separator: Annotated[
+        str | None, typer.Option("--separator", help="What stands between key and value.")
+    ] = None
+    key_field: Annotated[
+        str | None, typer.Option("--key-field", help="Field of the JSON value that is the key.")
+    ] = None
+    raw: Annotated[bool, typer.Option("--raw", help="Write text, whatever schema there is.")] = (
+        False
+    )
+    tombstone: Annotated[
+        bool, typer.Option("--tombstone", help="Write one null value under --key.")
+    ] = False
+
+    def lines(self) -> Iterable[str]:
+        """The input's lines; raises UsageError for a file that cannot be read."""
+        if self.value:
+            return self.value
+        if self.file is None:
+            return sys.stdin
+        try:
+            return self.file.read_text("utf-8").splitlines()
+        except OSError as error:
+            raise UsageError(f"{self.file}: {error.strerror}") from error
+
+    def check(self) -> None:
+        """Raise UsageError where the options contradict each other."""
+        if sum(one is not None for one in (self.key, self.separator, self.key_field)) > 1:
+            raise UsageError("give one of --key, --separator and --key-field")
+        if self.tombstone and self.key is None:
+            raise UsageError("a tombstone deletes a key: give --key")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Which records are read, and when reading stops."""
+
+    start: Annotated[
+        str,
+        typer.Option("--from", help="beginning, end, an offset, or -N: N offsets before the end."),
+    ] = "beginning"
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, max=2**31 - 1, help="Only this partition.")
+    ] = None
+    most: Annotated[
+        int | None, typer.Option("--max", min=1, help="Stop after so many records.")
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Stop after this time."),
+    ] = None
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on at the end, and wait for the topic.")
+    ] = False
+    headers: Annotated[bool, typer.Option("--headers", help="With the headers.")] = False
