@@ -32,7 +32,7 @@ COMMANDS: dict[str, Place] = {
     "product": Place("product", None, "Data products: publish, update, describe."),
     "catalog": Place("catalog", None, "Find data products: list, search."),
     "access": Place("access", None, "Access to products: request, grant, revoke, explain."),
-    "link": Place("link", None, "Copies in other clusters: list, describe, pause, resume, remove."),
+    "link": Place("link", None, "Copies in other clusters: list, create, pause, resume, remove."),
     "audit": Place("audit", None, "The log: who did what, replay, verify."),
     "trace": Place("trace", "trace", "Follow a request to its end: checks, decisions, effects."),
     "switch-domain": Place("session", "switch-domain", "Choose the current domain."),

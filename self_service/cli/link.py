@@ -5,13 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.intents import LinkPaused, LinkRemoved, LinkResumed
+from mesh_events.intents import LinkCreated, LinkIntent, LinkPaused, LinkRemoved, LinkResumed
 from mesh_events.meta import Meta
-from projections.links import Link
+from projections.access import ENTITLED
+from projections.image import Image
+from projections.links import Link, link_id
 from self_service.cli import completion, lookup
 from self_service.cli.context import Mesh
 from self_service.cli.lag import lag_of
-from self_service.cli.options import OptionalReason, Reading, Saying, Until, command, noun
+from self_service.cli.options import OptionalReason, Reading, Saying, command, noun
 from self_service.cli.output import Detail, Listing, show
 from self_service.cli.times import stamp
 
@@ -79,44 +81,58 @@ def describe(reading: Reading, name: Name) -> None:
     show(Detail(shown, parts), reading.output)
 
 
+@command(
+    app,
+    "create",
+    "sdm link create east.users --cluster west",
+    "sdm link create east.users --cluster west --until active",
+)
+def create(
+    saying: Saying,
+    product: Annotated[str, typer.Argument(help="Product.", autocompletion=completion.products)],
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster", help="Cluster that gets the copy.", autocompletion=completion.clusters
+        ),
+    ],
+) -> None:
+    """Make a copy again that was removed; accepted only while a grant needs it.
+
+    A grant to another cluster makes its link by itself.
+    """
+    mesh = Mesh()
+    lookup.product(mesh.image(), product)
+    _say(
+        mesh,
+        saying,
+        link_id(product, cluster),
+        lambda meta: LinkCreated(meta=meta, product=product, cluster=cluster),
+    )
+
+
 @command(app, "pause", "sdm link pause east.users@west --reason 'maintenance'")
 def pause(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
     """Let a copy stand still; the rights stay."""
-    _say(
-        saying,
-        name,
-        lambda link: (
-            lambda meta: LinkPaused(
-                meta=meta, product=link.product, cluster=link.cluster, reason=reason
-            )
-        ),
-    )
+    mesh, place = _standing(name)
+    _say(mesh, saying, name, lambda meta: LinkPaused(meta=meta, **place, reason=reason))
 
 
 @command(app, "resume", "sdm link resume east.users@west --until active")
 def resume(saying: Saying, name: Name) -> None:
     """Let a paused copy go on where it stood."""
-    _say(
-        saying,
-        name,
-        lambda link: (
-            lambda meta: LinkResumed(meta=meta, product=link.product, cluster=link.cluster)
-        ),
-    )
+    mesh, place = _standing(name)
+    _say(mesh, saying, name, lambda meta: LinkResumed(meta=meta, **place))
 
 
 @command(app, "remove", "sdm link remove east.users@west --reason 'not needed any more'")
 def remove(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
-    """End a copy; the grants stay, and the data goes as they said (purged or retained)."""
-    _say(
-        saying,
-        name,
-        lambda link: (
-            lambda meta: LinkRemoved(
-                meta=meta, product=link.product, cluster=link.cluster, reason=reason
-            )
-        ),
-    )
+    """End a copy; the grants stay, and the data goes as they said (purged or retained).
+
+    `sdm link create` makes it again while a grant needs it.
+    """
+    mesh, place = _standing(name)
+    _say(mesh, saying, name, lambda meta: LinkRemoved(meta=meta, **place, reason=reason))
 
 
 def fields(link: Link) -> dict[str, Any]:
@@ -141,17 +157,22 @@ def fields(link: Link) -> dict[str, Any]:
     }
 
 
-def _say(saying: Saying, name: str, make: Callable[[Link], Callable[[Meta], Any]]) -> None:
-    from self_service.cli.saying import say
-
+def _standing(name: str) -> tuple[Mesh, dict[str, str]]:
+    """The mesh, and the product and the cluster of a link that must be there."""
     mesh = Mesh()
     found = lookup.link(mesh.image(), name)
-    said = say(
-        mesh,
-        mesh.speaker(saying.domain),
-        saying,
-        make(found),
-        default=Until.DECIDED,
-        cause=None,
-    )
+    return mesh, {"product": found.product, "cluster": found.cluster}
+
+
+def _say(mesh: Mesh, saying: Saying, name: str, make: Callable[[Meta], LinkIntent]) -> None:
+    from self_service.cli.saying import say
+
+    cause = _cause(mesh.image(), name)
+    said = say(mesh, mesh.speaker(saying.domain), saying, make, cause=cause)
     show(Detail({"link": name, **said.fields()}), saying.output)
+
+
+def _cause(image: Image, name: str) -> str | None:
+    """The request whose conversation goes on: the newest grant that needs the link."""
+    needing = [one for one in image.access.of_link(name) if one.state in ENTITLED]
+    return max(needing, key=lambda one: one.changed).request if needing else None

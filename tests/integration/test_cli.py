@@ -334,6 +334,33 @@ def test_a_denied_request_keeps_its_reason_and_can_be_asked_again(
     assert sdm(*ask).document["decision"] == "accepted"
 
 
+@pytest.mark.timeout(240)
+def test_a_copy_is_paused_resumed_removed_and_made_again_while_a_grant_needs_it(
+    sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
+) -> None:
+    topic, reader = filled(sdm, tmp_path, owner), application(sdm, consumer)
+    published(sdm, topic, owner)
+    link, pair = f"{topic}@west", ("--product", topic, "--application", reader)
+    asked = sdm("access", "request", topic, reader, "-r", "x", "-d", consumer.name).document
+    waiting = ("--until", "active", "-d", owner.name)
+    making = ("link", "create", topic, "--cluster", "west")
+    early = sdm(*making, *waiting, code=ExitCode.REFUSED).document
+    assert early["code"] == "no_grant"
+    sdm("access", "grant", *pair, *waiting)
+    assert sdm(*making, *waiting, code=ExitCode.REFUSED).document["code"] == "link_exists"
+    for step in (("pause", "-r", "maintenance"), ("resume",), ("remove", "-r", "moved")):
+        sdm("link", step[0], link, *step[1:], *waiting)
+    assert sdm("link", "describe", link).document["state"] == "REMOVED"
+    assert sdm(*making, *waiting).document["state"] == "ACTIVE"
+    # all of it belongs to the request that needs the copy
+    steps = sdm("trace", asked["id"]).document["steps"]
+    said = [(one["type"], one["detail"]) for one in steps if one["type"].startswith("LinkP")]
+    assert said == [("LinkPaused", "maintenance")]
+    made = [one["outcome"] for one in steps if one["type"] == "LinkCreated"]
+    assert made == ["accepted", "rejected link_exists", "accepted"]
+    sdm("access", "revoke", *pair, "-r", "over", *waiting)
+
+
 def test_a_revoked_key_speaks_no_more(
     sdm: Sdm, owner: Party, settings: PlatformSettings, tmp_path: Path
 ) -> None:

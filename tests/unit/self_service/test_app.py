@@ -92,7 +92,8 @@ def test_every_intent_can_be_waited_for_and_said_for_another_domain() -> None:
     intents = [
         *("domain register", "application register", "key register", "key revoke"),
         *("product publish", "product update", "access request", "access grant", "access deny"),
-        *("access revoke", "access credentials", "link pause", "link resume", "link remove"),
+        *("access revoke", "access credentials", "link create", "link pause", "link resume"),
+        "link remove",
     ]
     for intent in intents:
         options = {option for one in LEAVES[f"sdm {intent}"].params for option in one.opts}
