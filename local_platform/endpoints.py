@@ -9,6 +9,9 @@ from local_platform.errors import NoLocalMeshError
 from local_platform.files import write_atomically
 from local_platform.layout import Layout
 
+CONNECT_GROUP = "connect-east"
+"""The group of the Connect workers, whose own topics lie on the cluster east."""
+
 
 class ClusterEndpoint(BaseModel):
     """One Kafka cluster, SASL_PLAINTEXT with SCRAM-SHA-512.
@@ -32,6 +35,7 @@ class Endpoints(BaseModel):
     registry_user, registry_password: may register schemas
     registry_admin_user, registry_admin_password: may also set global rules
     connect_secrets: folder whose files connectors may name as `${dir:<folder>:<file>}`
+    connect_group: the workers' group, which begins the transactional ids of their tasks
     spark_token: reference of the bearer token, to be set as SPARK_CONNECT_AUTHENTICATE_TOKEN
     """
 
@@ -48,6 +52,7 @@ class Endpoints(BaseModel):
     connect_user: str
     connect_password: str
     connect_secrets: Path
+    connect_group: str = CONNECT_GROUP
     postgres_host: str
     postgres_port: int
     postgres_user: str

@@ -11,6 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -21,6 +22,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from local_platform.endpoints import CONNECT_GROUP
 from local_platform.errors import NotReadyError
 
 _TIMEOUT_S = 5
@@ -53,13 +55,12 @@ REGISTRY_RIGHTS = (
 )
 
 CONNECT_RIGHTS = (
-    # the worker's own topics, group and transactions
-    Right("ALL", "TOPIC", "connect-", prefixed=True),
-    Right("ALL", "GROUP", "connect-", prefixed=True),
-    Right("ALL", "TRANSACTIONAL_ID", "connect-", prefixed=True),
-    Right("DESCRIBE", "BROKER", "kafka-cluster"),
-    # what its connectors capture belongs to the domain whose cluster this is
-    Right("ALL", "TOPIC", "east.", prefixed=True),
+    # what the worker keeps for itself; a connector works with its own domain's login
+    Right("ALL", "TOPIC", "connect-configs"),
+    Right("ALL", "TOPIC", "connect-offsets"),
+    Right("ALL", "TOPIC", "connect-status"),
+    Right("ALL", "GROUP", CONNECT_GROUP),
+    Right("ALL", "TRANSACTIONAL_ID", f"connect-cluster-{CONNECT_GROUP}"),
 )
 
 
@@ -108,15 +109,32 @@ def ensure_principals(servers: str, password: str, wanted: Iterable[Principal]) 
 
 
 def _ensure(admin: Any, principal: Principal) -> None:
+    """Set the password and exactly the rights: what an earlier version gave goes."""
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     upsertion = UserScramCredentialUpsertion(principal.name, info, principal.password.encode())
-    acls = [_binding(principal.name, right) for right in principal.rights]
+    wanted = {_binding(principal.name, right) for right in principal.rights}
+    every = AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        f"User:{principal.name}",
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    held = set(admin.describe_acls(every, request_timeout=_TIMEOUT_S).result(_TIMEOUT_S))
     answers = [
         *admin.alter_user_scram_credentials([upsertion], request_timeout=_TIMEOUT_S).values(),
-        *admin.create_acls(acls, request_timeout=_TIMEOUT_S).values(),
+        *_changed(admin.create_acls, wanted - held),
+        *_changed(admin.delete_acls, {_itself(acl) for acl in held - wanted}),
     ]
     for answer in answers:
         answer.result(_TIMEOUT_S)
+
+
+def _changed(call: Any, acls: set[Any]) -> Iterable[Any]:
+    """Call for some ACLs, which Kafka refuses to do for none; return the answers to wait for."""
+    return call(list(acls), request_timeout=_TIMEOUT_S).values() if acls else ()
 
 
 def _binding(principal: str, right: Right) -> AclBinding:
@@ -129,4 +147,17 @@ def _binding(principal: str, right: Right) -> AclBinding:
         "*",
         AclOperation[right.operation],
         AclPermissionType.ALLOW,
+    )
+
+
+def _itself(acl: AclBinding) -> AclBindingFilter:
+    """Return the filter that an ACL alone passes."""
+    return AclBindingFilter(
+        acl.restype,
+        acl.name,
+        acl.resource_pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
     )

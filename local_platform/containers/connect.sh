@@ -2,7 +2,8 @@
 # Start the Connect worker; its passwords come as files under /run/secrets.
 set -eu
 umask 077
-login="org.apache.kafka.common.security.scram.ScramLoginModule required username=\"connect\" password=\"$(cat /run/secrets/east_connect_password)\";"
+scram=org.apache.kafka.common.security.scram.ScramLoginModule
+login="$scram required username=\"connect\" password=\"$(cat /run/secrets/east_connect_password)\";"
 writer=$(cat /run/secrets/registry_writer_password)
 
 cat /etc/sdm/connect.properties - > /tmp/connect.properties <<END
@@ -19,5 +20,5 @@ KafkaConnect {
   org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileLoginModule required file="/tmp/connect.users";
 };
 END
-export KAFKA_OPTS=-Djava.security.auth.login.config=/tmp/connect.jaas
+export KAFKA_OPTS="-Djava.security.auth.login.config=/tmp/connect.jaas -Dorg.apache.kafka.allowed.login.modules=$scram"
 exec /opt/kafka/bin/connect-distributed.sh /tmp/connect.properties

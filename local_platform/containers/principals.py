@@ -1,7 +1,8 @@
 """Make the platform's principals: `python -m local_platform.containers.principals`.
 
 Reads `$SDM_HOME/platform.json` for the addresses, and each principal's password from
-`/run/secrets/<cluster>_<principal>_password`.
+`/run/secrets/<cluster>_<principal>_password`. Also fills the folder of connectors' secrets, which
+Connect cannot do: it only reads there.
 """
 
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from local_platform.endpoints import Endpoints
 from local_platform.principals import ensure_principals, principals_of
+from local_platform.services.connect import hand_secrets_to_connectors
 from local_platform.settings import PlatformSettings
 from mesh_events.errors import MeshError
 from mesh_events.references import resolve
@@ -22,12 +24,13 @@ def password(cluster: str, principal: str) -> str:
 
 
 def main() -> int:
-    """Make the principals of every cluster; return 1 with a clear sentence on failure."""
+    """Make principals and connectors' secrets; return 1 with a clear sentence on failure."""
     try:
         endpoints = Endpoints.load(PlatformSettings().home)
         for name, cluster in endpoints.clusters.items():
             admin = resolve(cluster.admin_password)
             ensure_principals(cluster.bootstrap_servers, admin, principals_of(name, password))
+        hand_secrets_to_connectors(endpoints)
     except MeshError as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

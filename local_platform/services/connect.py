@@ -3,12 +3,21 @@
 import requests
 
 from local_platform.class_archive import ClassArchive
+from local_platform.endpoints import CONNECT_GROUP, Endpoints
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder, write_atomically
 from local_platform.services.base import Command, Service
-from local_platform.services.java import java, log4j_options, properties, scram_jaas, small_jvm
+from local_platform.services.java import (
+    LOGIN_MODULE,
+    java,
+    log4j_options,
+    properties,
+    scram_jaas,
+    small_jvm,
+)
 from local_platform.site import Site
 from local_platform.unpack import connect_plugins
+from mesh_events.references import resolve
 
 HEAP_MB = 256
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
@@ -32,7 +41,7 @@ class Connect(Service):
         """Write the worker's settings, the REST users and the folder of connectors' secrets."""
         super().prepare()
         self._write_rest_users()
-        self._write_connector_secrets()
+        hand_secrets_to_connectors(self.site.endpoints())
         write_atomically(self._settings, properties(self._worker()), mode=0o600)
 
     def command(self) -> Command:
@@ -41,6 +50,7 @@ class Connect(Service):
             *small_jvm(),
             *self._archive().options(),
             *log4j_options(self.site.layout.conf),
+            f"-Dorg.apache.kafka.allowed.login.modules={LOGIN_MODULE}",
             f"-Djava.security.auth.login.config={self._jaas}",
         ]
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
@@ -75,13 +85,6 @@ class Connect(Service):
         login = f'{_REST_AUTH}.PropertyFileLoginModule required file="{users}";'
         write_atomically(self._jaas, f"KafkaConnect {{\n  {login}\n}};\n", mode=0o600)
 
-    def _write_connector_secrets(self) -> None:
-        """Copy what connectors may name into the only folder that they may read."""
-        folder = private_folder(self.site.layout.secrets / "connectors")
-        for place, principal in (("postgres", "postgres"), ("registry", "writer")):
-            password = self.site.credentials.password(place, principal)
-            write_atomically(folder / f"{place}-{principal}", password, mode=0o600)
-
     def _worker(self) -> dict[str, str]:
         jaas = scram_jaas("connect", self.site.credentials.password("east", "connect"))
         sign_in = {
@@ -110,7 +113,7 @@ class Connect(Service):
 
     def _secret_providers(self) -> dict[str, str]:
         """Let connectors name secrets, in one folder only, so that no config holds one."""
-        folder = str(self.site.layout.secrets / "connectors")
+        folder = str(self.site.endpoints().connect_secrets)
         package = "org.apache.kafka.common.config.provider"
         return {
             "config.providers": "dir,file",
@@ -139,8 +142,32 @@ class Connect(Service):
         }
 
 
+def hand_secrets_to_connectors(endpoints: Endpoints) -> None:
+    """Copy what every connector may name into the only folder that connectors may read."""
+    folder = private_folder(endpoints.connect_secrets)
+    named = {
+        "postgres-postgres": endpoints.postgres_password,
+        "registry-writer": endpoints.registry_password,
+    }
+    for name, reference in named.items():
+        write_atomically(folder / name, resolve(reference), mode=0o600)
+
+
+OVERRIDES = (
+    "bootstrap.servers",
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    # and what only tunes
+    "batch.size",
+    "compression.type",
+    "linger.ms",
+    "max.request.size",
+)
+"""What a connector may set of its own Kafka clients: nothing that loads a class or a file."""
+
 WORKER = {
-    "group.id": "connect-east",
+    "group.id": CONNECT_GROUP,
     "config.storage.topic": "connect-configs",
     "offset.storage.topic": "connect-offsets",
     "status.storage.topic": "connect-status",
@@ -150,7 +177,9 @@ WORKER = {
     "status.storage.replication.factor": "1",
     "status.storage.partitions": "2",
     "exactly.once.source.support": "enabled",
-    "connector.client.config.override.policy": "All",
+    # a connector works with the login of its domain, at its domain's cluster
+    "connector.client.config.override.policy": "Allowlist",
+    "connector.client.config.override.allowlist": ",".join(OVERRIDES),
     # scanning every class took 18 s and 330 MB more than reading service manifests
     "plugin.discovery": "service_load",
     "topic.creation.enable": "true",

@@ -3,6 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from local_platform.files import write_atomically
+
+LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
 _LOG4J = """\
 status = error
 appender.out.type = Console
@@ -31,7 +35,7 @@ def log4j_options(folder: Path) -> list[str]:
     """Write a log4j 2 configuration (warnings to stdout) and return the option naming it."""
     path = folder / "log4j2.properties"
     if not path.exists():
-        path.write_text(_LOG4J, encoding="utf-8")
+        write_atomically(path, _LOG4J)
     return [f"-Dlog4j2.configurationFile={path}"]
 
 
@@ -42,5 +46,4 @@ def properties(values: dict[str, str]) -> str:
 
 def scram_jaas(user: str, password: str) -> str:
     """Return the JAAS line of a Kafka client that signs in by SCRAM."""
-    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
-    return f'{module} required username="{user}" password="{password}";'
+    return f'{LOGIN_MODULE} required username="{user}" password="{password}";'

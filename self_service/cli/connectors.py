@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from self_service.cli.context import Mesh
 
 _TIMEOUT_S = 30
+_RESTART_S = 5
 _REBALANCING = 409
 _HIDDEN = "(hidden)"
 _REFERENCE = re.compile(r"""^\$\{[^}]+\}$|password\s*=\s*["']?\$\{[^}]+\}""")
@@ -64,6 +65,10 @@ class Connectors:
         """Start again what of a connector has failed; raises NotFoundError."""
         failed = "includeTasks=true&onlyFailed=true"
         self._call("POST", f"/connectors/{name}/restart?{failed}", name)
+        deadline = time.monotonic() + _RESTART_S
+        # until Connect has told the restart to itself, it still answers with the old failure
+        while time.monotonic() < deadline and _failed(_parts(self.status(name))):
+            time.sleep(0.1)
 
     def known(self, name: str) -> bool:
         """Whether a connector of this name is deployed."""
@@ -84,14 +89,13 @@ class Connectors:
         deadline = time.monotonic() + timeout
         while True:
             status = self._status_or_none(name)
-            parts = [status["connector"], *status["tasks"]] if status else []
-            for part in parts:
-                if part["state"] == "FAILED":
-                    raise InfrastructureError(
-                        f"connector {name} failed: {first_line(part)}; mend the cause, then add "
-                        "it again, or drop it with `sdm connect connector drop`",
-                        retriable=False,
-                    )
+            parts = _parts(status) if status else []
+            for part in _failed(parts):
+                raise InfrastructureError(
+                    f"connector {name} failed: {first_line(part)}; mend the cause, then add "
+                    "it again, or drop it with `sdm connect connector drop`",
+                    retriable=False,
+                )
             if status and len(parts) > 1 and all(part["state"] == "RUNNING" for part in parts):
                 return status
             if time.monotonic() > deadline:
@@ -148,6 +152,14 @@ def _reason(answer: Any) -> str:
     except ValueError:
         text = answer.text
     return " ".join(text.split())[:600]
+
+
+def _parts(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [status["connector"], *status["tasks"]]
+
+
+def _failed(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [part for part in parts if part["state"] == "FAILED"]
 
 
 def first_line(part: Mapping[str, Any]) -> str:

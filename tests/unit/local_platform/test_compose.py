@@ -13,6 +13,7 @@ from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
 from local_platform.services.connect import WORKER
+from local_platform.services.java import LOGIN_MODULE
 from local_platform.services.kafka import SMALL_NODE
 from local_platform.services.registry import ACCESS
 from local_platform.settings import PlatformSettings
@@ -102,8 +103,29 @@ def test_every_build_target_is_in_the_dockerfile() -> None:
 
 
 def test_every_volume_is_declared() -> None:
-    used = {volume.split(":")[0] for one in SERVICES.values() for volume in one.get("volumes", ())}
+    volumes = [volume for one in SERVICES.values() for volume in one.get("volumes", ())]
+    used = {one["source"] if isinstance(one, dict) else one.split(":")[0] for one in volumes}
     assert used == set(COMPOSE["volumes"])
+
+
+def test_connect_reads_the_secrets_that_the_mesh_writes_and_changes_none() -> None:
+    endpoints = Endpoints.model_validate_json((FOLDER / "platform.json").read_bytes())
+    worker, [volume] = properties("connect.properties"), SERVICES["connect"]["volumes"]
+    [account] = re.findall(r"useradd --uid (\d+)", (ROOT / "Dockerfile").read_text())
+
+    allowed = {worker[key] for key in worker if key.endswith("allowed.paths")}
+    assert allowed == {str(endpoints.connect_secrets)}
+    mesh = dict(one.split(":") for one in SERVICES["principals"]["volumes"])[volume["source"]]
+    assert volume["target"] == f"{mesh}/{volume['volume']['subpath']}"
+    assert str(endpoints.connect_secrets).startswith(f"{volume['target']}/")
+    assert volume["read_only"] is True
+    assert SERVICES["connect"]["user"] == account
+
+
+def test_connect_takes_the_same_login_module_everywhere() -> None:
+    script = (FOLDER / "connect.sh").read_text()
+    assert f"\nscram={LOGIN_MODULE}\n" in script
+    assert "-Dorg.apache.kafka.allowed.login.modules=$scram" in script
 
 
 def test_the_endpoints_name_services_and_secrets_of_the_compose_file() -> None:

@@ -1,12 +1,15 @@
 """The list of services, and what each command line gives away."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from local_platform.errors import UnknownServiceError
 from local_platform.ports import OFFSETS
+from local_platform.principals import principals_of
 from local_platform.services import SERVERS, STOP_ORDER, catalogue, chosen
+from local_platform.services.connect import WORKER, Connect, hand_secrets_to_connectors
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 
@@ -65,3 +68,28 @@ def test_no_password_is_in_a_command(site: Site, name: str) -> None:
     files = [path for path in site.layout.secrets.rglob("*") if path.is_file()]
     assert len(files) >= 7
     assert not [path for path in files if path.read_text() in line]
+
+
+def test_connect_itself_has_no_right_on_anything_of_a_domain() -> None:
+    [connect] = [
+        one for one in principals_of("east", lambda *_: "password") if one.name == "connect"
+    ]
+    assert not [right for right in connect.rights if right.prefixed]
+    assert all(right.name.startswith("connect-") for right in connect.rights)
+
+
+def test_connectors_may_read_one_folder_of_secrets(site: Site) -> None:
+    endpoints = site.endpoints()
+    hand_secrets_to_connectors(endpoints)
+
+    providers = Connect(site)._secret_providers()
+    allowed = {value for key, value in providers.items() if key.endswith(".allowed.paths")}
+    assert allowed == {str(endpoints.connect_secrets)}
+    held = {path.name for path in endpoints.connect_secrets.iterdir()}
+    assert held == {"postgres-postgres", "registry-writer"}
+
+
+def test_a_connector_may_set_nothing_of_its_clients_that_loads_a_class() -> None:
+    assert WORKER["connector.client.config.override.policy"] == "Allowlist"
+    overrides = WORKER["connector.client.config.override.allowlist"].split(",")
+    assert not [name for name in overrides if re.search("class|callback|factory|provider", name)]
