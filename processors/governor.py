@@ -21,6 +21,7 @@ from mesh_events.decisions import (
     IntentRejected,
 )
 from mesh_events.emit import LogWriter, software
+from mesh_events.errors import ConfigurationError
 from mesh_events.facts import Check
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
 from mesh_events.record import Entry, Record
@@ -29,6 +30,7 @@ from processors.row_writer import RowWriter
 from projections.consequences import ACTOR, consequences
 from projections.decide import decide
 from projections.fold import apply
+from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.rows import touched_rows
 from projections.verdict import Quarantined, Rejected, Verdict, Waiting
@@ -69,7 +71,16 @@ class Governor:
         return self.epoch is not None and self.image.epoch == self.epoch
 
     def start(self) -> int:
-        """Append GovernorStarted; the caller then folds up to the returned offset, the epoch."""
+        """Append GovernorStarted; the caller then folds up to the returned offset, the epoch.
+
+        Raises:
+            ConfigurationError: the log knows another governor key than this worker's.
+        """
+        if not self.image.identity.has_role(self._writer.key.public, Role.GOVERNOR):
+            raise ConfigurationError(
+                f"the log does not know this governor's key ({self._writer.key.public}): bring "
+                "back governor.key of this mesh, or found an empty log"
+            )
         identity = new_id()
         meta = _meta(identity, identity, None)
         event = GovernorStarted(meta=meta, version=_version())

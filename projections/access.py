@@ -26,8 +26,9 @@ OPEN = frozenset({State.REQUESTED, State.GRANTED, State.ACTIVE, State.REVOKING})
 class Access:
     """One request and its life; times in ms of the log.
 
-    The audit's answers: entitled from `granted_at` to `revoked_at`, enforced from `active_at`
-    to `removed_at`; how long a copy existed stands with the link.
+    The audit's answers: entitled from `decided_at` to `revoked_at`, enforced from `active_at`
+    to `removed_at`; how long a copy existed stands with the link. A grant whose link was removed
+    is GRANTED again: entitled, and enforced once the link is back.
     """
 
     request: str
@@ -162,6 +163,7 @@ def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int
             state=State.REVOKING,
             generation=generation,
             changed=generation,
+            removed_at=None,
             revoked_by=event.meta.actor,
             revoked_at=time,
             revoke_reason=event.reason,
@@ -169,20 +171,40 @@ def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int
     )
 
 
+def suspended(accesses: Accesses, link: str, generation: int) -> Accesses:
+    """The link was removed under its grants: the readers stay entitled, and lose their rights."""
+    for access in accesses.of_link(link):
+        if access.state in ENTITLED:
+            waiting = replace(
+                access,
+                state=State.GRANTED,
+                generation=generation,
+                changed=generation,
+                removed_at=None,
+            )
+            accesses = _put(accesses, waiting)
+    return accesses
+
+
 def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Accesses:
     """The reader's rights exist where it reads; counts only for the grant that is in force."""
     access = _meant(accesses, event)
     if access is None or access.state is not State.GRANTED:
         return accesses
-    return _put(accesses, replace(access, state=State.ACTIVE, active_at=time, changed=offset))
+    active = replace(access, state=State.ACTIVE, active_at=time, removed_at=None, changed=offset)
+    return _put(accesses, active)
 
 
 def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Accesses:
-    """The reader's rights are gone; counts only for the revocation that is in force."""
+    """The reader's rights are gone: since a revocation that is in force, or without a link."""
     access = _meant(accesses, event)
-    if access is None or access.state is not State.REVOKING:
+    if access is None or access.removed_at is not None:
         return accesses
-    return _put(accesses, replace(access, state=State.REVOKED, removed_at=time, changed=offset))
+    if access.state is State.REVOKING:
+        access = replace(access, state=State.REVOKED)
+    elif access.state is not State.GRANTED or access.active_at is None:
+        return accesses
+    return _put(accesses, replace(access, removed_at=time, changed=offset))
 
 
 def _meant(accesses: Accesses, event: RightsFact) -> Access | None:

@@ -122,7 +122,12 @@ def _(event: intents.LinkResumed, image: Image, at: Acceptance) -> Image:
 
 @enact.register
 def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
-    return _redirected(image, event, links.Desired.REMOVED, at)
+    image = _redirected(image, event, links.Desired.REMOVED, at)
+    name = links.link_id(event.product, event.cluster)
+    after = access.suspended(image.access, name, at.generation)
+    changed = [found.request for found in after.of_link(name) if found.changed == at.generation]
+    rows = tuple((AccessRow.topic, request) for request in changed)
+    return replace(image, access=after, touched=image.touched + rows)
 
 
 def _redirected(

@@ -10,7 +10,7 @@ from spark_streams.errors import CopyError
 from spark_streams.log import Bounds
 from spark_streams.tail import Tail, Tails
 
-_AGAIN = "remove the link (which purges the copy) and grant again"
+_AGAIN = "remove the link (which purges the copy) and create it again"
 
 
 def start_positions(tails: Tails, floor: Mapping[int, int], source: Bounds) -> dict[int, int]:

@@ -68,5 +68,5 @@ def _next(topic: str, partition: int, last: Last | None, origin: Origin) -> int 
 def _foreign(what: str) -> CopyError:
     return CopyError(
         "destination_foreign",
-        f"{what}: find out who wrote there, then remove the link and grant again",
+        f"{what}: find out who wrote there, then remove the link and create it again",
     )

@@ -169,9 +169,12 @@ def _issue_credentials(log: PaperLog, image: Image) -> None:
 
 def _apply_rights(log: PaperLog, image: Image) -> None:
     for asked, access in sorted(image.access.requests.items()):
-        if access.state is State.GRANTED:
+        link = image.links.get(access.link or "")
+        away = link is not None and link.desired is Desired.REMOVED
+        if access.state is State.GRANTED and not away:
             rights(log, facts.AclApplied, asked)
-        if access.state is State.REVOKING:
+        dropped = access.state is State.GRANTED and access.active_at and not access.removed_at
+        if access.state is State.REVOKING or (away and dropped):
             rights(log, facts.AclRemoved, asked)
 
 

@@ -136,7 +136,7 @@ class Ends:
             raise CopyError(
                 "source_recreated",
                 f"{place} was deleted and made again, so that its offsets mean something else: "
-                "remove the link (which purges the copy) and grant again",
+                "remove the link (which purges the copy) and create it again",
             )
         return found
 
@@ -155,13 +155,13 @@ class Ends:
                 return None
             raise CopyError(
                 "destination_lost",
-                f"{place} was deleted: remove the link and grant again to copy it anew",
+                f"{place} was deleted: remove the link and create it again to copy it anew",
             )
         if not fresh and found.id != link.destination_topic_id:
             raise CopyError(
                 "destination_lost",
                 f"{place} was deleted and made again: find out by whom, delete it, then remove "
-                "the link and grant again",
+                "the link and create it again",
             )
         if fresh and not self.is_claimed():
             raise CopyError(

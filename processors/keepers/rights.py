@@ -91,8 +91,9 @@ def _of_domain(image: Image, domain: Domain) -> Iterator[Wish]:
 
 
 def _of_application(image: Image, application: Application) -> Wish:
-    home = image.identity.domains[application.id.partition(".")[0]].cluster
-    prefix = f"{application.id}."
+    """An application reads what its domain owns, in consumer groups of its own."""
+    domain = image.identity.domains[application.id.partition(".")[0]]
+    home, prefix, read = domain.cluster, f"{application.id}.", Operation.READ
     return Wish(
         subject=f"application/{application.id}",
         cluster=home,
@@ -100,7 +101,10 @@ def _of_application(image: Image, application: Application) -> Wish:
         correlation=application.id,
         principal=application.id,
         bindings=frozenset(
-            {Binding(application.id, Operation.READ, Resource.GROUP, prefix, prefixed=True)}
+            {
+                Binding(application.id, read, Resource.GROUP, prefix, prefixed=True),
+                Binding(application.id, read, Resource.TOPIC, f"{domain.name}.", prefixed=True),
+            }
         ),
         wanted=True,
         reported=application.rights.get(home) == application.generation,
@@ -119,7 +123,7 @@ def _of_access(image: Image, access: Access) -> Wish | None:
     if wanted and access.link is not None:
         link = image.links.get(access.link)
         if link is not None and link.desired is Desired.REMOVED:
-            # somebody ended the copy under the grant: its readers go before it does
+            # somebody removed the link under the grant: its readers go before the copy does
             wanted = False
         elif link is None or link.copy is not Copy.PRESENT:
             return None
@@ -131,8 +135,14 @@ def _of_access(image: Image, access: Access) -> Wish | None:
         principal=access.application,
         bindings=reader(access.application, access.topic),
         wanted=wanted,
-        reported=access.state in (State.ACTIVE, State.REVOKED),
+        reported=access.state is State.ACTIVE if wanted else _seen_gone(access),
     )
+
+
+def _seen_gone(access: Access) -> bool:
+    """Whether the log says that the rights are gone, or never said that they were there."""
+    never = access.state is State.GRANTED and access.active_at is None
+    return never or access.removed_at is not None
 
 
 class RightsKeeper:

@@ -25,12 +25,13 @@ class ImpossibleError(Exception):
 def tell(records: list[Plain]) -> Plain:
     """Products, accesses, links, undecided offsets, epoch and uncounted decisions."""
     waiting, effects, epoch, uncounted = _history(records)
-    said: Plain = {"domains": {}, "products": {}, "accesses": {}, "links": {}}
+    said: Plain = {"domains": {}, "products": {}, "accesses": {}, "links": {}, "told": set()}
     try:
         for effect in effects:
             _happens(said, *effect)
     except KeyError as missing:
         raise ImpossibleError(str(missing)) from missing
+    del said["told"]
     return {**said, "undecided": sorted(waiting), "epoch": epoch, "uncounted": uncounted}
 
 
@@ -92,8 +93,17 @@ def _happens(said: Plain, record: Plain, offset: int) -> None:
     elif kind in DESIRED:
         link = said["links"][f"{fields['product']}@{fields['cluster']}"]
         link |= {"desired": DESIRED[kind], "state": WAITING[DESIRED[kind]], "generation": offset}
+        for access in said["accesses"].values() if kind == "LinkRemoved" else ():
+            over = access["link"] == f"{fields['product']}@{fields['cluster']}"
+            if over and access["state"] in ("GRANTED", "ACTIVE"):
+                access |= {"state": "GRANTED", "generation": offset}
     elif fields.get("link") in said["links"]:
-        _reported(said["links"][fields["link"]], kind, fields)
+        link, word = said["links"][fields["link"]], fields["meta"]["id"]
+        before = dict(link)
+        if (word, link["generation"]) not in said["told"]:
+            _reported(link, kind, fields)
+        if link != before and kind != "LinkAdvanced":
+            said["told"].add((word, link["generation"]))
 
 
 def _access(said: Plain, kind: str, fields: Plain, offset: int) -> None:
@@ -116,7 +126,9 @@ def _access(said: Plain, kind: str, fields: Plain, offset: int) -> None:
 
 def _created(said: Plain, fields: Plain, offset: int) -> None:
     name, source = f"{fields['product']}@{fields['cluster']}", said["products"][fields["product"]]
-    past = said["links"].get(name, {"copy": "NONE", "incarnation": 0, "positions": {}})
+    new = {"copy": "NONE", "incarnation": 0, "positions": {}, "destination": None}
+    past = said["links"].get(name, new)
+    known = new if past["copy"] == "PURGED" else past
     said["links"][name] = {
         "desired": "RUNNING",
         "state": "CREATED",
@@ -124,7 +136,8 @@ def _created(said: Plain, fields: Plain, offset: int) -> None:
         "copy": past["copy"],
         "incarnation": past["incarnation"],
         "source": (source["cluster"], source["topic"]),
-        "positions": {} if past["copy"] == "PURGED" else past["positions"],
+        "positions": known["positions"],
+        "destination": known["destination"],
     }
 
 
@@ -137,7 +150,10 @@ def _reported(link: Plain, kind: str, fact: Plain) -> None:
     if kind == "LinkActivated":
         if fact["incarnation"] < link["incarnation"]:
             return
+        if link["destination"] not in (None, fact["destination_topic_id"]):
+            link["positions"] = {}
         link.update(state="ACTIVE", copy="PRESENT", incarnation=fact["incarnation"])
+        link["destination"] = fact["destination_topic_id"]
     elif kind == "LinkFailed":
         link.update(state="FAILED")
     elif kind == "LinkStopped" and link["desired"] == "PAUSED":

@@ -4,9 +4,12 @@ import pytest
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from mesh_events.intents import LinkCreated, LinkRemoved
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
 from processors.rights import reader
+from projections.access import State
+from projections.links import State as LinkState
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, read, reading, write
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
@@ -49,6 +52,40 @@ def test_a_client_reads_from_grant_to_revocation_and_never_else(
 
     owner.revoke(product, request)
     assert application.read(topic) == DENIED
+
+
+def test_an_application_reads_what_its_own_domain_owns_and_cannot_write_it(owner: Domain) -> None:
+    _, topic = filled(owner)
+    own = owner.application()
+    assert own.read(topic) == [b"one", b"two"]
+    assert write(login(own), topic) == DENIED
+
+
+def test_readers_lose_a_copy_with_its_link_and_read_it_again_when_it_is_back(
+    owner: Domain, kit: Mesh
+) -> None:
+    product, topic = filled(owner)
+    far = kit.register_domain("far", "west")
+    reader_far = far.application()
+    request = far.request(product, reader_far.name)
+    owner.grant(product, request)
+    assert reader_far.read(topic) == [b"one", b"two"]
+
+    kit.accepted(owner.say(LinkRemoved, product=product, cluster="west", reason="copied anew"))
+    kit.wait_for(
+        lambda image: image.links[f"{product}@west"].state is LinkState.REMOVED,
+        f"the removal of the link of {product}",
+    )
+    away = kit.image().access.requests[request]
+    assert (away.state, away.removed_at is not None) == (State.GRANTED, True)
+    assert reader_far.read(topic) != [b"one", b"two"]
+
+    kit.accepted(owner.say(LinkCreated, product=product, cluster="west"))
+    kit.wait_for(
+        lambda image: image.access.requests[request].state is State.ACTIVE,
+        f"the grant {request} to be enforced again",
+    )
+    assert reader_far.read(topic) == [b"one", b"two"]
 
 
 def test_a_running_consumer_is_refused_at_its_next_fetch(

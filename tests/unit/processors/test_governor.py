@@ -8,23 +8,24 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.emit import Receipt
+from mesh_events.errors import ConfigurationError
 from mesh_events.facts import CheckPassed
 from mesh_events.meta import Event
 from mesh_events.rows import Row
 from processors import governor as module
 from processors.governor import Governor
 from tests import paper_story as story
-from tests.paper_log import Never, PaperLog
+from tests.paper_log import Never, PaperLog, key
 
 
 class PaperWriter:
     """Appends under the governor's key to a log on paper."""
 
-    def __init__(self, log: PaperLog) -> None:
-        self._log = log
+    def __init__(self, log: PaperLog, speaker: str = "governor") -> None:
+        self._log, self._speaker, self.key = log, speaker, key(speaker)
 
     def append(self, event: Event) -> Receipt:
-        return Receipt(event.meta.id, self._log.append(event, by="governor"))
+        return Receipt(event.meta.id, self._log.append(event, by=self._speaker))
 
 
 class PaperRows:
@@ -142,3 +143,14 @@ def test_a_check_that_came_out_is_looked_at_before_all_others(
     assert governor.step() is not None
     governor.fold(log.records)
     assert last not in governor.image.intents.undecided
+
+
+def test_a_governor_whose_key_the_log_does_not_know_does_not_start() -> None:
+    log = PaperLog()
+    stranger = PaperWriter(log, "stranger")
+    governor = Governor(stranger, PaperRows(), lambda *_: None)  # type: ignore[arg-type]
+    governor.fold(log.records)
+    end = len(log.records)
+    with pytest.raises(ConfigurationError, match="does not know this governor's key"):
+        governor.start()
+    assert len(log.records) == end

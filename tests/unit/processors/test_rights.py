@@ -57,4 +57,19 @@ def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:
     log.govern()
     wish = wish_of(log, request)
     assert wish is not None
+    assert (wish.wanted, wish.reported) == (False, False)
+    story.rights(log, facts.AclRemoved, request)
+    wish = wish_of(log, request)
+    assert wish is not None
+    assert (wish.wanted, wish.reported) == (False, True)
+
+
+def test_a_grant_that_was_never_applied_has_nothing_to_take_back() -> None:
+    log = PaperLog()
+    story.published(log)
+    request = story.granted(log)
+    log.say(intents.LinkRemoved, "east", product=story.PRODUCT, cluster="west", reason="not yet")
+    log.govern()
+    wish = wish_of(log, request)
+    assert wish is not None
     assert (wish.wanted, wish.reported) == (False, True)

@@ -4,6 +4,7 @@ import pytest
 
 from mesh_events import facts, intents
 from mesh_events.intents import LinkCreated, LinkRemoved, OnRevoke
+from mesh_events.rows import AccessState
 from projections.consequences import consequences
 from projections.intents import REMEMBERED_MS
 from projections.links import Copy, Desired, State
@@ -183,6 +184,24 @@ def test_an_explicit_removal_is_not_undone_by_itself(log: PaperLog) -> None:
     forget_ids(log)
     assert due(log) == []
     assert log.image.links[story.LINK].state is State.REMOVED
+
+
+def test_a_grant_waits_while_its_link_is_away_and_is_enforced_when_it_is_back(
+    log: PaperLog,
+) -> None:
+    request = story.granted(log)
+    story.settle(log)
+    applied = log.image.access.requests[request]
+    assert applied.state is AccessState.ACTIVE
+    log.say(LinkRemoved, "east", **LINKED)
+    story.settle(log)
+    waiting = log.image.access.requests[request]
+    assert (waiting.state, waiting.removed_at is not None) == (AccessState.GRANTED, True)
+    assert waiting.generation > applied.generation
+    log.say(LinkCreated, "east", **LINKED)
+    story.settle(log)
+    again = log.image.access.requests[request]
+    assert (again.state, again.removed_at) == (AccessState.ACTIVE, None)
 
 
 def forget_ids(log: PaperLog) -> None:
