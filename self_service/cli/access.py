@@ -1,7 +1,9 @@
 """`sdm access`: asking for products, deciding on it, logins of applications."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,10 +12,13 @@ from mesh_events.intents import (
     AccessGranted,
     AccessRequested,
     AccessRevoked,
+    Intent,
     OnRevoke,
 )
+from mesh_events.meta import Meta
 from projections.access import Access, State
 from self_service.cli import completion, explanation, lookup
+from self_service.cli.access_view import COLUMNS, fields
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
 from self_service.cli.options import (
@@ -21,25 +26,13 @@ from self_service.cli.options import (
     Reading,
     Reason,
     Saying,
-    Until,
     command,
     noun,
 )
 from self_service.cli.output import Detail, Listing, show
-from self_service.cli.times import stamp
 
 app = noun("Access to products: request, decide, revoke, and why somebody may read.")
 
-COLUMNS = ("number", "product", "application", "state", "requested_at", "reason")
-
-Which = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[REQUEST]",
-        help="Id, unique prefix, or #OFFSET of the request.",
-        autocompletion=completion.requests,
-    ),
-]
 ForProduct = Annotated[
     str | None,
     typer.Option("--product", help="Product.", autocompletion=completion.products),
@@ -48,6 +41,26 @@ ForApplication = Annotated[
     str | None,
     typer.Option("--application", help="Application.", autocompletion=completion.applications),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meant:
+    """Which request: by its number or id, or by the pair that it is about."""
+
+    which: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REQUEST]",
+            help="Id, unique prefix, or #OFFSET of the request.",
+            autocompletion=completion.requests,
+        ),
+    ] = None
+    product: ForProduct = None
+    application: ForApplication = None
+
+    def find(self, mesh: Mesh) -> Access:
+        """The one request that is meant, see `lookup.request`."""
+        return lookup.request(mesh.image(), self.which, self.product, self.application)
 
 
 @command(
@@ -118,9 +131,7 @@ def list_accesses(
 )
 def grant(
     saying: Saying,
-    which: Which = None,
-    product: ForProduct = None,
-    application: ForApplication = None,
+    meant: Meant,
     reason: OptionalReason = "",
     on_revoke: Annotated[
         OnRevoke,
@@ -135,41 +146,17 @@ def grant(
 
     --until applied waits for the reader's rights, --until active also for the copy.
     """
-    mesh = Mesh()
-    found = _request(mesh, which, product, application)
     _decide(
-        mesh,
         saying,
-        found,
-        lambda meta: AccessGranted(
-            meta=meta,
-            product=found.product,
-            request=found.request,
-            reason=reason,
-            on_revoke=on_revoke,
-        ),
+        meant,
+        lambda meta, about: AccessGranted(meta=meta, **about, reason=reason, on_revoke=on_revoke),
     )
 
 
 @command(app, "deny", "sdm access deny '#41' --reason 'ask for the masked view instead'")
-def deny(
-    saying: Saying,
-    reason: Reason,
-    which: Which = None,
-    product: ForProduct = None,
-    application: ForApplication = None,
-) -> None:
+def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
     """Deny a request, as the product's owner."""
-    mesh = Mesh()
-    found = _request(mesh, which, product, application)
-    _decide(
-        mesh,
-        saying,
-        found,
-        lambda meta: AccessDenied(
-            meta=meta, product=found.product, request=found.request, reason=reason
-        ),
-    )
+    _decide(saying, meant, lambda meta, about: AccessDenied(meta=meta, **about, reason=reason))
 
 
 @command(
@@ -178,27 +165,12 @@ def deny(
     "sdm access revoke '#41' --reason 'project ended'",
     "sdm access revoke '#41' -r 'project ended' --until active",
 )
-def revoke(
-    saying: Saying,
-    reason: Reason,
-    which: Which = None,
-    product: ForProduct = None,
-    application: ForApplication = None,
-) -> None:
+def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
     """Revoke a grant, as the owner, or give it back, as the consumer.
 
     --until applied waits until the rights are gone, --until active also for the copy's end.
     """
-    mesh = Mesh()
-    found = _request(mesh, which, product, application)
-    _decide(
-        mesh,
-        saying,
-        found,
-        lambda meta: AccessRevoked(
-            meta=meta, product=found.product, request=found.request, reason=reason
-        ),
-    )
+    _decide(saying, meant, lambda meta, about: AccessRevoked(meta=meta, **about, reason=reason))
 
 
 @command(
@@ -207,6 +179,7 @@ def revoke(
     "sdm access credentials west.analytics --out analytics.properties",
     "sdm access credentials west.analytics --out client.properties --form java",
     "sdm access credentials west.analytics --show",
+    "sdm access credentials west --cluster east --out log.properties",
 )
 def credentials(
     saying: Saying,
@@ -220,6 +193,14 @@ def credentials(
         Path | None, typer.Option("--out", help="Write a client's settings there, mode 0600.")
     ] = None,
     show_once: Annotated[bool, typer.Option("--show", help="Show them on stdout, once.")] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Cluster to log in to; default: the home. A domain can also at the log's.",
+            autocompletion=completion.clusters,
+        ),
+    ] = None,
     form: Annotated[
         str, typer.Option("--form", help="java or librdkafka; both log in the same way.")
     ] = "librdkafka",
@@ -236,7 +217,7 @@ def credentials(
         wanted = Form(form)
     except ValueError:
         raise UsageError(f"--form is {form!r}: use java or librdkafka") from None
-    hand_out(Mesh(), saying, principal, wanted, out)
+    hand_out(Mesh(), saying, principal, wanted, out, cluster)
 
 
 @command(
@@ -259,34 +240,6 @@ def explain(
     show(explanation.explain(Mesh(), reading, product, application), reading.output)
 
 
-def fields(access: Access) -> dict[str, Any]:
-    """A request as lists show it."""
-    return {
-        "number": lookup.number(access),
-        "request": access.request,
-        "offset": access.offset,
-        "product": access.product,
-        "application": access.application,
-        "state": access.state,
-        "cluster": access.cluster,
-        "topic": access.topic,
-        "link": access.link,
-        "reason": access.reason,
-        "requested_by": access.requested_by,
-        "requested_at": stamp(access.requested_at),
-        "decided_by": access.decided_by,
-        "decided_at": stamp(access.decided_at),
-        "decision_reason": access.decision_reason,
-        "on_revoke": access.on_revoke,
-        "active_at": stamp(access.active_at),
-        "revoked_by": access.revoked_by,
-        "revoked_at": stamp(access.revoked_at),
-        "revoke_reason": access.revoke_reason,
-        "removed_at": stamp(access.removed_at),
-        "generation": access.generation,
-    }
-
-
 def _state(text: str | None) -> State | None:
     if text is None:
         return None
@@ -297,19 +250,19 @@ def _state(text: str | None) -> State | None:
         raise UsageError(f"{text!r} is no state of a request: use {known}") from None
 
 
-def _request(mesh: Mesh, which: str | None, product: str | None, application: str | None) -> Access:
-    return lookup.request(mesh.image(), which, product, application)
-
-
-def _decide(mesh: Mesh, saying: Saying, found: Access, make: Any) -> None:
+def _decide(saying: Saying, meant: Meant, make: Callable[[Meta, dict[str, str]], Intent]) -> None:
+    """Say the intent that `make` makes of its `meta` and of the product and id of the request."""
     from self_service.cli.saying import say
 
+    mesh = Mesh()
+    found = meant.find(mesh)
+    about = {"product": found.product, "request": found.request}
     who = mesh.speaker(saying.domain)
-    said = say(mesh, who, saying, make, default=Until.DECIDED, cause=found.request)
-    about = {
+    said = say(mesh, who, saying, lambda meta: make(meta, about), cause=found.request)
+    shown = {
         "product": found.product,
         "application": found.application,
         "number": lookup.number(found),
         "request": found.request,
     }
-    show(Detail({**about, **said.fields()}), saying.output)
+    show(Detail({**shown, **said.fields()}), saying.output)

@@ -7,6 +7,7 @@ from pathlib import Path
 from mesh_events.errors import ConfigurationError
 from mesh_events.intents import CredentialsRequested, domain_of
 from mesh_events.kafka import SCRAM, Connection
+from projections.image import Image
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError
@@ -65,11 +66,16 @@ def login_of(settings: dict[str, str]) -> Connection:
     return Connection(settings["bootstrap.servers"], settings["sasl.username"], password)
 
 
-def hand_out(mesh: Mesh, saying: Saying, principal: str, form: Form, out: Path | None) -> None:
-    """Have a login made anew, and write its settings to `out` (0600), or show them once."""
+def hand_out(
+    mesh: Mesh, saying: Saying, principal: str, form: Form, out: Path | None, wanted: str | None
+) -> None:
+    """Have a login made anew, and write its settings to `out` (0600), or show them once.
+
+    `wanted` is the cluster, None for the principal's home.
+    """
     from self_service.cli.saying import say
 
-    cluster = _home(mesh, principal)
+    cluster = place(mesh.image(), principal, wanted)
     said = say(
         mesh,
         mesh.speaker(saying.domain),
@@ -85,7 +91,8 @@ def hand_out(mesh: Mesh, saying: Saying, principal: str, form: Form, out: Path |
     if out is not None:
         _write_private(out, properties(settings))
         note(f"wrote {out}, for you alone to read (0600)")
-        show(Detail({**said.fields(), "file": str(out.absolute())}), saying.output)
+        shown = {**said.fields(), "cluster": cluster, "file": str(out.absolute())}
+        show(Detail(shown), saying.output)
     elif saying.output is Format.TABLE:
         typed = properties(settings)
         print(typed, end="")  # noqa: T201 - the answer itself, asked for with --show
@@ -93,16 +100,21 @@ def hand_out(mesh: Mesh, saying: Saying, principal: str, form: Form, out: Path |
         show(Detail(settings), saying.output)
 
 
-def _home(mesh: Mesh, principal: str) -> str:
-    """The cluster where a principal logs in."""
-    image = mesh.image()
-    if principal in image.identity.domains:
-        return image.identity.domains[principal].cluster
-    lookup.application(image, principal)
-    home = image.identity.domains.get(domain_of(principal))
-    if home is None:
-        raise NotFoundError(f"there is no domain {domain_of(principal)}: see `sdm domain list`")
-    return home.cluster
+def place(image: Image, principal: str, wanted: str | None) -> str:
+    """The cluster where a principal logs in: the wanted one, else its home.
+
+    Raises NotFoundError for an unknown principal, and where it has no login.
+    """
+    if principal not in image.identity.domains:
+        lookup.application(image, principal)
+    places = sorted(where for who, where in image.identity.credentials if who == principal)
+    cluster = wanted or lookup.domain(image, domain_of(principal)).cluster
+    if cluster not in places:
+        raise NotFoundError(
+            f"{principal} has no login on cluster {cluster}: it has one on "
+            f"{', '.join(places) or 'none'}"
+        )
+    return cluster
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -50,8 +50,8 @@ class Reading(Shown):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Speaking:
-    """In whose name a command acts."""
+class Acting(Shown):
+    """A command that acts in the name of a domain."""
 
     domain: Annotated[
         str | None,
@@ -62,33 +62,18 @@ class Speaking:
             help="Act as this domain instead of the current one; 'mesh' is the operator.",
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saying(Acting):
+    """A command that says an intent."""
+
     actor: Annotated[
         str | None,
         typer.Option(
             "--actor", metavar="ID", help="Who acts, an id; default $SDM_ACTOR or the OS user's id."
         ),
     ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Acting(Shown):
-    """A command that talks to a server in the name of a domain, without an intent."""
-
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            "--domain",
-            "-d",
-            metavar="NAME",
-            help="Act as this domain instead of the current one; 'mesh' is the operator.",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Saying(Speaking, Shown):
-    """A command that says an intent."""
-
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait for the decision and what --until says.")
     ] = True
@@ -193,7 +178,6 @@ __all__ = [
     "Reason",
     "Saying",
     "Shown",
-    "Speaking",
     "Until",
     "command",
     "noun",

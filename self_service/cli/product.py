@@ -10,8 +10,8 @@ import typer
 from mesh_events.errors import RefusedError
 from mesh_events.intents import ProductPublished, ProductUpdated
 from self_service.cli import completion, lookup
-from self_service.cli.access import COLUMNS as ACCESS_COLUMNS
-from self_service.cli.access import fields as access_fields
+from self_service.cli.access_view import COLUMNS as ACCESS_COLUMNS
+from self_service.cli.access_view import fields as access_fields
 from self_service.cli.catalog import fields as product_fields
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError

@@ -454,6 +454,18 @@ def test_a_rotated_login_ends_the_old_password(sdm: Sdm, consumer: Party, tmp_pa
     assert "kafka_denied" in sdm("topic", "consume", topic, "--client", str(new), code=3).err
 
 
+def test_a_domain_gets_a_login_for_the_cluster_of_the_log(
+    sdm: Sdm, consumer: Party, tmp_path: Path
+) -> None:
+    file = tmp_path / "log.properties"
+    handing = ("access", "credentials", consumer.name, "--out", str(file), "-d", consumer.name)
+    assert sdm(*handing, "--cluster", "east").document["cluster"] == "east"
+    reading = ("topic", "consume", "mesh.governance", "--max", "1", "--client", str(file))
+    assert len(sdm(*reading).lines) == 1
+    nowhere = sdm(*handing, "--cluster", "north", code=ExitCode.NOT_FOUND)
+    assert "it has one on east, west" in nowhere.err
+
+
 def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:
     found = sdm("status").document
     ready = {one["service"]: one["state"] for one in found["services"]}

@@ -10,9 +10,13 @@ from self_service.cli.credentials import (
     _write_private,
     client_settings,
     login_of,
+    place,
     properties,
     read_properties,
 )
+from self_service.cli.exits import NotFoundError
+from tests import paper_story as story
+from tests.paper_log import PaperLog
 
 LOGIN = Connection("127.0.0.1:9092", "west.analytics", "s3=cr#t")
 
@@ -46,6 +50,20 @@ def test_a_file_of_something_else_is_told(tmp_path: Path) -> None:
         read_properties(path)
     with pytest.raises(ConfigurationError, match="No such file"):
         read_properties(tmp_path / "none")
+
+
+def test_a_login_is_handed_out_at_home_and_where_else_there_is_one() -> None:
+    log = PaperLog()
+    story.domains(log)
+    governance = log.image.identity.governance_cluster
+    assert place(log.image, "west", None) == "west"
+    assert place(log.image, "west", governance) == governance != "west"
+    assert place(log.image, "west.app", None) == "west"
+    for principal, where in (("west.app", governance), ("west", "nowhere")):
+        with pytest.raises(NotFoundError, match="it has one on"):
+            place(log.image, principal, where)
+    with pytest.raises(NotFoundError, match="no application west"):
+        place(log.image, "west.none", None)
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
