@@ -1,7 +1,7 @@
 """What each accepted intent does to the image: one small function per intent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 
 from mesh_events import facts, intents
@@ -35,72 +35,72 @@ def enact(event: Event, image: Image, at: Acceptance) -> Image:
 @enact.register
 def _(event: intents.ClusterRegistered, image: Image, at: Acceptance) -> Image:
     after = identity.cluster_registered(image.identity, event, at.generation)
-    return replace(image, identity=after)
+    return image._replace(identity=after)
 
 
 @enact.register
 def _(event: intents.DomainRegistered, image: Image, at: Acceptance) -> Image:
-    return replace(image, identity=identity.domain_registered(image.identity, event, at.generation))
+    return image._replace(identity=identity.domain_registered(image.identity, event, at.generation))
 
 
 @enact.register
 def _(event: intents.KeyRegistered, image: Image, at: Acceptance) -> Image:
-    return replace(image, identity=identity.key_registered(image.identity, event, at.generation))
+    return image._replace(identity=identity.key_registered(image.identity, event, at.generation))
 
 
 @enact.register
 def _(event: intents.KeyRevoked, image: Image, at: Acceptance) -> Image:
-    return replace(image, identity=identity.key_revoked(image.identity, event, at.generation))
+    return image._replace(identity=identity.key_revoked(image.identity, event, at.generation))
 
 
 @enact.register
 def _(event: intents.ApplicationRegistered, image: Image, at: Acceptance) -> Image:
     after = identity.application_registered(image.identity, event, at.generation)
-    return replace(image, identity=after)
+    return image._replace(identity=after)
 
 
 @enact.register
 def _(event: intents.CredentialsRequested, image: Image, at: Acceptance) -> Image:
     after = identity.credentials_requested(image.identity, event, at.generation)
-    return replace(image, identity=after)
+    return image._replace(identity=after)
 
 
 @enact.register
 def _(event: intents.ProductPublished, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.product)].cluster
     after = catalog.published(image.catalog, event, home, at.checks, at.generation, at.time)
-    return replace(image, catalog=after, touched=((ProductRow.topic, event.product),))
+    return image._replace(catalog=after, touched=((ProductRow.topic, event.product),))
 
 
 @enact.register
 def _(event: intents.ProductUpdated, image: Image, at: Acceptance) -> Image:
     after = catalog.updated(image.catalog, event, at.generation, at.time)
-    return replace(image, catalog=after, touched=((ProductRow.topic, event.product),))
+    return image._replace(catalog=after, touched=((ProductRow.topic, event.product),))
 
 
 @enact.register
 def _(event: intents.AccessRequested, image: Image, at: Acceptance) -> Image:
     place = reading_place(image, event.product, event.application)
     after = access.requested(image.access, event, place, at.offset, at.generation, at.time)
-    return replace(image, access=after, touched=((AccessRow.topic, event.meta.id),))
+    return image._replace(access=after, touched=((AccessRow.topic, event.meta.id),))
 
 
 @enact.register
 def _(event: intents.AccessGranted, image: Image, at: Acceptance) -> Image:
     after = access.granted(image.access, event, at.generation, at.time)
-    return replace(image, access=after, touched=((AccessRow.topic, event.request),))
+    return image._replace(access=after, touched=((AccessRow.topic, event.request),))
 
 
 @enact.register
 def _(event: intents.AccessDenied, image: Image, at: Acceptance) -> Image:
     after = access.denied(image.access, event, at.generation, at.time)
-    return replace(image, access=after, touched=((AccessRow.topic, event.request),))
+    return image._replace(access=after, touched=((AccessRow.topic, event.request),))
 
 
 @enact.register
 def _(event: intents.AccessRevoked, image: Image, at: Acceptance) -> Image:
     after = access.revoked(image.access, event, at.generation, at.time)
-    return replace(image, access=after, touched=((AccessRow.topic, event.request),))
+    return image._replace(access=after, touched=((AccessRow.topic, event.request),))
 
 
 @enact.register
@@ -127,7 +127,7 @@ def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
     after = access.suspended(image.access, name, at.generation)
     changed = [found.request for found in after.of_link(name) if found.changed == at.generation]
     rows = tuple((AccessRow.topic, request) for request in changed)
-    return replace(image, access=after, touched=image.touched + rows)
+    return image._replace(access=after, touched=image.touched + rows)
 
 
 def _redirected(
@@ -141,4 +141,4 @@ def _redirected(
 
 def _linked(image: Image, after: Links, event: intents.LinkIntent) -> Image:
     name = links.link_id(event.product, event.cluster)
-    return replace(image, links=after, touched=((LinkRow.topic, name),))
+    return image._replace(links=after, touched=((LinkRow.topic, name),))

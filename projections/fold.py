@@ -38,7 +38,7 @@ def apply(image: Image, entry: Entry) -> Image:
     """
     if entry.offset <= image.offset:
         raise StateFaultError(f"offset {entry.offset} was folded already, up to {image.offset}")
-    image = replace(image, offset=entry.offset, time=max(image.time, entry.time), touched=())
+    image = image._replace(offset=entry.offset, time=max(image.time, entry.time), touched=())
     event = entry.event
     if event is None or isinstance(event, Intent):
         return _waiting(image, entry)
@@ -55,7 +55,7 @@ def apply(image: Image, entry: Entry) -> Image:
 
 
 def _waiting(image: Image, entry: Entry) -> Image:
-    return replace(image, intents=pending.arrived(image.intents, entry))
+    return image._replace(intents=pending.arrived(image.intents, entry))
 
 
 def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
@@ -67,33 +67,33 @@ def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
 
 def _foundation(image: Image, entry: Entry, event: SchemaIntroduced | MeshFounded) -> Image:
     if image.identity.root is None and isinstance(event, SchemaIntroduced) and entry.signer:
-        image = replace(image, identity=identity.rooted(image.identity, entry.signer))
+        image = image._replace(identity=identity.rooted(image.identity, entry.signer))
     is_root = image.identity.has_role(entry.signer, Role.ROOT)
     if isinstance(event, SchemaIntroduced):
         if not is_root and not image.identity.has_role(entry.signer, Role.GOVERNOR):
             return _forged(image, entry, event, Role.GOVERNOR)
         if event.schema_id in image.schemas:
             return image
-        return replace(image, schemas=image.schemas.set(event.schema_id, event.schema_text))
+        return image._replace(schemas=image.schemas.set(event.schema_id, event.schema_text))
     if not is_root or image.identity.mesh:
         return _forged(image, entry, event, Role.ROOT)
-    return replace(image, identity=identity.founded(image.identity, event, entry.offset))
+    return image._replace(identity=identity.founded(image.identity, event, entry.offset))
 
 
 def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:
     """A governor starts its epoch, once: anybody can append a copy of a signed record."""
     if event.meta.id in image.starts:
-        return replace(image, ignored=image.ignored + 1)
+        return image._replace(ignored=image.ignored + 1)
     starts = image.starts.set(event.meta.id, entry.offset)
-    return replace(image, epoch=entry.offset, epoch_time=entry.time, starts=starts)
+    return image._replace(epoch=entry.offset, epoch_time=entry.time, starts=starts)
 
 
 def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     decided = image.intents.undecided.get(event.offset)
     if image.epoch < 0 or event.epoch != image.epoch or decided is None:
-        return replace(image, ignored=image.ignored + 1)
+        return image._replace(ignored=image.ignored + 1)
     checks = image.intents.checks.get(event.offset, Map())
-    image = replace(image, intents=pending.decided(image.intents, event.offset))
+    image = image._replace(intents=pending.decided(image.intents, event.offset))
     if not isinstance(event, IntentAccepted):
         return image
     if decided.event is None:
@@ -116,23 +116,23 @@ def _reported(image: Image, entry: Entry, event: Event) -> Image:
     """Facts: they change status only."""
     match event:
         case facts.Check():
-            return replace(image, intents=pending.checked(image.intents, event))
+            return image._replace(intents=pending.checked(image.intents, event))
         case facts.CredentialsIssued():
-            return replace(image, identity=identity.credentials_issued(image.identity, event))
+            return image._replace(identity=identity.credentials_issued(image.identity, event))
         case facts.AclApplied():
             after = access.applied(image.access, event, entry.offset, entry.time)
             own = identity.rights_applied(image.identity, event)
-            return _access_reported(replace(image, identity=own), after, event)
+            return _access_reported(image._replace(identity=own), after, event)
         case facts.AclRemoved():
             after = access.removed(image.access, event, entry.offset, entry.time)
             return _access_reported(image, after, event)
         case facts.LinkFact():
             moved = links.reported(image.links, event, entry.offset, entry.time)
             touched = ((LinkRow.topic, event.link),) if moved is not image.links else ()
-            return replace(image, links=moved, touched=touched)
+            return image._replace(links=moved, touched=touched)
     return image
 
 
 def _access_reported(image: Image, after: Accesses, event: facts.RightsFact) -> Image:
     touched = ((AccessRow.topic, event.subject),) if after is not image.access else ()
-    return replace(image, access=after, touched=touched)
+    return image._replace(access=after, touched=touched)

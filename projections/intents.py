@@ -1,6 +1,6 @@
 """The intents still to be decided, the checks they wait for, and the ids already seen."""
 
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from immutables import Map
 
@@ -15,18 +15,17 @@ REMEMBERED_MS = WINDOW_MS + AHEAD_MS
 """How long ids are remembered, at least: as long as a copy of the intent would not be stale."""
 
 
-@dataclass(frozen=True, slots=True)
-class Intents:
+class Intents(NamedTuple):
     """Undecided records by offset, checks by offset and name, (signer, id) of intents lately seen.
 
     Undecided records are state: whichever governor comes next decides them. An id belongs to its
     signer: nobody can use up the id of somebody else's intent by writing it first.
     """
 
-    undecided: Map[int, Entry] = field(default_factory=Map)
-    checks: Map[int, Map[str, Check]] = field(default_factory=Map)
-    seen: Map[tuple[str | None, str], int] = field(default_factory=Map)
-    seen_before: Map[tuple[str | None, str], int] = field(default_factory=Map)
+    undecided: Map[int, Entry] = Map()
+    checks: Map[int, Map[str, Check]] = Map()
+    seen: Map[tuple[str | None, str], int] = Map()
+    seen_before: Map[tuple[str | None, str], int] = Map()
     window_start: int = 0
 
     def first_offset(self, signer: str | None, intent: str) -> int | None:
@@ -39,15 +38,15 @@ EMPTY = Intents()
 
 def arrived(intents: Intents, entry: Entry) -> Intents:
     """A record that needs a decision stands on the log."""
-    intents = replace(intents, undecided=intents.undecided.set(entry.offset, entry))
+    intents = intents._replace(undecided=intents.undecided.set(entry.offset, entry))
     if entry.event is None:
         return intents
     identity = entry.event.meta.id
     if entry.time - intents.window_start > REMEMBERED_MS:
-        intents = replace(intents, seen=Map(), seen_before=intents.seen, window_start=entry.time)
+        intents = intents._replace(seen=Map(), seen_before=intents.seen, window_start=entry.time)
     if intents.first_offset(entry.signer, identity) is None:
         seen = intents.seen.set((entry.signer, identity), entry.offset)
-        intents = replace(intents, seen=seen)
+        intents = intents._replace(seen=seen)
     return intents
 
 
@@ -58,12 +57,12 @@ def checked(intents: Intents, event: Check) -> Intents:
     outcomes = intents.checks.get(event.offset, Map())
     if event.check in outcomes:
         return intents
-    return replace(
-        intents, checks=intents.checks.set(event.offset, outcomes.set(event.check, event))
+    return intents._replace(
+        checks=intents.checks.set(event.offset, outcomes.set(event.check, event))
     )
 
 
 def decided(intents: Intents, offset: int) -> Intents:
     """The record at `offset` is decided."""
     checks = intents.checks.delete(offset) if offset in intents.checks else intents.checks
-    return replace(intents, undecided=intents.undecided.delete(offset), checks=checks)
+    return intents._replace(undecided=intents.undecided.delete(offset), checks=checks)

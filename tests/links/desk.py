@@ -1,7 +1,6 @@
 """A desk in place of the governor: holds the image, takes the keeper's facts, gives orders."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from immutables import Map
 
@@ -48,7 +47,7 @@ class Desk:
         after = links.created(
             self.image.links, event, self.image.catalog[self._product], at, at * 1000
         )
-        self.image = replace(self.image, links=after, offset=at)
+        self.image = self.image._replace(links=after, offset=at)
 
     def pause(self) -> None:
         self._direct(Desired.PAUSED)
@@ -73,8 +72,8 @@ class Desk:
         at = self._next()
         if isinstance(fact, LinkFact):
             after = links.reported(self.image.links, fact, at, at * 1000)
-            self.image = replace(self.image, links=after)
-        self.image = replace(self.image, offset=at)
+            self.image = self.image._replace(links=after)
+        self.image = self.image._replace(offset=at)
 
     def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
         return Meta(
@@ -89,7 +88,7 @@ class Desk:
     def _direct(self, desired: Desired, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:
         at = self._next()
         after = links.redirected(self.image.links, self.name, desired, at, at * 1000, on_revoke)
-        self.image = replace(self.image, links=after, offset=at)
+        self.image = self.image._replace(links=after, offset=at)
 
     def _next(self) -> int:
         return self.image.offset + 1

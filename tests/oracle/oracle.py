@@ -88,22 +88,27 @@ def _happens(said: Plain, record: Plain, offset: int) -> None:
         said["products"][fields["product"]] |= {**given, "generation": offset}
     elif kind.startswith(("Access", "Acl")):
         _access(said, kind, fields, offset)
-    elif kind == "LinkCreated":
+    elif kind in DESIRED or kind.startswith(("Link", "Copy")):
+        _link(said, kind, fields, offset)
+
+
+def _link(said: Plain, kind: str, fields: Plain, offset: int) -> None:
+    name = fields.get("link") or f"{fields['product']}@{fields['cluster']}"
+    if kind == "LinkCreated":
         _created(said, fields, offset)
     elif kind in DESIRED:
-        link = said["links"][f"{fields['product']}@{fields['cluster']}"]
-        link |= {"desired": DESIRED[kind], "state": WAITING[DESIRED[kind]], "generation": offset}
+        change = {"desired": DESIRED[kind], "state": WAITING[DESIRED[kind]], "generation": offset}
+        said["links"][name] |= change
         for access in said["accesses"].values() if kind == "LinkRemoved" else ():
-            over = access["link"] == f"{fields['product']}@{fields['cluster']}"
-            if over and access["state"] in ("GRANTED", "ACTIVE"):
+            if access["link"] == name and access["state"] in ("GRANTED", "ACTIVE"):
                 access |= {"state": "GRANTED", "generation": offset}
-    elif fields.get("link") in said["links"]:
-        link, word = said["links"][fields["link"]], fields["meta"]["id"]
-        before = dict(link)
-        if (word, link["generation"]) not in said["told"]:
+    elif name in said["links"]:
+        link = said["links"][name]
+        before, mark = dict(link), (fields["meta"]["id"], link["generation"])
+        if mark not in said["told"]:
             _reported(link, kind, fields)
         if link != before and kind != "LinkAdvanced":
-            said["told"].add((word, link["generation"]))
+            said["told"].add(mark)
 
 
 def _access(said: Plain, kind: str, fields: Plain, offset: int) -> None:

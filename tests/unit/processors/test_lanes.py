@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -68,10 +67,10 @@ def test_what_a_lane_reported_is_in_the_image_of_its_next_job(lanes: SideBySide)
         done.append(1)
         reign.last_report = 7
 
-    lanes.run({"east": job}, replace(EMPTY, offset=5), reign)  # type: ignore[arg-type]
-    lanes.run({"east": job}, replace(EMPTY, offset=6), reign)  # type: ignore[arg-type]
+    lanes.run({"east": job}, EMPTY._replace(offset=5), reign)  # type: ignore[arg-type]
+    lanes.run({"east": job}, EMPTY._replace(offset=6), reign)  # type: ignore[arg-type]
     assert len(done) == 1
-    lanes.run({"east": job}, replace(EMPTY, offset=7), reign)  # type: ignore[arg-type]
+    lanes.run({"east": job}, EMPTY._replace(offset=7), reign)  # type: ignore[arg-type]
     assert len(done) == 2
 
 
