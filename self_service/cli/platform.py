@@ -1,13 +1,14 @@
 """`sdm up`, `sdm down`, `sdm status`: the local mesh on this machine."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from mesh_events.errors import MeshError
+from mesh_events.errors import MeshError, RefusedError
 from self_service.cli.context import Mesh
-from self_service.cli.exits import ExitCode
+from self_service.cli.exits import ExitCode, UsageError
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
 
@@ -18,12 +19,13 @@ app = noun("The local mesh.")
 _MIB = 1 << 20
 
 
-@command(app, "up", "sdm up", "sdm up --fresh", "SDM_PORT_BASE=23000 sdm up")
+@command(app, "up", "sdm up", "sdm up --fresh --yes", "SDM_PORT_BASE=23000 sdm up")
 def up(
     shown: Shown,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start empty: remove all data and passwords first.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before --fresh.")] = False,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to become ready.")
     ] = 180.0,
@@ -33,6 +35,8 @@ def up(
     The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
     """
     platform = _platform()
+    if fresh and not yes:
+        _confirm_loss(Mesh().home)
     with _Meter() as meter:
         endpoints = platform.up(fresh=fresh, report=meter, timeout_s=timeout)
     fields = {
@@ -78,6 +82,23 @@ def _platform() -> "LocalPlatform":
     from local_platform import LocalPlatform, PlatformSettings
 
     return LocalPlatform(PlatformSettings())
+
+
+def _confirm_loss(home: Path) -> None:
+    """Ask before data is removed.
+
+    Raises UsageError where nobody can be asked, RefusedError where the answer is no.
+    """
+    from local_platform.layout import Layout
+
+    if not any(place.exists() for place in Layout(home).of_one_life):
+        return
+    what = f"--fresh removes all data, keys and passwords of the mesh at {home}"
+    if not sys.stdin.isatty():
+        raise UsageError(f"{what}: add --yes to do so")
+    note(f"{what}.")
+    if not typer.confirm("Remove them?", err=True):
+        raise RefusedError("not_confirmed", f"{home} was left as it is")
 
 
 def _service(one: "ServiceStatus") -> dict[str, Any]:

@@ -5,13 +5,13 @@ import os
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
 from local_platform import LocalPlatform, PlatformSettings
-from mesh_events.errors import MeshError
 from mesh_events.settings import default_home
-from self_service.demo.stage import Stage, StoryBrokenError
+from self_service.demo.stage import Stage
 from self_service.demo.story import Story
 
 PORT_BASE = 24000
@@ -30,33 +30,38 @@ def main() -> int:
         sys.stderr.write(f"{home} holds something else than a demo: set SDM_DEMO_HOME\n")
         return 7
     platform = LocalPlatform(PlatformSettings(home=home, port_base=port_base))
-    held = kept = False
-    try:
-        held = _tell(home, port_base, options)
-        kept = options.keep
-    except KeyboardInterrupt:
-        sys.stderr.write("\nstopped by you\n")
-    except (MeshError, StoryBrokenError) as error:
-        sys.stderr.write(f"\nthe story broke off: {error}\n")
-    finally:
-        if not kept:
-            platform.down()
-    return 0 if held else 1
-
-
-def _tell(home: Path, port_base: int, options: Any) -> bool:
-    start = time.monotonic()
     stage = Stage(home, {"SDM_PORT_BASE": str(port_base), "SDM_ACTOR": "demo"})
+    end, kept = "", options.keep
+    try:
+        if not _tell(stage, options):
+            end = stage.failure()
+    except KeyboardInterrupt:
+        end, kept = "stopped by you", False
+    except Exception as error:  # noqa: BLE001 - whatever it was: the reader learns where to look
+        if os.environ.get("SDM_DEBUG") == "1":
+            traceback.print_exc()
+        end = stage.failure(str(error) or type(error).__name__)
+        # without a single check there is no mesh to look at
+        kept = kept and bool(stage.checks)
+    if not kept:
+        platform.down()
+    if end:
+        sys.stderr.write(f"\n{end}\n")
+    if kept:
+        stage.console.print(_how_to_go_on(home, port_base), soft_wrap=True, markup=False)
+    return 1 if end else 0
+
+
+def _tell(stage: Stage, options: Any) -> bool:
+    start = time.monotonic()
     stage.chapter("A mesh starts: two Kafka clusters, registry, Connect, Postgres, Spark, governor")
-    stage.watched("up", "--fresh", "--timeout", "300")
+    stage.watched("up", "--fresh", "--yes", "--timeout", "300")
     stage.check("every server does real work", held=True, seconds=time.monotonic() - start)
     Story(stage).tell()
     took = time.monotonic() - start
     held = stage.summary(f"The story took {took:.0f} s")
     if options.json:
         stage.write(options.json, took)
-    if options.keep:
-        stage.console.print(_how_to_go_on(home, port_base), soft_wrap=True, markup=False)
     return held
 
 

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
+from local_platform.layout import Layout
+
 _Found = TypeVar("_Found")
 
 
@@ -121,12 +123,31 @@ class Stage:
             table.add_row(mark, check.claim, f"{check.seconds:.1f} s" if check.seconds else "")
         self.console.print()
         self.console.print(table)
-        return all(check.held for check in self.checks)
+        return not self._failed()
+
+    def failure(self, fault: str = "") -> str:
+        """What did not hold and where the logs lie; `fault` broke the story off."""
+        broken = [f"  ✗ {one.claim}: {one.detail or 'it did not hold'}" for one in self._failed()]
+        if fault:
+            broken.append(f"  ✗ in chapter {self._chapter} the story broke off: {fault}")
+        logs = f"The servers' logs are in {Layout(self.home).logs}: begin with governor.log."
+        step = "Next step: `./scripts/demo --keep`; the mesh stays, look with `sdm status`."
+        return "\n".join(["The story did not hold:", *broken, logs, step])
+
+    def _failed(self) -> list[Check]:
+        return [check for check in self.checks if not check.held]
 
     def write(self, path: Path, seconds: float) -> None:
         """Write the checks as JSON."""
         data = {"seconds": round(seconds, 1), "checks": [asdict(check) for check in self.checks]}
         path.write_text(json.dumps(data, indent=2) + "\n", "utf-8")
+
+
+def items(data: Any) -> list[dict[str, Any]]:
+    """The rows of a listing."""
+    if isinstance(data, dict):
+        return list(data.get("items", []))
+    return list(data or [])
 
 
 def _parsed(text: str) -> Any:

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_platform.endpoints import Endpoints
+from self_service.demo.audit import tell_audit
 from self_service.demo.client import Client
 from self_service.demo.database import Database
-from self_service.demo.stage import Stage
+from self_service.demo.stage import Stage, items
 
 PRODUCT, APPLICATION, LINK = "east.users", "west.analytics", "east.users@west"
 
@@ -33,7 +34,7 @@ class Story:
         self.changes_arrive(client)
         self.west_cannot_write(client)
         self.east_revokes(request, client)
-        self.the_audit(request)
+        tell_audit(self.stage, PRODUCT, request, self.moments)
         self.database.close()
 
     def domains_join(self) -> None:
@@ -45,7 +46,7 @@ class Story:
                 "domain", "register", domain, "--cluster", domain, "--owner", f"team-{domain}"
             )
         stage.sdm("application", "register", APPLICATION, "-d", "west")
-        known = {found["domain"] for found in _items(stage.sdm("domain", "list").data)}
+        known = {found["domain"] for found in items(stage.sdm("domain", "list").data)}
         stage.check("both domains are registered and can log in", {"east", "west"} <= known)
 
     def east_captures_its_database(self) -> None:
@@ -88,7 +89,7 @@ class Story:
             refused=True,
             quiet=True,
         )
-        found = _items(answer.data) if answer.code == 0 else []
+        found = items(answer.data) if answer.code == 0 else []
         return found if len(found) >= count else None
 
     def east_publishes(self) -> None:
@@ -121,7 +122,7 @@ class Story:
         """Search."""
         stage = self.stage
         stage.chapter("West finds it in the catalog")
-        found = _items(stage.sdm("catalog", "search", "customers").data)
+        found = items(stage.sdm("catalog", "search", "customers").data)
         names = [row["product"] for row in found]
         stage.check("the search finds east.users", PRODUCT in names, str(names))
 
@@ -146,7 +147,7 @@ class Story:
         stage.sdm(
             "access", "request", PRODUCT, APPLICATION, "--reason", "weekly report", "-d", "west"
         )
-        request = str(_items(stage.sdm("access", "list", quiet=True).data)[0]["request"])
+        request = str(items(stage.sdm("access", "list", quiet=True).data)[0]["request"])
         answer = stage.sdm("access", "grant", request, "-d", "west", refused=True)
         stage.check(
             "its own grant is refused (own_request)",
@@ -237,7 +238,7 @@ class Story:
         gone, took = stage.within(60, self._link_removed)
         stage.check("the link is removed and the copy purged", gone, "still there", took)
         left = stage.sdm("topic", "list", "--cluster", "west", "-d", "mesh", quiet=True).data
-        names = [found["topic"] for found in _items(left)]
+        names = [found["topic"] for found in items(left)]
         stage.check("no topic east.users is left in west", PRODUCT not in names, str(names))
         self.moments["after the revocation"] = _now()
 
@@ -245,54 +246,10 @@ class Story:
         link = str(self.stage.sdm("link", "describe", LINK, quiet=True).data)
         return "REMOVED" in link and "PURGED" in link
 
-    def the_audit(self, request: str) -> None:
-        """The log answers for all of it, at any moment."""
-        stage = self.stage
-        stage.chapter("The audit: who did what, when and why")
-        log = _items(stage.sdm("audit", "log", "--product", PRODUCT).data)
-        for entry in log:
-            stage.tell(
-                " ".join(
-                    str(entry.get(name, ""))
-                    for name in ("time", "actor", "type", "outcome", "detail")
-                )
-            )
-        stage.sdm("trace", request)
-        verdict = stage.sdm("audit", "verify").data
-        stage.check("every signature and decision on the log holds", verdict is not None)
-        compared = stage.sdm("audit", "replay", "--compare").data
-        stage.check(
-            "rows on mesh.* read by an independent consumer equal a replay in a new process",
-            compared is not None,
-        )
-        stage.chapter("The same questions as of earlier moments")
-        for moment, products, state in (
-            ("before the product", 0, None),
-            ("before the grant", 1, "REQUESTED"),
-            ("during the grant", 1, "ACTIVE"),
-            ("after the revocation", 1, "REVOKED"),
-        ):
-            at = self.moments[moment]
-            catalog = _items(stage.sdm("catalog", "list", "--as-of", at, quiet=True).data)
-            access = _items(stage.sdm("access", "list", "--as-of", at, quiet=True).data)
-            states = [found["state"] for found in access]
-            stage.check(
-                f"as of {moment}: {products} products, access {state or 'unknown'}",
-                len(catalog) == products and states == ([state] if state else []),
-                f"{len(catalog)} products, {states}",
-            )
-
 
 def _now() -> str:
     """The moment between two steps, as the log will see it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _items(data: Any) -> list[dict[str, Any]]:
-    """The rows of a listing."""
-    if isinstance(data, dict):
-        return list(data.get("items", []))
-    return list(data or [])
 
 
 def _has_schema(row: Any) -> bool:

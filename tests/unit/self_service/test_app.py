@@ -4,8 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
+from mesh_events.errors import RefusedError
+from self_service.cli import platform
 from self_service.cli.app import COMMANDS, app
 from self_service.cli.exits import ExitCode
 from self_service.cli.reference import commands, page
@@ -202,6 +205,39 @@ def test_nobody_speaks_with_a_key_that_is_no_domains(name: str, tmp_path: Path) 
         told = sdm(*command, home=tmp_path)
         assert told.exit_code == ExitCode.REFUSED
         assert "_name)" in told.stderr
+
+
+def test_data_is_removed_only_by_who_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "kept").touch()
+    told = sdm("up", "--fresh", home=tmp_path)
+    assert told.exit_code == ExitCode.USAGE
+    assert "--yes" in told.stderr
+    assert str(tmp_path) in told.stderr
+    assert (tmp_path / "data" / "kept").exists()
+
+
+def test_a_person_is_asked_before_data_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    monkeypatch.setattr(typer, "confirm", lambda *_, **__: False)
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    with pytest.raises(RefusedError, match="left as it is"):
+        platform._confirm_loss(tmp_path)
+    monkeypatch.setattr(typer, "confirm", lambda *_, **__: True)
+    platform._confirm_loss(tmp_path)
+
+
+def test_a_home_without_data_needs_no_question(tmp_path: Path) -> None:
+    platform._confirm_loss(tmp_path)
+
+
+class Terminal:
+    """A person's keyboard."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def test_version_is_told_as_json(tmp_path: Path) -> None:
