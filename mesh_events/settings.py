@@ -1,6 +1,7 @@
 """Where a mesh is found: its home folder and its public profile."""
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Self
 
@@ -47,6 +48,16 @@ class Profile(Frozen):
             raise ConfigurationError(f"no mesh at {home}: run `sdm up` or set SDM_HOME") from None
         except (OSError, ValidationError) as error:
             raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+    def save(self, home: Path) -> None:
+        """Write the profile; whoever reads meanwhile sees the old one or the new one."""
+        path = profile_path(home)
+        handle, name = tempfile.mkstemp(dir=home, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(self.model_dump_json(indent=2) + "\n")
+        # for every participant, and nothing in it is secret
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
 
 
 def profile_path(home: Path) -> Path:

@@ -6,6 +6,7 @@ record says which key signed it, the log says what that key may do.
 
 import base64
 import os
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -56,12 +57,16 @@ class SigningKey:
         """Write the key file with mode 0600; refuses to replace another key."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         text = base64.urlsafe_b64encode(self._private.private_bytes_raw()).rstrip(b"=")
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise ConfigurationError(f"{path} holds a key already: move it away first") from None
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as file:
             file.write(text + b"\n")
+        try:
+            # unlike a replacement, a second name for a file is refused where one exists
+            os.link(part, path)
+        except FileExistsError:
+            raise ConfigurationError(f"{path} holds a key already: move it away first") from None
+        finally:
+            Path(part).unlink()
 
     @classmethod
     def load_or_generate(cls, path: Path) -> "SigningKey":

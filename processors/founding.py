@@ -17,7 +17,7 @@ from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
 from mesh_events.read import LogReader
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
-from mesh_events.settings import Profile, key_path, profile_path
+from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import ALL
 from processors.clusters import ClusterAdmin, KafkaAdmin
@@ -97,7 +97,7 @@ def found(settings: WorkerSettings) -> Profile:
         root_key=keys["root"].public,
         governor_key=keys["governor"].public,
     )
-    profile_path(settings.home).write_text(profile.model_dump_json(indent=2) + "\n", "utf-8")
+    profile.save(settings.home)
     return profile
 
 

@@ -202,16 +202,22 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
             return replace(
                 link,
                 state=State.PAUSED if paused else link.state,
+                failure=None if paused else link.failure,
+                failure_code=None if paused else link.failure_code,
                 positions=_forward(link.positions, event.positions),
             )
         case LinkFailed():
             return replace(link, state=State.FAILED, failure=event.reason, failure_code=event.code)
         case CopyPurged() if link.desired is Desired.REMOVED:
             gone = link.copied_to if link.copy is Copy.PURGED else time
-            return replace(link, state=State.REMOVED, copy=Copy.PURGED, copied_to=gone)
+            return replace(_removed(link), copy=Copy.PURGED, copied_to=gone)
         case CopyRetained() if link.desired is Desired.REMOVED:
-            return replace(link, state=State.REMOVED, copy=Copy.RETAINED)
+            return replace(_removed(link), copy=Copy.RETAINED)
     return link
+
+
+def _removed(link: Link) -> Link:
+    return replace(link, state=State.REMOVED, failure=None, failure_code=None)
 
 
 def _forward(known: Map[str, int], reported: dict[str, int]) -> Map[str, int]:

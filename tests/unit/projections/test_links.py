@@ -172,6 +172,24 @@ def test_a_failure_is_forgotten_when_somebody_redirects_the_link() -> None:
     assert (after.state, after.failure, after.failure_code) == (State.PAUSING, None, None)
 
 
+@pytest.mark.parametrize(
+    ("desired", "end"),
+    [
+        (Desired.PAUSED, fact(facts.LinkStopped, 20, positions={})),
+        (Desired.REMOVED, purge(20)),
+        (Desired.REMOVED, fact(facts.CopyRetained, 20, topic="t", topic_id="d")),
+    ],
+)
+def test_a_failure_on_the_way_to_an_end_is_over_with_it(
+    desired: Desired, end: facts.LinkFact
+) -> None:
+    waiting = links.redirected(ACTIVE, ID, desired, 20, 2000)
+    failed = report(waiting, failure(20), 21)
+    assert failed[ID].failure_code == "gone"
+    done = report(failed, end, 22)[ID]
+    assert (done.failure, done.failure_code) == (None, None)
+
+
 def test_a_removed_link_whose_copy_is_purged_tells_how_long_data_was_there() -> None:
     assert PURGED[ID] == replace(
         REMOVING[ID],
