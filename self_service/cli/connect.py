@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.errors import InvalidValueError, RefusedError
-from mesh_events.intents import domain_of
 from mesh_events.meta import MESH_DOMAIN
-from self_service.cli import connect_login, debezium
+from self_service.cli import connect_login, connector_owner, debezium
 from self_service.cli.connect_login import ConnectorLogin
 from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
 from self_service.cli.context import Mesh
@@ -21,7 +20,7 @@ app = noun("Kafka Connect: what brings data in.")
 connector_app = noun("Connectors of the worker.")
 app.add_typer(connector_app, name="connector")
 
-Name = Annotated[str, typer.Argument(help="The connector.")]
+Name = Annotated[str, typer.Argument(help="The connector.", callback=debezium.legal)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +83,13 @@ def add(
             f"{', '.join(secrets)} must be a reference such as ${{dir:FOLDER:FILE}}, "
             "never the secret itself",
         )
+    connector_owner.require_own_topics(config, domain)
     connect_login.require_no_login(mesh, config)
     login = ConnectorLogin(mesh, mesh.image(), domain, name)
     config = {**login.settings(), **config}
     connectors = Connectors.of(mesh)
+    if connectors.known(name):
+        connector_owner.require_owner(name, connectors.config(name), domain)
     _deploy(connectors, login, config)
     shown: dict[str, Any] = {"connector": name, "domain": domain}
     if wait:
@@ -105,7 +107,7 @@ def deployed(shown: Shown) -> None:
             "connector": name,
             "type": found["info"]["type"],
             "class": str(found["info"]["config"].get("connector.class", "")).rpartition(".")[2],
-            "domain": domain_of(found["info"]["config"].get("topic.prefix", "")),
+            "domain": connector_owner.owner_of(found["info"]["config"]),
             **_states(found["status"]),
         }
         for name, found in sorted(states.items())
@@ -130,11 +132,13 @@ def describe(shown: Shown, name: Name) -> None:
 
 
 @command(connector_app, "drop", "sdm connect connector drop east-shop")
-def drop(shown: Shown, name: Name) -> None:
-    """Remove a connector; its topics stay."""
+def drop(acting: Acting, name: Name) -> None:
+    """Remove a connector of the current domain; its topics stay."""
     mesh = Mesh()
+    domain = mesh.speaker(acting.domain).domain
     connectors = Connectors.of(mesh)
     config = connectors.config(name)
+    connector_owner.require_owner(name, config, domain)
     connectors.drop(name)
     _take_back(mesh, name, connect_login.domain_of(config))
     slot = config.get("slot.name")
@@ -143,7 +147,7 @@ def drop(shown: Shown, name: Name) -> None:
             f"the database keeps the replication slot {slot} for a connector that comes back: "
             f"drop it there with SELECT pg_drop_replication_slot('{slot}')"
         )
-    show(Detail({"connector": name, "dropped": True}), shown.output)
+    show(Detail({"connector": name, "dropped": True}), acting.output)
 
 
 def _deploy(connectors: Connectors, login: ConnectorLogin, config: dict[str, str]) -> None:

@@ -44,7 +44,6 @@ def database(
     `password` may be `file:PATH`: its text is copied (0600) to the one folder that connectors
     may read; or a reference that Connect itself resolves, `${...}`.
     """
-    _legal(connector)
     ends = mesh.endpoints
     own = host is None
     if own:
@@ -99,7 +98,7 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
         tables: `schema.table`, or `table` in schema public.
         source: where they are.
     """
-    _legal(connector)
+    legal(connector)
     slot = "sdm_" + re.sub(r"[^a-z0-9_]", "_", connector)
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
@@ -131,12 +130,13 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
     }
 
 
-def _legal(connector: str) -> None:
-    """Refuse a name that would leave the folder of secrets or break the config."""
+def legal(connector: str) -> str:
+    """The name; raises InvalidValueError for one that leaves the folder of secrets or the URL."""
     if not _NAME.fullmatch(connector):
         raise InvalidValueError(
             f"{connector!r} cannot be a connector: use a-z, 0-9 and '-', begin with a letter"
         )
+    return connector
 
 
 def _qualified(table: str) -> str:

@@ -80,6 +80,7 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
     )
     assert added.document["state"] == "RUNNING"
     try:
+        others_keep_off(sdm, connector, register(sdm, cluster))
         reading = ("topic", "consume", topic, "-d", party.name, "--follow", "--timeout", "60")
         first = sdm(*reading, "--max", "1").lines[0]
         assert (first["key"], first["value"]["after"]) == (
@@ -103,11 +104,22 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
         assert versions["key_schema"]
         assert versions["value_schema"]
     finally:
-        dropped = sdm("connect", "connector", "drop", connector)
+        dropped = sdm("connect", "connector", "drop", connector, "-d", party.name)
     assert dropped.document["dropped"] is True
     sdm("connect", "connector", "describe", connector, code=ExitCode.NOT_FOUND)
     rights = admin(mesh, cluster).rights(party.name)
     assert not [right for right in rights if right.name.startswith("connect-")]
+
+
+def others_keep_off(sdm: Sdm, connector: str, other: Party) -> None:
+    """Another domain can neither drop the connector nor put its own in its place."""
+    for changing in (("drop",), ("add", "--type", "debezium-postgres", "--table", "t")):
+        told = sdm(
+            *("connect", "connector", changing[0], connector, *changing[1:], "-d", other.name),
+            code=ExitCode.REFUSED,
+        )
+        assert "refused (not_your_domain)" in told.err
+    assert sdm("connect", "connector", "describe", connector).document["state"] == "RUNNING"
 
 
 def configs(mesh: Endpoints) -> str:
@@ -147,7 +159,7 @@ def test_kafka_holds_a_connector_to_what_its_domain_may_write(
         assert sdm(*adding).document["state"] == "RUNNING"
         eventually(lambda: kafka.topic(foreign), f"{foreign} is there")
     finally:
-        sdm("connect", "connector", "drop", connector)
+        sdm("connect", "connector", "drop", connector, "-d", owner.name)
         kafka.withdraw([right])
 
 
@@ -169,6 +181,15 @@ def test_a_secret_in_a_config_is_refused(sdm: Sdm, owner: Party) -> None:
     )
     assert "secret_in_config" in told.err
     assert "hunter2" not in told.err
+
+
+def test_a_config_that_names_another_domains_topics_is_refused(sdm: Sdm, owner: Party) -> None:
+    told = sdm(
+        *("connect", "connector", "add", "bad", "--type", "debezium-postgres", "--table", "t"),
+        *("--set", f"topic.prefix={owner.name}x.shop", "-d", owner.name),
+        code=ExitCode.REFUSED,
+    )
+    assert "foreign_topic" in told.err
 
 
 def test_connects_own_refusal_is_passed_on(sdm: Sdm, owner: Party) -> None:
