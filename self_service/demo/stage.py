@@ -131,7 +131,10 @@ class Stage:
         if fault:
             broken.append(f"  ✗ in chapter {self._chapter} the story broke off: {fault}")
         logs = f"The servers' logs are in {Layout(self.home).logs}: begin with governor.log."
-        step = "Next step: `./scripts/demo --keep`; the mesh stays, look with `sdm status`."
+        step = (
+            "Next step: mend what is named above and run it again; with `./scripts/demo --keep` "
+            "the mesh stays, to look with `sdm status` and `sdm trace`."
+        )
         return "\n".join(["The story did not hold:", *broken, logs, step])
 
     def _failed(self) -> list[Check]:
