@@ -65,6 +65,8 @@ class ClassArchive:
                 _give_way(jcmd, pid)
             # the JVM names the file only when it is complete
             with contextlib.suppress(FileNotFoundError):
+                # the JVM keeps it to this account; like the jars, it is for every user of the cache
+                part.chmod(0o444)
                 part.rename(target)
                 self._forget_older()
         finally:

@@ -39,6 +39,7 @@ def test_a_running_jvm_writes_an_archive_that_the_next_one_uses(tmp_path: Path, 
 
     assert [path.name for path in (tmp_path / "archives").iterdir()] == [archive.path.name]
     assert not list(tmp_path.glob("java_pid*"))
+    assert archive.path.stat().st_mode & 0o777 == 0o444, "every user of the cache may use it"
     strict = [str(JAVA), "-Xshare:on", *archive.options(), "-version"]
     assert subprocess.run(strict, check=False, capture_output=True).returncode == 0
 

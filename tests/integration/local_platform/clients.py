@@ -1,0 +1,62 @@
+"""What a program does with a running platform: log in, write and read a record, ask a database."""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+import psycopg
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from local_platform import Endpoints
+from mesh_events.references import resolve
+
+
+def kafka(endpoints: Endpoints, cluster: str) -> dict[str, str]:
+    found = endpoints.clusters[cluster]
+    return {
+        "bootstrap.servers": found.bootstrap_servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": found.admin_user,
+        "sasl.password": resolve(found.admin_password),
+    }
+
+
+def postgres(endpoints: Endpoints) -> "psycopg.Connection[tuple[object, ...]]":
+    return psycopg.connect(
+        host=endpoints.postgres_host,
+        port=endpoints.postgres_port,
+        user=endpoints.postgres_user,
+        password=resolve(endpoints.postgres_password),
+        dbname=endpoints.postgres_database,
+        autocommit=True,
+    )
+
+
+def write_record(endpoints: Endpoints, topic: str, value: bytes) -> None:
+    admin = AdminClient(kafka(endpoints, "east"))
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(10)
+    producer = Producer(kafka(endpoints, "east") | {"acks": "all"})
+    producer.produce(topic, value)
+    assert producer.flush(10) == 0
+
+
+def read_record(endpoints: Endpoints, topic: str) -> bytes | None:
+    settings = {"group.id": topic, "auto.offset.reset": "earliest"}
+    with contextlib.closing(Consumer(kafka(endpoints, "east") | settings)) as consumer:
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                value = message.value()
+                return value if value is None else bytes(value)
+    return None
+
+
+def wait_until(holds: Callable[[], bool], what: str, timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
+        time.sleep(0.05)
