@@ -24,6 +24,7 @@ from confluent_kafka.admin import (
 
 from local_platform.endpoints import CONNECT_GROUP
 from local_platform.errors import NotReadyError
+from mesh_events.kafka import Connection
 
 _TIMEOUT_S = 5
 
@@ -85,18 +86,8 @@ def ensure_principals(servers: str, password: str, wanted: Iterable[Principal]) 
     Raises:
         NotReadyError: the cluster does not answer yet.
     """
-    admin = AdminClient(
-        {
-            "bootstrap.servers": servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.username": "admin",
-            "sasl.password": password,
-            "socket.timeout.ms": _TIMEOUT_S * 1000,
-            # the first tries meet a server that still starts; that is no news
-            "log_level": 0,
-        }
-    )
+    login = Connection(servers, "admin", password)
+    admin = AdminClient(login.config(socket_timeout_ms=_TIMEOUT_S * 1000))
     try:
         nodes = admin.describe_cluster(request_timeout=_TIMEOUT_S).result(_TIMEOUT_S).nodes
         if not nodes:
@@ -113,16 +104,8 @@ def _ensure(admin: Any, principal: Principal) -> None:
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     upsertion = UserScramCredentialUpsertion(principal.name, info, principal.password.encode())
     wanted = {_binding(principal.name, right) for right in principal.rights}
-    every = AclBindingFilter(
-        ResourceType.ANY,
-        None,
-        ResourcePatternType.ANY,
-        f"User:{principal.name}",
-        None,
-        AclOperation.ANY,
-        AclPermissionType.ANY,
-    )
-    held = set(admin.describe_acls(every, request_timeout=_TIMEOUT_S).result(_TIMEOUT_S))
+    described = admin.describe_acls(of_principal(principal.name), request_timeout=_TIMEOUT_S)
+    held = set(described.result(_TIMEOUT_S))
     answers = [
         *admin.alter_user_scram_credentials([upsertion], request_timeout=_TIMEOUT_S).values(),
         *_changed(admin.create_acls, wanted - held),
@@ -147,6 +130,19 @@ def _binding(principal: str, right: Right) -> AclBinding:
         "*",
         AclOperation[right.operation],
         AclPermissionType.ALLOW,
+    )
+
+
+def of_principal(name: str) -> AclBindingFilter:
+    """Return the filter that every ACL of a principal passes."""
+    return AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        f"User:{name}",
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
     )
 
 

@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, SchemaRegistryError
 
 from local_platform import Endpoints
+from local_platform.principals import Principal, Right, ensure_principals, of_principal
 from mesh_events.references import resolve
 
 CLUSTERS = ("east", "west")
@@ -126,3 +127,21 @@ def test_connect_asks_for_its_password(platform: Endpoints) -> None:
     assert requests.get(url, timeout=10).status_code == 401
     assert requests.get(url, auth=("admin", "wrong"), timeout=10).status_code == 401
     assert requests.get(url, auth=user, timeout=10).status_code == 200
+
+
+def test_a_principal_of_the_platform_has_its_rights_and_keeps_no_older_ones(
+    platform: Endpoints, cluster: str
+) -> None:
+    name, found = f"platform-{time.time_ns()}", platform.clusters[cluster]
+    for topic in ("older", "newer"):
+        rights = (Right("READ", "TOPIC", topic), Right("ALL", "GROUP", "kept-", prefixed=True))
+        ensure_principals(
+            found.bootstrap_servers,
+            resolve(found.admin_password),
+            [Principal(name, "known", rights)],
+        )
+
+    admin = admin_of(platform, cluster)  # held, since a collected client fails its futures
+    held = admin.describe_acls(of_principal(name)).result(10)
+    assert {acl.name for acl in held} == {"newer", "kept-"}
+    assert AdminClient(client(platform, cluster, name, "known")).list_topics(timeout=10).brokers
