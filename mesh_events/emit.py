@@ -20,6 +20,7 @@ from mesh_events.errors import InfrastructureError, WaitTimeoutError
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.meta import Event, Meta, new_id, now
 from mesh_events.read import LogReader
+from mesh_events.record import Record
 from mesh_events.registry import Registry
 from mesh_events.signing import SigningKey
 
@@ -86,18 +87,24 @@ class LogWriter:
         self._producer.flush(DELIVERY_TIMEOUT_S)
 
     def append(self, event: Event, key: SigningKey | None = None) -> Receipt:
-        """Sign and append; returns once Kafka has acknowledged.
+        """Sign and append; returns once Kafka has acknowledged. Raises as `append_record`."""
+        return Receipt(event.meta.id, self.append_record(event, key).offset)
+
+    def append_record(self, event: Event, key: SigningKey | None = None) -> Record:
+        """Sign and append; the record as it stands on the log, once Kafka has acknowledged.
 
         Raises RefusedError (no right to write), ConfigurationError (login, unknown schema) or
         InfrastructureError. After the latter the event may or may not stand on the log: append
         the very same event again.
         """
         wire = encode(event, self._registry.schema_id(event.type_name()), key or self.key)
-        found: list[tuple[KafkaError | None, int]] = []
+        found: list[tuple[KafkaError | None, int, int]] = []
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             self._acknowledged()
-            found.append((error, -1 if error else message.offset()))
+            # the log's own append time: the topic overrides what a producer says
+            place = (-1, -1) if error else (message.offset(), message.timestamp()[1])
+            found.append((error, *place))
 
         with self._lock, translating(self._doing):
             self._producer.produce(
@@ -111,10 +118,10 @@ class LogWriter:
             self._wait(found)
         if not found:
             raise InfrastructureError(f"{self._doing}: Kafka does not answer", retriable=True)
-        error, offset = found[0]
+        error, offset, time = found[0]
         if error is not None:
             raise translated(error, self._doing)
-        return Receipt(event.meta.id, offset)
+        return Record(offset, time, wire.key, wire.value, dict(wire.headers))
 
     def _wait(self, found: list[Any]) -> None:
         for _ in range(DELIVERY_TIMEOUT_S * 10):

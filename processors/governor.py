@@ -124,11 +124,11 @@ class Governor:
             self._rows.write([row])
             crash_point("after-row")
 
-    def step(self) -> int | None:
+    def step(self) -> Record | None:
         """Decide the oldest record that can be decided, or say what follows from the state.
 
-        Returns the offset of the appended record, which must be folded before the next step;
-        None when there is nothing to do until something arrives or a check comes out.
+        Returns the appended record, which must be folded before the next step; None when there is
+        nothing to do until something arrives or a check comes out.
         """
         # one image for the whole step: records are folded by another thread meanwhile
         image, epoch = self.image, self.epoch
@@ -177,12 +177,12 @@ class Governor:
         verdict = decide(image, entry, clock)
         return None if isinstance(verdict, Waiting) else (entry, verdict)
 
-    def _append_decision(self, entry: Entry, verdict: Verdict, epoch: int) -> int:
+    def _append_decision(self, entry: Entry, verdict: Verdict, epoch: int) -> Record:
         event = _decision(entry, verdict, epoch)
         crash_point("before-append")
         if isinstance(event, IntentQuarantined):
             self._set_aside(self._open[entry.offset], event)
-        receipt = self._writer.append(event)
+        record = self._writer.append_record(event)
         crash_point("after-append")
         log.info(
             "decided",
@@ -192,9 +192,9 @@ class Governor:
             code=getattr(event, "code", None),
             correlation_id=event.meta.correlation,
         )
-        return receipt.offset
+        return record
 
-    def _append_consequence(self) -> int | None:
+    def _append_consequence(self) -> Record | None:
         # the state of accesses and links is all that consequences look at
         parts = (self.image.access, self.image.links)
         if (
@@ -207,14 +207,14 @@ class Governor:
         if not due:
             self._settled = parts
             return None
-        receipt = self._writer.append(due[0])
+        record = self._writer.append_record(due[0])
         log.info(
             "consequence",
             intent=due[0].type_name(),
-            offset=receipt.offset,
+            offset=record.offset,
             correlation_id=due[0].meta.correlation,
         )
-        return receipt.offset
+        return record
 
 
 def _decision(entry: Entry, verdict: Verdict, epoch: int) -> Decision:

@@ -186,13 +186,23 @@ class Worker:
                 log.info("governor_paused", reason=str(over))
                 await self._reached(seen + 1, KEEPER_PERIOD_S)
                 continue
-            offset = await asyncio.to_thread(self.governor.step)
-            if offset is None:
+            record = await asyncio.to_thread(self.governor.step)
+            if record is None:
                 await self._reached(seen + 1, KEEPER_PERIOD_S)
-            elif not await self._reached(offset, STALL_S):
-                raise StateFaultError(f"the record at offset {offset} does not come back")
+                continue
+            await self._echo(record)
+            if not await self._reached(record.offset, STALL_S):
+                raise StateFaultError(f"the record at offset {record.offset} does not come back")
         if self._reign is reign:
             self._overtaken(reign.epoch)
+
+    async def _echo(self, record: Record) -> None:
+        """Fold what was just appended, if nothing stands between: no need to read it back."""
+        async with self._folding:
+            if record.offset != self.governor.image.offset + 1:
+                return
+            self.governor.fold([record])
+        await self._announce()
 
     def _holds(self, reign: LogReign) -> bool:
         """Whether this reign goes on.

@@ -35,6 +35,16 @@ def test_the_same_intent_emitted_twice_counts_once(scene: Scene) -> None:
     )
 
 
+def test_a_writer_returns_the_record_as_it_stands_on_the_log(scene: Scene) -> None:
+    """The governor folds what it appended without reading it back."""
+    intent = scene.owner.make(
+        ApplicationRegistered, application=f"{scene.owner.name}.{fresh('echo')}"
+    )
+    written = scene.owner.emitter.append_record(intent)
+    scene.kit.decided(written.offset)
+    assert scene.kit.records[written.offset] == written
+
+
 def test_of_two_publications_of_one_name_at_once_one_is_accepted(scene: Scene) -> None:
     product = f"{scene.owner.name}.{fresh('race')}"
     wires = []

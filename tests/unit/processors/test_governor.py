@@ -11,6 +11,7 @@ from mesh_events.emit import Receipt
 from mesh_events.errors import ConfigurationError
 from mesh_events.facts import CheckPassed
 from mesh_events.meta import Event
+from mesh_events.record import Record
 from mesh_events.rows import Row
 from processors import governor as module
 from processors.governor import Governor
@@ -26,6 +27,10 @@ class PaperWriter:
 
     def append(self, event: Event) -> Receipt:
         return Receipt(event.meta.id, self._log.append(event, by=self._speaker))
+
+    def append_record(self, event: Event) -> Record:
+        self.append(event)
+        return self._log.records[-1]
 
 
 class PaperRows:
