@@ -38,7 +38,7 @@ def advice(image: Image, topic: str, principal: str, *, writing: bool = False) -
     own = domain_of(principal)
     if topic.startswith(f"{own}."):
         home = image.identity.domains[own].cluster if own in image.identity.domains else "its home"
-        return f"{own}'s own topics are used with the domain's login, `-d {own}`, on cluster {home}"
+        return f"{own}'s own topics are on cluster {home}, and written with its login, `-d {own}`"
     product = _on(image, topic)
     if product is None:
         return f"no product is on {topic}: look for one with `sdm catalog search TEXT`"

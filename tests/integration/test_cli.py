@@ -448,7 +448,7 @@ def test_a_rotated_login_ends_the_old_password(sdm: Sdm, consumer: Party, tmp_pa
     old, new = tmp_path / "old.properties", tmp_path / "new.properties"
     for file in (old, new):
         sdm("access", "credentials", reader, "--out", str(file), "-d", consumer.name)
-    topic = f"{consumer.name}.none"
+    topic = f"{fresh('another')}.none"
     refused = sdm("topic", "consume", topic, "--client", str(old), code=ExitCode.CONFIGURATION)
     assert "login was refused" in refused.err
     assert "kafka_denied" in sdm("topic", "consume", topic, "--client", str(new), code=3).err

@@ -32,8 +32,11 @@ def test_a_domain_is_told_that_applications_read(log: PaperLog) -> None:
     told = advice(log.image, "east.users", "west")
     assert ASK in told
     assert "--application west.app" in told
-    # east has no application yet: its name is left to fill in
-    assert "east.APPLICATION" not in told
+    # north has one application, east has none: its name is left to fill in
+    assert "north.app" in advice(log.image, "east.users", "north")
+    log.say(intents.ApplicationRegistered, "north", application="north.second")
+    log.govern()
+    assert "north.APPLICATION" in advice(log.image, "east.users", "north")
 
 
 def test_a_writer_is_told_who_writes(log: PaperLog) -> None:
@@ -44,7 +47,8 @@ def test_a_writer_is_told_who_writes(log: PaperLog) -> None:
 
 def test_a_topic_without_a_product_and_an_own_one_have_other_next_steps(log: PaperLog) -> None:
     assert "sdm catalog search" in advice(log.image, "east.other", "west.app")
-    assert "`-d west`, on cluster west" in advice(log.image, "west.own", "west.app")
+    own = advice(log.image, "west.own", "west.app", writing=True)
+    assert "on cluster west, and written with its login, `-d west`" in own
 
 
 class _Mesh:
