@@ -17,6 +17,7 @@ from mesh_events.kafka import Connection, header_list, translated, translating
 Bounds = Mapping[int, tuple[int, int]]
 """Partition -> (first offset, end offset)."""
 TIMEOUT_S = 15.0
+_POLL_S = 0.05
 _STEP = 16
 
 
@@ -91,6 +92,7 @@ class KafkaLog:
                     raise
                 # a topic made anew: what the client remembers of its leader is out of date
                 self._consumer.list_topics(topic, timeout=self._timeout_s)
+                time.sleep(_POLL_S)
             else:
                 return int(low), int(high)
 
@@ -156,6 +158,8 @@ _MOVED = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - the client's own word for the same
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
 }
 _PASSING = {
     KafkaError._TRANSPORT,  # noqa: SLF001 - it reconnects by itself
