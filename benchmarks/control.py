@@ -32,6 +32,7 @@ from mesh_events.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from processors.clusters import KafkaAdmin
+from processors.rights import reader
 from processors.settings import OPERATOR, WorkerSettings
 from projections.image import EMPTY, Image
 from projections.replay import replay
@@ -156,6 +157,7 @@ def run(endpoints: Endpoints, home: Path, rounds: int) -> None:
         "floor: record written -> read": spread(_floor(bench)),
         "intent -> row on mesh.catalog": spread(_rows(bench)),
     }
+    figures["floor: right given by hand -> first read"] = spread(_right_floor(bench, rounds))
     for label, consumer in (("shared cluster", bench.here), ("over the link", bench.there)):
         granted, refused = _access(bench, consumer, bench.apps[label], rounds)
         figures[f"grant -> first read, {label}"] = spread(granted)
@@ -244,22 +246,39 @@ def _ended(image: Image, request: str) -> bool:
 
 
 def _first_read(login: Connection, topic: str) -> Consumer:
-    """A fresh consumer each time: one that was refused waits a second before it tries again."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        reading = Consumer(
-            login.config(
-                group_id=f"{login.user}.figures",
-                auto_offset_reset="earliest",
-                enable_auto_commit=False,
-            )
+    """Asks all the time whether it may see the topic, then reads its first record.
+
+    A fresh consumer reads: one that was refused waits a second before it tries again.
+    """
+    asking = Consumer(login.config(group_id=f"{login.user}.figures"))
+    wait(lambda: asking.list_topics(topic, timeout=5).topics[topic].error is None, 120)
+    asking.close()
+    reading = Consumer(
+        login.config(
+            group_id=f"{login.user}.figures",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
         )
-        reading.assign([TopicPartition(topic, 0, 0)])
-        message = reading.poll(2)
-        if message is not None and message.error() is None:
-            return reading
-        reading.close()
-    raise SystemExit("the grant was never seen by the reader")
+    )
+    reading.assign([TopicPartition(topic, 0, 0)])
+    message = reading.poll(30)
+    if message is None or message.error() is not None:
+        raise SystemExit("the grant was never seen by the reader")
+    return reading
+
+
+def _right_floor(bench: Bench, rounds: int) -> list[float]:
+    """An administrator gives the right by hand -> the same reader's first read."""
+    application, east = bench.apps["shared cluster"], bench.clusters["east"]
+    login = bench.login(application, "east")
+    took: list[float] = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        east.grant(reader(application, bench.product))
+        _first_read(login, bench.product).close()
+        took.append(time.perf_counter() - start)
+        east.withdraw(reader(application, bench.product))
+    return took
 
 
 def _refusal(reading: Consumer) -> None:
