@@ -63,6 +63,7 @@ class Bench:
             SigningKey.load(key_path(home, "operator")),
             domain="mesh",
             actor="benchmark",
+            governor_key=self.profile.governor_key,
         )
         tag = uuid.uuid4().hex[:6]
         self.owner = self._domain(f"own{tag}", "east")
@@ -80,7 +81,7 @@ class Bench:
     def say(self, emitter: Emitter, intent: Intent) -> None:
         """Emit and wait for the acceptance."""
         receipt = emitter.emit(intent)
-        outcome = emitter.outcome(receipt, self.profile.governor_key)
+        outcome = emitter.outcome(receipt)
         if not outcome.accepted:
             raise SystemExit(f"{intent.type_name()} was refused: {outcome.reason}")
 
@@ -103,7 +104,14 @@ class Bench:
         )
         wait(lambda: len(self.image().identity.domains[name].rights) == len({"east", cluster}))
         login = self.login(name, "east")
-        emitter = Emitter(login, self.registry, key, domain=name, actor="benchmark")
+        emitter = Emitter(
+            login,
+            self.registry,
+            key,
+            domain=name,
+            actor="benchmark",
+            governor_key=self.profile.governor_key,
+        )
         self.say(emitter, ApplicationRegistered(meta=emitter.meta(), application=f"{name}.app"))
         wait(lambda: self.image().identity.applications[f"{name}.app"].rights)
         return emitter

@@ -1,14 +1,15 @@
 """Saying something on the log: signed, acknowledged by Kafka, at most once on the log per call.
 
-with Emitter(connection, registry, key, domain="west", actor="ana-7") as emitter:
-    receipt = emitter.emit(AccessRequested(meta=emitter.meta(), ...))
-    outcome = emitter.outcome(receipt, profile.governor_key, timeout=10)
+with Emitter.at_home("west", actor="reporting") as west:
+    receipt = west.emit(AccessRequested(meta=west.meta(), ...))
+    outcome = west.outcome(receipt, timeout=10)
 """
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Self
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -21,7 +22,9 @@ from mesh_events.kafka import Connection, translated, translating
 from mesh_events.meta import Event, Meta, new_id, now
 from mesh_events.read import LogReader
 from mesh_events.record import Record
+from mesh_events.references import resolve
 from mesh_events.registry import Registry
+from mesh_events.settings import HomeSettings, Profile, key_path
 from mesh_events.signing import SigningKey
 
 DELIVERY_TIMEOUT_S = 30
@@ -131,7 +134,17 @@ class LogWriter:
 
 
 class Emitter(LogWriter):
-    """A domain's voice: makes `meta`, appends intents, waits for decisions."""
+    """A domain's voice: makes `meta`, appends intents, waits for decisions.
+
+    Args:
+        connection: the domain's login on the governance cluster.
+        registry: knows the schemas' ids.
+        key: the domain's signing key.
+        domain: for whom it speaks.
+        actor: the person or service that says it, for the audit.
+        governor_key: whose decisions `outcome` waits for.
+        producer: name/version of the emitting software; this package by default.
+    """
 
     def __init__(
         self,
@@ -141,12 +154,32 @@ class Emitter(LogWriter):
         *,
         domain: str,
         actor: str,
+        governor_key: str | None = None,
         producer: str | None = None,
     ) -> None:
         super().__init__(connection, registry, key)
+        self._governor_key = governor_key
         self._connection = connection
         self._domain, self._actor = domain, actor
         self._software = producer or software()
+
+    @classmethod
+    def at_home(cls, domain: str, *, actor: str, home: Path | None = None) -> "Emitter":
+        """The voice of a domain whose key and login lie in `home`, by default `SDM_HOME`.
+
+        Raises ConfigurationError: no mesh, key or login there.
+        """
+        home = home or HomeSettings().home
+        mesh = Profile.load(home)
+        password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / domain}")
+        return cls(
+            Connection(mesh.bootstrap_servers, domain, password),
+            Registry(mesh.registry_url),
+            SigningKey.load(key_path(home, domain)),
+            domain=domain,
+            actor=actor,
+            governor_key=mesh.governor_key,
+        )
 
     def meta(self, correlation: str | None = None, causation: str | None = None) -> Meta:
         """A fresh `meta`; without a correlation the event begins a conversation of its own."""
@@ -165,7 +198,7 @@ class Emitter(LogWriter):
         """Append an intent; see `LogWriter.append`."""
         return self.append(intent)
 
-    def outcome(self, receipt: Receipt, governor_key: str, timeout: float = 30) -> Outcome:
+    def outcome(self, receipt: Receipt, timeout: float = 30) -> Outcome:
         """Wait until the governor has decided the intent at `receipt`.
 
         This is the first answer under the governor's key. A governor that was paused and replaced
@@ -180,7 +213,7 @@ class Emitter(LogWriter):
                 event = entry.event
                 if (
                     isinstance(event, _DECISIONS)
-                    and entry.signer == governor_key
+                    and entry.signer == self._governor_key
                     and event.offset == receipt.offset
                 ):
                     return _outcome(event, entry.offset)

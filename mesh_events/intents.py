@@ -231,6 +231,8 @@ class LinkIntent(Intent):
 class LinkCreated(LinkIntent):
     """Emitted by the governor when a grant needs a copy, or by a side to restore a removed one."""
 
+    reason: str = Field(default="", description="Why, for the other side")
+
 
 class LinkPaused(LinkIntent):
     """Emitted by either side: the copy stands still, the rights stay."""
@@ -240,6 +242,8 @@ class LinkPaused(LinkIntent):
 
 class LinkResumed(LinkIntent):
     """Emitted by either side: the copy goes on where it stood."""
+
+    reason: str = Field(default="", description="Why, for the other side")
 
 
 class LinkRemoved(LinkIntent):

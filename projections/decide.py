@@ -9,6 +9,7 @@ import uuid
 from immutables import Map
 
 from mesh_events.intents import Intent
+from mesh_events.meta import MESH_DOMAIN
 from mesh_events.record import Entry, FaultCode
 from projections.identity import Role
 from projections.image import Image
@@ -38,6 +39,12 @@ def decide(image: Image, entry: Entry, now: int) -> Verdict:
         return Rejected(
             "not_your_domain",
             f"the record speaks for {intent.meta.domain}, but its key is {key.domain}'s",
+        )
+    if key.domain != MESH_DOMAIN and intent.meta.actor.startswith(f"{MESH_DOMAIN}."):
+        return Rejected(
+            "reserved_actor",
+            f"{intent.meta.actor!r} names a part of the mesh: say who or what of {key.domain} "
+            "speaks",
         )
     checks = image.intents.checks.get(entry.offset, Map())
     try:

@@ -20,6 +20,7 @@ from projections.verdict import Accepted, Case, Verdict, require
 def _(intent: LinkCreated, case: Case) -> Verdict:
     name = link_id(intent.product, intent.cluster)
     _party(case, intent)
+    names.note(intent.reason, "the reason")
     link = case.image.links.get(name)
     require(
         link is None or link.desired is Desired.REMOVED,
@@ -45,6 +46,7 @@ def _(intent: LinkPaused, case: Case) -> Verdict:
 @judge.register
 def _(intent: LinkResumed, case: Case) -> Verdict:
     link = _standing(case, intent)
+    names.note(intent.reason, "the reason")
     require(link.desired is Desired.PAUSED, "not_paused", f"the link {link.id} is not paused")
     return Accepted()
 

@@ -9,8 +9,11 @@ from projections.verdict import require
 DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PART = re.compile(r"[a-z][a-z0-9_-]{0,99}")
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-RESERVED = frozenset({MESH_DOMAIN, "admin", "anonymous", "connect", "controller", "registry"})
-"""Names that are principals of the platform; no domain may take them."""
+RESERVED = frozenset(
+    {MESH_DOMAIN, "admin", "anonymous", "connect", "controller", "registry"}
+    | {"root", "operator", "governor", "keeper"}
+)
+"""Names of the platform's principals and of the mesh's own keys; no domain may take them."""
 LONGEST_TEXT = 4000
 """Characters that a description or a reason may have."""
 

@@ -138,7 +138,14 @@ class Mesh:
 
         key = SigningKey.load(key_path(self.home, who.key))
         connection = self.governance(who)
-        with Emitter(connection, self.registry, key, domain=who.domain, actor=actor) as emitter:
+        with Emitter(
+            connection,
+            self.registry,
+            key,
+            domain=who.domain,
+            actor=actor,
+            governor_key=self.profile.governor_key,
+        ) as emitter:
             yield emitter
 
     def image(self, reading: "Reading | None" = None) -> "Image":

@@ -96,6 +96,7 @@ def create(
             "--cluster", help="Cluster that gets the copy.", autocompletion=completion.clusters
         ),
     ],
+    reason: OptionalReason = "",
 ) -> None:
     """Make a copy again that was removed; accepted only while a grant needs it.
 
@@ -103,12 +104,9 @@ def create(
     """
     mesh = Mesh()
     lookup.product(mesh.image(), product)
-    _say(
-        mesh,
-        saying,
-        link_id(product, cluster),
-        lambda meta: LinkCreated(meta=meta, product=product, cluster=cluster),
-    )
+    place = {"product": product, "cluster": cluster}
+    name = link_id(product, cluster)
+    _say(mesh, saying, name, lambda meta: LinkCreated(meta=meta, **place, reason=reason))
 
 
 @command(app, "pause", "sdm link pause east.users@west --reason 'maintenance'")
@@ -119,10 +117,10 @@ def pause(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
 
 
 @command(app, "resume", "sdm link resume east.users@west --until active")
-def resume(saying: Saying, name: Name) -> None:
+def resume(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
     """Let a paused copy go on where it stood."""
     mesh, place = _standing(name)
-    _say(mesh, saying, name, lambda meta: LinkResumed(meta=meta, **place))
+    _say(mesh, saying, name, lambda meta: LinkResumed(meta=meta, **place, reason=reason))
 
 
 @command(app, "remove", "sdm link remove east.users@west --reason 'not needed any more'")

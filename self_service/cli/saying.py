@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mesh_events.emit import Emitter, Outcome, Receipt
+from mesh_events.emit import Outcome, Receipt
 from mesh_events.errors import RefusedError, WaitTimeoutError
 from mesh_events.intents import Intent
 from mesh_events.meta import Meta
@@ -81,7 +81,7 @@ def say(
         receipt = emitter.emit(intent)
         if not saying.wait:
             return Said(intent, receipt)
-        outcome = _outcome(mesh, emitter, receipt, deadline)
+        outcome = emitter.outcome(receipt, timeout=max(0.1, deadline - time.monotonic()))
     said = Said(intent, receipt, outcome)
     if not outcome.accepted:
         if saying.output is not Format.TABLE:
@@ -90,11 +90,6 @@ def say(
     if until is Until.DECIDED:
         return said
     return Said(intent, receipt, outcome, await_stage(mesh, who, said, until, deadline))
-
-
-def _outcome(mesh: Mesh, emitter: Emitter, receipt: Receipt, deadline: float) -> Outcome:
-    left = max(0.1, deadline - time.monotonic())
-    return emitter.outcome(receipt, mesh.profile.governor_key, timeout=left)
 
 
 def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: float) -> Image:

@@ -13,6 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from local_platform import Endpoints, PlatformSettings
+from mesh_events.emit import Emitter
+from mesh_events.errors import ConfigurationError
+from mesh_events.intents import ApplicationRegistered
 from self_service.cli.app import app
 from self_service.cli.exits import ExitCode
 from tests.mesh_kit import fresh
@@ -497,3 +500,21 @@ def test_an_intent_that_nobody_decides_in_time_ends_with_5_and_is_decided_later(
     deadline = time.monotonic() + 60
     while name not in [one["application"] for one in sdm("application", "list").document]:
         assert time.monotonic() < deadline, "the intent was never decided"
+
+
+def test_a_program_speaks_with_what_the_registration_left_in_the_home(
+    owner: Party, settings: PlatformSettings
+) -> None:
+    with Emitter.at_home(owner.name, actor="nightly", home=settings.home) as voice:
+        said = ApplicationRegistered(meta=voice.meta(), application=f"{owner.name}.nightly")
+        assert voice.outcome(voice.emit(said)).accepted
+        assert voice.outcome(voice.emit(said)).code == "duplicate_intent"
+
+
+def test_a_program_without_a_home_is_told_what_is_missing(
+    settings: PlatformSettings, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="run `sdm up`"):
+        Emitter.at_home("east", actor="nightly", home=tmp_path)
+    with pytest.raises(ConfigurationError, match="nobody-here"):
+        Emitter.at_home("nobody-here", actor="nightly", home=settings.home)

@@ -79,6 +79,13 @@ def test_a_key_speaks_for_its_own_domain_only(log: PaperLog, speaker: str) -> No
     assert code(log.verdict(offset)) == "not_your_domain"
 
 
+def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: PaperLog) -> None:
+    made = log.make(intents.ApplicationRegistered, "east", application="east.app2")
+    posing = made.meta.model_copy(update={"actor": "mesh.governor"})
+    offset = log.append(made.model_copy(update={"meta": posing}), by="east")
+    assert code(log.verdict(offset)) == "reserved_actor"
+
+
 @pytest.mark.parametrize(
     "identity",
     [
