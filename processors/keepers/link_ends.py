@@ -1,5 +1,6 @@
 """Both ends of one link as they are now: the topics, and whether they are the ones it knows."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class ClusterLogs:
 
     def __init__(self) -> None:
         self._open: dict[tuple[Connection, bool], KafkaLog] = {}
+        self._opening = threading.Lock()
 
     def source(self, image: Image, cluster: str) -> PartitionLog:
         """The cluster's topics as `read_committed` sees them."""
@@ -88,9 +90,10 @@ class ClusterLogs:
         found = image.identity.clusters[cluster]
         password = resolve(found.admin_password)
         login = Connection(found.bootstrap_servers, found.admin_user, password)
-        if (login, committed) not in self._open:
-            self._open[login, committed] = KafkaLog(login, committed=committed)
-        return self._open[login, committed]
+        with self._opening:
+            if (login, committed) not in self._open:
+                self._open[login, committed] = KafkaLog(login, committed=committed)
+            return self._open[login, committed]
 
 
 @dataclass(frozen=True, slots=True)

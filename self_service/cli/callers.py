@@ -71,8 +71,9 @@ def current_domain(home: Path) -> str | None:
 
 def choose_domain(home: Path, domain: str) -> None:
     """Store the current domain."""
-    home.mkdir(parents=True, exist_ok=True)
-    _place(home).write_text(f"{domain}\n", "utf-8")
+    from local_platform.files import write_atomically
+
+    write_atomically(_place(home), f"{domain}\n")
 
 
 def speaker(home: Path, domain: str | None) -> Caller:

@@ -3,7 +3,6 @@
 With which login it writes, and to which cluster, is told by `connect_login`.
 """
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,14 +75,12 @@ def _reference(folder: Path, connector: str, password: str) -> str:
         return password
     if not password.startswith("file:"):
         raise InvalidValueError("--password is a reference, file:/path or ${dir:...}, never itself")
+    from local_platform.files import write_atomically
     from mesh_events.references import resolve
 
     place = folder / f"connector-{connector}"
     try:
-        place.unlink(missing_ok=True)
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(resolve(password))
+        write_atomically(place, resolve(password), mode=0o600)
     except OSError as error:
         raise ConfigurationError(f"{place} cannot be written: {error.strerror}") from error
     return f"${{dir:{folder}:{place.name}}}"

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,12 +31,15 @@ def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None
         check=False,
     )
 
-    assert told.returncode == 0, f"{told.stdout}\n{told.stderr}"
+    try:
+        assert told.returncode == 0, f"{told.stdout}\n{told.stderr}"
+        assert not (settings.home / "run" / "state.json").exists() or _nothing_runs(settings.home)
+    finally:
+        shutil.rmtree(settings.home, ignore_errors=True)
     checks = json.loads(result.read_text())["checks"]
     assert len(checks) >= 18
     assert [check["claim"] for check in checks if not check["held"]] == []
     assert "Traceback" not in told.stdout + told.stderr
-    assert not (settings.home / "run" / "state.json").exists() or _nothing_runs(settings.home)
 
 
 def _nothing_runs(home: Path) -> bool:
