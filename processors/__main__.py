@@ -39,17 +39,20 @@ from spark_streams.spark import SparkEngine
 
 
 class Admins:
-    """One admin per registered cluster, made anew when its registration changes."""
+    """One admin per registered cluster, made anew when its registration or password changes."""
 
     def __init__(self) -> None:
-        self._known: dict[Cluster, ClusterAdmin] = {}
+        self._known: dict[tuple[Cluster, str], ClusterAdmin] = {}
 
     def __call__(self, image: Image, name: str) -> ClusterAdmin:
         """The admin of a cluster of the image."""
         cluster = image.identity.clusters[name]
-        if cluster not in self._known:
-            self._known[cluster] = KafkaAdmin.of(cluster)
-        return self._known[cluster]
+        password = resolve(cluster.admin_password)
+        if (cluster, password) not in self._known:
+            self._known[cluster, password] = KafkaAdmin(
+                name, cluster.bootstrap_servers, cluster.admin_user, password
+            )
+        return self._known[cluster, password]
 
 
 def build(settings: WorkerSettings) -> faust.App:

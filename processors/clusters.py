@@ -27,9 +27,7 @@ from confluent_kafka.admin import (
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection, translated, translating
-from mesh_events.references import resolve
 from processors.rights import Binding, Operation, Resource
-from projections.identity import Cluster
 
 TIMEOUT_S = 15
 _SCRAM_ITERATIONS = 4096
@@ -89,16 +87,6 @@ class KafkaAdmin:
         self.name, self.bootstrap_servers = name, bootstrap_servers
         self._login = Connection(bootstrap_servers, user, password)
         self._admin: Any = AdminClient(self._login.config(socket_timeout_ms=TIMEOUT_S * 1000))
-
-    @classmethod
-    def of(cls, cluster: Cluster) -> "KafkaAdmin":
-        """The admin of a registered cluster; its password's reference is resolved now."""
-        return cls(
-            cluster.name,
-            cluster.bootstrap_servers,
-            cluster.admin_user,
-            resolve(cluster.admin_password),
-        )
 
     @property
     def login(self) -> Connection:

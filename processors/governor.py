@@ -7,8 +7,9 @@ undecided is part of the image, so it does not matter who saw it arrive.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
+from itertools import islice
 
 import structlog
 
@@ -62,6 +63,8 @@ class Governor:
         # (offset of a check's fact, offset of the intent it is about)
         self._answered: deque[tuple[int, int]] = deque()
         self._waiting: deque[int] = deque()
+        # the same offsets as they came: the first one's time runs out first
+        self._oldest: deque[int] = deque()
         self._open: dict[int, Record] = {}
         self._settled: tuple[object, object] | None = None
 
@@ -86,8 +89,11 @@ class Governor:
         event = GovernorStarted(meta=meta, version=_version())
         self.epoch = self._writer.append(event).offset
         # whatever an earlier reign had in hand: the image alone says what is undecided
-        self._arrived = deque(sorted(self.image.intents.undecided))
+        # what is folded meanwhile may come twice, and is not lost
+        self._arrived = deque()
+        self._arrived.extend(sorted(self.image.intents.undecided))
         self._waiting.clear()
+        self._oldest.clear()
         self._answered.clear()
         log.info("governor_started", epoch=self.epoch, version=event.version)
         return self.epoch
@@ -141,41 +147,42 @@ class Governor:
         return self._append_consequence()
 
     def _next(self, image: Image) -> tuple[Entry, Verdict] | None:
-        """The oldest undecided record with a verdict; waiting ones block nobody.
-
-        Of those that wait, the ones whose check came out are judged again, and a few of the others
-        in turn: however many wait, a step costs the same.
-        """
+        """The first of the candidates with a verdict; waiting ones block nobody."""
         clock = round(time.time() * 1000)
+        for offset in self._candidates(image):
+            entry = image.intents.undecided.get(offset)
+            if entry is None:
+                continue
+            verdict = decide(image, entry, clock)
+            if not isinstance(verdict, Waiting):
+                return entry, verdict
+        return None
+
+    def _candidates(self, image: Image) -> Iterator[int]:
+        """Offsets to be judged in one step, each taken out of its queue.
+
+        Of the records that wait, those whose check came out, the oldest one, whose time runs out
+        first, and a few of the others in turn: however many wait, a step costs the same. Then what
+        arrived, in the order of the log.
+        """
+        undecided = image.intents.undecided
         while self._answered and self._answered[0][0] <= image.offset:
-            found = self._judged(image, self._answered.popleft()[1], clock)
-            if found is not None:
-                return found
+            yield self._answered.popleft()[1]
+        while self._oldest and self._oldest[0] not in undecided:
+            self._oldest.popleft()
+        yield from islice(self._oldest, 1)
         for _ in range(min(AGAIN, len(self._waiting))):
             offset = self._waiting.popleft()
-            found = self._judged(image, offset, clock)
-            if found is not None:
-                return found
-            if offset in image.intents.undecided:
+            yield offset
+            if offset in undecided:
                 self._waiting.append(offset)
         # what arrived behind the image is for the next step: passed over now, it would be lost
         while self._arrived and self._arrived[0] <= image.offset:
             offset = self._arrived.popleft()
-            found = self._judged(image, offset, clock)
-            if found is not None:
-                return found
-            if offset in image.intents.undecided:
+            yield offset
+            if offset in undecided:
                 self._waiting.append(offset)
-        return None
-
-    @staticmethod
-    def _judged(image: Image, offset: int, clock: int) -> tuple[Entry, Verdict] | None:
-        """The record with its verdict; None if it was decided, or waits."""
-        entry = image.intents.undecided.get(offset)
-        if entry is None:
-            return None
-        verdict = decide(image, entry, clock)
-        return None if isinstance(verdict, Waiting) else (entry, verdict)
+                self._oldest.append(offset)
 
     def _append_decision(self, entry: Entry, verdict: Verdict, epoch: int) -> Record:
         event = _decision(entry, verdict, epoch)

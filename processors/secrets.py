@@ -5,6 +5,7 @@
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -18,8 +19,13 @@ class SecretStore:
         """The reference under which the password is found."""
         return f"file:{(self._folder / cluster / principal).absolute()}"
 
-    def issue(self, cluster: str, principal: str) -> str:
-        """Make a new password and replace the stored one; returns it."""
+    def issue(
+        self, cluster: str, principal: str, use: Callable[[str], None] = lambda _: None
+    ) -> str:
+        """Make a new password; it replaces the stored one once `use` has taken it, and is returned.
+
+        Raises what `use` raises; the stored one stays then.
+        """
         password = secrets.token_urlsafe(24)
         place = self._folder / cluster
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -28,6 +34,11 @@ class SecretStore:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(password)
+        try:
+            use(password)
+        except BaseException:
+            part.unlink()
+            raise
         part.replace(place / principal)
         return password
 

@@ -26,9 +26,11 @@ OPEN = frozenset({State.REQUESTED, State.GRANTED, State.ACTIVE, State.REVOKING})
 class Access:
     """One request and its life; times in ms of the log.
 
-    The audit's answers: entitled from `decided_at` to `revoked_at`, enforced from `active_at`
-    to `removed_at`; how long a copy existed stands with the link. A grant whose link was removed
-    is GRANTED again: entitled, and enforced once the link is back.
+    The audit's answers: entitled from `decided_at` to `revoked_at`, enforced in each of the periods
+    `enforced`, (from, to), the last one without an end while rights apply; how long a copy existed
+    stands with the link. A grant whose link was removed is GRANTED again: entitled, and enforced
+    once the link is back. `applying` holds the generations at which rights were wanted and not
+    reported yet: a report counts once, also one that a revocation has overtaken.
     """
 
     request: str
@@ -54,6 +56,13 @@ class Access:
     revoked_at: int | None = None
     revoke_reason: str | None = None
     removed_at: int | None = None
+    applying: tuple[int, ...] = ()
+    enforced: tuple[tuple[int, int | None], ...] = ()
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether the log says that the reader's rights are there."""
+        return bool(self.enforced) and self.enforced[-1][1] is None
 
     @property
     def consumer(self) -> str:
@@ -129,6 +138,7 @@ def granted(accesses: Accesses, event: AccessGranted, generation: int, time: int
             state=State.GRANTED,
             generation=generation,
             granted_generation=generation,
+            applying=(generation,),
             changed=generation,
             on_revoke=event.on_revoke,
             decided_by=event.meta.actor,
@@ -163,7 +173,6 @@ def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int
             state=State.REVOKING,
             generation=generation,
             changed=generation,
-            removed_at=None,
             revoked_by=event.meta.actor,
             revoked_at=time,
             revoke_reason=event.reason,
@@ -179,31 +188,40 @@ def suspended(accesses: Accesses, link: str, generation: int) -> Accesses:
                 access,
                 state=State.GRANTED,
                 generation=generation,
+                applying=(*access.applying, generation),
                 changed=generation,
-                removed_at=None,
             )
             accesses = _put(accesses, waiting)
     return accesses
 
 
 def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Accesses:
-    """The reader's rights exist where it reads; counts only for the grant that is in force."""
-    access = _meant(accesses, event)
-    if access is None or access.state is not State.GRANTED:
+    """The reader's rights exist where it reads; ACTIVE if the grant is still the one in force."""
+    access = accesses.requests.get(event.subject)
+    if access is None or access.cluster != event.cluster or event.generation not in access.applying:
         return accesses
-    active = replace(access, state=State.ACTIVE, active_at=time, removed_at=None, changed=offset)
-    return _put(accesses, active)
+    left = tuple(found for found in access.applying if found != event.generation)
+    access = replace(access, applying=left, changed=offset)
+    if not access.is_enforced:
+        periods = (*access.enforced, (time, None))
+        access = replace(access, active_at=time, removed_at=None, enforced=periods)
+    if access.state is State.GRANTED and event.generation == access.generation:
+        access = replace(access, state=State.ACTIVE)
+    return _put(accesses, access)
 
 
 def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Accesses:
     """The reader's rights are gone: since a revocation that is in force, or without a link."""
     access = _meant(accesses, event)
-    if access is None or access.removed_at is not None:
+    if access is None:
         return accesses
     if access.state is State.REVOKING:
-        access = replace(access, state=State.REVOKED)
-    elif access.state is not State.GRANTED or access.active_at is None:
+        access = replace(access, state=State.REVOKED, applying=())
+    elif access.state is not State.GRANTED or not access.is_enforced:
         return accesses
+    if access.is_enforced:
+        since = access.enforced[-1][0]
+        access = replace(access, enforced=(*access.enforced[:-1], (since, time)))
     return _put(accesses, replace(access, removed_at=time, changed=offset))
 
 

@@ -173,7 +173,7 @@ def _apply_rights(log: PaperLog, image: Image) -> None:
         away = link is not None and link.desired is Desired.REMOVED
         if access.state is State.GRANTED and not away:
             rights(log, facts.AclApplied, asked)
-        dropped = access.state is State.GRANTED and access.active_at and not access.removed_at
+        dropped = access.state is State.GRANTED and access.is_enforced
         if access.state is State.REVOKING or (away and dropped):
             rights(log, facts.AclRemoved, asked)
 

@@ -1,6 +1,5 @@
 """The checks keeper: looks at the world for intents that wait, and says what it found."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -19,8 +18,9 @@ from mesh_events.intents import (
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.keepers import fence
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from projections.catalog import SCHEMA_REGISTERED
 from projections.decide import decide
 from projections.image import Image
@@ -31,8 +31,6 @@ from projections.verdict import Waiting
 
 log = structlog.get_logger(__name__)
 Clusters = Callable[[Image, str], ClusterAdmin]
-ROUND_S = 0.5
-"""A lane works for so long on one image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +76,8 @@ class ChecksKeeper:
 
     def _work(self, tasks: Iterable[Task], image: Image, reign: Reign) -> None:
         """Make checks for a while; what is left comes with the next, fresher image."""
-        until = time.monotonic() + ROUND_S
-        for task in tasks:
+        for task in for_a_while(tasks):
             self._run(task, image, reign)
-            if time.monotonic() > until:
-                return
 
     def _run(self, task: Task, image: Image, reign: Reign) -> None:
         intent = task.intent
@@ -119,7 +114,10 @@ class ChecksKeeper:
         access = image.access.requests[intent.request]
         link = image.links.get(access.link or "")
         known = link.destination_topic_id if link is not None else None
-        return target_free(access.topic, known, self._clusters(image, access.cluster))
+        admin = self._clusters(image, access.cluster)
+        # an earlier grant's copy is being made: its mark is older than the topic
+        made = link is not None and known is None and fence.is_claimed(admin, access.topic, link.id)
+        return target_free(access.topic, known, admin, being_made=made)
 
 
 def missing(image: Image) -> Iterator[Task]:
@@ -194,13 +192,15 @@ def schema_registered(topic: str, registry: Registry) -> Finding:
     return Finding({"subject": subject, "schema_id": str(found[0]), "version": str(found[1])})
 
 
-def target_free(topic: str, known: str | None, admin: ClusterAdmin) -> Finding:
+def target_free(
+    topic: str, known: str | None, admin: ClusterAdmin, *, being_made: bool = False
+) -> Finding:
     """The copy's name is free in the consumer's cluster, or is the mesh's own copy already."""
     found = admin.topic(topic)
     where = {"cluster": admin.name, "topic": topic}
     if found is None:
         return Finding({**where, "found": "nothing"})
-    if found.id == known:
+    if being_made or found.id == known:
         return Finding({**where, "found": "the link's own copy", "topic_id": found.id})
     return Finding(
         {**where, "topic_id": found.id},

@@ -11,7 +11,7 @@ from mesh_events.meta import Meta
 from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from processors.secrets import SecretStore
 from projections.identity import Credentials
 from projections.image import Image
@@ -59,7 +59,7 @@ class CredentialsKeeper:
 
         def job(here: list[Credentials]) -> Job:
             def run() -> None:
-                for wanted in here:
+                for wanted in for_a_while(here):
                     self._issue(image, wanted, reign)
 
             return run
@@ -77,8 +77,9 @@ class CredentialsKeeper:
         try:
             admin = self._clusters(image, cluster)
             reign.check()
-            password = self._secrets.issue(cluster, principal)
-            admin.set_password(principal, password)
+            self._secrets.issue(
+                cluster, principal, lambda password: admin.set_password(principal, password)
+            )
         except MeshError as error:
             log.warning("login_not_made", principal=principal, cluster=cluster, error=str(error))
             self._failed(wanted, str(error), reign)

@@ -50,6 +50,11 @@ def bindings_of(admin: ClusterAdmin, topic: str, link: str) -> set[Binding]:
     return {found for found in admin.rights(topic=topic) if is_writer(found.principal, link)}
 
 
+def is_claimed(admin: ClusterAdmin, topic: str, link: str) -> bool:
+    """Whether a topic's name bears the mark of the link."""
+    return any(found == claim(found.principal, topic) for found in bindings_of(admin, topic, link))
+
+
 def withdraw(
     admin: ClusterAdmin,
     topic: str,

@@ -4,18 +4,21 @@ A cluster that does not answer holds up its own lane and nobody else's.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from mesh_events.errors import StateFaultError
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, ReignOverError
 from projections.image import Image
 
 Job = Callable[[], None]
+Item = TypeVar("Item")
 PATIENCE_S = 1.0
 """For so long a round waits for a lane; one that takes longer goes on beside the next rounds."""
+ROUND_S = 2.0
+"""A job begins nothing new after so long: what is left comes with the next, fresher image."""
 STALL_S = 600.0
 """Every call to a server is bounded in time: a lane that is busy for so long hangs for good."""
 _MOST = 32
@@ -44,11 +47,21 @@ class OneByOne:
             jobs[name]()
 
 
+def for_a_while(items: Iterable[Item], seconds: float = ROUND_S) -> Iterator[Item]:
+    """The items that can be begun within `seconds`; the first one always."""
+    until = time.monotonic() + seconds
+    for item in items:
+        yield item
+        if time.monotonic() > until:
+            return
+
+
 @dataclass(slots=True)
 class _Lane:
     """`job` is under way since `since`; `told` is the last fact that was on the log at its end."""
 
     job: "Future[int] | None" = None
+    reign: Reign | None = None
     since: float = 0.0
     told: int = -1
 
@@ -66,27 +79,36 @@ class SideBySide:
 
         What a lane reported must be in the image of its next job, or it is reported twice.
         """
-        self._look()
+        self._look(reign)
         for name in sorted(jobs):
             lane = self._lanes.setdefault(name, _Lane())
             if lane.job is None and lane.told <= image.offset:
-                lane.since = time.monotonic()
+                lane.since, lane.reign = time.monotonic(), reign
                 lane.job = self._pool.submit(_telling, jobs[name], reign)
         busy = {lane.job for lane in self._lanes.values() if lane.job is not None}
         wait(busy, timeout=PATIENCE_S)
-        self._look()
+        self._look(reign)
 
-    def _look(self) -> None:
-        """Take in the jobs that have ended; raises what one of them raised."""
+    def _look(self, reign: Reign) -> None:
+        """Take in the jobs that have ended; raises what one of them raised under this reign."""
+        faults: list[BaseException] = []
         for name, lane in self._lanes.items():
             job, busy = lane.job, time.monotonic() - lane.since
             if job is not None and job.done():
                 lane.job = None
-                lane.told = job.result()
+                fault = job.exception()
+                if fault is None:
+                    lane.told = job.result()
+                elif lane.reign is reign or not isinstance(fault, ReignOverError):
+                    faults.append(fault)
             elif job is not None and busy > STALL_S:
                 raise StateFaultError(
                     f"the keeper of {self._name} hangs at {name} for {busy:.0f} s"
                 )
+        # a fault of the program comes before the end of a reign
+        faults.sort(key=lambda fault: isinstance(fault, ReignOverError))
+        if faults:
+            raise faults[0]
 
 
 def _telling(job: Job, reign: Reign) -> int:

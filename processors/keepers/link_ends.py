@@ -176,8 +176,7 @@ class Ends:
 
     def is_claimed(self) -> bool:
         """Whether the mesh has marked the destination's name as its own."""
-        rights = fence.bindings_of(self.destination, self.link.topic, self.link.id)
-        return any(found == fence.claim(found.principal, found.name) for found in rights)
+        return fence.is_claimed(self.destination, self.link.topic, self.link.id)
 
     def make_destination(self, source: Topic) -> Topic:
         """Make the copy's topic as the source's is, and wait until the cluster shows it."""

@@ -14,7 +14,7 @@ import structlog
 
 from mesh_events.errors import MeshError
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from processors.keepers.link_end import LinkEnd
 from processors.keepers.link_ends import Clusters, Ends, Logs
 from processors.keepers.link_pace import Memory, Pace
@@ -66,6 +66,8 @@ class LinksKeeper:
         self._starting = LinkStart(engine, logs, self._pace.quiet)
         self._ending = LinkEnd(engine, self._pace.quiet)
         self._memory: dict[str, Memory] = {}
+        # lane -> the link that was looked at last
+        self._turns: dict[str, str] = {}
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair every link once."""
@@ -76,15 +78,23 @@ class LinksKeeper:
         for link in image.links.values():
             lanes.setdefault(_lane(link), []).append(link)
 
-        def job(here: list[Link]) -> Job:
+        def job(lane: str, here: list[Link]) -> Job:
             def run() -> None:
-                for link in sorted(here, key=_ends_first):
-                    if self._due(link, trouble):
-                        self._keep(link, states.get(link.id, ()), trouble, image, reign)
+                due = (link for link in self._in_turn(lane, here) if self._due(link, trouble))
+                for link in for_a_while(due):
+                    self._turns[lane] = link.id
+                    self._keep(link, states.get(link.id, ()), trouble, image, reign)
 
             return run
 
-        self._lanes.run({name: job(here) for name, here in lanes.items()}, image, reign)
+        self._lanes.run({name: job(name, here) for name, here in lanes.items()}, image, reign)
+
+    def _in_turn(self, lane: str, links: list[Link]) -> list[Link]:
+        """Ends before starts, since a revoked copy does not wait; else who comes after the last."""
+        last = self._turns.get(lane, "")
+        return sorted(
+            links, key=lambda one: (one.desired is Desired.RUNNING, one.id <= last, one.id)
+        )
 
     def _keep(
         self,
@@ -244,11 +254,6 @@ class LinksKeeper:
 
     def _ends(self, telling: Telling) -> Ends:
         return Ends.of(telling.link, telling.image, self._clusters, self._logs)
-
-
-def _ends_first(link: Link) -> tuple[bool, str]:
-    """A revoked copy does not wait behind the starts of others."""
-    return link.desired is Desired.RUNNING, link.id
 
 
 def _lane(link: Link) -> str:

@@ -18,7 +18,7 @@ from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.lanes import ROUND_S, Job, Lanes, OneByOne
 from processors.rights import Binding, Operation, Resource, reader
 from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
@@ -141,8 +141,7 @@ def _of_access(image: Image, access: Access) -> Wish | None:
 
 def _seen_gone(access: Access) -> bool:
     """Whether the log says that the rights are gone, or never said that they were there."""
-    never = access.state is State.GRANTED and access.active_at is None
-    return never or access.removed_at is not None
+    return access.state is not State.REVOKING and not access.is_enforced
 
 
 class RightsKeeper:
@@ -192,8 +191,12 @@ class RightsKeeper:
         try:
             admin = self._clusters(image, cluster)
             actual = admin.rights()
+            until = time.monotonic() + ROUND_S
             for wish in sorted(wishes, key=lambda wish: wish.wanted):
                 self._settle(wish, admin, actual, keep, reign)
+                if time.monotonic() > until:
+                    # the rest with the next image: what is revoked meanwhile comes first there
+                    return
         except MeshError as error:
             log.warning("rights_not_settled", cluster=cluster, error=str(error))
         else:

@@ -9,7 +9,7 @@ from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
 TOPIC_EXISTS = "topic_exists"
-_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
+_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")
 _TAG = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,62}")
 
 
@@ -101,5 +101,5 @@ def _version(version: str) -> None:
     require(
         _VERSION.fullmatch(version),
         "invalid_version",
-        f"{version!r} is not a version: use three numbers, such as 1.0.0",
+        f"{version[:40]!r} is not a version: use three numbers, such as 1.0.0",
     )

@@ -69,20 +69,23 @@ def _times(access: Access | None) -> dict[str, Any]:
     if access is None:
         return {}
     granted = access.decided_at if access.granted_generation else None
+    # a link that was removed and made again ends one period and begins another
+    earlier = [{"from": stamp(at), "to": stamp(end)} for at, end in access.enforced[:-1]]
     return {
         "number": lookup.number(access),
         "request": access.request,
         "state": access.state,
         "entitled_from": stamp(granted),
         "entitled_to": stamp(access.revoked_at),
-        "enforced_from": stamp(access.active_at),
-        "enforced_to": stamp(access.removed_at),
+        "enforced_from": stamp(access.enforced[-1][0]) if access.enforced else None,
+        "enforced_to": stamp(access.enforced[-1][1]) if access.enforced else None,
+        **({"enforced_before": earlier} if earlier else {}),
     }
 
 
 def _reported(access: Access | None) -> dict[str, Any]:
     """What the log says was enforced: a past cluster cannot be asked."""
-    enforced = access is not None and access.active_at is not None and access.removed_at is None
+    enforced = access is not None and access.is_enforced
     return {"enforced": enforced, "enforced_by": "as the keeper reported on the log"}
 
 

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mesh_events.intents import LinkCreated, LinkRemoved
+from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
 from processors.rights import reader
@@ -29,6 +29,12 @@ def buyer(kit: Mesh) -> Domain:
 @pytest.fixture
 def application(buyer: Domain) -> Application:
     return buyer.application()
+
+
+def keeper_of(kit: Mesh, cluster: str) -> KafkaAdmin:
+    """A cluster as the keepers see it."""
+    login = kit.admin_login(cluster)
+    return KafkaAdmin(cluster, login.bootstrap_servers, login.user, login.password)
 
 
 def filled(owner: Domain) -> tuple[str, str]:
@@ -86,6 +92,24 @@ def test_readers_lose_a_copy_with_its_link_and_read_it_again_when_it_is_back(
         f"the grant {request} to be enforced again",
     )
     assert reader_far.read(topic) == [b"one", b"two"]
+
+
+def test_a_second_grant_while_the_copy_is_being_made_is_accepted(owner: Domain, kit: Mesh) -> None:
+    product, topic = filled(owner)
+    far = kit.register_domain("far", "west")
+    first, second = far.application("first"), far.application("second")
+    requests = [far.request(product, one.name) for one in (first, second)]
+    west = keeper_of(kit, "west")
+
+    kit.accepted(owner.say(AccessGranted, product=product, request=requests[0]))
+    eventually(lambda: west.topic(topic) is not None, f"the copy's topic {topic}")
+    kit.accepted(owner.say(AccessGranted, product=product, request=requests[1]))
+
+    kit.wait_for(
+        lambda image: image.access.requests[requests[1]].state is State.ACTIVE,
+        f"the second grant {requests[1]} to be enforced",
+    )
+    assert second.read(topic) == [b"one", b"two"]
 
 
 def test_a_running_consumer_is_refused_at_its_next_fetch(
@@ -233,8 +257,7 @@ def test_a_revoked_right_that_comes_back_is_withdrawn(
     request = buyer.request(product, application.name)
     owner.grant(product, request)
     owner.revoke(product, request)
-    super_user = kit.admin_login()
-    admin = KafkaAdmin("east", super_user.bootstrap_servers, super_user.user, super_user.password)
+    admin = keeper_of(kit, "east")
     late = reader(application.name, topic)
 
     admin.grant(late)

@@ -124,7 +124,8 @@ def test_a_step_costs_the_same_however_many_wait(monkeypatch: pytest.MonkeyPatch
     real = module.decide
     monkeypatch.setattr(module, "decide", lambda *given: judged.append(1) or real(*given))
     assert governor.step() is None
-    assert len(judged) == module.AGAIN
+    # a few in turn, and the oldest
+    assert len(judged) == module.AGAIN + 1
 
 
 def test_a_check_that_came_out_is_looked_at_before_all_others(
@@ -159,3 +160,22 @@ def test_a_governor_whose_key_the_log_does_not_know_does_not_start() -> None:
     with pytest.raises(ConfigurationError, match="does not know this governor's key"):
         governor.start()
     assert len(log.records) == end
+
+
+def test_times_run_out_one_after_the_other_however_many_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = PaperLog(checks={"topic_exists": Never()})
+    story.domains(log)
+    governor = reigning(log)
+    clock = [log.now]
+    monkeypatch.setattr(module.time, "time", lambda: clock[0] / 1000)
+    for number in range(3 * module.AGAIN):
+        name = f"east.p{number}"
+        changes = {"product": name, "topic": name}
+        log.say(intents.ProductPublished, "east", **{**story.product(), **changes})
+    governor.fold(log.records)
+    settle(governor, log)
+    clock[0] = log.now + 61_000
+    settle(governor, log)
+    assert not governor.image.intents.undecided

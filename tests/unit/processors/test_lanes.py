@@ -8,7 +8,7 @@ import pytest
 from mesh_events.errors import StateFaultError
 from processors.keepers import lanes as module
 from processors.keepers.keeper import ReignOverError
-from processors.keepers.lanes import SideBySide
+from processors.keepers.lanes import SideBySide, for_a_while
 from projections.image import EMPTY
 from tests.kafka_client import eventually
 
@@ -94,3 +94,38 @@ def test_a_lane_that_hangs_for_good_is_an_error(
     monkeypatch.setattr(module, "STALL_S", 0.01)
     with pytest.raises(StateFaultError, match="hangs at east"):
         lanes.run({"east": lambda: gate.wait() and None}, EMPTY, PaperReign())  # type: ignore[arg-type]
+
+
+def test_the_end_of_an_earlier_reign_is_no_news_to_the_next(lanes: SideBySide) -> None:
+    earlier, later, done = PaperReign(), PaperReign(), list[str]()
+    gate = threading.Event()
+
+    def over() -> None:
+        gate.wait()
+        raise ReignOverError("another reigns")
+
+    lanes.run({"east": over, "west": over}, EMPTY, earlier)  # type: ignore[arg-type]
+    gate.set()
+
+    def again() -> bool:
+        jobs = {name: (lambda name=name: done.append(name)) for name in ("east", "west")}
+        lanes.run(jobs, EMPTY, later)  # type: ignore[arg-type]
+        return {"east", "west"} <= set(done)
+
+    eventually(again, "both lanes work for the later reign")
+
+
+def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_reign(lanes: SideBySide) -> None:
+    def over() -> None:
+        raise ReignOverError("another reigns")
+
+    def broken() -> None:
+        raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        lanes.run({"east": over, "west": broken}, EMPTY, PaperReign())  # type: ignore[arg-type]
+
+
+def test_a_job_begins_nothing_new_after_a_while() -> None:
+    assert list(for_a_while("abc", seconds=60)) == ["a", "b", "c"]
+    assert list(for_a_while("abc", seconds=-1)) == ["a"]

@@ -76,6 +76,7 @@ def test_a_grant_entitles_from_the_decision_on() -> None:
         state=State.GRANTED,
         generation=20,
         granted_generation=20,
+        applying=(20,),
         changed=20,
         on_revoke=OnRevoke.RETAIN,
         decided_by="east.somebody",
@@ -102,7 +103,15 @@ def test_a_denial_closes_the_request() -> None:
 
 
 def test_applied_rights_make_the_grant_active() -> None:
-    assert only(ACTIVE) == replace(only(GRANTED), state=State.ACTIVE, active_at=2100, changed=21)
+    assert only(ACTIVE) == replace(
+        only(GRANTED),
+        state=State.ACTIVE,
+        active_at=2100,
+        changed=21,
+        applying=(),
+        enforced=((2100, None),),
+    )
+    assert only(ACTIVE).is_enforced
 
 
 def test_a_revocation_ends_the_entitlement_and_keeps_the_times() -> None:
@@ -119,9 +128,45 @@ def test_a_revocation_ends_the_entitlement_and_keeps_the_times() -> None:
 
 def test_removed_rights_end_the_enforcement() -> None:
     assert only(REVOKED) == replace(
-        only(REVOKING), state=State.REVOKED, removed_at=3100, changed=31
+        only(REVOKING),
+        state=State.REVOKED,
+        removed_at=3100,
+        changed=31,
+        enforced=((2100, 3100),),
     )
     assert REVOKED.open_for("east.users", "west.app") is None
+
+
+def test_rights_that_a_revocation_has_overtaken_were_enforced_all_the_same() -> None:
+    overtaken = access.revoked(GRANTED, REVOKE, 30, 3000)
+    late = access.applied(overtaken, fact(facts.AclApplied, 20), 31, 3050)
+    assert (only(late).state, only(late).enforced) == (State.REVOKING, ((3050, None),))
+    gone = access.removed(late, fact(facts.AclRemoved, 30), 32, 3100)
+    assert (only(gone).state, only(gone).enforced) == (State.REVOKED, ((3050, 3100),))
+
+
+def test_every_period_of_enforcement_is_remembered() -> None:
+    away = access.suspended(ACTIVE, "east.users@two", 40)
+    assert (only(away).state, only(away).is_enforced) == (State.GRANTED, True)
+    gone = access.removed(away, fact(facts.AclRemoved, 40), 41, 4100)
+    assert (only(gone).state, only(gone).is_enforced) == (State.GRANTED, False)
+    back = access.applied(gone, fact(facts.AclApplied, 40), 50, 5000)
+    assert (only(back).state, only(back).enforced) == (State.ACTIVE, ((2100, 4100), (5000, None)))
+
+
+def test_a_revocation_while_the_link_is_away_prolongs_nothing() -> None:
+    away = access.suspended(ACTIVE, "east.users@two", 40)
+    gone = access.removed(away, fact(facts.AclRemoved, 40), 41, 4100)
+    revoked = access.revoked(gone, REVOKE, 50, 5000)
+    assert not only(revoked).is_enforced
+    end = access.removed(revoked, fact(facts.AclRemoved, 50), 51, 5100)
+    assert (only(end).state, only(end).enforced) == (State.REVOKED, ((2100, 4100),))
+
+
+@pytest.mark.parametrize("before", ["ACTIVE", "REVOKING", "REVOKED"])
+def test_a_copy_of_a_report_opens_no_second_period(before: str) -> None:
+    state = {"ACTIVE": ACTIVE, "REVOKING": REVOKING, "REVOKED": REVOKED}[before]
+    assert access.applied(state, fact(facts.AclApplied, 20), 99, 9900) is state
 
 
 @pytest.mark.parametrize(
