@@ -116,11 +116,9 @@ class Connect(Service):
         folder = str(self.site.endpoints().connect_secrets)
         package = "org.apache.kafka.common.config.provider"
         return {
-            "config.providers": "dir,file",
+            "config.providers": "dir",
             "config.providers.dir.class": f"{package}.DirectoryConfigProvider",
             "config.providers.dir.param.allowed.paths": folder,
-            "config.providers.file.class": f"{package}.FileConfigProvider",
-            "config.providers.file.param.allowed.paths": folder,
         }
 
     def _avro(self, side: str) -> dict[str, str]:
@@ -143,14 +141,10 @@ class Connect(Service):
 
 
 def hand_secrets_to_connectors(endpoints: Endpoints) -> None:
-    """Copy what every connector may name into the only folder that connectors may read."""
+    """Copy the example database's password into the only folder that connectors may read."""
     folder = private_folder(endpoints.connect_secrets)
-    named = {
-        "postgres-postgres": endpoints.postgres_password,
-        "registry-writer": endpoints.registry_password,
-    }
-    for name, reference in named.items():
-        write_atomically(folder / name, resolve(reference), mode=0o600)
+    password = resolve(endpoints.postgres_password)
+    write_atomically(folder / "postgres-postgres", password, mode=0o600)
 
 
 OVERRIDES = (

@@ -8,7 +8,7 @@ import typer
 
 from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.meta import MESH_DOMAIN
-from self_service.cli import connect_login, connector_owner, debezium
+from self_service.cli import connect_login, connector_owner, connector_secrets, debezium
 from self_service.cli.connect_login import ConnectorLogin
 from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
 from self_service.cli.context import Mesh
@@ -84,12 +84,14 @@ def add(
             "never the secret itself",
         )
     connector_owner.require_own_topics(config, domain)
-    connect_login.require_no_login(mesh, config)
-    login = ConnectorLogin(mesh, mesh.image(), domain, name)
-    config = {**login.settings(), **config}
+    connect_login.require_no_login(config)
+    connector_secrets.require_own(mesh, name, config)
     connectors = Connectors.of(mesh)
     if connectors.known(name):
         connector_owner.require_owner(name, connectors.config(name), domain)
+    login = ConnectorLogin(mesh, mesh.image(), domain, name)
+    connector_secrets.store(mesh, name, source.password)
+    config = {**login.settings(), **config}
     _deploy(connectors, login, config)
     shown: dict[str, Any] = {"connector": name, "domain": domain}
     if wait:
@@ -140,7 +142,10 @@ def drop(acting: Acting, name: Name) -> None:
     config = connectors.config(name)
     connector_owner.require_owner(name, config, domain)
     connectors.drop(name)
-    _take_back(mesh, name, connect_login.domain_of(config))
+    connector_secrets.forget(mesh, name)
+    image, owner = mesh.image(), connect_login.domain_of(config)
+    if owner is not None and owner in image.identity.domains:
+        _take_back(connectors, ConnectorLogin(mesh, image, owner, name))
     slot = config.get("slot.name")
     if slot:
         note(
@@ -151,25 +156,26 @@ def drop(acting: Acting, name: Name) -> None:
 
 
 def _deploy(connectors: Connectors, login: ConnectorLogin, config: dict[str, str]) -> None:
-    """Hand a connector to Connect, with its rights; one that Connect refuses gets none."""
+    """Hand a connector to Connect, with its rights; one that Connect refuses keeps nothing."""
     new = not connectors.known(login.connector)
     login.allow(connect_login.tasks(config))
     try:
         connectors.put(login.connector, config)
     except RefusedError:
         if new:
-            login.forbid()
+            connector_secrets.forget(login.mesh, login.connector)
+            _take_back(connectors, login)
         raise
     if not new:
         # the same config again changes nothing, and what failed would stay so
         connectors.restart_failed(login.connector)
 
 
-def _take_back(mesh: Mesh, connector: str, domain: str | None) -> None:
-    """Take away the rights that a dropped connector of a domain had."""
-    image = mesh.image()
-    if domain is not None and domain in image.identity.domains:
-        ConnectorLogin(mesh, image, domain, connector).forbid()
+def _take_back(connectors: Connectors, login: ConnectorLogin) -> None:
+    """Take away the rights of a connector that is gone; after its domain's last, the password."""
+    login.forbid()
+    # Connect goes on listing what was dropped for a moment
+    login.leave({name: found["info"]["config"] for name, found in connectors.states().items()})
 
 
 def _config(

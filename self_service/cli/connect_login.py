@@ -3,7 +3,7 @@
 So Kafka holds a connector to what its domain owns, whatever the config asks for. Three things
 make that work:
 - settings that override the worker's own login. The password is named, `${dir:FOLDER:FILE}`;
-  FILE is a link to the domain's password, and Connect may read only what is linked there.
+  FILE is a link to the domain's password, there as long as the domain has a connector.
 - an offsets topic of the domain's own: an exactly-once source keeps its position in the same
   transaction as its records, so at the same cluster and with the same login.
 - a right on the transactional ids, which the worker chooses: `<group>-<connector>-<task>`.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from mesh_events.errors import ConfigurationError, InvalidValueError, RefusedError
 from mesh_events.kafka import SCRAM
+from self_service.cli import connector_secrets
 from self_service.cli.brokers import admin
 from self_service.cli.logins import home_of
 
@@ -30,7 +31,6 @@ _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _CLIENTS = ("producer", "consumer", "admin")
 _FOLDER = "logins"
 _OWN = re.compile(r"(producer|consumer|admin)\.override\.(bootstrap\.|security\.|sasl\.).*")
-_NAMED = re.compile(r"\$\{\w+:([^:}]*)")
 _USER = re.compile(r'username="([^"]+)"')
 
 
@@ -54,7 +54,7 @@ class ConnectorLogin:
         Raises ConfigurationError where there is no password, or no place for its link.
         """
         servers = self.image.identity.clusters[self.cluster].bootstrap_servers
-        password = f"${{dir:{self._linked().parent}:{self.domain}}}"
+        password = connector_secrets.reference(self._linked().parent, self.domain)
         jaas = f'{_MODULE} required username="{self.domain}" password="{password}";'
         login = {
             "bootstrap.servers": servers,
@@ -94,6 +94,19 @@ class ConnectorLogin:
             and task.isdecimal()
         )
 
+    def leave(self, deployed: Mapping[str, Mapping[str, str]]) -> None:
+        """Remove the link to the domain's password, unless another of its connectors needs it.
+
+        deployed: connector name -> config; this connector may still be among them
+        """
+        others = (config for name, config in deployed.items() if name != self.connector)
+        if not any(domain_of(config) == self.domain for config in others):
+            self._place.unlink(missing_ok=True)
+
+    @property
+    def _place(self) -> Path:
+        return self.mesh.endpoints.connect_secrets / _FOLDER / self.cluster / self.domain
+
     @property
     def _prefix(self) -> str:
         return f"{self.mesh.endpoints.connect_group}-{self.connector}-"
@@ -106,7 +119,7 @@ class ConnectorLogin:
                 f"no password of {self.domain} for cluster {self.cluster} at {target}: the "
                 "connector works with this login, so register the domain here, or copy the file"
             )
-        place = _folder(self.mesh) / self.cluster / self.domain
+        place = self._place
         part = place.with_name(f".{place.name}.{os.getpid()}")
         try:
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,14 +131,13 @@ class ConnectorLogin:
         return place
 
 
-def require_no_login(mesh: "Mesh", config: Mapping[str, str]) -> None:
-    """Refuse a config that brings a login of its own, or names a domain's password."""
+def require_no_login(config: Mapping[str, str]) -> None:
+    """Refuse a config that brings a login of its own."""
     brought = [name for name in sorted(config) if _OWN.fullmatch(name)]
-    named = [name for name, value in sorted(config.items()) if _names(value, _folder(mesh))]
-    if brought or named:
+    if brought:
         raise RefusedError(
             "foreign_login",
-            f"leave out {', '.join(brought or named)}: a connector works with the login of its "
+            f"leave out {', '.join(brought)}: a connector works with the login of its "
             "domain, which is put in by itself",
         )
 
@@ -142,13 +154,3 @@ def tasks(config: Mapping[str, str]) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
         raise InvalidValueError(f"tasks.max is {text!r}: give a number from 1 to 1000")
     return int(text)
-
-
-def _folder(mesh: "Mesh") -> Path:
-    return mesh.endpoints.connect_secrets / _FOLDER
-
-
-def _names(value: str, folder: Path) -> bool:
-    """Whether a setting's value refers to a file in the folder."""
-    places = (Path(os.path.normpath(place)) for place in _NAMED.findall(value))
-    return any(place == folder or folder in place.parents for place in places)

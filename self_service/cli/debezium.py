@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mesh_events.errors import ConfigurationError, InvalidValueError
+from mesh_events.errors import InvalidValueError
+from self_service.cli import connector_secrets
 
 if TYPE_CHECKING:
     from self_service.cli.context import Mesh
@@ -40,13 +41,13 @@ def database(
 ) -> Database:
     """The database that the options name; each default is the local platform's Postgres.
 
-    `password` may be `file:PATH`: its text is copied (0600) to the one folder that connectors
-    may read; or a reference that Connect itself resolves, `${...}`.
+    `password` may be `file:PATH`, which `connector_secrets.store` copies to where the connector
+    may read it; or the reference to such a copy.
     """
     ends = mesh.endpoints
     own = host is None
     if own:
-        reference = f"${{dir:{ends.connect_secrets}:postgres-postgres}}"
+        reference = connector_secrets.local(ends.connect_secrets)
     address, port = _address(host or f"{ends.postgres_host}:{ends.postgres_port}")
     if not own and (user is None or password is None or name is None):
         raise InvalidValueError("another database needs --user, --password and --database")
@@ -75,15 +76,7 @@ def _reference(folder: Path, connector: str, password: str) -> str:
         return password
     if not password.startswith("file:"):
         raise InvalidValueError("--password is a reference, file:/path or ${dir:...}, never itself")
-    from local_platform.files import write_atomically
-    from mesh_events.references import resolve
-
-    place = folder / f"connector-{connector}"
-    try:
-        write_atomically(place, resolve(password), mode=0o600)
-    except OSError as error:
-        raise ConfigurationError(f"{place} cannot be written: {error.strerror}") from error
-    return f"${{dir:{folder}:{place.name}}}"
+    return connector_secrets.own(folder, connector)
 
 
 def config(connector: str, domain: str, tables: list[str], source: Database) -> dict[str, str]:
@@ -98,7 +91,7 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
     legal(connector)
     slot = "sdm_" + re.sub(r"[^a-z0-9_]", "_", connector)
     return {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "connector.class": connector_secrets.POSTGRES,
         "tasks.max": "1",
         "database.hostname": source.host,
         "database.port": str(source.port),

@@ -1,6 +1,7 @@
 """Connectors through the command line: tables of a real Postgres become topics of a domain."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -79,6 +80,8 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
         *("--table", name, "-d", party.name),
     )
     assert added.document["state"] == "RUNNING"
+    linked = mesh.connect_secrets / "logins" / cluster / party.name
+    assert linked.is_symlink()
     try:
         others_keep_off(sdm, connector, register(sdm, cluster))
         reading = ("topic", "consume", topic, "-d", party.name, "--follow", "--timeout", "60")
@@ -106,6 +109,7 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
     finally:
         dropped = sdm("connect", "connector", "drop", connector, "-d", party.name)
     assert dropped.document["dropped"] is True
+    assert not linked.is_symlink()
     sdm("connect", "connector", "describe", connector, code=ExitCode.NOT_FOUND)
     rights = admin(mesh, cluster).rights(party.name)
     assert not [right for right in rights if right.name.startswith("connect-")]
@@ -195,11 +199,11 @@ def test_a_config_that_names_another_domains_topics_is_refused(sdm: Sdm, owner: 
 def test_connects_own_refusal_is_passed_on(sdm: Sdm, owner: Party) -> None:
     told = sdm(
         *("connect", "connector", "add", "bad", "--type", "debezium-postgres", "--table", "t"),
-        *("--set", "database.port=none", "-d", owner.name),
+        *("--set", "plugin.name=none", "-d", owner.name),
         code=ExitCode.REFUSED,
     )
     assert "invalid_connector" in told.err
-    assert "database.port" in told.err
+    assert "plugin.name" in told.err
 
 
 def test_a_connector_brings_no_login_of_its_own(sdm: Sdm, owner: Party) -> None:
@@ -210,3 +214,36 @@ def test_a_connector_brings_no_login_of_its_own(sdm: Sdm, owner: Party) -> None:
     )
     assert "foreign_login" in told.err
     assert "producer.override.bootstrap.servers" in told.err
+
+
+@pytest.mark.parametrize("slashes", ["/", "//", "/./"])
+def test_a_connector_carries_no_other_domains_password_away(
+    sdm: Sdm, owner: Party, mesh: Endpoints, slashes: str
+) -> None:
+    other = register(sdm, "west")
+    folder = f"{slashes}{str(mesh.connect_secrets)[1:]}/logins/west"
+    insert = "transforms.insert"
+    told = sdm(
+        *("connect", "connector", "add", "bad", "--type", "debezium-postgres", "--table", "t"),
+        *("--set", "transforms=route,insert", "--set", f"{insert}.header=x"),
+        *("--set", f"{insert}.type=org.apache.kafka.connect.transforms.InsertHeader"),
+        *("--set", f"{insert}.value.literal=${{dir:{folder}:{other.name}}}", "-d", owner.name),
+        code=ExitCode.REFUSED,
+    )
+    assert "refused (foreign_secret)" in told.err
+    assert "transforms.insert.value.literal" in told.err
+
+
+def test_a_refused_connector_leaves_no_secret_behind(
+    sdm: Sdm, owner: Party, mesh: Endpoints, tmp_path: Path
+) -> None:
+    given = tmp_path / "password"
+    given.write_text("s3cret")
+    name = f"bad-{uuid4().hex[:8]}"
+    sdm(
+        *("connect", "connector", "add", name, "--type", "debezium-postgres", "--table", "t"),
+        *("--password", f"file:{given}", "--set", "database.port=none", "-d", owner.name),
+        code=ExitCode.REFUSED,
+    )
+    assert not (mesh.connect_secrets / f"connector-{name}").exists()
+    assert not (mesh.connect_secrets / "logins" / "east" / owner.name).is_symlink()

@@ -86,7 +86,7 @@ def test_connectors_may_read_one_folder_of_secrets(site: Site) -> None:
     allowed = {value for key, value in providers.items() if key.endswith(".allowed.paths")}
     assert allowed == {str(endpoints.connect_secrets)}
     held = {path.name for path in endpoints.connect_secrets.iterdir()}
-    assert held == {"postgres-postgres", "registry-writer"}
+    assert held == {"postgres-postgres"}
 
 
 def test_a_connector_may_set_nothing_of_its_clients_that_loads_a_class() -> None:
