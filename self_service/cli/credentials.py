@@ -1,6 +1,8 @@
 """A client's settings for a login: a properties file that Kafka clients take as it is."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 
@@ -76,20 +78,23 @@ def hand_out(
     from self_service.cli.saying import say
 
     cluster = place(mesh.image(), principal, wanted)
-    said = say(
-        mesh,
-        mesh.speaker(saying.domain),
-        saying,
-        lambda meta: CredentialsRequested(meta=meta, principal=principal, cluster=cluster),
-        default=Until.APPLIED,
-    )
-    if said.image is None:
-        note("the settings are handed out once the login is made: ask again without --no-wait")
-        show(Detail(said.fields()), saying.output)
-        return
-    settings = client_settings(mesh.login(said.image, cluster, principal), form)
+    # what cannot be written must be known before the old password is gone
+    with private_file(out) if out else nullcontext() as write:
+        said = say(
+            mesh,
+            mesh.speaker(saying.domain),
+            saying,
+            lambda meta: CredentialsRequested(meta=meta, principal=principal, cluster=cluster),
+            default=Until.APPLIED,
+        )
+        if said.image is None:
+            note("the settings are handed out once the login is made: ask again without --no-wait")
+            show(Detail(said.fields()), saying.output)
+            return
+        settings = client_settings(mesh.login(said.image, cluster, principal), form)
+        if write is not None:
+            write(properties(settings))
     if out is not None:
-        _write_private(out, properties(settings))
         note(f"wrote {out}, for you alone to read (0600)")
         shown = {**said.fields(), "cluster": cluster, "file": str(out.absolute())}
         show(Detail(shown), saying.output)
@@ -117,14 +122,38 @@ def place(image: Image, principal: str, wanted: str | None) -> str:
     return cluster
 
 
-def _write_private(path: Path, text: str) -> None:
-    """Replace `path` by a file that only its owner can read, at no moment readable by others."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+@contextmanager
+def private_file(path: Path) -> Iterator[Callable[[str], None]]:
+    """Gives what writes a text to `path`, for its owner alone; the place is taken beforehand.
+
+    `path` itself changes in one step, and not before the text is there; without a text it stays.
+    Raises ConfigurationError where nothing can be written, before the block runs; or, should the
+    last step fail, with the name of the file that holds the text.
+    """
     try:
+        # a link stays one: /dev/stdout is one
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            raise ConfigurationError(f"{path} cannot be written: it is not a file")
+        part = path.with_name(f".{path.name}.{os.getpid()}")
         part.unlink(missing_ok=True)
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        part.replace(path)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+
+        def write(text: str) -> None:
+            file.write(text)
+            file.flush()
+            try:
+                part.replace(path)
+            except OSError as error:
+                kept = part.rename(path.parent / f"{part.name}.kept")
+                raise ConfigurationError(
+                    f"{path} cannot be written: {error.strerror}; {kept} holds what it was to hold"
+                ) from error
+
+        try:
+            yield write
+        finally:
+            part.unlink(missing_ok=True)

@@ -1,4 +1,6 @@
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -7,10 +9,11 @@ from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
 from self_service.cli.credentials import (
     Form,
-    _write_private,
     client_settings,
+    hand_out,
     login_of,
     place,
+    private_file,
     properties,
     read_properties,
 )
@@ -37,7 +40,10 @@ def test_the_java_form_has_the_login_in_one_jaas_line() -> None:
 def test_a_written_file_logs_in_as_it_said_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.touch(mode=0o644)
-    _write_private(path, properties(client_settings(LOGIN, Form.LIBRDKAFKA)))
+    with private_file(path) as write:
+        [part] = [one for one in tmp_path.iterdir() if one != path]
+        assert part.stat().st_mode & 0o777 == 0o600
+        write(properties(client_settings(LOGIN, Form.LIBRDKAFKA)))
     assert path.stat().st_mode & 0o777 == 0o600
     assert login_of(read_properties(path)) == LOGIN
     assert [one.name for one in tmp_path.iterdir()] == ["client.properties"]
@@ -66,6 +72,51 @@ def test_a_login_is_handed_out_at_home_and_where_else_there_is_one() -> None:
         place(log.image, "west.none", None)
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+class _NotAskedError(Exception):
+    """Raised by a mesh that is asked for a speaker, which is the first step to an intent."""
+
+
+class _PaperMesh:
+    def __init__(self) -> None:
+        log = PaperLog()
+        story.domains(log)
+        self.image = lambda: log.image
+
+    def speaker(self, _: object) -> None:
+        raise _NotAskedError
+
+
+@pytest.mark.parametrize("name", ["", "missing/file", "/proc/x", "/dev/null", "x" * 300, "/"])
+def test_no_login_is_made_anew_for_a_file_that_cannot_be_written(tmp_path: Path, name: str) -> None:
+    mesh: Any = _PaperMesh()
+    asked: Any = SimpleNamespace(domain=None)
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        _write_private(tmp_path / "missing" / "file", "x")
+        hand_out(mesh, asked, "west.app", Form.JAVA, tmp_path / name, None)
+    with pytest.raises(_NotAskedError):
+        hand_out(mesh, asked, "west.app", Form.JAVA, tmp_path / "file", None)
+    assert not list(tmp_path.iterdir()), "nothing is left of a file that was not written"
+
+
+def test_a_login_that_was_not_made_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with private_file(link):
+        pass
+    assert link.is_symlink()
+    link.unlink()
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["client.properties"]
+
+
+def test_settings_that_cannot_take_their_place_are_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    with private_file(path) as write:
+        path.mkdir()
+        with pytest.raises(ConfigurationError, match="holds what it was to hold") as caught:
+            write("new")
+    [kept] = [one for one in tmp_path.iterdir() if one != path]
+    assert str(kept) in str(caught.value)
+    assert kept.read_text() == "new"
+    assert kept.stat().st_mode & 0o777 == 0o600
