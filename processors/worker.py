@@ -14,15 +14,15 @@ from typing import Any
 import structlog
 
 from mesh_events.emit import LogWriter
-from mesh_events.errors import InfrastructureError, StateFaultError
+from mesh_events.errors import StateFaultError
 from mesh_events.kafka import Connection
-from mesh_events.read import LogReader, PartitionReader
+from mesh_events.read import LogReader
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
-from mesh_events.topics import GOVERNANCE
 from processors.crash_points import crash_point
 from processors.governor import Governor
 from processors.keepers.keeper import Keeper, ReignOverError
+from processors.log_end import LogEnd
 from processors.reign import LEASE_S, LogReign
 
 log = structlog.get_logger(__name__)
@@ -229,10 +229,10 @@ class Worker:
         """
         clock = asyncio.get_running_loop().time
         stood, since = -1, clock()
-        with PartitionReader(self._connection, GOVERNANCE, None) as reader:
+        with LogEnd(self._connection) as there:
             while self._holds(reign):
-                end = await asyncio.to_thread(self._end_of_log, reader)
-                if end is not None and await self._complete(reader, end):
+                end = await asyncio.to_thread(there.offset)
+                if end is not None and await self._complete(there, end):
                     reign.heard()
                     since = clock()
                 if self.governor.image.offset != stood or end is None:
@@ -241,34 +241,15 @@ class Worker:
                     raise StateFaultError(f"the fold stands at {stood}, the log ends at {end}")
                 await asyncio.sleep(1.0)
 
-    def _end_of_log(self, reader: PartitionReader) -> int | None:
-        """The log's end offset; None while Kafka does not answer."""
-        try:
-            return reader.bounds(timeout=5)[1]
-        except InfrastructureError as error:
-            log.warning("log_not_heard", error=str(error))
-            return None
-
-    async def _complete(self, reader: PartitionReader, end: int) -> bool:
+    async def _complete(self, there: LogEnd, end: int) -> bool:
         """Whether the fold holds every record before `end`, which it is given a second for."""
         if await self._reached(end - 1, 1.0):
             return True
-        if await asyncio.to_thread(self._only_markers, reader, end):
+        if await asyncio.to_thread(there.only_markers, self.governor.image.offset + 1, end):
             return True
         # Faust is late, or cannot read what comes next: nobody has to wait for it
         await self._catch_up()
         return False
-
-    def _only_markers(self, reader: PartitionReader, end: int) -> bool:
-        """Whether nothing to be folded stands between the fold and `end`.
-
-        The marker of a transaction has an offset and is never folded.
-        """
-        try:
-            return not reader.has_records(self.governor.image.offset + 1, end)
-        except InfrastructureError as error:
-            log.warning("log_not_heard", error=str(error))
-            return False
 
     async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
         """Run one keeper on every change and every few seconds, never twice at a time."""
