@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from local_platform.errors import PlatformError
 from local_platform.platform import LocalPlatform
-from local_platform.settings import PlatformSettings
+from local_platform.settings import read_settings
 from local_platform.state import Progress
 
 
@@ -52,7 +52,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         names = options.services.split(",") if options.services else None
-        platform = LocalPlatform(PlatformSettings(), names)
+        platform = LocalPlatform(read_settings(), names)
         if options.command == "up":
             platform.up(fresh=options.fresh, report=_reporter())
         elif options.command == "down":

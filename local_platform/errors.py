@@ -6,6 +6,7 @@ PlatformError
 ├── FetchFailedError        check the network, run again (resumes)
 ├── PortInUseError          stop the other program or choose other ports
 ├── UnreachableFolderError  choose another folder
+├── UnusableSettingError    correct the named variable
 ├── ServiceFailedError      read the named log
 ├── UnknownServiceError     correct the name
 └── NotReadyError           raised by probes: not yet, ask again
@@ -36,6 +37,10 @@ class PortInUseError(PlatformError):
 
 class UnreachableFolderError(PlatformError):
     """A folder cannot be reached by the account that a service runs as."""
+
+
+class UnusableSettingError(PlatformError):
+    """An `SDM_*` variable has a value that cannot be used; the text says what it may be."""
 
 
 class ServiceFailedError(PlatformError):

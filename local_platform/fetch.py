@@ -17,7 +17,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from local_platform.errors import FetchFailedError
+from local_platform.errors import FetchFailedError, UnreachableFolderError
 from local_platform.files import write_atomically
 from local_platform.jars import Jar, JarStore
 
@@ -87,7 +87,13 @@ class Fetcher:
 
     def _fetch_one(self, session: requests.Session, jar: Jar, counter: "_Counter") -> None:
         target = self._store.path(jar)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise UnreachableFolderError(
+                f"{target.parent} cannot be made ({fault.strerror}): set SDM_CACHE to a folder of "
+                "yours"
+            ) from fault
         part = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
             found = self._download(session, jar, part, counter)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import local_platform
-from local_platform.errors import ServiceFailedError
+from local_platform.errors import ServiceFailedError, UnreachableFolderError
 from local_platform.files import last_lines, write_atomically
 from local_platform.ports import require_free
 from local_platform.process import Identity
@@ -93,8 +93,14 @@ def starting_or_living(site: Site) -> PlatformState | None:
 @contextlib.contextmanager
 def one_at_a_time(site: Site) -> Iterator[None]:
     """Let only one process of this home start things; others wait for it."""
-    site.layout.home.mkdir(parents=True, exist_ok=True)
-    handle = os.open(site.layout.home / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    home = site.layout.home
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        handle = os.open(home / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as fault:
+        raise UnreachableFolderError(
+            f"{home} cannot be written ({fault.strerror}): set SDM_HOME to a folder of yours"
+        ) from fault
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

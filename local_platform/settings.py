@@ -3,14 +3,22 @@
 import os
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from local_platform.errors import UnusableSettingError
 from mesh_events.settings import default_home
 
 # Linux hands out ports from 32768 up to any program; a server's port there may be gone.
 _FIRST_EPHEMERAL_PORT = 32768
 _PORT_SPAN = 200
+_MAY_BE = {
+    "home": "a folder",
+    "cache": "a folder",
+    "port_base": f"a whole number from 1024 to {_FIRST_EPHEMERAL_PORT - _PORT_SPAN - 1}",
+    "maven_url": "the address of a Maven repository",
+    "lifetime_s": "a number of seconds above 0",
+}
 
 
 def _default_cache() -> Path:
@@ -44,3 +52,42 @@ class PlatformSettings(BaseSettings):
         """Return the variables that make a child process see these same settings."""
         values = self.model_dump(mode="json", exclude_none=True)
         return {f"SDM_{name.upper()}": str(value) for name, value in values.items()}
+
+
+def read_settings() -> PlatformSettings:
+    """The settings that the environment gives.
+
+    Raises UnusableSettingError, which names the variable and what it may be.
+    """
+    for name in ("home", "cache"):
+        if _variable(name) in os.environ:
+            require_folder(_variable(name), os.environ[_variable(name)])
+    try:
+        return PlatformSettings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise _unusable(_variable(name), str(first["input"]), name) from error
+
+
+def require_folder(variable: str, text: str) -> None:
+    """Raise UnusableSettingError where `text` is neither a folder nor where one can be made."""
+    path = Path(text).absolute()
+    try:
+        nearest = next(one for one in (path, *path.parents) if one.exists())
+        usable = text.strip() != "" and nearest.is_dir()
+    except (OSError, ValueError):
+        usable = False
+    if not usable:
+        raise _unusable(variable, text, "home")
+
+
+def _variable(name: str) -> str:
+    return f"SDM_{name.upper()}"
+
+
+def _unusable(variable: str, text: str, name: str) -> UnusableSettingError:
+    given = repr(text) if text else "empty"
+    return UnusableSettingError(
+        f"{variable} is {given}: set it to {_MAY_BE[name]}, or unset it for the default"
+    )

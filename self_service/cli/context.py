@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mesh_events.errors import ConfigurationError
-from mesh_events.settings import HomeSettings, Profile, key_path
+from mesh_events.settings import Profile, key_path
 from self_service.cli import completion
 from self_service.cli.callers import OPERATOR, Caller, caller, current_domain, speaker
 from self_service.cli.exits import NotFoundError, UsageError
+from self_service.cli.home import mesh_home
 from self_service.cli.output import note
 from self_service.cli.reachability import require_answer
 from self_service.cli.times import milliseconds, parse_time, stamp
@@ -33,7 +34,7 @@ class Mesh:
     """One command's way to the mesh at `home` (default: `$SDM_HOME`)."""
 
     def __init__(self, home: Path | None = None) -> None:
-        self.home = (home or HomeSettings().home).absolute()
+        self.home = home.absolute() if home else mesh_home()
 
     @cached_property
     def profile(self) -> Profile:

@@ -71,9 +71,14 @@ def code_of(error: BaseException) -> ExitCode:
 
 
 def _platform_code(error: MeshError) -> ExitCode:
-    from local_platform.errors import BadLockFileError, NoLocalMeshError, UnreachableFolderError
+    from local_platform import errors
 
-    unset = NoLocalMeshError | BadLockFileError | UnreachableFolderError
+    unset = (
+        errors.NoLocalMeshError
+        | errors.BadLockFileError
+        | errors.UnreachableFolderError
+        | errors.UnusableSettingError
+    )
     return ExitCode.CONFIGURATION if isinstance(error, unset) else ExitCode.INFRASTRUCTURE
 
 

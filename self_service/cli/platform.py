@@ -79,9 +79,10 @@ def status(shown: Shown) -> None:
 
 
 def _platform() -> "LocalPlatform":
-    from local_platform import LocalPlatform, PlatformSettings
+    from local_platform import LocalPlatform
+    from local_platform.settings import read_settings
 
-    return LocalPlatform(PlatformSettings())
+    return LocalPlatform(read_settings())
 
 
 def _confirm_loss(home: Path) -> None:

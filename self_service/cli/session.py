@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from mesh_events.meta import MESH_DOMAIN
-from mesh_events.settings import HomeSettings, key_path
+from mesh_events.settings import key_path
 from self_service.cli import completion
 from self_service.cli.callers import caller, choose_domain, current_domain, known_keys
 from self_service.cli.exits import NotFoundError
+from self_service.cli.home import mesh_home
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
 
@@ -38,7 +39,7 @@ def switch_domain(
     ] = None,
 ) -> None:
     """Choose the current domain: the one that the next commands speak for."""
-    home = HomeSettings().home
+    home = mesh_home()
     if name is None:
         chosen = current_domain(home)
         items = [{"domain": one, "current": one == chosen} for one in known_keys(home)]

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from local_platform.errors import UnusableSettingError
 from local_platform.ports import OFFSETS, port
-from local_platform.settings import PlatformSettings
+from local_platform.settings import PlatformSettings, read_settings
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +68,42 @@ def test_a_base_with_privileged_or_ephemeral_ports_is_refused(base: int) -> None
 def test_every_port_stays_below_the_ephemeral_range() -> None:
     assert max(port(32567, listener) for listener in OFFSETS) < 32768
     assert len(set(OFFSETS.values())) == len(OFFSETS)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "may_be"),
+    [
+        ("SDM_PORT_BASE", "abc", "a whole number from 1024 to 32567"),
+        ("SDM_PORT_BASE", "99999", "a whole number from 1024 to 32567"),
+        ("SDM_PORT_BASE", "", "a whole number"),
+        ("SDM_LIFETIME_S", "-1", "a number of seconds above 0"),
+        ("SDM_HOME", "/etc/passwd", "a folder"),
+        ("SDM_HOME", "/etc/passwd/below", "a folder"),
+        ("SDM_HOME", "", "a folder"),
+        ("SDM_CACHE", "", "a folder"),
+        ("SDM_CACHE", "/etc/passwd", "a folder"),
+        ("SDM_CACHE", "x" * 300, "a folder"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_named_with_what_it_may_be(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, may_be: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(UnusableSettingError) as told:
+        read_settings()
+
+    assert str(told.value).startswith(f"{variable} is {repr(value) if value else 'empty'}: ")
+    assert f"set it to {may_be}" in str(told.value)
+
+
+def test_a_folder_that_is_to_be_made_can_be_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SDM_HOME", str(tmp_path / "a" / "b"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SDM_CACHE", "cache")
+
+    assert read_settings().home == tmp_path / "a" / "b"
+    assert read_settings().cache == Path("cache")
+    assert not list(tmp_path.iterdir())

@@ -17,7 +17,7 @@ LEAVES = dict(commands())
 REPOSITORY = Path(__file__).parents[3]
 
 
-def sdm(*arguments: str, home: Path, **variables: str) -> Result:
+def sdm(*arguments: str, home: Path | str, **variables: str) -> Result:
     """Run the command line in a home; other variables that steer it are unset."""
     cleared = {"SDM_DOMAIN": None, "SDM_DEBUG": None, "COLUMNS": "100"}
     return CliRunner().invoke(

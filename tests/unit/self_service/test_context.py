@@ -94,3 +94,30 @@ def test_no_answer_names_every_address() -> None:
     with pytest.raises(InfrastructureError) as told:
         require_answer(servers)
     assert servers in str(told.value)
+
+
+@pytest.mark.parametrize("command", ["up", "status", "down", "catalog list", "switch-domain east"])
+@pytest.mark.parametrize("home", ["/etc/passwd", ""])
+def test_a_home_that_is_no_folder_is_told_by_its_variable(command: str, home: str) -> None:
+    told = sdm(*command.split(), home=home)
+    assert told.exit_code == ExitCode.CONFIGURATION
+    assert told.stderr.startswith("error: SDM_HOME is ")
+    assert "set it to a folder" in told.stderr
+
+
+def test_a_home_that_cannot_be_made_is_told_with_the_variable() -> None:
+    told = sdm("up", home="/proc/none")
+    assert told.exit_code == ExitCode.CONFIGURATION
+    assert "/proc/none cannot be written" in told.stderr
+    assert "SDM_HOME" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("SDM_PORT_BASE", "abc"), ("SDM_PORT_BASE", "99999"), ("SDM_CACHE", "")]
+)
+def test_a_setting_of_the_platform_is_told_by_its_variable(
+    tmp_path: Path, variable: str, value: str
+) -> None:
+    told = sdm("status", home=tmp_path, **{variable: value})
+    assert told.exit_code == ExitCode.CONFIGURATION
+    assert told.stderr.startswith(f"error: {variable} is ")
