@@ -11,7 +11,7 @@ from immutables import Map
 from mesh_events.intents import Intent
 from mesh_events.meta import MESH_DOMAIN
 from mesh_events.record import Entry, FaultCode
-from projections.identity import Role
+from projections.identity import Key, Role
 from projections.image import Image
 from projections.intents import AHEAD_MS, WINDOW_MS
 from projections.rules import access, catalog, identity, links  # noqa: F401 - they fill the table
@@ -32,20 +32,9 @@ def decide(image: Image, entry: Entry, now: int) -> Verdict:
     intent, key = entry.event, image.identity.key_of(entry.signer)
     if not isinstance(intent, Intent) or key is None:
         return Quarantined(FaultCode.INVALID_EVENT, "the record is not an intent")
-    stale = _overlong(intent) or _stale(image, entry, intent)
-    if stale is not None:
-        return stale
-    if intent.meta.domain != key.domain:
-        return Rejected(
-            "not_your_domain",
-            f"the record speaks for {intent.meta.domain}, but its key is {key.domain}'s",
-        )
-    if key.domain != MESH_DOMAIN and intent.meta.actor.startswith(f"{MESH_DOMAIN}."):
-        return Rejected(
-            "reserved_actor",
-            f"{intent.meta.actor!r} names a part of the mesh: say who or what of {key.domain} "
-            "speaks",
-        )
+    unfit = _overlong(intent) or _stale(image, entry, intent) or _not_theirs(intent, key)
+    if unfit is not None:
+        return unfit
     checks = image.intents.checks.get(entry.offset, Map())
     try:
         verdict = judge(intent, Case(image, key, key.domain, checks))
@@ -93,6 +82,24 @@ def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
     if age < -AHEAD_MS:
         return Rejected(
             "clock_ahead", f"made {-age // 1000} s in the future: set the emitter's clock"
+        )
+    return None
+
+
+def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
+    """Whether the speaker claims to be another domain, a part of the mesh, or nobody."""
+    actor = intent.meta.actor
+    if intent.meta.domain != key.domain:
+        return Rejected(
+            "not_your_domain",
+            f"the record speaks for {intent.meta.domain}, but its key is {key.domain}'s",
+        )
+    if not actor.strip():
+        return Rejected("missing_text", "meta.actor is empty: say who or what speaks")
+    if key.domain != MESH_DOMAIN and actor.startswith(f"{MESH_DOMAIN}."):
+        return Rejected(
+            "reserved_actor",
+            f"{actor!r} names a part of the mesh: say who or what of {key.domain} speaks",
         )
     return None
 

@@ -55,6 +55,8 @@ class Registry(Service):
                 "quarkus.http.port": str(self.site.port("registry")),
                 "quarkus.management.host": HOST,
                 "quarkus.management.port": str(self.site.port("registry-health")),
+                # a product's readers must be able to read what comes; a subject may say otherwise
+                "apicurio.rules.global.compatibility": "BACKWARD",
                 "apicurio.storage.kind": "kafkasql",
                 "apicurio.kafkasql.bootstrap.servers": self.site.address("kafka-east"),
                 # the default of 5 s is waited for at each start

@@ -76,10 +76,11 @@ def _standing(case: Case, intent: LinkIntent) -> Link:
     name = link_id(intent.product, intent.cluster)
     _party(case, intent)
     link = case.image.links.get(name)
+    require(link is not None, "unknown_link", f"there is no link {name}: list the links")
     require(
-        link is not None and link.desired is not Desired.REMOVED,
-        "unknown_link",
-        f"there is no link {name}: list the links",
+        link is None or link.desired is not Desired.REMOVED,
+        "link_removed",
+        f"the link {name} was removed: create it again while a grant needs it",
     )
     assert link is not None  # noqa: S101 - for the type checker; `require` has refused
     return link

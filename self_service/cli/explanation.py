@@ -7,6 +7,7 @@ from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
 from projections.access import ENTITLED, Access
 from projections.image import Image, reading_place
+from projections.links import Desired
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading
@@ -24,8 +25,8 @@ def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Det
     fields = {
         "product": product,
         "application": application,
-        "entitled": access is not None and access.state in ENTITLED,
-        "why": _why(access, product, application, owner=owner),
+        "entitled": owner or (access is not None and access.state in ENTITLED),
+        "why": _why(access, image, product, application),
         **_times(access),
         **(_enforced(mesh, image, product, application) if reading.is_now else _reported(access)),
         **_copied(image, access),
@@ -46,17 +47,28 @@ def _latest(image: Image, product: str, application: str) -> Access | None:
     return max(fitting, key=lambda one: one.offset, default=None)
 
 
-def _why(access: Access | None, product: str, application: str, *, owner: bool) -> str:
+def _waits_for(access: Access, image: Image) -> str:
+    """What a grant that is not applied waits for."""
+    link = image.links.get(access.link or "")
+    if link is None or link.desired is not Desired.REMOVED:
+        return "the rights are not seen applied yet"
+    again = f"sdm link create {link.product} --cluster {link.cluster}"
+    return f"its link was removed: `{again}` makes the copy again"
+
+
+def _why(access: Access | None, image: Image, product: str, application: str) -> str:
     if access is None:
-        own = f"it is {domain_of(product)}'s own, whose principals share its prefix"
-        return own if owner else f"{application} never asked for {product}"
+        owner = domain_of(product)
+        own = f"{product} is {owner}'s own product, which all of {owner}'s applications read"
+        asked = f"{application} never asked for {product}"
+        return own if domain_of(application) == owner else asked
     match access.state:
         case "REQUESTED":
             return f"asked at offset {access.offset}, {domain_of(product)} has not decided"
         case "DENIED":
             return f"denied by {access.decided_by}: {access.decision_reason}"
         case "GRANTED":
-            return f"granted by {access.decided_by}; the rights are not seen applied yet"
+            return f"granted by {access.decided_by}; {_waits_for(access, image)}"
         case "ACTIVE":
             return f"granted by {access.decided_by}, the rights are applied"
         case "REVOKING":

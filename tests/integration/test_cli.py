@@ -518,3 +518,22 @@ def test_a_program_without_a_home_is_told_what_is_missing(
         Emitter.at_home("east", actor="nightly", home=tmp_path)
     with pytest.raises(ConfigurationError, match="nobody-here"):
         Emitter.at_home("nobody-here", actor="nightly", home=settings.home)
+
+
+def test_a_schema_that_readers_could_not_follow_is_refused(
+    sdm: Sdm, tmp_path: Path, owner: Party
+) -> None:
+    topic = filled(sdm, tmp_path, owner)
+    other = tmp_path / "other.avsc"
+    other.write_text(
+        json.dumps(
+            {"type": "record", "name": "User", "fields": [{"name": "new", "type": "boolean"}]}
+        )
+    )
+    told = sdm(
+        *("topic", "produce", topic, "--schema", str(other), "--value", '{"new": true}'),
+        *("-d", owner.name),
+        code=ExitCode.REFUSED,
+    )
+    assert "incompatible_schema" in told.err
+    assert len(sdm("topic", "consume", topic, "-d", owner.name).lines) == len(USERS)

@@ -79,6 +79,10 @@ def test_a_key_speaks_for_its_own_domain_only(log: PaperLog, speaker: str) -> No
     assert code(log.verdict(offset)) == "not_your_domain"
 
 
+def test_somebody_must_have_said_it(log: PaperLog) -> None:
+    assert code(log.verdict(log.append(pause(log, actor=" "), by="east"))) == "missing_text"
+
+
 def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: PaperLog) -> None:
     made = log.make(intents.ApplicationRegistered, "east", application="east.app2")
     posing = made.meta.model_copy(update={"actor": "mesh.governor"})

@@ -232,8 +232,8 @@ def test_every_code_of_the_rules_has_a_refusal_here() -> None:
     assert written - {case.code for case in REFUSALS} == {"request_exists"} | NOT_IN_THE_TABLE
 
 
-NOT_IN_THE_TABLE = {"not_running"}
-"""Needs a paused link; see the test below."""
+NOT_IN_THE_TABLE = {"not_running", "link_removed"}
+"""Need a paused or a removed link; see the tests below."""
 
 
 def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
@@ -258,4 +258,4 @@ def test_a_removed_link_can_be_restored_by_either_side() -> None:
         assert judged(log, speaker, intents.LinkCreated, LINKED) == Accepted()
         gone = judged(log, speaker, intents.LinkPaused, LINKED)
         assert isinstance(gone, Rejected)
-        assert gone.code == "unknown_link"
+        assert gone.code == "link_removed"
