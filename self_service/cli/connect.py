@@ -15,6 +15,7 @@ from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
 from self_service.cli.options import Acting, Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
+from self_service.cli.promises import not_yaml
 
 app = noun("Kafka Connect: what brings data in.")
 connector_app = noun("Connectors of the worker.")
@@ -210,8 +211,8 @@ def _read(path: Path) -> dict[str, str]:
         found = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise InvalidValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise InvalidValueError(not_yaml(path, error)) from error
     if isinstance(found, dict) and isinstance(found.get("config"), dict):
         found = found["config"]
     if not isinstance(found, dict) or not found:

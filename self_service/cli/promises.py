@@ -11,6 +11,9 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.intents import Quality
 from self_service.cli.output import note
 
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_TOLD = 3
+_LONGEST = 40
 _TIER = re.compile(r"(?:tier[ _-]?)?([123])")
 _NAMES = {
     "raw": Quality.RAW,
@@ -86,9 +89,32 @@ def read_promise(path: Path) -> Promise:
         return Promise.model_validate(found)
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise InvalidValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
-        known = ", ".join(Promise.model_fields)
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise InvalidValueError(f"{path}: {wrong or 'empty'}; a product has {known}") from error
+        raise InvalidValueError(_no_product(path, error)) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise InvalidValueError(not_yaml(path, error)) from error
+
+
+def not_yaml(path: Path, error: Exception) -> str:
+    """What is wrong with a file that is not YAML, and where; nothing of what stands there."""
+    mark = getattr(error, "problem_mark", None)
+    place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+    return f"{path} is not YAML{place}"
+
+
+def _no_product(path: Path, error: ValidationError) -> str:
+    """What is wrong with a file that describes no product; little of a file of something else."""
+    found = error.errors(include_url=False, include_input=False)
+    names = [".".join(map(str, one["loc"])) for one in found]
+    known = f"a product has {', '.join(Promise.model_fields)}"
+    # a whole line of another program's file can be a name to YAML
+    if not all(_FIELD.fullmatch(name) for name in names):
+        return f"{path} does not describe a product: {known}"
+    pairs = zip(names[:_TOLD], found, strict=False)
+    told = [f"{_short(name)}: {one['msg']}" for name, one in pairs]
+    more = [f"and {len(found) - _TOLD} more"] if len(found) > _TOLD else []
+    return f"{path} does not describe a product: {'; '.join([*told, *more])}; {known}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."

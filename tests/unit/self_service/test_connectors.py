@@ -83,3 +83,12 @@ def test_a_file_without_settings_is_told(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(InvalidValueError, match=r"connector\.yaml"):
         _read(path)
+
+
+@pytest.mark.parametrize("text", ["root:$6$hash:19000:\nsecond: [hash", "hash", "a: 'hash"])
+def test_what_stands_in_a_file_of_something_else_is_not_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "foreign"
+    path.write_text(text)
+    with pytest.raises(InvalidValueError) as told:
+        _read(path)
+    assert "hash" not in str(told.value)

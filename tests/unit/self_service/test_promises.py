@@ -89,3 +89,41 @@ def test_a_search_finds_products_with_all_its_words(
     text: str, *, found: bool, product: Product
 ) -> None:
     assert matches(product, text) is found
+
+
+SHADOW = "root:$6$salt$hashhashhash:19000:0:99999:7:::\nsecond: [unclosed"
+
+
+def told_of(text: str | bytes, path: Path) -> str:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InvalidValueError) as told:
+        read_promise(path)
+    return str(told.value).replace(str(path), "FILE")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SHADOW,
+        "root:$6$salt$hashhashhash:19000:0:99999:7:::\n",
+        "2020-99-99: hashhashhash",
+        "one: two: hashhashhash",
+        "a: b\n\tc: hashhashhash",
+        "- hashhashhash",
+        "'hashhashhash",
+        b"\xff\xfehashhashhash",
+        "owner: {hashhashhash: 1}",
+        "x" * 40 + "hashhashhash: 1",
+    ],
+)
+def test_what_stands_in_a_foreign_file_is_not_told(text: str | bytes, tmp_path: Path) -> None:
+    assert "hashhash" not in told_of(text, tmp_path / "foreign")
+
+
+def test_at_most_three_foreign_fields_are_named_and_shortened(tmp_path: Path) -> None:
+    fields = [f"{name}{'y' * 60}" for name in "abcde"]
+    told = told_of("".join(f"{field}: 1\n" for field in fields), tmp_path / "foreign")
+    named = [f"{field[:37]}...:" for field in fields]
+    assert [name in told for name in named] == [True, True, True, False, False]
+    assert "y" * 40 not in told
+    assert "and 2 more" in told
