@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,11 +15,29 @@ from tests.mesh_kit import Domain, Mesh, fresh
 SOURCES = Path(__file__).parent
 
 
+def cannot_run(reason: str) -> NoReturn:
+    """Skip on a developer's machine; fail in CI, where a test that does not run is a hole."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.mark.parametrize(
+    ("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)]
+)
+def test_what_cannot_run_is_a_failure_in_ci(
+    monkeypatch: pytest.MonkeyPatch, ci: str, outcome: type[BaseException]
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(outcome, match="no node"):
+        cannot_run("no node")
+
+
 @pytest.fixture(scope="session")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The client with its two libraries, installed outside the repository."""
     if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are not installed: the client in JavaScript cannot run")
+        cannot_run("node and npm are not installed: the client in JavaScript cannot run")
     folder = tmp_path_factory.mktemp("foreign")
     for name in ("package.json", "package-lock.json", "client.js"):
         shutil.copy(SOURCES / name, folder)
@@ -32,7 +50,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     if done.returncode:
-        pytest.skip(f"npm could not install the client's libraries: {done.stderr[-300:]}")
+        cannot_run(f"npm could not install the client's libraries: {done.stderr[-300:]}")
     return folder
 
 
