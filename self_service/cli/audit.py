@@ -3,20 +3,24 @@
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 
+from mesh_events.errors import InvalidValueError
+from mesh_events.meta import MESH_DOMAIN, Kind
 from mesh_events.rows import Row
+from mesh_events.vocabulary import EVENTS
 from projections.checksum import checksum, rows_checksum
 from projections.image import Image
 from projections.replay import replay as fold_on
 from projections.rows import all_rows
-from self_service.cli import completion
+from self_service.cli import completion, lookup
 from self_service.cli.comparison import Difference, differences, folded, published
 from self_service.cli.context import Mesh
 from self_service.cli.exits import FindingError, UsageError
-from self_service.cli.history import Step, steps
+from self_service.cli.history import UNREADABLE, Step, steps
 from self_service.cli.options import Reading, Shown, command, noun
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.times import milliseconds, parse_time, stamp
@@ -24,7 +28,8 @@ from self_service.cli.verification import Finding, verify
 
 app = noun("The audit: the log as the only truth.")
 
-COLUMNS = ("offset", "time", "kind", "type", "domain", "actor", "key", "outcome", "detail")
+COLUMNS = ("offset", "time", "type", "actor", "outcome", "detail")
+KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 _FINDING = ("offset", "code", "text")
 
 
@@ -61,6 +66,15 @@ class Filter:
     correlation: Annotated[
         str | None, typer.Option("--correlation", help="Of one conversation; a prefix is enough.")
     ] = None
+
+    def judge(self) -> None:
+        """Raise InvalidValueError for a kind or a type that no record can have."""
+        if self.kind is not None and self.kind not in KINDS:
+            raise InvalidValueError(f"--kind {self.kind!r}: use one of {', '.join(KINDS)}")
+        for name in self.type or ():
+            if name not in (*EVENTS, UNREADABLE):
+                near = ", ".join(get_close_matches(name, EVENTS)) or ", ".join(sorted(EVENTS))
+                raise InvalidValueError(f"--type {name!r} is no event of the mesh: {near}?")
 
     def holds(self, one: Step, now: datetime) -> bool:
         """Whether a step is wanted."""
@@ -102,10 +116,15 @@ def log(
 ) -> None:
     """Show who said what, what was decided, and what was done, in the order of the log."""
     now = datetime.now(UTC)
-    # a wrong time is told before the log is read
+    # what is wrong is told before the log is read
+    wanted.judge()
     wanted.holds(Step(0, 0, "", ""), now)
     mesh = Mesh()
     image = mesh.image(reading)
+    if wanted.product is not None and reading.is_now:
+        lookup.product(image, wanted.product)
+    if wanted.domain not in (None, MESH_DOMAIN) and reading.is_now:
+        lookup.domain(image, wanted.domain or "")
     with mesh.log() as reader:
         every = steps(record for record in reader.to_end() if record.offset <= image.offset)
     found = [one for one in every if wanted.holds(one, now)]

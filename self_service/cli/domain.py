@@ -39,7 +39,7 @@ def register(
 ) -> None:
     """Register a domain: makes its signing key here, and waits until it can log in.
 
-    The operator says it. The key is KEY in $SDM_HOME/keys, mode 0600.
+    The operator says it. Its key is $SDM_HOME/keys/NAME.key, mode 0600.
     """
     from mesh_events.signing import SigningKey
     from self_service.cli.saying import say

@@ -22,7 +22,7 @@ Made by `python -m self_service.cli.reference write` from the commands; change t
 - Exit codes: [exit-codes.md](exit-codes.md).
 - `$SDM_HOME` is the mesh's folder, `$SDM_DOMAIN` the domain to speak for (else the one that
   `sdm switch-domain` chose), `$SDM_ACTOR` the id of who acts, `SDM_DEBUG=1` shows tracebacks,
-  `NO_COLOR=1` writes plain tables.
+  `NO_COLOR=1` writes no colours.
 - `--as-of` takes ISO 8601 (without a zone: UTC) or how long ago: `90s ago`, `1h30m ago`.
 - `--until` says how far to wait: `decided` is the governor's decision; `applied` is when rights
   and logins exist on the clusters, or are gone; `active` is when all that follows is done too:

@@ -537,3 +537,18 @@ def test_a_schema_that_readers_could_not_follow_is_refused(
     )
     assert "incompatible_schema" in told.err
     assert len(sdm("topic", "consume", topic, "-d", owner.name).lines) == len(USERS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "told"),
+    [
+        (("--kind", "intnt"), ExitCode.USAGE, "intent, decision, fact"),
+        (("--type", "AccesGranted"), ExitCode.USAGE, "AccessGranted?"),
+        (("--product", "east.nothing"), ExitCode.NOT_FOUND, "east.nothing"),
+        (("--domain", "nobody-here"), ExitCode.NOT_FOUND, "nobody-here"),
+    ],
+)
+def test_a_filter_that_can_find_nothing_is_no_empty_answer(
+    sdm: Sdm, wrong: tuple[str, ...], code: ExitCode, told: str
+) -> None:
+    assert told in sdm("audit", "log", *wrong, code=code).err
