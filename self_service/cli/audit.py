@@ -73,8 +73,9 @@ class Filter:
             raise InvalidValueError(f"--kind {self.kind!r}: use one of {', '.join(KINDS)}")
         for name in self.type or ():
             if name not in (*EVENTS, UNREADABLE):
-                near = ", ".join(get_close_matches(name, EVENTS)) or ", ".join(sorted(EVENTS))
-                raise InvalidValueError(f"--type {name!r} is no event of the mesh: {near}?")
+                near = get_close_matches(name, EVENTS, 1)
+                hint = f"did you mean {near[0]}?" if near else f"use {', '.join(sorted(EVENTS))}"
+                raise InvalidValueError(f"--type {name!r} is no event of the mesh: {hint}")
 
     def holds(self, one: Step, now: datetime) -> bool:
         """Whether a step is wanted."""

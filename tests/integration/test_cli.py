@@ -543,7 +543,7 @@ def test_a_schema_that_readers_could_not_follow_is_refused(
     ("wrong", "code", "told"),
     [
         (("--kind", "intnt"), ExitCode.USAGE, "intent, decision, fact"),
-        (("--type", "AccesGranted"), ExitCode.USAGE, "AccessGranted?"),
+        (("--type", "AccesGranted"), ExitCode.USAGE, "did you mean AccessGranted"),
         (("--product", "east.nothing"), ExitCode.NOT_FOUND, "east.nothing"),
         (("--domain", "nobody-here"), ExitCode.NOT_FOUND, "nobody-here"),
     ],
