@@ -8,7 +8,13 @@ import typer
 
 from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.meta import MESH_DOMAIN
-from self_service.cli import connect_login, connector_owner, connector_secrets, debezium
+from self_service.cli import (
+    captured_tables,
+    connect_login,
+    connector_owner,
+    connector_secrets,
+    debezium,
+)
 from self_service.cli.connect_login import ConnectorLogin
 from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
 from self_service.cli.context import Mesh
@@ -90,6 +96,8 @@ def add(
     connectors = Connectors.of(mesh)
     if connectors.known(name):
         connector_owner.require_owner(name, connectors.config(name), domain)
+    captured_tables.require_alone(name, config, connectors.states())
+    captured_tables.require_tables(mesh.endpoints, config)
     login = ConnectorLogin(mesh, mesh.image(), domain, name)
     connector_secrets.store(mesh, name, source.password)
     config = {**login.settings(), **config}

@@ -220,7 +220,9 @@ def delete(
     carried = [one.id for one in mesh.image().catalog.values() if one.topic == name]
     if carried:
         raise RefusedError(
-            "topic_in_use", f"{name} carries the product {', '.join(carried)}: consumers rely on it"
+            "topic_in_use",
+            f"{name} carries the product {', '.join(carried)}: consumers rely on it, and a product "
+            "cannot be withdrawn yet",
         )
     if not yes and not (sys.stdin.isatty() and typer.confirm(f"Delete {name}?", err=True)):
         raise RefusedError("not_confirmed", f"{name} was not deleted: add --yes")

@@ -196,9 +196,10 @@ def test_a_config_that_names_another_domains_topics_is_refused(sdm: Sdm, owner: 
     assert "foreign_topic" in told.err
 
 
-def test_connects_own_refusal_is_passed_on(sdm: Sdm, owner: Party) -> None:
+def test_connects_own_refusal_is_passed_on(sdm: Sdm, owner: Party, table: tuple[str, Any]) -> None:
     told = sdm(
-        *("connect", "connector", "add", "bad", "--type", "debezium-postgres", "--table", "t"),
+        *("connect", "connector", "add", "bad", "--type", "debezium-postgres"),
+        *("--table", table[0]),
         *("--set", "plugin.name=none", "-d", owner.name),
         code=ExitCode.REFUSED,
     )
@@ -247,3 +248,17 @@ def test_a_refused_connector_leaves_no_secret_behind(
     )
     assert not (mesh.connect_secrets / f"connector-{name}").exists()
     assert not (mesh.connect_secrets / "logins" / "east" / owner.name).is_symlink()
+
+
+def test_a_table_that_is_not_there_is_named_before_anything_is_deployed(
+    sdm: Sdm, owner: Party, table: tuple[str, Any]
+) -> None:
+    name = fresh("missing")
+    told = sdm(
+        *("connect", "connector", "add", name, "--type", "debezium-postgres"),
+        *("--table", "no_such_table", "-d", owner.name),
+        code=ExitCode.REFUSED,
+    )
+    assert "unknown_table" in told.err
+    assert f"public.{table[0]}" in told.err
+    assert name not in str(sdm("connect", "connector", "deployed").document)
