@@ -1,13 +1,14 @@
 """Where a running mesh answers: addresses, users and references to their passwords."""
 
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from local_platform.errors import NoLocalMeshError
-from local_platform.files import write_atomically
 from local_platform.layout import Layout
+from mesh_events.files import write_atomically
+from mesh_events.references import resolve
 
 CONNECT_GROUP = "connect-east"
 """The group of the Connect workers, whose own topics lie on the cluster east."""
@@ -82,6 +83,16 @@ class Endpoints(BaseModel):
                 f"{Layout(home).endpoints} cannot be read (was it written by another "
                 f"version?): run `sdm down` and `sdm up` ({fault.error_count()} faults)"
             ) from None
+
+    def postgres_login(self) -> dict[str, Any]:
+        """How psycopg connects to the example database; its password is resolved now."""
+        return {
+            "host": self.postgres_host,
+            "port": self.postgres_port,
+            "user": self.postgres_user,
+            "password": resolve(self.postgres_password),
+            "dbname": self.postgres_database,
+        }
 
     def save(self, home: Path) -> None:
         """Write the endpoints for `load`."""

@@ -18,8 +18,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from local_platform.errors import FetchFailedError, UnreachableFolderError
-from local_platform.files import write_atomically
 from local_platform.jars import Jar, JarStore
+from mesh_events.files import write_atomically
 
 WORKERS = 16
 # small, so that a slow line does not delay the answer to Ctrl-C

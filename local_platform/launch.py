@@ -13,12 +13,13 @@ from pathlib import Path
 
 import local_platform
 from local_platform.errors import ServiceFailedError, UnreachableFolderError
-from local_platform.files import last_lines, write_atomically
+from local_platform.files import last_lines
 from local_platform.ports import require_free
 from local_platform.process import Identity
 from local_platform.services.base import Service
 from local_platform.site import Site
 from local_platform.state import ALREADY_RUNNING, PlatformState, ServiceStatus, State
+from mesh_events.files import write_atomically
 
 # From taking its lock to its first state a supervisor needs milliseconds, under load more.
 _FIRST_STATE_S = 10.0

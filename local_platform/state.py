@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from local_platform.files import write_atomically
 from local_platform.process import Identity
+from mesh_events.files import write_atomically
 
 ALREADY_RUNNING = 3
 """Exit code of a supervisor that found another one at its home."""

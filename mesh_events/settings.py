@@ -1,7 +1,6 @@
 """Where a mesh is found: its home folder and its public profile."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Self
 
@@ -9,6 +8,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from mesh_events.errors import ConfigurationError
+from mesh_events.files import write_atomically
 from mesh_events.meta import Frozen
 
 
@@ -51,13 +51,9 @@ class Profile(Frozen):
 
     def save(self, home: Path) -> None:
         """Write the profile; whoever reads meanwhile sees the old one or the new one."""
-        path = profile_path(home)
-        handle, name = tempfile.mkstemp(dir=home, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(self.model_dump_json(indent=2) + "\n")
         # for every participant, and nothing in it is secret
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        text = self.model_dump_json(indent=2) + "\n"
+        write_atomically(profile_path(home), text, mode=0o644)
 
 
 def profile_path(home: Path) -> Path:

@@ -8,7 +8,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from local_platform.files import write_atomically
+from mesh_events.files import write_atomically
 
 NAMES = (
     "EAST_ADMIN_PASSWORD",

@@ -5,7 +5,7 @@ import requests
 from local_platform.class_archive import ClassArchive
 from local_platform.endpoints import CONNECT_GROUP, Endpoints
 from local_platform.errors import NotReadyError
-from local_platform.files import private_folder, write_atomically
+from local_platform.files import private_folder
 from local_platform.services.base import Command, Service
 from local_platform.services.java import (
     LOGIN_MODULE,
@@ -17,6 +17,7 @@ from local_platform.services.java import (
 )
 from local_platform.site import Site
 from local_platform.unpack import connect_plugins
+from mesh_events.files import write_atomically
 from mesh_events.references import resolve
 
 HEAP_MB = 256

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from local_platform.files import write_atomically
+from mesh_events.files import write_atomically
 
 LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 

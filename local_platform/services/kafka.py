@@ -8,11 +8,11 @@ from uuid import uuid4
 
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
-from local_platform.files import write_atomically
 from local_platform.principals import ensure_principals, principals_of
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, log4j_options, properties, scram_jaas
 from local_platform.site import CLUSTERS, Site
+from mesh_events.files import write_atomically
 
 HEAP_MB = 256
 

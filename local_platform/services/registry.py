@@ -3,12 +3,13 @@
 import requests
 
 from local_platform.errors import NotReadyError
-from local_platform.files import private_folder, write_atomically
+from local_platform.files import private_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, properties, scram_jaas, small_jvm
 from local_platform.site import Site
 from local_platform.unpack import registry_folder
+from mesh_events.files import write_atomically
 
 HEAP_MB = 192
 USERS = {"writer": "sr-developer", "admin": "sr-admin"}

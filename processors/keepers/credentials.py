@@ -12,6 +12,7 @@ from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.keepers.retry import wait_before
 from processors.secrets import SecretStore
 from projections.identity import Credentials
 from projections.image import Image
@@ -102,7 +103,7 @@ class CredentialsKeeper:
         before = self._troubles.get(pair)
         again = before is not None and before.generation == wanted.generation
         attempts = before.attempts + 1 if before is not None and again else 1
-        wait = min(RETRY_FIRST_S * 2 ** min(attempts - 1, 16), RETRY_MOST_S)
+        wait = wait_before(attempts, RETRY_FIRST_S, RETRY_MOST_S)
         self._troubles[pair] = Trouble(wanted.generation, attempts, time.monotonic() + wait)
         if again:
             return

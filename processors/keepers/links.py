@@ -20,6 +20,7 @@ from processors.keepers.link_ends import Clusters, Ends, Logs
 from processors.keepers.link_pace import Memory, Pace
 from processors.keepers.link_start import LinkStart
 from processors.keepers.link_telling import Telling
+from processors.keepers.retry import wait_before
 from processors.lineage import Lineage
 from projections.image import Image
 from projections.links import Desired, Link, State
@@ -235,7 +236,7 @@ class LinksKeeper:
             log.warning("failure_not_told", link=link.id, error=str(error))
             fault = CopyError("cluster_unavailable", str(error))
         attempts = self._memory[link.id].attempts + 1
-        wait = min(self._pace.retry_first * 2 ** min(attempts - 1, 16), self._pace.retry_most)
+        wait = wait_before(attempts, self._pace.retry_first, self._pace.retry_most)
         until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON
         self._remember(link, attempts=attempts, code=fault.code, not_before=until)
 

@@ -18,7 +18,7 @@ from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import ROUND_S, Job, Lanes, OneByOne
+from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from processors.rights import Binding, Operation, Resource, reader
 from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
@@ -191,16 +191,16 @@ class RightsKeeper:
         try:
             admin = self._clusters(image, cluster)
             actual = admin.rights()
-            until = time.monotonic() + ROUND_S
-            for wish in sorted(wishes, key=lambda wish: wish.wanted):
+            # the rest comes with the next image: what is revoked meanwhile comes first there
+            left = len(wishes)
+            for wish in for_a_while(sorted(wishes, key=lambda wish: wish.wanted)):
                 self._settle(wish, admin, actual, keep, reign)
-                if time.monotonic() > until:
-                    # the rest with the next image: what is revoked meanwhile comes first there
-                    return
+                left -= 1
         except MeshError as error:
             log.warning("rights_not_settled", cluster=cluster, error=str(error))
         else:
-            self._looked[cluster] = parts, time.monotonic()
+            if not left:
+                self._looked[cluster] = parts, time.monotonic()
 
     def _settle(
         self,

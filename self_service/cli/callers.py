@@ -53,10 +53,6 @@ def judge(name: str) -> None:
         names.domain(name)
     except Refusal as refusal:
         raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
-    if name in ROLES:
-        raise RefusedError(
-            "reserved_name", f"{name!r} is the name of one of the mesh's own keys: choose another"
-        )
 
 
 def current_domain(home: Path) -> str | None:
@@ -71,7 +67,7 @@ def current_domain(home: Path) -> str | None:
 
 def choose_domain(home: Path, domain: str) -> None:
     """Store the current domain."""
-    from local_platform.files import write_atomically
+    from mesh_events.files import write_atomically
 
     write_atomically(_place(home), f"{domain}\n")
 

@@ -48,22 +48,13 @@ def require_tables(ends: "Endpoints", config: Mapping[str, str]) -> None:
     """
     import psycopg
 
-    from mesh_events.references import resolve
-
     local = (ends.postgres_host, str(ends.postgres_port), ends.postgres_database)
     names = ("database.hostname", "database.port", "database.dbname")
     if tuple(config.get(name) for name in names) != local:
         return
     wanted = {table for table in config.get("table.include.list", "").split(",") if table}
     try:
-        with psycopg.connect(
-            host=ends.postgres_host,
-            port=ends.postgres_port,
-            user=ends.postgres_user,
-            password=resolve(ends.postgres_password),
-            dbname=ends.postgres_database,
-            connect_timeout=_PATIENCE_S,
-        ) as connection:
+        with psycopg.connect(**ends.postgres_login(), connect_timeout=_PATIENCE_S) as connection:
             found = {str(row[0]) for row in connection.execute(_TABLES)}
     except psycopg.Error:
         return

@@ -81,7 +81,7 @@ def store(mesh: "Mesh", connector: str, password: str | None) -> None:
     """
     if password is None or not password.startswith("file:"):
         return
-    from local_platform.files import write_atomically
+    from mesh_events.files import write_atomically
     from mesh_events.references import resolve
 
     place = mesh.endpoints.connect_secrets / _file(connector)

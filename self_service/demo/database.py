@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import psycopg
 
 from local_platform.endpoints import Endpoints
-from mesh_events.references import resolve
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS users (
@@ -30,14 +29,7 @@ class Database:
     """A connection that commits every statement."""
 
     def __init__(self, endpoints: Endpoints) -> None:
-        self._connection = psycopg.connect(
-            host=endpoints.postgres_host,
-            port=endpoints.postgres_port,
-            user=endpoints.postgres_user,
-            password=resolve(endpoints.postgres_password),
-            dbname=endpoints.postgres_database,
-            autocommit=True,
-        )
+        self._connection = psycopg.connect(**endpoints.postgres_login(), autocommit=True)
 
     def run(self, statement: str, values: Sequence[object] = ()) -> None:
         """Execute one statement, or several without values."""

@@ -25,14 +25,7 @@ __all__ = ["owner", "sdm"]
 def table(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
     """A table with one user, and a connection to it."""
     name = f"users_{uuid4().hex[:8]}"
-    with psycopg.connect(
-        host=mesh.postgres_host,
-        port=mesh.postgres_port,
-        user=mesh.postgres_user,
-        password=resolve(mesh.postgres_password),
-        dbname=mesh.postgres_database,
-        autocommit=True,
-    ) as connection:
+    with psycopg.connect(**mesh.postgres_login(), autocommit=True) as connection:
         names = {"name": sql.Identifier(name)}
         connection.execute(
             sql.SQL("CREATE TABLE {name} (userid int PRIMARY KEY, phone text)").format(**names)

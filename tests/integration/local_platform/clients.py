@@ -24,14 +24,7 @@ def kafka(endpoints: Endpoints, cluster: str) -> dict[str, str]:
 
 
 def postgres(endpoints: Endpoints) -> "psycopg.Connection[tuple[object, ...]]":
-    return psycopg.connect(
-        host=endpoints.postgres_host,
-        port=endpoints.postgres_port,
-        user=endpoints.postgres_user,
-        password=resolve(endpoints.postgres_password),
-        dbname=endpoints.postgres_database,
-        autocommit=True,
-    )
+    return psycopg.connect(**endpoints.postgres_login(), autocommit=True)
 
 
 def write_record(endpoints: Endpoints, topic: str, value: bytes) -> None:

@@ -109,15 +109,22 @@ def test_the_governors_image_is_the_replay() -> None:
     assert again.image.catalog == governor.image.catalog
 
 
+def publications(log: PaperLog, count: int) -> list[int]:
+    """So many good publications of east, not decided yet; returns their offsets."""
+    offsets = []
+    for number in range(count):
+        name = f"east.p{number}"
+        changes = {"product": name, "topic": name}
+        offsets.append(log.say(intents.ProductPublished, "east", **{**story.product(), **changes}))
+    return offsets
+
+
 def test_a_step_costs_the_same_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
     governor = reigning(log)
     monkeypatch.setattr(module.time, "time", lambda now=log.now: now / 1000)
-    for number in range(5 * module.AGAIN):
-        name = f"east.p{number}"
-        changes = {"product": name, "topic": name}
-        log.say(intents.ProductPublished, "east", **{**story.product(), **changes})
+    publications(log, 5 * module.AGAIN)
     governor.fold(log.records)
     settle(governor, log)
     judged: list[int] = []
@@ -135,11 +142,7 @@ def test_a_check_that_came_out_is_looked_at_before_all_others(
     story.domains(log)
     governor = reigning(log)
     monkeypatch.setattr(module.time, "time", lambda now=log.now: now / 1000)
-    offsets = []
-    for number in range(3 * module.AGAIN):
-        name = f"east.p{number}"
-        changes = {"product": name, "topic": name}
-        offsets.append(log.say(intents.ProductPublished, "east", **{**story.product(), **changes}))
+    offsets = publications(log, 3 * module.AGAIN)
     governor.fold(log.records)
     settle(governor, log)
     last = offsets[-1]
@@ -170,10 +173,7 @@ def test_times_run_out_one_after_the_other_however_many_wait(
     governor = reigning(log)
     clock = [log.now]
     monkeypatch.setattr(module.time, "time", lambda: clock[0] / 1000)
-    for number in range(3 * module.AGAIN):
-        name = f"east.p{number}"
-        changes = {"product": name, "topic": name}
-        log.say(intents.ProductPublished, "east", **{**story.product(), **changes})
+    publications(log, 3 * module.AGAIN)
     governor.fold(log.records)
     settle(governor, log)
     clock[0] = log.now + 61_000
