@@ -199,28 +199,42 @@ class Emitter(LogWriter):
         return self.append(intent)
 
     def outcome(self, receipt: Receipt, timeout: float = 30) -> Outcome:
-        """Wait until the governor has decided the intent at `receipt`.
-
-        This is the first answer under the governor's key. A governor that was paused and replaced
-        may answer too late for it to count: who must be certain folds the log (`projections`).
-
-        Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
-        """
-        schemas = _KnownSchemas(self._registry)
-        with LogReader(self._connection, receipt.offset + 1) as reader:
-            for record in reader.follow(timeout):
-                entry = decode(record, schemas)
-                event = entry.event
-                if (
-                    isinstance(event, _DECISIONS)
-                    and entry.signer == self._governor_key
-                    and event.offset == receipt.offset
-                ):
-                    return _outcome(event, entry.offset)
-        raise WaitTimeoutError(
-            f"no decision on {receipt.id} at offset {receipt.offset} within {timeout:g} s: see "
-            f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
+        """Wait until the governor has decided the intent at `receipt`; see `outcome_of`."""
+        return outcome_of(
+            receipt, self._connection, self._registry, self._governor_key, timeout=timeout
         )
+
+
+def outcome_of(
+    receipt: Receipt,
+    connection: Connection,
+    registry: Registry,
+    governor_key: str | None,
+    *,
+    timeout: float,
+) -> Outcome:
+    """Wait until the governor has decided the intent at `receipt`.
+
+    This is the first answer under the governor's key. A governor that was paused and replaced
+    may answer too late for it to count: who must be certain folds the log (`projections`).
+
+    Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
+    """
+    schemas = _KnownSchemas(registry)
+    with LogReader(connection, receipt.offset + 1) as reader:
+        for record in reader.follow(timeout):
+            entry = decode(record, schemas)
+            event = entry.event
+            if (
+                isinstance(event, _DECISIONS)
+                and entry.signer == governor_key
+                and event.offset == receipt.offset
+            ):
+                return _outcome(event, entry.offset)
+    raise WaitTimeoutError(
+        f"no decision on {receipt.id} at offset {receipt.offset} within {timeout:g} s: see "
+        f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
+    )
 
 
 class _KnownSchemas(dict[int, str]):

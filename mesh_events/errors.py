@@ -6,6 +6,7 @@
     ├── UnusableRecordError  a record on a topic cannot be understood (code, reason)
     ├── StateFaultError      the log contradicts itself or this program: stop and look
     ├── ConfigurationError   a setting, file or reference is missing or wrong
+    │   └── LoginRefusedError
     └── InfrastructureError  a server could not be reached or refused (`retriable` says which)
         └── WaitTimeoutError
 
@@ -47,6 +48,10 @@ class StateFaultError(MeshError):
 
 class ConfigurationError(MeshError):
     """A setting, a file or a reference is missing or has the wrong form."""
+
+
+class LoginRefusedError(ConfigurationError):
+    """Kafka does not take user and password: wrong, or changed a moment ago."""
 
 
 class InfrastructureError(MeshError):

@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
+from mesh_events.errors import InfrastructureError, LoginRefusedError, RefusedError
 
 SCRAM = "SCRAM-SHA-512"
 
@@ -46,13 +46,18 @@ _DENIED = {
 _LOGIN = {KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._AUTHENTICATION}  # noqa: SLF001
 
 
+def is_login_refused(error: KafkaError) -> bool:
+    """Whether Kafka does not take user and password."""
+    return error.code() in _LOGIN
+
+
 def translated(error: KafkaError, doing: str) -> Exception:
     """Our error for one of Kafka's; `doing` says what was tried, with names and place."""
     code, text = error.code(), error.str()
     if code in _DENIED:
         return RefusedError("kafka_denied", f"{doing}: Kafka refused ({error.name()})")
-    if code in _LOGIN:
-        return ConfigurationError(f"{doing}: the login was refused; see user and password")
+    if is_login_refused(error):
+        return LoginRefusedError(f"{doing}: the login was refused; see user and password")
     return InfrastructureError(f"{doing}: {text} ({error.name()})", retriable=error.retriable())
 
 

@@ -12,7 +12,13 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from mesh_events import avro, topics
 from mesh_events.codec import build, schema_id_of, unframe
 from mesh_events.errors import InfrastructureError, StateFaultError, UnusableRecordError
-from mesh_events.kafka import Connection, plain_headers, translated, translating
+from mesh_events.kafka import (
+    Connection,
+    is_login_refused,
+    plain_headers,
+    translated,
+    translating,
+)
 from mesh_events.record import Record
 from mesh_events.registry import Registry
 from mesh_events.rows import Row
@@ -49,8 +55,10 @@ class PartitionReader:
                 "isolation.level": "read_uncommitted",
                 # an offset that is not there (any more) is a fault, never a silent jump
                 "auto.offset.reset": "error",
+                "error_cb": self._note,
             }
         )
+        self._refused: KafkaError | None = None
         self.position = 0
         if start is not None:
             self.seek(start)
@@ -71,12 +79,20 @@ class PartitionReader:
         self._consumer.assign([TopicPartition(self._topic, 0, offset)])
 
     def bounds(self, timeout: float = 15) -> tuple[int, int]:
-        """(first offset, end offset) of the partition now."""
-        with translating(self._doing):
-            low, high = self._consumer.get_watermark_offsets(
-                TopicPartition(self._topic, 0), timeout=timeout
-            )
-        return int(low), int(high)
+        """(first offset, end offset) of the partition now. Raises as `poll`."""
+        place, deadline = TopicPartition(self._topic, 0), time.monotonic() + timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                with translating(self._doing):
+                    low, high = self._consumer.get_watermark_offsets(
+                        place, timeout=max(0.1, min(left, 1.0))
+                    )
+                return int(low), int(high)
+            except InfrastructureError:
+                self._hear_refusal()
+                if left <= 1.0:
+                    raise
 
     def poll(self, timeout: float) -> list[Message]:
         """What has arrived, in offset order; waits up to `timeout` seconds for the first.
@@ -86,6 +102,7 @@ class PartitionReader:
         good: list[Message] = []
         with translating(self._doing):
             messages = self._some(timeout)
+        self._raise_refusal()
         for message in messages:
             error = message.error()
             if error is None:
@@ -128,6 +145,24 @@ class PartitionReader:
                 raise InfrastructureError(
                     f"{self._doing}: stuck at offset {self.position} of {end}", retriable=True
                 )
+
+    def _note(self, error: KafkaError) -> None:
+        if is_login_refused(error):
+            self._refused = error
+
+    def _raise_refusal(self) -> None:
+        refused, self._refused = self._refused, None
+        if refused is not None:
+            raise translated(refused, self._doing)
+
+    def _hear_refusal(self) -> None:
+        """A refused login is tried over and over, and only a poll is told of it."""
+        assigned = self._consumer.assignment()
+        # no record may get lost in this one
+        self._consumer.pause(assigned)
+        self._consumer.poll(0)
+        self._consumer.resume(assigned)
+        self._raise_refusal()
 
     def _some(self, timeout: float) -> list[Message]:
         """One poll that waits, then whatever else is there already."""

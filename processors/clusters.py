@@ -71,7 +71,7 @@ class ClusterAdmin(Protocol):
         """Delete bindings; those that are gone are fine."""
 
     def set_password(self, principal: str, password: str) -> None:
-        """Make or change a SCRAM-SHA-512 login."""
+        """Make or change a SCRAM-SHA-512 login; returns once it is taken."""
 
     def retire_login(self, principal: str) -> None:
         """Close a login for good: nobody can log in with it any more, and its name stays taken."""
@@ -170,7 +170,15 @@ class KafkaAdmin:
             )
 
     def set_password(self, principal: str, password: str) -> None:
-        """Make or change a SCRAM-SHA-512 login."""
+        """Make or change a SCRAM-SHA-512 login; returns once a broker takes it."""
+        self._alter_password(principal, password)
+        # the controller has it, a broker learns of it a moment later
+        doing = f"logging in as {principal}"
+        login = AdminClient(self.connection(principal, password).config())
+        with self._doing(doing):
+            self._result(login.describe_cluster(request_timeout=TIMEOUT_S), doing)
+
+    def _alter_password(self, principal: str, password: str) -> None:
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _SCRAM_ITERATIONS)
         change = UserScramCredentialUpsertion(principal, info, password.encode())
         self._each(
@@ -182,7 +190,7 @@ class KafkaAdmin:
         """Close a login for good: nobody can log in with it any more, and its name stays taken."""
         # not deleted: a Kafka that replays the removal of a login from its metadata log may forget
         # all the others (ScramDelta.apply, up to 4.4.0 at least); see docs/decisions/0006
-        self.set_password(principal, secrets.token_urlsafe(32))
+        self._alter_password(principal, secrets.token_urlsafe(32))
 
     def _config(self, topic: str) -> dict[str, str]:
         doing = f"reading the settings of topic {topic}"

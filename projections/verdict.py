@@ -49,13 +49,18 @@ class Case:
     checks: Mapping[str, Check]
 
     def after(self, *names: str) -> Verdict:
-        """Accept once all the named checks have passed; refuse as soon as one has failed."""
+        """Accept once all the named checks have passed; refuse with the first one that failed.
+
+        The first as they are named, whichever came out first: the same mistake is told the same.
+        """
+        missing = tuple(name for name in names if name not in self.checks)
         for name in names:
             outcome = self.checks.get(name)
+            if outcome is None:
+                return Waiting(missing)
             if isinstance(outcome, CheckFailed):
                 return Rejected(outcome.code, outcome.reason)
-        missing = tuple(name for name in names if name not in self.checks)
-        return Waiting(missing) if missing else Accepted()
+        return Accepted()
 
 
 class Refusal(Exception):  # noqa: N818 - it is the rule's answer, not an error of the program

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from mesh_events.emit import Outcome, Receipt
-from mesh_events.errors import RefusedError, WaitTimeoutError
+from mesh_events.emit import Outcome, Receipt, outcome_of
+from mesh_events.errors import LoginRefusedError, RefusedError, WaitTimeoutError
 from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from projections.image import Image
@@ -17,6 +17,9 @@ from self_service.cli.output import Detail, Format, show
 from self_service.cli.stages import Progress, progress, where
 
 Make = Callable[[Meta], Intent]
+T = TypeVar("T")
+ROTATION_S = 10.0
+"""A login that worked a moment ago and is refused now is being changed: for so long at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def say(
         receipt = emitter.emit(intent)
         if not saying.wait:
             return Said(intent, receipt)
-        outcome = emitter.outcome(receipt, timeout=max(0.1, deadline - time.monotonic()))
+    outcome = _while_passwords_change(lambda: _outcome(mesh, who, receipt, deadline), deadline)
     said = Said(intent, receipt, outcome)
     if not outcome.accepted:
         if saying.output is not Format.TABLE:
@@ -89,7 +92,27 @@ def say(
         raise RefusedError(outcome.code, outcome.reason)
     if until is Until.DECIDED:
         return said
-    return Said(intent, receipt, outcome, await_stage(mesh, who, said, until, deadline))
+    image = _while_passwords_change(lambda: await_stage(mesh, who, said, until, deadline), deadline)
+    return Said(intent, receipt, outcome, image)
+
+
+def _while_passwords_change(ask: Callable[[], T], deadline: float) -> T:
+    """Ask again while the speaker's own login is refused: what was said may be its rotation."""
+    last = min(deadline, time.monotonic() + ROTATION_S)
+    while True:
+        try:
+            return ask()
+        except LoginRefusedError:
+            if time.monotonic() > last:
+                raise
+
+
+def _outcome(mesh: Mesh, who: Caller, receipt: Receipt, deadline: float) -> Outcome:
+    left = max(0.1, deadline - time.monotonic())
+    profile = mesh.profile
+    return outcome_of(
+        receipt, mesh.governance(who), mesh.registry, profile.governor_key, timeout=left
+    )
 
 
 def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: float) -> Image:

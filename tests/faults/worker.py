@@ -56,6 +56,11 @@ class WorkerProcess:
             return None
         return dict(found)
 
+    def last_lines(self, count: int) -> str:
+        """The end of what the workers on this port wrote."""
+        lines = self.log.read_text("utf-8", errors="replace").splitlines()
+        return "\n".join([f"exit code: {self.process.poll()}", *lines[-count:]])
+
     def wait_ready(self, seconds: float = 60) -> dict[str, Any]:
         """Wait until it governs."""
         deadline = time.monotonic() + seconds

@@ -8,6 +8,7 @@ import pytest
 
 import projections.rules
 from mesh_events import intents
+from mesh_events.facts import CheckFailed
 from mesh_events.meta import MESH_DOMAIN, Event
 from projections.decide import decide
 from projections.verdict import Accepted, Rejected, Verdict, Waiting
@@ -181,7 +182,7 @@ def test_a_grant_on_a_shared_cluster_needs_no_check() -> None:
 
 
 def test_a_failed_check_refuses_with_its_own_words_and_nobody_waits_for_the_others() -> None:
-    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Fails("no_schema", "why")})
+    log = PaperLog(checks={"topic_exists": Fails("gone", "why"), "schema_registered": Never()})
     story.domains(log)
     offset = log.say(intents.ProductPublished, "east", **story.product())
     assert log.verdict(offset) == Waiting(("topic_exists", "schema_registered"))
@@ -189,7 +190,18 @@ def test_a_failed_check_refuses_with_its_own_words_and_nobody_waits_for_the_othe
     assert not log.image.catalog
     assert not log.image.intents.undecided
     decision = log.event_at(log.image.offset)
-    assert (getattr(decision, "code", ""), getattr(decision, "reason", "")) == ("no_schema", "why")
+    assert (getattr(decision, "code", ""), getattr(decision, "reason", "")) == ("gone", "why")
+
+
+def test_of_two_failed_checks_the_first_named_is_told_whichever_came_out_first() -> None:
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    offset = log.say(intents.ProductPublished, "east", **story.product())
+    outcomes = [("schema_registered", "no_schema"), ("topic_exists", "unknown_topic")]
+    for check, code in outcomes:
+        assert isinstance(log.verdict(offset), Waiting)
+        log.report(CheckFailed, offset=offset, check=check, code=code, reason="why")
+    assert log.verdict(offset) == Rejected("unknown_topic", "why")
 
 
 def test_a_request_is_never_written_over(mesh: tuple[PaperLog, dict[str, str]]) -> None:
