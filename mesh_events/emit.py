@@ -8,6 +8,7 @@ with Emitter.at_home("west", actor="reporting") as west:
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
@@ -260,6 +261,7 @@ def _outcome(event: Decision, offset: int) -> Outcome:
     return Outcome(True, offset)
 
 
+@cache
 def software() -> str:
     """This software as name/version, for `meta.producer`."""
     try:

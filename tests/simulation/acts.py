@@ -1,0 +1,357 @@
+"""What happens: people and strangers speak, workers get on or are held up, servers and time move.
+
+An act is (name, a, b): the two small numbers say which of the possible things of that name.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from mesh_events import intents
+from mesh_events.decisions import GovernorStarted, IntentAccepted
+from mesh_events.facts import AclApplied, CheckPassed
+from mesh_events.meta import MESH_DOMAIN, derived_id
+from processors.rights import reader
+from tests.links.memory import MemoryTopic
+from tests.paper_log import meta
+from tests.simulation.interrupts import Fault, Interrupt
+from tests.simulation.world import APPLICATIONS, NAMES, PRODUCTS, Act, World
+
+Thing = TypeVar("Thing")
+TABLE: dict[str, Callable[[World, int, int], object]] = {}
+WEIGHTS: dict[str, int] = {}
+FAULTS = list(Fault)
+PLACES = (
+    "",
+    "",
+    "",
+    "append Intent",
+    "append",
+    "grant",
+    "withdraw",
+    "append Governor",
+    "start query",
+    "stop query",
+    "row",
+    "link-after",
+    "append Link",
+    "append Acl",
+    "delete topic",
+)
+"""Beginnings of the names of places where a worker is held up; the empty one is any place."""
+
+
+def act(weight: int) -> Callable[[Callable[[World, int, int], object]], None]:
+    """Put a function into the table; the greater the weight, the more often it is drawn."""
+
+    def put(do: Callable[[World, int, int], object]) -> None:
+        TABLE[do.__name__] = do
+        WEIGHTS[do.__name__] = weight
+
+    return put
+
+
+def obey(world: World, given: Act) -> None:
+    """Let one act happen."""
+    name, a, b = given
+    TABLE[name](world, a, b)
+
+
+def drawn() -> list[str]:
+    """Every name as often as its weight says."""
+    return [name for name in sorted(WEIGHTS) for _ in range(WEIGHTS[name])]
+
+
+def pick(things: Sequence[Thing], number: int) -> Thing:
+    """One of the things, whatever the number."""
+    return things[number % len(things)]
+
+
+def asked(world: World) -> list[intents.AccessRequested]:
+    """The requests that were ever made, the latest first."""
+    return world.said[::-1]
+
+
+@act(7)
+def request(world: World, a: int, b: int) -> None:
+    """An application's domain asks for a product."""
+    application = pick(APPLICATIONS, a)
+    speaker = application.partition(".")[0]
+    event = world.log.make(
+        intents.AccessRequested,
+        speaker,
+        product=pick(("east.users", "east.users", "east.orders"), b),
+        application=application,
+        reason="to read it",
+    )
+    world.said.append(event)
+    world.log.append(event, by=speaker)
+
+
+def _answer(world: World, kind: type[intents.Intent], a: int, b: int, **fields: object) -> None:
+    """The owner answers, or somebody else tries to."""
+    known = asked(world)
+    if known:
+        found = pick(known, a)
+        speaker = "east" if b < 6 else found.application.partition(".")[0]
+        world.log.say(
+            kind, speaker, product=found.product, request=found.meta.id, reason="so", **fields
+        )
+
+
+@act(9)
+def grant(world: World, a: int, b: int) -> None:
+    policy = intents.OnRevoke.RETAIN if b == 5 else intents.OnRevoke.PURGE
+    _answer(world, intents.AccessGranted, a // 3, b, on_revoke=policy)
+
+
+@act(1)
+def deny(world: World, a: int, b: int) -> None:
+    _answer(world, intents.AccessDenied, a, b)
+
+
+@act(6)
+def revoke(world: World, a: int, b: int) -> None:
+    _answer(world, intents.AccessRevoked, a // 2, b)
+
+
+@act(1)
+def update(world: World, a: int, b: int) -> None:
+    speaker = "east" if b else "west"
+    world.log.say(intents.ProductUpdated, speaker, product=pick(sorted(PRODUCTS), a), sla=1 + b % 3)
+
+
+@act(1)
+def rotate(world: World, a: int, _: int) -> None:
+    application = pick(APPLICATIONS, a)
+    speaker, home = application.partition(".")[0], {"west": "west"}
+    world.log.say(
+        intents.CredentialsRequested,
+        speaker,
+        principal=application,
+        cluster=home.get(speaker, "east"),
+    )
+
+
+@act(6)
+def direct(world: World, a: int, b: int) -> None:
+    """Somebody tells a link what to do."""
+    kind = pick(
+        (intents.LinkPaused, intents.LinkResumed, intents.LinkRemoved, intents.LinkCreated), a
+    )
+    speaker = pick(("east", "west", "north"), b % 3)
+    product = pick(("east.users", "east.users", "east.orders"), b // 3)
+    world.log.say(kind, speaker, product=product, cluster="west")
+
+
+@act(1)
+def publish_badly(world: World, a: int, b: int) -> None:
+    """A product without a topic, without a schema, or of somebody else."""
+    speaker, name = pick((("east", "east.none"), ("west", "east.more"), ("west", "west.none")), a)
+    topic = pick(("east.none", "east.users"), b)
+    world.log.say(
+        intents.ProductPublished,
+        speaker,
+        product=name,
+        topic=topic,
+        description="d",
+        owner="team",
+        quality=intents.Quality.RAW,
+        sla=1,
+        tags=[],
+        acknowledged=True,
+    )
+
+
+@act(4)
+def write_again(world: World, a: int, b: int) -> None:
+    """Anybody who may write can append a copy of any signed record."""
+    records = world.log.records[world.known.offset + 1 :]
+    if a < 4:
+        records = [one for one in records if (one.headers.get("ce_type") or b"").endswith(b".fact")]
+    if records:
+        world.log.put(pick(records[::-1], a * 8 + b))
+
+
+@act(1)
+def garbage(world: World, a: int, b: int) -> None:
+    """Bytes that are nothing, or a record whose signature is another's."""
+    records = world.log.records
+    victim = records[-1 - (a * 8 + b) % 20]
+    if a < 4:
+        world.log.put(replace(victim, value=b"\x00garbage"))
+    else:
+        headers = {**victim.headers, "mesh_signature": records[-2].headers["mesh_signature"]}
+        world.log.put(replace(victim, headers=headers))
+
+
+@act(2)
+def forge(world: World, a: int, b: int) -> None:
+    """A domain speaks as governor or keeper."""
+    log, epoch = world.log, max((w.governor.image.epoch for w in world.workers.values()), default=0)
+    about = meta(MESH_DOMAIN, derived_id("forged", str(len(log.records)), 0), log.now)
+    at = max(0, len(log.records) - 1 - b)
+    match a % 4:
+        case 0:
+            forged = IntentAccepted(meta=about, offset=at, epoch=epoch, intent="x")
+            log.append(forged, by="west")
+        case 1 if world.said:
+            found = pick(asked(world), b)
+            fact = AclApplied(
+                meta=about,
+                subject=found.meta.id,
+                cluster="west",
+                generation=at,
+                bindings=[],
+            )
+            log.append(fact, by="west")
+        case 2:
+            log.append(CheckPassed(meta=about, offset=at, check="target_free"), by="west")
+        case 3:
+            log.append(GovernorStarted(meta=about, version="9"), by="west")
+
+
+@act(4)
+def assign(world: World, a: int, _: int) -> None:
+    """Kafka gives the log to a worker; a dead one is started first."""
+    world.assign(pick(NAMES, a))
+
+
+@act(4)
+def deliver(world: World, a: int, b: int) -> None:
+    """A few records reach a worker, some of them twice."""
+    world.worker(pick(NAMES, a)).deliver(1 + a // 2, b // 4)
+
+
+@act(10)
+def decide(world: World, a: int, b: int) -> None:
+    """A worker decides some records."""
+    worker = world.worker(pick(NAMES, a))
+    if b % 4:
+        worker.listen()
+    for _ in range(1 + b):
+        if not worker.step():
+            break
+
+
+@act(14)
+def keep(world: World, a: int, b: int) -> None:
+    """A keeper of a worker has a round."""
+    worker = world.worker(pick(NAMES, a))
+    if a < 6:
+        worker.listen()
+    worker.keep(pick(sorted(worker.keepers), b))
+
+
+@act(12)
+def get_on(world: World, a: int, b: int) -> None:
+    """A worker decides all it can, and each of its keepers has a round."""
+    worker = world.worker(pick(NAMES, a))
+    for name in ("checks", "rights", "links", "rights", "credentials", "rows")[: 2 + b]:
+        worker.listen()
+        while worker.step():
+            pass
+        worker.keep(name)
+
+
+@act(14)
+def hold_up(world: World, a: int, b: int) -> None:
+    """A worker is killed, paused or left without an answer at one of its next places."""
+    worker = world.worker(pick(NAMES, a))
+    fault = pick(FAULTS, a // 2 + b * 4)
+    worker.interrupts.next = Interrupt(fault, 1 + b % 3, length=3 + a, at=pick(PLACES, a * 3 + b))
+
+
+@act(2)
+def kill(world: World, a: int, _: int) -> None:
+    """A worker is killed while it waits."""
+    worker = world.worker(pick(NAMES, a))
+    worker.interrupts.dead = True
+    world.buried(worker)
+
+
+@act(4)
+def land(world: World, a: int, _: int) -> None:
+    """Something that was under way is done after all."""
+    world.land(a)
+
+
+@act(6)
+def produce(world: World, a: int, b: int) -> None:
+    topic: MemoryTopic = world.clusters["east"].topics[
+        pick(("east.orders", "east.users", "east.users"), a)
+    ]
+    for number in range(1 + b % 3):
+        topic.partitions[(a + number) % len(topic.partitions)].append(f"{a}.{number}".encode())
+
+
+@act(6)
+def take(world: World, _: int, __: int) -> None:
+    """Every query reads what there is."""
+    world.engine.take()
+
+
+@act(5)
+def write(world: World, _: int, b: int) -> None:
+    """Producers, also of queries that ended, write some of what they hold, or all of it."""
+    world.engine.land(b or None)
+
+
+@act(4)
+def engine_dies(world: World, _: int, __: int) -> None:
+    world.engine.die()
+
+
+@act(2)
+def switch(world: World, a: int, _: int) -> None:
+    """A server goes away, or comes back."""
+    for one, server in enumerate((world.clusters["west"], world.clusters["east"], world.engine)):
+        if one == a % 4:
+            server.down = not server.down
+    if a % 4 == 3:
+        world.registry.down = not world.registry.down
+
+
+@act(2)
+def drift(world: World, a: int, b: int) -> None:
+    """An administrator takes away a right of an application."""
+    cluster = world.clusters["west" if a % 2 else "east"]
+    for application in APPLICATIONS:
+        topic = pick(sorted(PRODUCTS), b)
+        cluster.bindings -= reader(application, topic) if a % 4 < 2 else set()
+
+
+@act(4)
+def wait(world: World, a: int, _: int) -> None:
+    """Time passes: a moment, the time of a lease, or that of a check."""
+    world.log.now += (1_000, 4_000, 11_000, 70_000)[a % 4]
+
+
+READERS: tuple[Act, ...] = (
+    ("request", 0, 0),
+    ("request", 2, 0),
+    ("get_on", 0, 7),
+    ("grant", 0, 0),
+    ("grant", 3, 0),
+    ("produce", 1, 2),
+    ("get_on", 0, 7),
+    ("get_on", 0, 7),
+    ("take", 0, 0),
+    ("write", 0, 0),
+    ("keep", 0, 2),
+    ("get_on", 0, 7),
+)
+
+SCENES: tuple[tuple[Act, ...], ...] = (
+    (),
+    (("request", 0, 0), ("get_on", 0, 7), ("grant", 0, 0), ("get_on", 0, 7)),
+    READERS,
+    (
+        *READERS,
+        ("direct", 2, 0),
+        *[("get_on", 0, 7)] * 3,
+        ("direct", 3, 0),
+        *[("get_on", 0, 7)] * 3,
+    ),
+)
+"""How a schedule may begin: nothing said, a grant, readers and a copy, a copy made again."""

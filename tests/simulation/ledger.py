@@ -1,0 +1,288 @@
+"""What must hold after every act. Nothing here is worked out by the fold that is tested.
+
+The rules (`decide`) are asked again, on the states of a reference fold: of two governors that both
+believe to reign, only one may be right.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from immutables import Map
+
+from mesh_events.codec import decode
+from mesh_events.record import Entry, Record
+from processors.rights import Binding
+from projections.access import State
+from projections.decide import decide
+from projections.fold import apply
+from projections.image import Image
+from projections.rows import row
+from projections.verdict import Accepted, Quarantined, Rejected, Verdict
+from spark_streams.provenance import HEADER
+from tests.oracle.oracle import DECISIONS, Plain, tell
+from tests.simulation.world import PRODUCTS, World
+
+NAMES = {Accepted: "IntentAccepted", Rejected: "IntentRejected", Quarantined: "IntentQuarantined"}
+ORACLE_EVERY = 6
+"""The oracle reads the whole log anew, so it is asked after every so many acts, and at the end."""
+
+
+class Ledger:
+    """The log as an auditor sees it, kept up to date after each act."""
+
+    def __init__(self, world: World, entries: dict[int, Entry]) -> None:
+        self.world, self.entries = world, entries
+        self.images: dict[int, Image] = {world.known.offset: world.known}
+        self.plain = [_FIRST[entries[at].offset][1] for at in range(world.known.offset + 1)]
+        self.last = world.known
+        self.epoch = self.last.epoch
+        self.waiting: set[int] = set(self.last.intents.undecided)
+        self.last_counted = self.last.offset
+        self.accepted: Counter[tuple[str | None, str]] = Counter()
+        self.granted: set[tuple[str, str]] = set()
+        self.turn = 0
+        self.told: Plain = {}
+
+    def check(self) -> None:
+        """Everything that must hold now."""
+        self.turn += 1
+        for record in self.world.log.records[len(self.plain) :]:
+            self._add(record.offset)
+        self.world.epoch = self.epoch
+        if self.turn % ORACLE_EVERY == 0:
+            self.compare()
+        self._check_workers()
+        self._check_rights()
+        self._check_copies()
+
+    def _add(self, offset: int) -> None:
+        entry = self.entries[offset]
+        plain = _plain(entry)
+        self.plain.append(plain)
+        before = self.last
+        if self._counts(plain, entry):
+            self._doubt(entry, offset)
+        self.last = self.images[offset] = apply(before, entry)
+
+    def _counts(self, plain: Plain, entry: Entry) -> bool:
+        """Whether the record is a decision that counts; keeps epoch and what waits."""
+        kind, fields, offset = plain["type"], plain["fields"], plain["offset"]
+        governor = self.last.identity.keys.get(entry.signer or "")
+        authentic = governor is not None and governor.role == "governor"
+        if authentic and kind == "GovernorStarted" and fields["meta"]["id"] not in self.last.starts:
+            self.epoch = offset
+        elif authentic and kind in DECISIONS:
+            return fields["epoch"] == self.epoch and fields["offset"] in self.waiting
+        elif kind is None or kind in _INTENTS or not _may(kind, governor):
+            self.waiting.add(offset)
+        return False
+
+    def _doubt(self, decision: Entry, offset: int) -> None:
+        """A decision that counts must follow from the state at some moment since the last one."""
+        event: Any = decision.event
+        decided = self.entries[event.offset]
+        self.waiting.discard(event.offset)
+        wanted = type(event).__name__
+        code = getattr(event, "code", "")
+        moments = [self.images[at] for at in range(offset - 1, self.last_counted - 1, -1)]
+        if code != "check_timeout":
+            assert any(_same(v, wanted, code) for v in _verdicts(moments, event.offset)), (
+                f"the decision at {offset} on {event.offset} ({wanted} {code}) does not follow "
+                f"from any state since {self.last_counted}"
+            )
+        self.last_counted = offset
+        if wanted == "IntentAccepted":
+            said: Any = decided.event
+            self.accepted[decided.signer, said.meta.id] += 1
+            assert self.accepted[decided.signer, said.meta.id] == 1, (
+                f"the intent {said.meta.id} took effect twice"
+            )
+            if type(said).__name__ == "AccessGranted":
+                request = next(one for one in self.world.said if one.meta.id == said.request)
+                self.granted.add((request.application, request.product))
+
+    def compare(self) -> None:
+        """The reference fold says what the oracle says."""
+        told, image = tell(self.plain), self.last
+        self.told = told
+        found = {
+            "epoch": image.epoch,
+            "undecided": sorted(image.intents.undecided),
+            "accesses": {
+                name: (one.state.value, one.generation)
+                for name, one in image.access.requests.items()
+            },
+            "links": {
+                name: (
+                    one.desired.value,
+                    one.state.value,
+                    one.generation,
+                    one.copy.value,
+                    one.incarnation,
+                    dict(one.positions),
+                )
+                for name, one in image.links.items()
+            },
+        }
+        wanted = {
+            "epoch": told["epoch"],
+            "undecided": told["undecided"],
+            "accesses": {
+                name: (one["state"], one["generation"]) for name, one in told["accesses"].items()
+            },
+            "links": {
+                name: tuple(one[part] for part in _LINK) for name, one in told["links"].items()
+            },
+        }
+        assert found == wanted, f"fold and oracle differ: {found} is not {wanted}"
+
+    def _check_workers(self) -> None:
+        """What a worker holds is the state at its offset."""
+        for name, worker in self.world.workers.items():
+            image = worker.governor.image
+            assert image == self.images[image.offset], f"worker {name} holds another image"
+
+    def _check_rights(self) -> None:
+        """Nobody reads a product that was never granted to them, or that was taken from them.
+
+        Kafka fences no administrator: a call of a worker that was replaced, or one that was long
+        under way, can bring a right back after it was seen gone, until the next look.
+        """
+        for cluster, found in self._readable():
+            pair = (found.principal, found.name)
+            assert pair in self.granted, f"{pair} may be read, but was never granted"
+            states = {
+                one.state
+                for one in self.last.access.requests.values()
+                if (one.application, one.product) == pair
+            }
+            gone = states <= {State.REVOKED, State.DENIED, State.REQUESTED}
+            assert not gone or (cluster, found) not in self.world.given, (
+                f"{pair} may be read after it was reported gone"
+            )
+
+    def _readable(self) -> Iterator[tuple[str, Binding]]:
+        for name, cluster in self.world.clusters.items():
+            for found in cluster.bindings:
+                if found.name in PRODUCTS and not found.principal.startswith("mesh."):
+                    yield name, found
+
+    def _check_copies(self) -> None:
+        """Every copy is an exact prefix of its source."""
+        for product in PRODUCTS:
+            self._check_copy(product, complete=False)
+
+    def _check_copy(self, product: str, *, complete: bool) -> None:
+        copy = self.world.clusters["west"].topics.get(product)
+        if copy is None:
+            return
+        source = self.world.clusters["east"].topics[product]
+        origin = f"east/{source.described.id}"
+        for number, partition in enumerate(source.partitions):
+            wanted = [
+                (key, (*headers, (HEADER, f"{origin}/{number}/{at}".encode())))
+                for at, (key, headers) in sorted(partition.records.items())
+            ]
+            copied = copy.partitions[number].records
+            got = [copied[at] for at in sorted(copied)]
+            part = wanted if complete else wanted[: len(got)]
+            assert got == part, f"the copy of {product}/{number} is {got}, not {part}"
+
+    def finish(self) -> None:
+        """All is well again and everybody had time: nothing may be left undone."""
+        self.check()
+        self.compare()
+        image = self.last
+        assert not image.intents.undecided, f"undecided: {sorted(image.intents.undecided)}"
+        entitled = {
+            (one.application, one.product)
+            for one in image.access.requests.values()
+            if one.state is State.ACTIVE
+        }
+        assert all(one.state is not State.REVOKING for one in image.access.requests.values())
+        readable = {(found.principal, found.name) for _, found in self._readable()}
+        assert readable == entitled, f"readable {sorted(readable)}, entitled {sorted(entitled)}"
+        for one in image.access.requests.values():
+            link = image.links.get(one.link or "")
+            if one.state is State.GRANTED:
+                assert link is not None, f"{one.request} is granted and nothing hinders it"
+                assert link.copy.value != "PRESENT" or link.desired.value == "REMOVED"
+        for link in image.links.values():
+            if link.state.value == "ACTIVE":
+                self._check_copy(link.product, complete=True)
+        for key, found in self.world.rows.latest().items():
+            assert found == row(image, key), f"the row {key} is {found}"
+        for rows in image.catalog, image.access.requests, image.links:
+            for name in rows:
+                assert any(name == key for _, key in self.world.rows.latest()), f"no row {name}"
+
+
+_LINK = ("desired", "state", "generation", "copy", "incarnation", "positions")
+_INTENTS = {
+    "ClusterRegistered", "DomainRegistered", "ApplicationRegistered", "KeyRegistered", "KeyRevoked",
+    "CredentialsRequested", "ProductPublished", "ProductUpdated", "AccessRequested",
+    "AccessGranted", "AccessDenied", "AccessRevoked", "LinkCreated", "LinkPaused", "LinkResumed",
+    "LinkRemoved",
+}  # fmt: skip
+
+
+def _may(kind: str, signer: Any) -> bool:
+    """Whether a fact, decision or start is signed by whom it must be; the rest is foundation."""
+    role = getattr(signer, "role", None)
+    if kind in DECISIONS or kind == "GovernorStarted":
+        return role == "governor"
+    if kind in ("SchemaIntroduced", "MeshFounded"):
+        return role == "root"
+    return role == "keeper"
+
+
+def _plain(entry: Entry) -> Plain:
+    event = entry.event
+    return {
+        "offset": entry.offset,
+        "time": entry.time,
+        "signer": entry.signer,
+        "type": event.type_name() if event is not None else None,
+        "fields": event.model_dump() if event is not None else {},
+    }
+
+
+def _verdicts(moments: list[Image], decided: int) -> Iterator[Verdict]:
+    for image in moments:
+        # a forged word waits as a fault, not as what it says
+        waiting = image.intents.undecided.get(decided)
+        if waiting is not None:
+            yield decide(image, waiting, max(image.time, image.epoch_time))
+
+
+def _same(verdict: Verdict, wanted: str, code: str) -> bool:
+    """A rejection of what nobody signed properly is told as a quarantine."""
+    name = NAMES.get(type(verdict), "Waiting")
+    return name == wanted and getattr(verdict, "code", "") == code
+
+
+class Entries(dict[int, Entry]):
+    """Offset -> entry, decoded when it is first asked for."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def __missing__(self, offset: int) -> Entry:
+        record = self._world.log.records[offset]
+        schemas = self._world.known.schemas
+        read = _known if offset <= self._world.known.offset else decode
+        entry = self[offset] = read(record, schemas)
+        return entry
+
+
+def _known(record: Record, schemas: Map[int, str]) -> Entry:
+    """A record that stands in front of every schedule, read once."""
+    if record.offset not in _FIRST:
+        entry = decode(record, schemas)
+        _FIRST[record.offset] = entry, _plain(entry)
+    return _FIRST[record.offset][0]
+
+
+_FIRST: dict[int, tuple[Entry, Plain]] = {}

@@ -1,0 +1,152 @@
+"""Faults planted into the mesh, to see that the simulation finds them: each takes a check away."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from processors.governor import Governor
+from processors.keepers import fence, link_start
+from processors.keepers.rights import RightsKeeper
+from processors.keepers.rows import RowsKeeper
+from processors.reign import LogReign
+from projections import access, fold, links
+from projections.identity import Identity
+from projections.intents import Intents
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+PLANTED: dict[str, Plant] = {}
+
+
+def planted(plant: Plant) -> Plant:
+    """Put a fault into the table."""
+    PLANTED[plant.__name__] = plant
+    return plant
+
+
+@planted
+def decisions_count_under_any_epoch(patch: pytest.MonkeyPatch) -> None:
+    real = fold._decided
+
+    def decided(image: Any, entry: Any, event: Any) -> Any:
+        return real(image, entry, event.model_copy(update={"epoch": image.epoch}))
+
+    patch.setattr(fold, "_decided", decided)
+
+
+@planted
+def a_governor_decides_before_it_has_read_up_to_its_start(patch: pytest.MonkeyPatch) -> None:
+    def reigns(self: Governor) -> bool:
+        return self.epoch is not None
+
+    def step(self: Governor) -> Any:
+        self.image = self.image._replace(epoch=self.epoch)
+        return real(self)
+
+    real = Governor.step
+    patch.setattr(Governor, "reigns", property(reigns))
+    patch.setattr(Governor, "step", step)
+    patch.setattr(LogReign, "check", lambda _: None)
+
+
+@planted
+def a_start_counts_again_when_it_is_written_again(patch: pytest.MonkeyPatch) -> None:
+    def started(image: Any, entry: Any, event: Any) -> Any:
+        starts = image.starts.set(event.meta.id, entry.offset)
+        return image._replace(epoch=entry.offset, epoch_time=entry.time, starts=starts)
+
+    patch.setattr(fold, "_started", started)
+
+
+@planted
+def reports_on_rights_count_for_any_generation(patch: pytest.MonkeyPatch) -> None:
+    def meant(accesses: Any, event: Any) -> Any:
+        return accesses.requests.get(event.subject)
+
+    patch.setattr(access, "_meant", meant)
+
+
+@planted
+def reports_on_links_count_for_any_generation(patch: pytest.MonkeyPatch) -> None:
+    real = links.reported
+
+    def reported(known: Any, event: Any, offset: int, time: int) -> Any:
+        link = known.get(event.link)
+        if link is not None:
+            event = event.model_copy(update={"generation": link.generation})
+        return real(known, event, offset, time)
+
+    patch.setattr(links, "reported", reported)
+
+
+@planted
+def earlier_incarnations_keep_the_right_to_write(patch: pytest.MonkeyPatch) -> None:
+    def shut(_: Any, ends: Any, __: Any, destination: Any, ___: Any) -> None:
+        fence.settle(ends.destination_log, ends.link.topic, destination.partitions, 0)
+
+    patch.setattr(link_start.LinkStart, "_shut", shut)
+
+
+@planted
+def facts_count_under_any_key(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Identity, "has_role", lambda self, signer, _: self.key_of(signer) is not None)
+
+
+@planted
+def the_same_intent_counts_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Intents, "first_offset", lambda *_: None)
+
+
+@planted
+def rights_are_called_gone_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    real = RightsKeeper._settle
+
+    def settle(self: Any, wish: Any, admin: Any, actual: Any, keep: Any, reign: Any) -> None:
+        real(self, wish, admin, actual if wish.wanted else set(), keep, reign)
+
+    patch.setattr(RightsKeeper, "_settle", settle)
+
+
+@planted
+def rights_are_given_before_the_grant(patch: pytest.MonkeyPatch) -> None:
+    from processors.keepers import rights
+    from projections.access import State
+
+    real = rights._of_access
+
+    def of_access(image: Any, one: Any) -> Any:
+        if one.state is State.REQUESTED and one.link is None:
+            one = replace(one, state=State.GRANTED)
+        return real(image, one)
+
+    patch.setattr(rights, "_of_access", of_access)
+
+
+@planted
+def rows_are_not_repaired(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RowsKeeper, "_repair", lambda *_: None)
+
+
+@planted
+def rows_are_all_looked_for_once_and_not_in_each_reign(patch: pytest.MonkeyPatch) -> None:
+    real = RowsKeeper.reconcile
+
+    def reconcile(self: Any, image: Any, reign: Any) -> None:
+        if self._complete is not None:
+            self._complete = reign.epoch
+        real(self, image, reign)
+
+    patch.setattr(RowsKeeper, "reconcile", reconcile)
+
+
+@planted
+def what_was_open_is_forgotten_at_a_new_start(patch: pytest.MonkeyPatch) -> None:
+    real = Governor.start
+
+    def start(self: Governor) -> int:
+        epoch = real(self)
+        self._arrived.clear()
+        return epoch
+
+    patch.setattr(Governor, "start", start)

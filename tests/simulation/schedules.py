@@ -1,0 +1,58 @@
+"""Schedules drawn by hypothesis, which finds the shortest one that shows a fault."""
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.simulation.acts import SCENES, drawn
+from tests.simulation.simulation import replaced, simulate
+from tests.simulation.world import Act
+
+NUMBERS = st.integers(0, 7)
+SCHEDULES: st.SearchStrategy[list[Act]] = st.builds(
+    lambda scene, acts: [*scene, *acts],
+    st.sampled_from(SCENES),
+    st.lists(st.tuples(st.sampled_from(drawn()), NUMBERS, NUMBERS), min_size=12, max_size=60),
+)
+
+
+class FoundError(Exception):
+    """Something that must not be, and the shortest schedule that was found to show it."""
+
+    def __init__(self, text: str, acts: list[Act]) -> None:
+        super().__init__(f"{text}\n  {acts}")
+        self.text, self.acts = text, acts
+
+
+def explore(schedules: int, number: int, *, shrink: bool = True) -> None:
+    """Run so many schedules; raises FoundError for the shortest one found that shows a fault.
+
+    Args:
+        schedules: how many.
+        number: the seed; the same one gives the same schedules.
+        shrink: look for a shorter schedule with the same fault.
+    """
+    phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
+    last: list[Act] = []
+
+    @seed(number)
+    @settings(
+        max_examples=schedules,
+        phases=phases,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(SCHEDULES)
+    def run(acts: list[Act]) -> None:
+        last[:] = acts
+        simulate(acts)
+
+    with replaced():
+        try:
+            run()
+        except Exception as fault:
+            # hypothesis runs the shortest one last
+            text = f"{type(fault).__name__}: {fault}".partition("\nFalsifying")[0]
+            raise FoundError(text, last) from fault

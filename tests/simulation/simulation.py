@@ -1,0 +1,139 @@
+"""One schedule from its beginning to its end, with everything of the world replaced."""
+
+import hashlib
+import itertools
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+
+from mesh_events import signing
+from mesh_events.record import Entry, Record
+from processors import governor, reign
+from processors.keepers import (
+    credentials,
+    fence,
+    lanes,
+    link_end,
+    link_ends,
+    link_start,
+    rights,
+    rows,
+)
+from tests.links import memory
+from tests.simulation.acts import obey
+from tests.simulation.ledger import Entries, Ledger
+from tests.simulation.models import RowReader
+from tests.simulation.world import CLOCK, Act, World
+
+ROUNDS = 40
+_PLACES = (governor, credentials, rights, link_start, link_end)
+_TIMED = (governor, reign, credentials, rights, fence, lanes, link_ends)
+"""Modules that ask for the time."""
+
+
+class Bottle:
+    """The replaced parts that need to know which world is simulated now."""
+
+    def __init__(self) -> None:
+        self.entries: Entries | None = None
+        self.world: World | None = None
+        self.names = itertools.count()
+
+    def decode(self, record: Record, schemas: Any, *, verify: bool = True) -> Entry:
+        """As the real one; every worker reads the same log, so each record is read once."""
+        del schemas, verify
+        assert self.entries is not None
+        return self.entries[record.offset]
+
+    def crash_point(self, name: str) -> None:
+        """A named place in whichever worker is at work."""
+        assert self.world is not None
+        self.world.working[-1].interrupts.place(name)
+
+    def token(self, _: int) -> str:
+        """A name that no other incarnation has."""
+        return f"{next(self.names):08x}"
+
+
+BOTTLE = Bottle()
+
+
+def _sign(self: signing.SigningKey, key: bytes, value: bytes) -> bytes:
+    return _digest(self.public, key, value)
+
+
+def _verifies(public: bytes, signature: bytes, key: bytes, value: bytes) -> bool:
+    return signature == _digest(signing.encode_public(public), key, value)
+
+
+def _digest(public: str, key: bytes, value: bytes) -> bytes:
+    return hashlib.blake2b(public.encode() + signing.signed_bytes(key, value)).digest()
+
+
+@contextmanager
+def replaced() -> Iterator[None]:
+    """Time, signatures (a hash in their place, a hundred times cheaper), names and rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in _TIMED:
+            patch.setattr(module, "time", CLOCK)
+        for module in _PLACES:
+            patch.setattr(module, "crash_point", BOTTLE.crash_point)
+        patch.setattr(signing.SigningKey, "sign", _sign)
+        patch.setattr(signing, "verifies", _verifies)
+        patch.setattr(governor, "decode", BOTTLE.decode)
+        patch.setattr(fence, "secrets", SimpleNamespace(token_hex=BOTTLE.token))
+        patch.setattr(rows, "PartitionReader", RowReader)
+        patch.setattr(rows, "decode_row", lambda value, _: value)
+        told = structlog.get_config()
+        # what workers say would take longer than what they do
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+        try:
+            yield
+        finally:
+            structlog.configure(**told)
+
+
+def simulate(acts: list[Act]) -> World:
+    """Run a schedule inside `replaced()`; raises AssertionError for what must not be."""
+    memory._ids = itertools.count()
+    BOTTLE.names = itertools.count()
+    ledgers: list[Ledger] = []
+    world = World.new(lambda _: ledgers[0].check(), obey)
+    BOTTLE.world, BOTTLE.entries = world, Entries(world)
+    ledgers.append(Ledger(world, BOTTLE.entries))
+    world.assign("a")
+    world.run(acts)
+    settle(world, ledgers[0])
+    ledgers[0].finish()
+    return world
+
+
+def settle(world: World, ledger: Ledger) -> None:
+    """All servers answer, what was late is done, and one worker has all the time it needs."""
+    for server in (*world.clusters.values(), world.engine):
+        server.down = False
+    world.registry.down = False
+    while world.late:
+        world.land(0)
+    for worker in world.workers.values():
+        worker.interrupts.next = None
+    ledger.check()
+    world.assign("a")
+    worker = world.worker("a")
+    for _ in range(ROUNDS):
+        world.log.now += 61_000
+        before = len(world.log.records)
+        for name in ("checks", "rights", "links", "credentials", "rows"):
+            worker.listen()
+            while worker.step():
+                pass
+            worker.keep(name)
+            world.engine.move()
+            ledger.check()
+        if len(world.log.records) == before and _ > 3:
+            return

@@ -1,0 +1,178 @@
+"""One worker process of the simulated mesh: what `processors.worker` does, one turn at a time.
+
+The event loop and the threads of the real one are the schedule here: which of the jobs goes on
+next, and how far it gets, is an act.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mesh_events.errors import InfrastructureError
+from processors.governor import Governor
+from processors.keepers.checks import ChecksKeeper
+from processors.keepers.credentials import CredentialsKeeper
+from processors.keepers.keeper import Keeper, ReignOverError
+from processors.keepers.links import LinksKeeper
+from processors.keepers.rights import RightsKeeper
+from processors.keepers.rows import RowsKeeper
+from processors.reign import LogReign
+from projections.image import Image
+from tests.links.memory import QUICK
+from tests.links.real import LineageList
+from tests.paper_log import key
+from tests.simulation.interrupts import DiedError, Interrupts
+from tests.simulation.models import Admin, Engine, Logs, Rows, Secrets, Writer
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+MAIN = "main"
+
+
+class SimWorker:
+    """A process from its start to its death.
+
+    `image` begins at the prefix that every schedule shares. `busy` names the threads that stand in
+    the middle of something: the process's own, or a keeper's.
+    """
+
+    def __init__(self, world: "World", interrupts: Interrupts, known: Image) -> None:
+        self.world, self.interrupts = world, interrupts
+        self.busy: set[str] = set()
+        self.reign: LogReign | None = None
+        self.owns = False
+        self._tenure = 0
+        self._must_reach = -1
+        log, clusters = world.log, world.clusters
+        self._facts = Writer(log, interrupts, key("keeper"))
+        rows = Rows(world.rows, interrupts)
+        self.governor = Governor(Writer(log, interrupts, key("governor")), rows, lambda *_: None)  # type: ignore[arg-type]
+        self.governor.image = known
+        given = partial(world.note_rights, self)
+        admins = {name: Admin(found, interrupts, given) for name, found in clusters.items()}
+
+        def admin(_: Image, name: str) -> Admin:
+            return admins[name]
+
+        links = LinksKeeper(
+            admin,
+            Logs(admins, clusters),
+            Engine(world.engine, interrupts),
+            LineageList(),
+            lambda _: '"bytes"',
+            replace(QUICK, clock=world.clock.monotonic),
+        )
+        registry: Any = world.registry
+        everybody: list[Keeper] = [
+            RowsKeeper(world.rows, registry, rows, lambda: self.governor.image),  # type: ignore[arg-type]
+            ChecksKeeper(admin, registry),
+            CredentialsKeeper(admin, Secrets()),  # type: ignore[arg-type]
+            RightsKeeper(admin),
+            links,
+        ]
+        self.keepers = {keeper.name: keeper for keeper in everybody}
+
+    @property
+    def epoch(self) -> int | None:
+        """Offset of this worker's start, as long as it believes to reign."""
+        return self.reign.epoch if self.reign is not None else None
+
+    def begin(self) -> None:
+        """The log is ours: read it to its end, start a reign, read up to that."""
+        with self._thread(MAIN) as free:
+            if not free:
+                return
+            self._stop()
+            tenure = self._tenure
+            self.owns = True
+            self._read()
+            epoch = self.governor.start()
+            self.interrupts.place("after-start")
+            self._read()
+            if tenure == self._tenure and self.governor.reigns:
+                self.reign = LogReign(
+                    epoch, self._facts, key("keeper"), lambda: self.governor.image
+                )  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        """The log is another's."""
+        self.owns = False
+        self._stop()
+
+    def _stop(self) -> None:
+        self._tenure += 1
+        if self.reign is not None:
+            self.reign.end()
+            self.reign = None
+
+    def deliver(self, count: int, again: int = 0) -> None:
+        """The next records of the log arrive, and some of those before a second time."""
+        with self._thread(MAIN) as free:
+            if free:
+                at = self.governor.image.offset + 1
+                self.governor.fold(self.world.log.records[max(0, at - again) : at + count])
+
+    def listen(self) -> None:
+        """Read to the end of the log, which Kafka has told just now."""
+        with self._thread(MAIN) as free:
+            if free:
+                self._read()
+                if self.reign is not None:
+                    self.reign.heard()
+
+    def step(self) -> bool:
+        """Decide one record; whether something was said."""
+        with self._thread(MAIN) as free:
+            reign = self.reign
+            if not free or reign is None or self.governor.image.offset < self._must_reach:
+                return False
+            try:
+                reign.check()
+            except ReignOverError:
+                return False
+            record = self.governor.step()
+            if record is None:
+                return False
+            self._must_reach = record.offset
+            if record.offset == self.governor.image.offset + 1:
+                self.governor.fold([record])
+            return True
+        return False
+
+    def keep(self, name: str) -> None:
+        """One round of a keeper, on the image as it is now."""
+        with self._thread(name) as free:
+            reign, image = self.reign, self.governor.image
+            if not free or reign is None or image.offset < reign.last_report:
+                return
+            try:
+                reign.check()
+                self.keepers[name].reconcile(image, reign)
+            except ReignOverError:
+                return
+
+    def _read(self) -> None:
+        self.governor.fold(self.world.log.records[self.governor.image.offset + 1 :])
+
+    @contextmanager
+    def _thread(self, name: str) -> Iterator[bool]:
+        """Whether the thread is free; a fault that the real worker does not survive kills it."""
+        free = name not in self.busy and not self.interrupts.dead
+        if not free:
+            yield False
+            return
+        self.busy.add(name)
+        self.world.working.append(self)
+        try:
+            yield True
+        except DiedError:
+            self.world.buried(self)
+        except InfrastructureError:
+            self.interrupts.dead = True
+            self.world.buried(self)
+        finally:
+            self.world.working.pop()
+            self.busy.discard(name)
