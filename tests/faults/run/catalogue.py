@@ -1,10 +1,15 @@
 """Every fault of the run, in the order in which they are injected."""
 
-from tests.faults.run import processes
+from tests.faults.run import links, processes, takeover
 from tests.faults.run.fault import Fault
 from tests.faults.run.stage import Stage
 
-SHARED: tuple[Fault[Stage], ...] = (*processes.FAULTS,)
+SHARED: tuple[Fault[Stage], ...] = (
+    *processes.FAULTS,
+    *takeover.FAULTS,
+    *takeover.STANDBY,
+    *links.FAULTS,
+)
 """Injected one after the other into one mesh under load."""
 ALONE: tuple[Fault[None], ...] = ()
 """They destroy what they are given, or need other servers: each starts its own."""

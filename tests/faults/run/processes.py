@@ -20,10 +20,11 @@ def kill_governor(stage: Stage) -> float:
 
 def kill_spark(stage: Stage) -> float:
     """The copy stands still until the keeper has a server again."""
-    began = time.monotonic()
+    mark, began = stage.mark(), time.monotonic()
     before = stage.kill("spark")
+    recovery = stage.first_copied(began, mark)
     stage.back(before)
-    return stage.first_copied(began)
+    return recovery
 
 
 def kill_connect(stage: Stage) -> float:
@@ -63,20 +64,20 @@ def kill_east(stage: Stage) -> float:
 
 def kill_west(stage: Stage) -> float:
     """The cluster of the copy; governing goes on meanwhile."""
-    began = time.monotonic()
+    mark, began = stage.mark(), time.monotonic()
     before = stage.kill("kafka-west")
     stage.pulse(began, 30)
-    recovery = stage.first_copied(began)
+    recovery = stage.first_copied(began, mark)
     stage.back(before)
     return recovery
 
 
 def kill_all_brokers(stage: Stage) -> float:
     """Both clusters at once."""
-    began = time.monotonic()
+    mark, began = stage.mark(), time.monotonic()
     east, west = stage.kill("kafka-east"), stage.kill("kafka-west")
     stage.pulse(began)
-    recovery = stage.first_copied(began)
+    recovery = stage.first_copied(began, mark)
     stage.back(east)
     stage.back(west)
     return recovery

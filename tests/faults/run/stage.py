@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import requests
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import LocalPlatform, PlatformSettings
 from local_platform.state import ServiceStatus
 from mesh_events.errors import MeshError
-from mesh_events.intents import AccessRevoked, ProductUpdated
+from mesh_events.intents import AccessRevoked, Intent, ProductUpdated
 from tests.conftest import free_port_base
 from tests.faults.run.load import Pausable, Speaking, Trade, Writing
 from tests.faults.run.prober import Attempt, Probing
@@ -165,6 +166,41 @@ class Stage:
 
         return removed
 
+    def revocation(self, copied: Copied) -> Intent:
+        """The end of the one grant of a link."""
+        return self.owner.make(
+            AccessRevoked, product=copied.product, request=copied.request, reason="fault"
+        )
+
+    def link_is(self, state: str, link: str, seconds: float = WAIT_S) -> None:
+        """Wait until the log says so of a link."""
+        self.kit.wait_for(
+            lambda image: (found := image.links.get(link)) is not None and found.state == state,
+            f"{link} is {state}",
+            seconds,
+        )
+
+    def soon(self, condition: Callable[[], bool], what: str, seconds: float = WAIT_S) -> None:
+        """Wait for a condition that may ask a server that is not there yet."""
+
+        def holds() -> bool:
+            with suppress(KafkaException, MeshError):
+                return condition()
+            return False
+
+        eventually(holds, what, seconds)
+
+    def governs(self, seconds: float = WAIT_S) -> None:
+        """Wait until the mesh's own governor says that it governs."""
+        url = f"{self.kit.endpoints.governor_url}/ready"
+
+        def ready() -> bool:
+            with suppress(requests.RequestException):
+                return requests.get(url, timeout=5).status_code == requests.codes.ok
+            return False
+
+        eventually(ready, "the governor governs", seconds)
+
     def plain(self, cluster: str = "east") -> Plain:
         """The mesh as an outsider reads it."""
         return Plain(self.kit.admin_login(cluster).config(), self.kit.endpoints.registry_url)
@@ -193,10 +229,17 @@ class Stage:
         patiently(lambda: self.kit.decided(receipt.offset, 2), deadline)
         return time.monotonic() - began
 
-    def first_copied(self, began: float, seconds: float = WAIT_S) -> float:
-        """Seconds from `began` until a record that the source does not have yet is in the copy."""
+    def mark(self) -> dict[int, int]:
+        """Where the source ends now: what comes behind is new."""
+        deadline = time.monotonic() + WAIT_S
+        return patiently(lambda: self.ends("east", self.copied.topic), deadline)
+
+    def first_copied(
+        self, began: float, mark: dict[int, int] | None = None, seconds: float = WAIT_S
+    ) -> float:
+        """Seconds from `began` until a record behind the mark, by default of now, is in the copy."""
         deadline = time.monotonic() + seconds
-        source = patiently(lambda: self.ends("east", self.copied.topic), deadline)
+        source = mark or self.mark()
         while time.monotonic() < deadline:
             tail = patiently(lambda: self.copied_to(self.copied.topic), deadline)
             if any(tail.get(partition, -1) >= end for partition, end in source.items()):
