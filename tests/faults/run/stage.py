@@ -135,7 +135,7 @@ class Stage:
         self.owner.grant(self.copied.product, request)
         self.owner.revoke(self.copied.product, request)
         self.forbid(lost, self.copied.topic, "one whose grant was revoked")
-        for _ in range(8):
+        for _ in range(12):
             spare = self.near.application("spare")
             request = self.near.request(self.copied.product, spare.name)
             self.owner.grant(self.copied.product, request)
@@ -146,10 +146,11 @@ class Stage:
         login = self.kit.login(application.name, application.domain.cluster)
         self.probing.add(Attempt(login.config(), topic, f"{why} ({application.name})"))
 
-    def revoke_one(self) -> Callable[[], None]:
+    def revoke_one(self, *, forbid: bool = True) -> Callable[[], None]:
         """Say a revocation now; the returned call waits until it is reported as applied.
 
-        From that report on the one who lost the right is tried like all who have none.
+        From that report on the one who lost the right is tried like all who have none, unless
+        it is not to be forbidden yet.
         """
         owner, product, application, request = self.spares.pop()
         intent = owner.make(AccessRevoked, product=product, request=request, reason="fault")
@@ -162,7 +163,8 @@ class Stage:
             ):
                 assert time.monotonic() < deadline, f"{request} is not removed"
                 time.sleep(0.1)
-            self.forbid(application, self.copied.topic, "one revoked during a fault")
+            if forbid:
+                self.forbid(application, self.copied.topic, "one revoked during a fault")
 
         return removed
 
@@ -213,12 +215,12 @@ class Stage:
         """Wait until a killed service is ready in a new process."""
         self.platform.wait_ready(before.name, after=before, timeout_s=WAIT_S)
 
-    def worker(self, crash_at: str | None = None) -> WorkerProcess:
-        """Start a worker beside the mesh's own."""
+    def worker(self, crash_at: str | None = None, **more: str) -> WorkerProcess:
+        """Start a worker beside the mesh's own; `more` are variables of its environment."""
         taken = {each.port for each in self.workers if each.process.poll() is None}
         ports = (self.settings.port_base + offset for offset in WORKER_PORTS)
         port = next(port for port in ports if port not in taken)
-        self.workers.append(WorkerProcess(self.settings.home, port, crash_at))
+        self.workers.append(WorkerProcess(self.settings.home, port, crash_at, more))
         return self.workers[-1]
 
     def pulse(self, began: float, seconds: float = WAIT_S) -> float:
@@ -237,7 +239,7 @@ class Stage:
     def first_copied(
         self, began: float, mark: dict[int, int] | None = None, seconds: float = WAIT_S
     ) -> float:
-        """Seconds from `began` until a record behind the mark, by default of now, is in the copy."""
+        """Seconds from `began` until a record behind the mark (of now, by default) is copied."""
         deadline = time.monotonic() + seconds
         source = mark or self.mark()
         while time.monotonic() < deadline:
