@@ -67,7 +67,7 @@ def run(only: list[str], meanwhile: dict[str, object], *, keep: bool) -> Iterato
             bound = sum(each.bound_s for each in shared) + START_S
             stage = Stage.start(lifetime_s=bound * 1.2, port_base=port_base())
             after.callback(stage.close, keep=keep)
-            say(f"the mesh stands at {stage.settings.home}; {len(shared)} faults are to come")
+            say(f"the mesh stands at {stage.home}; {len(shared)} faults are to come")
             for fault in shared:
                 yield judged(fault, lambda: stage)
             meanwhile |= stage.tell()

@@ -1,6 +1,16 @@
 """Every fault of the run, in the order in which they are injected."""
 
-from tests.faults.run import links, processes, takeover
+from tests.faults.run import (
+    clock,
+    disk,
+    drift,
+    links,
+    poison,
+    processes,
+    quorum,
+    slow_registry,
+    takeover,
+)
 from tests.faults.run.fault import Fault
 from tests.faults.run.stage import Stage
 
@@ -9,7 +19,11 @@ SHARED: tuple[Fault[Stage], ...] = (
     *takeover.FAULTS,
     *takeover.STANDBY,
     *links.FAULTS,
+    *drift.FAULTS,
+    *poison.FAULTS,
+    *slow_registry.FAULTS,
+    *clock.FAULTS,
 )
 """Injected one after the other into one mesh under load."""
-ALONE: tuple[Fault[None], ...] = ()
+ALONE: tuple[Fault[None], ...] = (*quorum.FAULTS, *disk.FAULTS)
 """They destroy what they are given, or need other servers: each starts its own."""

@@ -11,12 +11,14 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
 from tests.faults.copy_checker import differences, missing, read
 from tests.faults.oracle import entitled, not_taken_once, unsettled
+from tests.faults.run.ground import Ground
 from tests.faults.run.prober import Attempt
 from tests.faults.run.stage import WAIT_S, Stage
 from tests.faults.worker import REPOSITORY
@@ -26,46 +28,56 @@ MESH_OWN = ("mesh.", "registry", "connect", "admin")
 
 def all_is_right(stage: Stage) -> list[str]:
     """Hold the load, judge, let it go on; what is wrong, [] where nothing is."""
-    wrong = [f"{each.name} does not stand still" for each in stage.busy if not each.hold(WAIT_S)]
+    return held(stage, lambda: [*the_log(stage), *right_copy(stage), *nobody_read(stage)])
+
+
+def log_is_right(ground: Ground) -> list[str]:
+    """The same for a mesh without links and probers."""
+    return held(ground, lambda: the_log(ground))
+
+
+def held(ground: Ground, look: Callable[[], list[str]]) -> list[str]:
+    """Judge while nobody speaks."""
+    wrong = [f"{each.name} does not stand still" for each in ground.busy if not each.hold(WAIT_S)]
     try:
-        wrong += settled(stage)
-        wrong += right_rows(stage)
-        wrong += right_rights(stage)
-        wrong += right_copy(stage)
-        wrong += nobody_read(stage)
-        return wrong + failures(stage)
+        return [*wrong, *look(), *failures(ground)]
     finally:
-        for each in stage.busy:
+        for each in ground.busy:
             each.resume()
 
 
-def settled(stage: Stage, seconds: float = WAIT_S) -> list[str]:
+def the_log(ground: Ground) -> list[str]:
+    """Intents, rows and rights."""
+    return [*settled(ground), *right_rows(ground), *right_rights(ground)]
+
+
+def settled(ground: Ground, seconds: float = WAIT_S) -> list[str]:
     """Wait until everything is decided and every right is as decided; then look at each intent."""
     deadline = time.monotonic() + seconds
-    while waiting := unsettled(stage.transcript.read().said()):
+    while waiting := unsettled(ground.transcript.read().said()):
         if time.monotonic() > deadline:
             return [f"not settled within {seconds:g} s: {', '.join(waiting[:5])}"]
         time.sleep(0.3)
-    said = {each.offset: each.id for speaking in stage.speaking for each in speaking.said}
-    return not_taken_once(stage.transcript.history(), said)
+    said = {each.offset: each.id for speaking in ground.speaking for each in speaking.said}
+    return not_taken_once(ground.transcript.history(), said)
 
 
-def right_rows(stage: Stage, seconds: float = 60) -> list[str]:
+def right_rows(ground: Ground, seconds: float = 60) -> list[str]:
     """Rows equal a replay; the keeper of rows repairs them a moment after a governor died."""
     deadline = time.monotonic() + seconds
     while True:
-        expected = replayed(stage)
-        found = stage.plain().rows()
+        expected = replayed(ground)
+        found = ground.plain().rows()
         if found == expected["rows"] and not expected["undecided"]:
-            return unlike_oracle(stage.transcript.read().said(), found)
+            return unlike_oracle(ground.transcript.read().said(), found)
         if time.monotonic() > deadline:
             return [f"rows differ from a replay: {difference(expected['rows'], found)}"]
 
 
-def replayed(stage: Stage) -> dict[str, Any]:
+def replayed(ground: Ground) -> dict[str, Any]:
     """What a new process makes of the log."""
     environment = {name: value for name, value in os.environ.items() if "SDM_" not in name}
-    environment |= {"SDM_HOME": str(stage.settings.home), "PYTHONHASHSEED": "7"}
+    environment |= {"SDM_HOME": str(ground.home), "PYTHONHASHSEED": "7"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.replayed"],
         cwd=REPOSITORY,
@@ -111,16 +123,16 @@ def difference(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
     ][:6]
 
 
-def right_rights(stage: Stage, seconds: float = 30) -> list[str]:
+def right_rights(ground: Ground, seconds: float = 30) -> list[str]:
     """Who may read a topic by its name is who has a grant in force, on every cluster."""
     deadline = time.monotonic() + seconds
     while True:
-        said = stage.transcript.read().said()
+        said = ground.transcript.read().said()
         wanted = {each for each in entitled(said) if not broken_link(said, each)}
         found = {
             (cluster, principal, topic)
-            for cluster in ("east", "west")
-            for principal, topic in stage.plain(cluster).readers()
+            for cluster in ground.kit.endpoints.clusters
+            for principal, topic in ground.plain(cluster).readers()
             if not principal.startswith(MESH_OWN)
         }
         if found == wanted:
@@ -191,9 +203,9 @@ def nobody_read(stage: Stage) -> list[str]:
     return [f"read without a right: {leak}" for leak in probing.leaks]
 
 
-def failures(stage: Stage) -> list[str]:
+def failures(ground: Ground) -> list[str]:
     """What the load itself stumbled over; told once."""
-    found = [failure for each in stage.busy for failure in each.failures]
-    for each in stage.busy:
+    found = [failure for each in ground.busy for failure in each.failures]
+    for each in ground.busy:
         each.failures.clear()
     return found[:5]

@@ -12,29 +12,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import requests
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import LocalPlatform, PlatformSettings
 from local_platform.state import ServiceStatus
-from mesh_events.errors import MeshError
-from mesh_events.intents import AccessRevoked, Intent, ProductUpdated
+from mesh_events.intents import AccessRevoked, Intent
 from tests.conftest import free_port_base
-from tests.faults.run.load import Pausable, Speaking, Trade, Writing
+from tests.faults.run.ground import WAIT_S, Ground, outsider, patiently
+from tests.faults.run.load import Pausable, Writing
 from tests.faults.run.prober import Attempt, Probing
-from tests.faults.run.transcript import Transcript
-from tests.faults.worker import WorkerProcess
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, register_schema
-from tests.plain_reader import Plain
 
-Answer = TypeVar("Answer")
 PARTITIONS = 2
-WORKER_PORTS = (84, 85, 86)
-WAIT_S = 120
-"""For a single step: a server that starts again on a busy machine needs a minute."""
 
 
 @dataclass
@@ -50,13 +43,10 @@ class Copied:
 
 
 @dataclass
-class Stage:
-    """A running mesh under load."""
+class Stage(Ground):
+    """All servers and a link, under load, with a prober."""
 
-    kit: Mesh
-    settings: PlatformSettings
-    platform: LocalPlatform
-    workers: list[WorkerProcess] = field(default_factory=list)
+    platform: LocalPlatform = field(kw_only=True)
     spares: list[tuple[Domain, str, Application, str]] = field(default_factory=list)
 
     @classmethod
@@ -68,41 +58,29 @@ class Stage:
             home=home, port_base=port_base or free_port_base(), lifetime_s=lifetime_s
         )
         platform = LocalPlatform(settings)
-        stage = cls(Mesh(platform.up(), home), settings, platform)
+        stage = cls(Mesh(platform.up(), home), home, settings.port_base, platform=platform)
         try:
             stage.people()
+            stage.begin()
         except BaseException:
             stage.close(keep=False)
             raise
         return stage
 
     def people(self) -> None:
-        """Owners, buyers, products, a link, and those who may not read."""
-        kit = self.kit
-        self.owner, self.other = kit.register_domain("maker"), kit.register_domain("mill")
-        self.near, self.far = kit.register_domain("near"), kit.register_domain("far", "west")
-        self.trades = [self._trade(self.owner), self._trade(self.other)]
-        self.pulse_product, _ = self.owner.product("pulse")
+        """Also a domain of the other cluster with a link, and those who may not read."""
+        super().people()
+        self.far = self.kit.register_domain("far", "west")
         self.copied = self.link("stream")
-        login = kit.login(self.owner.name)
+        login = self.kit.login(self.owner.name)
         self.writing = Writing(login, self.copied.topic, PARTITIONS)
-        self.speaking = [Speaking(trade) for trade in self.trades]
         self.probing = Probing()
         self._strangers()
-        self.transcript = Transcript(self.plain(), kit.profile.governor_key)
-        for each in self.busy:
-            each.start()
-            each.resume()
 
     @property
     def busy(self) -> list[Pausable]:
         """Everything that goes on beside the faults."""
-        return [*self.speaking, self.writing, self.probing]
-
-    def _trade(self, owner: Domain) -> Trade:
-        product, _ = owner.product("goods")
-        applications = [self.near.application("shop").name for _ in range(4)]
-        return Trade(owner, self.near, product, applications)
+        return [*super().busy, self.writing, self.probing]
 
     def link(self, stem: str) -> Copied:
         """A product of the owner that the far domain's application reads from its own cluster."""
@@ -182,16 +160,6 @@ class Stage:
             seconds,
         )
 
-    def soon(self, condition: Callable[[], bool], what: str, seconds: float = WAIT_S) -> None:
-        """Wait for a condition that may ask a server that is not there yet."""
-
-        def holds() -> bool:
-            with suppress(KafkaException, MeshError):
-                return condition()
-            return False
-
-        eventually(holds, what, seconds)
-
     def governs(self, seconds: float = WAIT_S) -> None:
         """Wait until the mesh's own governor says that it governs."""
         url = f"{self.kit.endpoints.governor_url}/ready"
@@ -203,10 +171,6 @@ class Stage:
 
         eventually(ready, "the governor governs", seconds)
 
-    def plain(self, cluster: str = "east") -> Plain:
-        """The mesh as an outsider reads it."""
-        return Plain(self.kit.admin_login(cluster).config(), self.kit.endpoints.registry_url)
-
     def kill(self, service: str, sign: signal.Signals = signal.SIGKILL) -> ServiceStatus:
         """Kill a service's process; its minder starts it again."""
         return self.platform.kill(service, sign)
@@ -214,22 +178,6 @@ class Stage:
     def back(self, before: ServiceStatus) -> None:
         """Wait until a killed service is ready in a new process."""
         self.platform.wait_ready(before.name, after=before, timeout_s=WAIT_S)
-
-    def worker(self, crash_at: str | None = None, **more: str) -> WorkerProcess:
-        """Start a worker beside the mesh's own; `more` are variables of its environment."""
-        taken = {each.port for each in self.workers if each.process.poll() is None}
-        ports = (self.settings.port_base + offset for offset in WORKER_PORTS)
-        port = next(port for port in ports if port not in taken)
-        self.workers.append(WorkerProcess(self.settings.home, port, crash_at, more))
-        return self.workers[-1]
-
-    def pulse(self, began: float, seconds: float = WAIT_S) -> float:
-        """Seconds from `began` (monotonic) until an intent that is said now is decided."""
-        deadline = time.monotonic() + seconds
-        intent = self.owner.make(ProductUpdated, product=self.pulse_product, tags=[fresh("beat")])
-        receipt = patiently(lambda: self.owner.emitter.emit(intent), deadline)
-        patiently(lambda: self.kit.decided(receipt.offset, 2), deadline)
-        return time.monotonic() - began
 
     def mark(self) -> dict[int, int]:
         """Where the source ends now: what comes behind is new."""
@@ -275,54 +223,21 @@ class Stage:
                 found[partition] = int(source.rsplit(b"/", 1)[1])
         return found
 
-    def tell(self) -> dict[str, object]:
-        """How much the load and the prober did."""
-        said = sum(len(each.said) for each in self.speaking)
+    def tell(self) -> dict[str, Any]:
+        """Also how much was written, and how often nobody could read."""
         return {
-            "intents_acknowledged": said,
+            **super().tell(),
             "records_acknowledged": len(self.writing.acknowledged.records),
             "probes": dict(self.probing.counted),
-            "log_end": self.transcript.records[-1]["offset"] if self.transcript.records else -1,
         }
 
     def close(self, *, keep: bool) -> None:
         """Stop what was started; `keep` leaves the servers and their data."""
-        for each in self.workers:
-            each.stop()
         with suppress(AttributeError):
-            for busy in self.busy:
-                busy.stop()
-            for busy in self.busy:
-                busy.join(35)
+            self.quiet()
         if not keep:
             self.platform.down()
-            shutil.rmtree(self.settings.home, ignore_errors=True)
-
-
-class outsider:  # noqa: N801 - a context, as in `with outsider(config)`
-    """A consumer without a group that is closed at the end."""
-
-    def __init__(self, config: dict[str, object]) -> None:
-        self._consumer = Consumer(
-            {**config, "group.id": fresh("outsider"), "enable.auto.commit": False}
-        )
-
-    def __enter__(self) -> Consumer:
-        return self._consumer
-
-    def __exit__(self, *_: object) -> None:
-        self._consumer.close()
-
-
-def patiently(call: Callable[[], Answer], deadline: float) -> Answer:
-    """Call until it works: servers are down meanwhile; the last error after the deadline."""
-    while True:
-        try:
-            return call()
-        except (MeshError, KafkaException, AssertionError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+            shutil.rmtree(self.home, ignore_errors=True)
 
 
 __all__ = ["PARTITIONS", "WAIT_S", "Copied", "Stage", "eventually", "outsider", "patiently"]
