@@ -94,7 +94,10 @@ def recreate_destination(stage: Stage) -> float:
         return topic_id(stage, hurt.topic, "west") != old
 
     stage.soon(made, "the topic is made again")
-    return closed_and_made_anew(stage, hurt, "destination_lost")
+    closed(stage, hurt, "destination_lost")
+    # a topic that the mesh has not made is never overwritten: who made it has to take it away
+    west.delete_topics([hurt.topic])[hurt.topic].result(15)
+    return made_anew(stage, hurt)
 
 
 def recreate_source(stage: Stage) -> float:
@@ -147,15 +150,25 @@ def left(stage: Stage, copied: Copied) -> int:
 
 
 def closed_and_made_anew(stage: Stage, copied: Copied, code: str) -> float:
-    """The link says why it is closed; removed and created again it is complete, seconds from there.
+    """The link says why it is closed; see `made_anew` for the rest."""
+    closed(stage, copied, code)
+    return made_anew(stage, copied)
 
-    The grant is ended afterwards, so that the mesh is as it was.
-    """
-    link = {"product": copied.product, "cluster": "west"}
+
+def closed(stage: Stage, copied: Copied, code: str) -> None:
+    """Wait until the link has closed, for the right reason."""
     found = stage.kit.wait_for(
         lambda image: image.links[copied.link].state == "FAILED", "the link is closed", WAIT_S
     )
     assert found.links[copied.link].failure_code == code, found.links[copied.link]
+
+
+def made_anew(stage: Stage, copied: Copied) -> float:
+    """Removed and created again the link is complete; seconds from there.
+
+    The grant is ended afterwards, so that the mesh is as it was.
+    """
+    link = {"product": copied.product, "cluster": "west"}
     began = time.monotonic()
     stage.kit.accepted(stage.owner.say(LinkRemoved, **link, reason="its copy is lost"))
     stage.link_is("REMOVED", copied.link)
