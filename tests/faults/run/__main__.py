@@ -5,13 +5,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from local_platform import PlatformError
 from tests.faults.run import report
 from tests.faults.run.catalogue import ALONE, SHARED
-from tests.faults.run.fault import Fault, Verdict, judged
+from tests.faults.run.fault import Fault, Outcome, Place, Verdict, judged
 from tests.faults.run.stage import Stage
 
 START_S = 600
@@ -21,7 +21,8 @@ START_S = 600
 def main() -> int:
     """Run the chosen faults; 0 if none failed, 1 if one did, 2 for a wrong name."""
     asked = arguments()
-    known = {each.name: each.sentence for each in (*SHARED, *ALONE)}
+    known = {each.name: each.sentence for each in SHARED}
+    known |= {each.name: each.sentence for each in ALONE}
     if asked.list:
         sys.stdout.writelines(f"{name:<28}{sentence}\n" for name, sentence in known.items())
         return 0
@@ -31,7 +32,7 @@ def main() -> int:
     # a run that is told to stop still stops its servers
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     verdicts: list[Verdict] = []
-    meanwhile: dict[str, object] = {}
+    meanwhile: list[dict[str, Any]] = []
     try:
         for verdict in run(asked.only, meanwhile, keep=asked.keep):
             verdicts.append(verdict)
@@ -59,24 +60,31 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run(only: list[str], meanwhile: dict[str, object], *, keep: bool) -> Iterator[Verdict]:
-    """Inject what was chosen, all where nothing was; what the load did goes into `meanwhile`."""
-    shared, alone = chosen(SHARED, only), chosen(ALONE, only)
-    with ExitStack() as after:
-        if shared:
-            bound = sum(each.bound_s for each in shared) + START_S
-            stage = Stage.start(lifetime_s=bound * 1.2, port_base=port_base())
-            after.callback(stage.close, keep=keep)
-            say(f"the mesh stands at {stage.home}; {len(shared)} faults are to come")
-            for fault in shared:
-                yield judged(fault, lambda: stage)
-            meanwhile |= stage.tell()
-        # whoever needs servers of its own has the machine for itself
-    for each in alone:
+def run(only: list[str], meanwhile: list[dict[str, Any]], *, keep: bool) -> Iterator[Verdict]:
+    """Inject what was chosen, all where nothing was; `meanwhile` gets what each mesh's load did.
+
+    What a failed fault left behind must not count against the next one, which gets a new mesh.
+    """
+    left = chosen(SHARED, only)
+    while left:
+        bound = sum(each.bound_s for each in left) + START_S
+        stage = Stage.start(lifetime_s=bound * 1.2, port_base=port_base())
+        say(f"a mesh stands at {stage.home}; {len(left)} faults are to come")
+        failed = False
+        try:
+            while left and not failed:
+                verdict = judged(left.pop(0), lambda: stage)  # noqa: B023 - called at once
+                failed = verdict.outcome is Outcome.FAIL
+                yield verdict
+            meanwhile.append(stage.tell())
+        finally:
+            stage.close(keep=keep and not left)
+    # whoever needs servers of its own has the machine for itself
+    for each in chosen(ALONE, only):
         yield judged(each, lambda: None)
 
 
-def chosen(faults: tuple[Fault, ...], only: list[str]) -> list[Fault]:
+def chosen(faults: tuple[Fault[Place], ...], only: list[str]) -> list[Fault[Place]]:
     """Those that were asked for, in the order of the list."""
     return [each for each in faults if not only or each.name in only]
 

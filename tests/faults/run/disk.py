@@ -1,6 +1,7 @@
 """The brokers' disk fills up under load, and has room again."""
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -54,9 +55,10 @@ class SmallDisk:
         self.mounted = True
 
     def unmount(self) -> None:
-        """Unmount it, also while a file of it is still open."""
+        """Unmount it, also while a file of it is still open, and remove the home."""
         if self.mounted:
             subprocess.run(["umount", "-l", str(self.folder)], check=False)
+            shutil.rmtree(self.folder.parent, ignore_errors=True)
 
 
 @contextmanager

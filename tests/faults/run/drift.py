@@ -42,7 +42,9 @@ def add_right(stage: Stage, cluster: str, principal: str, topic: str) -> None:
         )
         for operation in READING
     ]
-    for answer in admin_of(stage, cluster).create_acls(new).values():
+    # held: a client that is collected fails what it was asked for
+    admin = admin_of(stage, cluster)
+    for answer in admin.create_acls(new).values():
         answer.result(15)
 
 
@@ -57,7 +59,8 @@ def remove_rights(stage: Stage, cluster: str, principal: str, topic: str) -> Non
         AclOperation.ANY,
         AclPermissionType.ANY,
     )
-    removed = admin_of(stage, cluster).delete_acls([gone])[gone].result(15)
+    admin = admin_of(stage, cluster)
+    removed = admin.delete_acls([gone])[gone].result(15)
     assert removed, f"{principal} had no right on {topic}"
 
 

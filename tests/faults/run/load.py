@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, cycle
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -91,11 +92,14 @@ class Trade:
         for n, application in zip(count(), cycle(self.applications), strict=False):
             yield self.owner, self._update(n)
             asked = self._request(application)
-            yield self.buyer, lambda asked=asked: asked
-            grant = {"product": self.product, "request": asked.meta.id}
-            yield self.owner, lambda g=grant: self.owner.make(AccessGranted, **g)
+            yield self.buyer, partial(_itself, asked)
+            yield self.owner, self._answer(AccessGranted, asked)
             yield self.owner, self._update(n, "granted")
-            yield self.owner, lambda g=grant: self.owner.make(AccessRevoked, **g, reason="enough")
+            yield self.owner, self._answer(AccessRevoked, asked, reason="enough")
+
+    def _answer(self, kind: type[Intent], asked: Intent, **more: str) -> Callable[[], Intent]:
+        about = {"product": self.product, "request": asked.meta.id}
+        return lambda: self.owner.make(kind, **about, **more)
 
     def _update(self, n: int, *tags: str) -> Callable[[], Intent]:
         return lambda: self.owner.make(
@@ -211,6 +215,10 @@ class Writing(Pausable):
             producer.abort_transaction(10)
         else:
             producer.commit_transaction(10)
+
+
+def _itself(intent: Intent) -> Intent:
+    return intent
 
 
 def _ignored(_error: object, _message: object) -> None:

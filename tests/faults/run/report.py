@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.faults.run.fault import Outcome, Verdict
 
@@ -19,9 +20,9 @@ def table(verdicts: Sequence[Verdict]) -> str:
     return "\n".join(rows)
 
 
-def write(verdicts: Sequence[Verdict], path: Path, measured: dict[str, object]) -> None:
-    """All of it as JSON; `measured` is what the load and the prober did meanwhile."""
-    found = {"faults": [each.as_json() for each in verdicts], "meanwhile": measured}
+def write(verdicts: Sequence[Verdict], path: Path, meanwhile: Sequence[dict[str, Any]]) -> None:
+    """All of it as JSON; `meanwhile` tells what load and prober of each mesh did."""
+    found = {"faults": [each.as_json() for each in verdicts], "meanwhile": [*meanwhile]}
     path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
 
 

@@ -58,12 +58,13 @@ class Stage(Ground):
             home=home, port_base=port_base or free_port_base(), lifetime_s=lifetime_s
         )
         platform = LocalPlatform(settings)
-        stage = cls(Mesh(platform.up(), home), home, settings.port_base, platform=platform)
         try:
+            stage = cls(Mesh(platform.up(), home), home, settings.port_base, platform=platform)
             stage.people()
             stage.begin()
         except BaseException:
-            stage.close(keep=False)
+            platform.down()
+            shutil.rmtree(home, ignore_errors=True)
             raise
         return stage
 
@@ -166,7 +167,7 @@ class Stage(Ground):
 
         def ready() -> bool:
             with suppress(requests.RequestException):
-                return requests.get(url, timeout=5).status_code == requests.codes.ok
+                return bool(requests.get(url, timeout=5).status_code == requests.codes.ok)
             return False
 
         eventually(ready, "the governor governs", seconds)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
@@ -157,7 +158,7 @@ class ThreeBrokers(Ground):
         """How many replicas of the log are in sync."""
         return len(self._partition().isr)
 
-    def _partition(self) -> object:
+    def _partition(self) -> Any:
         admin = self.admin()
         found = admin.describe_topics(TopicCollection([LOG]), request_timeout=10)[LOG]
         return found.result(15).partitions[0]
@@ -172,14 +173,15 @@ def three_brokers(lifetime_s: float) -> Iterator[ThreeBrokers]:
     LocalPlatform(settings).fetch(lambda _: None)
     site = Site.of(settings)
     site.make_folders()
-    nodes = {number: Process(Node(site, number), lifetime_s) for number in NODES}
+    first, *_ = brokers = [Node(site, number) for number in NODES]
+    nodes = {each.number: Process(each, lifetime_s) for each in brokers}
     registry = Process(Registry(site), lifetime_s)
     ground: ThreeBrokers | None = None
     try:
         _start(nodes, registry)
-        _found(site, nodes[1].service)
+        _found(site, first)
         ground = ThreeBrokers(
-            Mesh(_endpoints(site, nodes[1].service), home),
+            Mesh(_endpoints(site, first), home),
             home,
             settings.port_base,
             nodes=nodes,
