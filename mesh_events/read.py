@@ -4,6 +4,7 @@ Positions are plain offsets: keep the last one you handled, and start at the nex
 """
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
@@ -37,7 +38,8 @@ _TUNED = {
 class PartitionReader:
     """Partition 0 of one topic from an offset on, without a group and without commits.
 
-    `position` is the offset to go on from. With None for `start` nothing is fetched until `seek`.
+    `position` is the offset to go on from: behind the last message that was handed out, however
+    many came with it. With None for `start` nothing is fetched until `seek`.
     """
 
     def __init__(self, connection: Connection, topic: str, start: int | None = 0) -> None:
@@ -59,7 +61,9 @@ class PartitionReader:
             }
         )
         self._refused: KafkaError | None = None
-        self.position = 0
+        # fetched, and not handed out yet: who stops reading in the middle goes on there
+        self._ahead: deque[Message] = deque()
+        self._fetched = 0
         if start is not None:
             self.seek(start)
 
@@ -73,9 +77,15 @@ class PartitionReader:
         """Leave Kafka."""
         self._consumer.close()
 
+    @property
+    def position(self) -> int:
+        """The offset to go on from."""
+        return int(self._ahead[0].offset()) if self._ahead else self._fetched
+
     def seek(self, offset: int) -> None:
         """Go on reading at `offset`."""
-        self.position = offset
+        self._ahead.clear()
+        self._fetched = offset
         self._consumer.assign([TopicPartition(self._topic, 0, offset)])
 
     def bounds(self, timeout: float = 15) -> tuple[int, int]:
@@ -94,11 +104,21 @@ class PartitionReader:
                 if left <= 1.0:
                     raise
 
-    def poll(self, timeout: float) -> list[Message]:
+    def poll(self, timeout: float) -> Iterator[Message]:
         """What has arrived, in offset order; waits up to `timeout` seconds for the first.
 
-        Raises RefusedError, ConfigurationError or InfrastructureError for what Kafka refuses.
+        What a caller does not take is handed out by the next call. Raises RefusedError,
+        ConfigurationError or InfrastructureError for what Kafka refuses.
         """
+        if not self._ahead:
+            self._ahead.extend(self._fetch(timeout))
+        return self._handed_out()
+
+    def _handed_out(self) -> Iterator[Message]:
+        while self._ahead:
+            yield self._ahead.popleft()
+
+    def _fetch(self, timeout: float) -> list[Message]:
         good: list[Message] = []
         with translating(self._doing):
             messages = self._some(timeout)
@@ -109,11 +129,11 @@ class PartitionReader:
                 good.append(message)
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - the library's name
                 # markers of transactions take offsets and never arrive: only this tells of them
-                self.position = max(self.position, message.offset())
+                self._fetched = max(self._fetched, message.offset())
             elif error.code() not in _PASSING:
                 raise translated(error, self._doing)
         if good:
-            self.position = max(self.position, good[-1].offset() + 1)
+            self._fetched = max(self._fetched, good[-1].offset() + 1)
         return good
 
     def has_records(self, start: int, end: int, timeout: float = 5) -> bool:
@@ -126,10 +146,11 @@ class PartitionReader:
         deadline = time.monotonic() + timeout
         try:
             while self.position < end and time.monotonic() < deadline:
-                if self.poll(0.2):
+                if any(True for _ in self.poll(0.2)):
                     return True
             return self.position < end
         finally:
+            self._ahead.clear()
             self._consumer.unassign()
 
     def to_end(self, timeout: float = 60) -> Iterator[Message]:
@@ -137,8 +158,10 @@ class PartitionReader:
         _, end = self.bounds()
         deadline = time.monotonic() + timeout
         while self.position < end:
-            found = self.poll(0.2)
-            yield from found
+            found = False
+            for message in self.poll(0.2):
+                found = True
+                yield message
             if found:
                 deadline = time.monotonic() + timeout
             elif time.monotonic() > deadline:

@@ -67,6 +67,8 @@ class Governor:
         self._oldest: deque[int] = deque()
         self._open: dict[int, Record] = {}
         self._settled: tuple[object, object] | None = None
+        # (append time of the start, ms; when it was heard of, s of the monotonic clock)
+        self._heard = (0, 0.0)
 
     @property
     def reigns(self) -> bool:
@@ -87,7 +89,9 @@ class Governor:
         identity = new_id()
         meta = _meta(identity, identity, None)
         event = GovernorStarted(meta=meta, version=_version())
-        self.epoch = self._writer.append(event).offset
+        started = self._writer.append_record(event)
+        self.epoch = started.offset
+        self._heard = (started.time, time.monotonic())
         # whatever an earlier reign had in hand: the image alone says what is undecided
         # what is folded meanwhile may come twice, and is not lost
         self._arrived = deque()
@@ -148,7 +152,7 @@ class Governor:
 
     def _next(self, image: Image) -> tuple[Entry, Verdict] | None:
         """The first of the candidates with a verdict; waiting ones block nobody."""
-        clock = round(time.time() * 1000)
+        clock = self._log_time()
         for offset in self._candidates(image):
             entry = image.intents.undecided.get(offset)
             if entry is None:
@@ -157,6 +161,11 @@ class Governor:
             if not isinstance(verdict, Waiting):
                 return entry, verdict
         return None
+
+    def _log_time(self) -> int:
+        """Now, in ms of the log: this machine's clock may be an hour off."""
+        appended, heard = self._heard
+        return appended + round((time.monotonic() - heard) * 1000)
 
     def _candidates(self, image: Image) -> Iterator[int]:
         """Offsets to be judged in one step, each taken out of its queue.

@@ -169,11 +169,13 @@ class Worker:
         def there() -> bool:
             return self.governor.image.offset >= offset
 
-        async with self._changed:
-            try:
-                await asyncio.wait_for(self._changed.wait_for(there), seconds)
-            except TimeoutError:
-                return there()
+        try:
+            # not `wait_for`: it waits in a task of its own, and a cancellation that meets its end
+            # leaves this one without the lock that it is about to release
+            async with asyncio.timeout(seconds), self._changed:
+                await self._changed.wait_for(there)
+        except TimeoutError:
+            return there()
         return True
 
     async def _decide(self, reign: LogReign) -> None:

@@ -41,8 +41,8 @@ class RowsKeeper:
         self._readers: dict[str, PartitionReader] = {}
         self._latest: dict[RowKey, Row | object | None] = {}
         self._suspects: dict[RowKey, tuple[object, object]] = {}
-        # the reign in which every row of the image was looked for
-        self._complete: int | None = None
+        self._complete_in: int | None = None
+        """The reign in which every row was looked at once."""
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Read what is new on the topics; repair what is wrong at two looks in a row.
@@ -55,8 +55,8 @@ class RowsKeeper:
         except InfrastructureError as error:
             log.warning("rows_not_read", error=str(error))
             return
-        if self._complete != reign.epoch:
-            # what another worker lost in its reign was not published by this one
+        # what was folded between two reigns of one process was published by nobody here
+        if self._complete_in != reign.epoch:
             seen |= {(found.topic, found.key) for found in all_rows(image)}
         reign.check()
         latest = self._current()
@@ -65,7 +65,7 @@ class RowsKeeper:
             found = (self._latest.get(key), row(latest, key))
             if found[0] != found[1]:
                 self._suspects[key] = found
-        self._complete = reign.epoch
+        self._complete_in = reign.epoch
         certain = [key for key, found in self._suspects.items() if before.get(key) == found]
         if certain:
             self._repair(sorted(certain))

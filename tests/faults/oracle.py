@@ -1,12 +1,21 @@
 """What must be true of a log, told without the code that makes it true."""
 
+import base64
+import struct
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import requests
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tests.plain_reader import Plain
 
 DECISIONS = ("IntentAccepted", "IntentRejected", "IntentQuarantined")
+_SIGNED_FIRST = b"streaming-data-mesh record v1\x00"
 
 
 @dataclass
@@ -58,3 +67,108 @@ def told(plain: Plain) -> Told:
         else:
             found.intents[message.offset()] = event
     return found
+
+
+def record_of(plain: Plain, message: Any) -> dict[str, Any]:
+    """A record for `tests.oracle.oracle.tell`: {offset, time, signer, type, fields}.
+
+    `signer` is None where the signature does not fit, `type` where the value cannot be read.
+    """
+    key, value = message.key() or b"", message.value()
+    found = {"offset": message.offset(), "time": message.timestamp()[1]}
+    datum: dict[str, Any] = {"type": None}
+    # whatever stands there: a reader must live with it
+    with suppress(ValueError, LookupError, TypeError, EOFError, struct.error):
+        datum = _decoded(plain, value) or datum
+    headers = dict(message.headers() or [])
+    kind = datum.pop("type")
+    return {**found, "signer": _signer(headers, key, value), "type": kind, "fields": datum}
+
+
+def _decoded(plain: Plain, value: bytes) -> dict[str, Any] | None:
+    try:
+        return plain.decoded(value)
+    except requests.HTTPError as error:
+        if error.response.status_code != requests.codes.not_found:
+            raise
+        return None
+
+
+def _signer(headers: Mapping[str, bytes], key: bytes, value: bytes | None) -> str | None:
+    """The public key whose signature the record carries, as the wire format says."""
+    try:
+        name = headers["mesh_key"].decode("ascii")
+        public = Ed25519PublicKey.from_public_bytes(base64.urlsafe_b64decode(name + "="))
+        said = _SIGNED_FIRST + len(key).to_bytes(4, "big") + key + (value or b"")
+        public.verify(headers["mesh_signature"], said)
+    except (KeyError, ValueError, TypeError, AttributeError, InvalidSignature):
+        return None
+    return name
+
+
+def history(records: Iterable[Mapping[str, Any]], governor: str) -> Told:
+    """The same as `told`, of records that may be anything: only the governor's key decides."""
+    found, starts = Told(), set()
+    for record in records:
+        kind, fields, offset = record["type"], record["fields"], record["offset"]
+        governs = record["signer"] == governor
+        if kind == "GovernorStarted" and governs:
+            if fields["meta"]["id"] not in starts:
+                starts.add(fields["meta"]["id"])
+                found.epoch = offset
+        elif kind in DECISIONS and governs:
+            decision = {"type": kind, **fields}
+            found.written[fields["offset"]] += 1
+            if fields["epoch"] == found.epoch and fields["offset"] not in found.decided:
+                found.decided[fields["offset"]] = decision
+            else:
+                found.void.append(decision)
+        else:
+            found.intents[offset] = {"type": kind, **fields}
+    return found
+
+
+def not_taken_once(found: Told, said: Mapping[int, str]) -> list[str]:
+    """What is wrong with acknowledged intents, [] where nothing is.
+
+    Args:
+        found: the history.
+        said: offset that Kafka acknowledged -> id of the intent.
+    """
+    wrong = []
+    for offset, identity in said.items():
+        stands = found.intents.get(offset, {}).get("meta", {}).get("id")
+        if stands != identity:
+            wrong.append(f"acknowledged {identity} at {offset}, there stands {stands}")
+        elif offset not in found.decided:
+            wrong.append(f"{identity} at {offset} is undecided")
+    effects = Counter(
+        found.intents[offset]["meta"]["id"]
+        for offset, decision in found.decided.items()
+        if decision["type"] == "IntentAccepted"
+    )
+    wrong += [f"{identity} was accepted {n} times" for identity, n in effects.items() if n > 1]
+    return wrong
+
+
+def entitled(said: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+    """(cluster, application, topic) of every grant in force, as `tests.oracle.oracle.tell` has it.
+
+    A copy carries its source's name, which begins with the owner's domain.
+    """
+    products = said["products"]
+    return {
+        (each["cluster"], each["application"], products[each["product"]]["topic"])
+        for each in said["accesses"].values()
+        if each["state"] in ("GRANTED", "ACTIVE")
+    }
+
+
+def unsettled(said: Mapping[str, Any]) -> list[str]:
+    """Requests whose rights are still to be applied or removed; undecided offsets."""
+    waiting = [
+        f"{name} is {each['state']}"
+        for name, each in said["accesses"].items()
+        if each["state"] in ("GRANTED", "REVOKING")
+    ]
+    return [*waiting, *(f"offset {offset} is undecided" for offset in said["undecided"])]

@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,15 @@ _PROGRAM = (
 
 @dataclass
 class WorkerProcess:
-    """`python -m processors`, started at once; `crash_at` is a named crash point."""
+    """`python -m processors`, started at once; `crash_at` is a named crash point.
+
+    `more` are variables of its environment beside those that every worker here has.
+    """
 
     home: Path
     port: int
     crash_at: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         environment = {name: value for name, value in os.environ.items() if "SDM_" not in name}
@@ -35,6 +40,7 @@ class WorkerProcess:
             "SDM_HOME": str(self.home),
             "SDM_GOVERNOR_URL": f"http://127.0.0.1:{self.port}",
         }
+        environment |= self.more
         if self.crash_at is not None:
             environment["SDM_CRASH_AT"] = self.crash_at
         self.log = self.home / "logs" / f"worker-{self.port}.log"

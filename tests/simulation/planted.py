@@ -133,8 +133,8 @@ def rows_are_all_looked_for_once_and_not_in_each_reign(patch: pytest.MonkeyPatch
     real = RowsKeeper.reconcile
 
     def reconcile(self: Any, image: Any, reign: Any) -> None:
-        if self._complete is not None:
-            self._complete = reign.epoch
+        if self._complete_in is not None:
+            self._complete_in = reign.epoch
         real(self, image, reign)
 
     patch.setattr(RowsKeeper, "reconcile", reconcile)

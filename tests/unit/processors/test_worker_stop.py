@@ -60,3 +60,24 @@ def test_a_keeper_that_misses_its_cancellation_does_not_hold_up_the_stop() -> No
 
     assert not worker.ready
     assert worker._tasks == []
+
+
+async def cancelled_while_its_wait_runs_out() -> BaseException | None:
+    """A job whose time is up cannot have the lock yet, and just then it is cancelled."""
+    nothing = cast("Any", None)
+    worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [])
+    job = asyncio.create_task(worker._reached(1, 0.05))
+    await asyncio.sleep(0.01)
+    async with worker._changed:
+        # the lock is held, as by those who woke up at the same moment
+        await asyncio.sleep(0.1)
+        job.cancel()
+        await asyncio.sleep(0)
+    await asyncio.wait([job], timeout=5)
+    await asyncio.wait_for(worker._announce(), 5)
+    return None if job.cancelled() else job.exception()
+
+
+def test_a_job_cancelled_at_the_end_of_its_wait_ends_and_is_no_failure() -> None:
+    """A worker that slept through its replacement once ended with "Lock is not acquired"."""
+    assert asyncio.run(cancelled_while_its_wait_runs_out()) is None

@@ -1,0 +1,115 @@
+"""Records that nobody can use among those of the load, and a reader that cannot keep up."""
+
+import random
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+from confluent_kafka import Consumer
+
+from mesh_events.codec import Wire, encode
+from mesh_events.intents import ProductUpdated
+from tests.faults.run.fault import Fault
+from tests.faults.run.judge import all_is_right
+from tests.faults.run.stage import WAIT_S, Stage
+from tests.mesh_kit import fresh
+
+TIMES = 8
+"""How often each kind of poison is written."""
+Poison = Callable[[Wire], Wire]
+KINDS: dict[str, tuple[str, Poison]] = {
+    "garbage": ("garbage", lambda wire: wire._replace(value=b"\xff\xfe{not avro")),
+    "empty": ("garbage", lambda wire: wire._replace(value=b"")),
+    "cut short": ("garbage", lambda wire: wire._replace(value=wire.value[:-3])),
+    "wrong magic": ("garbage", lambda wire: wire._replace(value=b"\x01" + wire.value[1:])),
+    "unknown schema": (
+        "unknown_schema",
+        lambda wire: wire._replace(value=b"\x00\x77\x00\x00\x00" + wire.value[5:]),
+    ),
+    "900 kB": ("too_large", lambda wire: wire._replace(value=b"\x00" * 900_000)),
+    "unsigned": (
+        "unsigned",
+        lambda wire: wire._replace(
+            headers=[each for each in wire.headers if not each[0].startswith("mesh_")]
+        ),
+    ),
+    "forged": ("bad_signature", lambda wire: wire._replace(headers=_altered(wire))),
+}
+"""Kind -> (code with which it is set aside, what is done to a good record)."""
+
+
+def _altered(wire: Wire) -> list[tuple[str, bytes]]:
+    return [
+        (name, bytes(64) if name == "mesh_signature" else value) for name, value in wire.headers
+    ]
+
+
+def poison(stage: Stage) -> float:
+    """Every kind several times in any order, between what honest domains say."""
+    chance = random.Random(20261121)
+    kinds = [kind for kind in KINDS for _ in range(TIMES)]
+    chance.shuffle(kinds)
+    written: dict[int, str] = {}
+    for kind in kinds:
+        good = stage.owner.make(ProductUpdated, product=stage.pulse_product, tags=[fresh("p")])
+        wire = encode(good, stage.kit.registry.schema_id(good.type_name()), stage.owner.key)
+        bad = KINDS[kind][1](wire)
+        offset = stage.other.raw.write(bad.value, bad.key, list(bad.headers))
+        written[offset] = kind
+        time.sleep(chance.random() / 10)
+    began = time.monotonic()
+    recovery = stage.pulse(began)
+    for offset, kind in written.items():
+        stage.kit.decided(offset, WAIT_S)
+        code = stage.kit.code(offset)
+        assert code == KINDS[kind][0], f"{kind} at {offset} was set aside as {code}"
+    return recovery
+
+
+def slow_consumer(stage: Stage) -> float:
+    """A subscriber of the catalog takes 20 rows a second; nobody waits for it, it misses none."""
+    over, last = Event(), {}
+    login = stage.kit.login(stage.near.name)
+    consumer = Consumer(
+        login.config(
+            group_id=f"{stage.near.name}.{fresh('slow')}",
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=2048,
+            queued_max_messages_kbytes=16,
+        )
+    )
+    consumer.subscribe(["mesh.catalog"])
+
+    def read() -> None:
+        while not over.is_set():
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                last[message.key()] = message.offset()
+                over.wait(0.05)
+
+    reader = Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        beats = [stage.pulse(time.monotonic(), 20) for _ in range(10)]
+    finally:
+        over.set()
+        reader.join(10)
+        consumer.close()
+    assert last, "the slow reader read nothing"
+    return max(beats)
+
+
+FAULTS = (
+    Fault(
+        "poison-records",
+        f"{len(KINDS)} kinds of unusable records at any place of the log",
+        poison,
+        all_is_right,
+    ),
+    Fault(
+        "slow-consumer",
+        "a subscriber of mesh.catalog takes 20 rows a second; the longest decision",
+        slow_consumer,
+        all_is_right,
+    ),
+)

@@ -1,0 +1,51 @@
+"""Reading the log piece by piece: whoever stops in the middle goes on there."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mesh_events.read import LogReader, PartitionReader
+from mesh_events.topics import GOVERNANCE
+from tests.mesh_kit import Mesh
+
+FIRST = range(20)
+"""The log begins with more records than these: the schemas."""
+
+
+@pytest.fixture
+def log(kit: Mesh) -> Iterator[LogReader]:
+    with LogReader(kit.login("mesh.operator")) as reader:
+        yield reader
+
+
+def test_who_stops_following_misses_nothing_when_following_again(log: LogReader) -> None:
+    """A batch of records was once lost behind the one at which a reader stopped."""
+    found = [next(iter(log.follow(20))).offset for _ in FIRST]
+
+    assert found == [*FIRST]
+    assert log.partition.position == len(FIRST)
+
+
+def test_who_stops_before_the_end_is_given_the_rest(log: LogReader) -> None:
+    end = log.partition.bounds()[1]
+    first = next(iter(log.to_end())).offset
+
+    rest = [record.offset for record in log.to_end()]
+
+    assert first == 0
+    assert rest[: end - 1] == [*range(1, end)]
+
+
+def test_what_a_poll_found_is_there_for_the_next_one(kit: Mesh) -> None:
+    with PartitionReader(kit.login("mesh.operator"), GOVERNANCE) as reader:
+        for _ in range(50):
+            reader.poll(0.2)
+        assert reader.position == 0
+        assert next(reader.poll(20)).offset() == 0
+
+
+def test_a_seek_forgets_what_was_not_taken(kit: Mesh) -> None:
+    with PartitionReader(kit.login("mesh.operator"), GOVERNANCE) as reader:
+        next(reader.poll(20))
+        reader.seek(5)
+        assert next(reader.poll(20)).offset() == 5
