@@ -20,6 +20,9 @@ from processors.log_consumer import LogConsumer
 class Life(Protocol):
     """What the app drives; see `Worker`."""
 
+    async def stand_by(self) -> None:
+        """Fold along while the log is another's, until cancelled."""
+
     async def begin(self) -> None:
         """The log is ours."""
 
@@ -74,6 +77,10 @@ def build(
         # decoding happens in the fold: an error in a Faust codec would lose good events
         async for event in stream.events():
             await life().fold(_record(event.message))
+
+    @app.task
+    async def stand_by() -> None:
+        await life().stand_by()
 
     @app.on_partitions_assigned.connect
     async def assigned(_: Any, assigned: set[TP], **__: Any) -> None:

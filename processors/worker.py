@@ -24,6 +24,7 @@ from processors.governor import Governor
 from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log_end import LogEnd
 from processors.reign import LEASE_S, LogReign
+from processors.standby import Standby
 
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
@@ -69,6 +70,7 @@ class Worker:
         self._loaded = asyncio.Event()
         self._changed = asyncio.Condition()
         self._folding = asyncio.Lock()
+        self._standby = Standby(connection, governor, self._folding)
         # by default there are fewer threads than jobs: one that waits would hold up another
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in keepers}
@@ -98,6 +100,13 @@ class Worker:
             "silence_s": round(reign.silence, 3) if reign is not None else None,
         }
 
+    async def stand_by(self) -> None:
+        """Fold along while the log is another's, for as long as this process lives."""
+        try:
+            await self._standby.run()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next worker begins anew
+            _die(error)
+
     async def begin(self) -> None:
         """The log is ours: read it to its end, start a reign, catch up to it, open for work."""
         try:
@@ -107,6 +116,7 @@ class Worker:
 
     async def _begin(self) -> None:
         await self.stop()
+        self._standby.over()
         tenure = self._tenure
         await self._catch_up()
         if tenure != self._tenure:
@@ -130,6 +140,7 @@ class Worker:
     async def stop(self) -> None:
         """The log is another's: nothing more is decided or done here."""
         self._tenure += 1
+        self._standby.again()
         self._loaded.clear()
         if self._reign is not None:
             self._reign.end()

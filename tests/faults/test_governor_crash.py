@@ -250,7 +250,12 @@ def test_a_second_worker_takes_over_from_a_killed_one(
     stage = business.stage
     active = stage.governed()
     standby = stage.worker()
-    eventually(lambda: standby.describe() is not None, "the standby answers", 60)
+    reached = active.wait_ready()["offset"]
+    eventually(
+        lambda: (standby.describe() or {"offset": -1})["offset"] >= reached,
+        "the standby has folded what the active one has",
+        60,
+    )
     active.send(signal.SIGKILL)
     began = time.monotonic()
     business.say_all()
