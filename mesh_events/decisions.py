@@ -1,5 +1,6 @@
 """The foundation of a mesh and the governor's decisions: only these change rights and existence."""
 
+from enum import StrEnum
 from typing import ClassVar
 
 from pydantic import Field
@@ -40,6 +41,48 @@ class MeshFounded(Event):
     def key(self) -> str:
         """`mesh/mesh/<mesh>`."""
         return f"mesh/{MESH_DOMAIN}/{self.mesh}"
+
+
+class MeshRole(StrEnum):
+    """For which part of the mesh a key speaks.
+
+    UNKNOWN is what an older reader sees of a newer value: it gives the key to nobody.
+    """
+
+    UNKNOWN = "UNKNOWN"
+    OPERATOR = "OPERATOR"
+    GOVERNOR = "GOVERNOR"
+    KEEPER = "KEEPER"
+
+
+class MeshKeyIntroduced(Event):
+    """Written by the root: another key for a part of the mesh, beside those that it has.
+
+    It counts from this record on and needs no decision: the governor's own key may be the one that
+    nobody can trust any more. A key that the log has known before never comes back.
+    """
+
+    kind: ClassVar[Kind] = Kind.FOUNDATION
+    role: MeshRole = Field(description="OPERATOR, GOVERNOR or KEEPER")
+    public_key: str = Field(description="The new public key; base64url Ed25519")
+
+    @property
+    def key(self) -> str:
+        """`key/mesh/<public_key>`."""
+        return f"key/{MESH_DOMAIN}/{self.public_key}"
+
+
+class MeshKeyRevoked(Event):
+    """Written by the root: from this record on nothing counts that the key signs, for ever."""
+
+    kind: ClassVar[Kind] = Kind.FOUNDATION
+    public_key: str = Field(description="The key, of a part of the mesh or of a domain")
+    reason: str = Field(description="Why, for the audit")
+
+    @property
+    def key(self) -> str:
+        """`key/mesh/<public_key>`."""
+        return f"key/{MESH_DOMAIN}/{self.public_key}"
 
 
 class GovernorStarted(Event):
@@ -100,4 +143,9 @@ DECISIONS: tuple[type[Event], ...] = (
     IntentRejected,
     IntentQuarantined,
 )
-FOUNDATION: tuple[type[Event], ...] = (SchemaIntroduced, MeshFounded)
+FOUNDATION: tuple[type[Event], ...] = (
+    SchemaIntroduced,
+    MeshFounded,
+    MeshKeyIntroduced,
+    MeshKeyRevoked,
+)

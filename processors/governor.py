@@ -22,11 +22,11 @@ from mesh_events.decisions import (
     IntentRejected,
 )
 from mesh_events.emit import LogWriter, software
-from mesh_events.errors import ConfigurationError
 from mesh_events.facts import Check
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
+from processors.reign import key_without_effect
 from processors.row_writer import RowWriter
 from projections.consequences import ACTOR, consequences
 from projections.decide import decide
@@ -79,13 +79,9 @@ class Governor:
         """Append GovernorStarted; the caller then folds up to the returned offset, the epoch.
 
         Raises:
-            ConfigurationError: the log knows another governor key than this worker's.
+            ConfigurationError: this worker's key is not, or no longer, a governor's.
         """
-        if not self.image.identity.has_role(self._writer.key.public, Role.GOVERNOR):
-            raise ConfigurationError(
-                f"the log does not know this governor's key ({self._writer.key.public}): bring "
-                "back governor.key of this mesh, or found an empty log"
-            )
+        self._require_key(self.image)
         identity = new_id()
         meta = _meta(identity, identity, None)
         event = GovernorStarted(meta=meta, version=_version())
@@ -101,6 +97,10 @@ class Governor:
         self._answered.clear()
         log.info("governor_started", epoch=self.epoch, version=event.version)
         return self.epoch
+
+    def _require_key(self, image: Image) -> None:
+        if not image.identity.has_role(self._writer.key.public, Role.GOVERNOR):
+            raise key_without_effect("governor", self._writer.key.public)
 
     def fold(self, records: Iterable[Record]) -> None:
         """Take records in offset order; those folded before are passed over.
@@ -141,12 +141,13 @@ class Governor:
         """Decide the oldest record that can be decided, or say what follows from the state.
 
         Returns the appended record, which must be folded before the next step; None when there is
-        nothing to do until something arrives or a check comes out.
+        nothing to do until something arrives or a check comes out. Raises as `start`.
         """
         # one image for the whole step: records are folded by another thread meanwhile
         image, epoch = self.image, self.epoch
         if epoch is None or image.epoch != epoch:
             return None
+        self._require_key(image)
         found = self._next(image)
         if found is not None:
             entry, verdict = found

@@ -7,16 +7,26 @@ from collections.abc import Callable
 import structlog
 
 from mesh_events.emit import LogWriter, software
+from mesh_events.errors import ConfigurationError
 from mesh_events.facts import Fact
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, now
 from mesh_events.signing import SigningKey
 from processors.keepers.keeper import ReignOverError
+from projections.identity import Role
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
 ACTOR = "mesh.keeper"
 LEASE_S = 5.0
 """Without news from the log for this long, this worker may have been replaced: it must not act."""
+
+
+def key_without_effect(name: str, public: str) -> ConfigurationError:
+    """What a worker ends with whose words do not count: each of them would only be set aside."""
+    return ConfigurationError(
+        f"the log does not count this {name}'s key ({public}): bring back {name}.key of this mesh; "
+        "if the key was changed or revoked, start the worker with the new one"
+    )
 
 
 class LogReign:
@@ -61,10 +71,16 @@ class LogReign:
         self._heard = time.monotonic()
 
     def check(self) -> None:
-        """Raise ReignOverError unless this worker reigns and has heard of the log lately."""
+        """Raise ReignOverError unless this worker reigns and has heard of the log lately.
+
+        Raises ConfigurationError if the keeper's key does not count (any more).
+        """
         if self._over.is_set():
             raise ReignOverError("the log was taken away from this worker")
-        latest = self._current().epoch
+        image = self._current()
+        if not image.identity.has_role(self._key.public, Role.KEEPER):
+            raise key_without_effect("keeper", self._key.public)
+        latest = image.epoch
         if latest != self._epoch:
             raise ReignOverError(f"a later governor started at offset {latest}")
         if (silence := self.silence) > LEASE_S:

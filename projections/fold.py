@@ -14,11 +14,13 @@ from mesh_events.decisions import (
     GovernorStarted,
     IntentAccepted,
     MeshFounded,
+    MeshKeyIntroduced,
+    MeshKeyRevoked,
     SchemaIntroduced,
 )
 from mesh_events.errors import StateFaultError
 from mesh_events.intents import Intent
-from mesh_events.meta import Event
+from mesh_events.meta import Event, Kind
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, LinkRow
 from projections import access, identity, links
@@ -42,7 +44,7 @@ def apply(image: Image, entry: Entry) -> Image:
     event = entry.event
     if event is None or isinstance(event, Intent):
         return _waiting(image, entry)
-    if isinstance(event, SchemaIntroduced | MeshFounded):
+    if event.kind is Kind.FOUNDATION:
         return _foundation(image, entry, event)
     needed = Role.KEEPER if isinstance(event, facts.Fact) else Role.GOVERNOR
     if not image.identity.has_role(entry.signer, needed):
@@ -65,19 +67,33 @@ def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
     return _waiting(image, replace(entry, event=None, fault=fault))
 
 
-def _foundation(image: Image, entry: Entry, event: SchemaIntroduced | MeshFounded) -> Image:
-    if image.identity.root is None and isinstance(event, SchemaIntroduced) and entry.signer:
-        image = image._replace(identity=identity.rooted(image.identity, entry.signer))
-    is_root = image.identity.has_role(entry.signer, Role.ROOT)
+def _foundation(image: Image, entry: Entry, event: Event) -> Image:
     if isinstance(event, SchemaIntroduced):
-        if not is_root and not image.identity.has_role(entry.signer, Role.GOVERNOR):
-            return _forged(image, entry, event, Role.GOVERNOR)
-        if event.schema_id in image.schemas:
-            return image
-        return image._replace(schemas=image.schemas.set(event.schema_id, event.schema_text))
-    if not is_root or image.identity.mesh:
+        return _introduced(image, entry, event)
+    if not image.identity.has_role(entry.signer, Role.ROOT):
         return _forged(image, entry, event, Role.ROOT)
-    return image._replace(identity=identity.founded(image.identity, event, entry.offset))
+    match event:
+        case MeshFounded() if not image.identity.mesh:
+            after = identity.founded(image.identity, event, entry.offset)
+        case MeshKeyIntroduced():
+            after = identity.mesh_key_introduced(image.identity, event, entry.offset)
+        case MeshKeyRevoked():
+            after = identity.mesh_key_revoked(image.identity, event, entry.offset)
+        case _:
+            return _forged(image, entry, event, Role.ROOT)
+    return image._replace(identity=after)
+
+
+def _introduced(image: Image, entry: Entry, event: SchemaIntroduced) -> Image:
+    """A schema, from the root or the governor; the first record of the log names the root."""
+    if image.identity.root is None and entry.signer:
+        image = image._replace(identity=identity.rooted(image.identity, entry.signer))
+    known = image.identity.has_role
+    if not known(entry.signer, Role.ROOT) and not known(entry.signer, Role.GOVERNOR):
+        return _forged(image, entry, event, Role.GOVERNOR)
+    if event.schema_id in image.schemas:
+        return image
+    return image._replace(schemas=image.schemas.set(event.schema_id, event.schema_text))
 
 
 def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from immutables import Map
 
-from mesh_events.decisions import MeshFounded
+from mesh_events.decisions import MeshFounded, MeshKeyIntroduced, MeshKeyRevoked, MeshRole
 from mesh_events.facts import AclApplied, CredentialsIssued
 from mesh_events.intents import (
     ApplicationRegistered,
@@ -125,6 +125,30 @@ def founded(identity: Identity, event: MeshFounded, offset: int) -> Identity:
     return replace(
         identity, mesh=event.mesh, governance_cluster=event.governance_cluster, keys=keys
     )
+
+
+def mesh_key_introduced(identity: Identity, event: MeshKeyIntroduced, offset: int) -> Identity:
+    """The root gave a part of the mesh another key; one that is known already stays as it is."""
+    role = _MESH_ROLES.get(event.role)
+    if role is None or event.public_key in identity.keys:
+        return identity
+    key = Key(event.public_key, role, MESH_DOMAIN, since=offset)
+    return replace(identity, keys=identity.keys.set(event.public_key, key))
+
+
+def mesh_key_revoked(identity: Identity, event: MeshKeyRevoked, offset: int) -> Identity:
+    """The root took a key away, whosever it is but its own."""
+    key = identity.keys.get(event.public_key)
+    if key is None or key.role is Role.ROOT or key.revoked is not None:
+        return identity
+    return replace(identity, keys=identity.keys.set(event.public_key, replace(key, revoked=offset)))
+
+
+_MESH_ROLES = {
+    MeshRole.OPERATOR: Role.OPERATOR,
+    MeshRole.GOVERNOR: Role.GOVERNOR,
+    MeshRole.KEEPER: Role.KEEPER,
+}
 
 
 def cluster_registered(identity: Identity, event: ClusterRegistered, generation: int) -> Identity:

@@ -28,6 +28,9 @@ from mesh_events.decisions import (
     IntentQuarantined,
     IntentRejected,
     MeshFounded,
+    MeshKeyIntroduced,
+    MeshKeyRevoked,
+    MeshRole,
     SchemaIntroduced,
 )
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
@@ -125,6 +128,7 @@ class PaperLog:
         self.records: list[Record] = []
         self.now = EPOCH_MS
         self.epoch = -1
+        self.governor, self.keeper = "governor", "keeper"
         self.checks = checks
         self._ids = 0
         self._folded: tuple[int, Image] = (0, EMPTY)
@@ -182,23 +186,35 @@ class PaperLog:
 
     def report(self, kind: type[Fact], **fields: Any) -> int:
         """A keeper's fact; returns the offset."""
-        return self.append(self.make(kind, MESH_DOMAIN, **fields), by="keeper")
+        return self.append(self.make(kind, MESH_DOMAIN, **fields), by=self.keeper)
+
+    def introduce_key(self, role: MeshRole, name: str, *, by: str = "root") -> int:
+        """The root gives a part of the mesh the key of that name; returns the offset."""
+        public = key(name).public
+        return self.append(
+            self.make(MeshKeyIntroduced, MESH_DOMAIN, role=role, public_key=public), by=by
+        )
+
+    def revoke_key(self, name: str, *, by: str = "root") -> int:
+        """The root takes the key of that name away; returns the offset."""
+        fields = {"public_key": key(name).public, "reason": "it was seen elsewhere"}
+        return self.append(self.make(MeshKeyRevoked, MESH_DOMAIN, **fields), by=by)
 
     def start_governor(self) -> int:
         """A governor starts; its epoch is returned and used for the decisions to come."""
         event = self.make(GovernorStarted, MESH_DOMAIN, version="1")
-        self.epoch = self.append(event, by="governor")
+        self.epoch = self.append(event, by=self.governor)
         return self.epoch
 
-    def accept(self, offset: int, *, epoch: int | None = None, by: str = "governor") -> int:
+    def accept(self, offset: int, *, epoch: int | None = None, by: str | None = None) -> int:
         """Append that the intent at `offset` is accepted, whatever the rules say."""
         return self.rule(offset, Accepted(), epoch=epoch, by=by)
 
     def rule(
-        self, offset: int, verdict: Verdict, *, epoch: int | None = None, by: str = "governor"
+        self, offset: int, verdict: Verdict, *, epoch: int | None = None, by: str | None = None
     ) -> int:
         """Append a decision on the record at `offset`; returns the decision's offset."""
-        return self.append(self._decision(offset, verdict, epoch), by=by)
+        return self.append(self._decision(offset, verdict, epoch), by=by or self.governor)
 
     def verdict(self, offset: int, *, now: int | None = None) -> Verdict:
         """What a governor would decide about the undecided record at `offset`."""
@@ -231,7 +247,7 @@ class PaperLog:
                 return True
         said = consequences(self.image, "paper/1")
         for intent in said:
-            self.append(intent, by="governor")
+            self.append(intent, by=self.governor)
         return bool(said)
 
     def _look(self, offset: int, names: tuple[str, ...]) -> bool:

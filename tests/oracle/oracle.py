@@ -13,7 +13,8 @@ KEEPERS = {
     "CheckPassed", "CheckFailed", "CredentialsIssued", "AclApplied", "AclRemoved", "EffectFailed",
     "LinkActivated", "LinkAdvanced", "LinkStopped", "LinkFailed", "CopyPurged", "CopyRetained",
 }  # fmt: skip
-NO_INTENTS = GOVERNORS | KEEPERS | {"SchemaIntroduced", "MeshFounded", None}
+ROOTS = {"MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"}
+NO_INTENTS = GOVERNORS | KEEPERS | ROOTS | {"SchemaIntroduced", None}
 DESIRED = {"LinkPaused": "PAUSED", "LinkResumed": "RUNNING", "LinkRemoved": "REMOVED"}
 WAITING = {"PAUSED": "PAUSING", "RUNNING": "CREATED", "REMOVED": "REMOVING"}
 
@@ -44,11 +45,14 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
     for record in records:
         kind, fields, offset = record["type"], record["fields"], record["offset"]
         if kind == "SchemaIntroduced":
-            keys.setdefault("root", record["signer"])
+            keys.setdefault("root", [record["signer"]])
         if not _authentic(record, keys):
             waiting[offset] = {**record, "type": None if kind in NO_INTENTS else kind}
         elif kind == "MeshFounded":
-            keys.update(governor=fields["governor_key"], keeper=fields["keeper_key"])
+            keys.update(governor=[fields["governor_key"]], keeper=[fields["keeper_key"]])
+            keys["ever"] = {fields[name] for name in ("operator_key", "governor_key", "keeper_key")}
+        elif kind in ROOTS:
+            _rekeyed(keys, kind, fields)
         elif kind in KEEPERS:
             effects.append((record, offset))
         elif kind == "GovernorStarted" and fields["meta"]["id"] not in starts:
@@ -66,11 +70,22 @@ def _authentic(record: Plain, keys: Plain) -> bool:
     """Whether the record is signed by whom its type needs; intents need a decision instead."""
     kind, signer = record["type"], record["signer"]
     if kind == "SchemaIntroduced":
-        return signer in (keys["root"], keys.get("governor"))
-    if kind == "MeshFounded":
-        return signer == keys.get("root") and "governor" not in keys
+        return signer in keys["root"] + keys.get("governor", [])
+    if kind in ROOTS:
+        return signer in keys.get("root", []) and not (kind == "MeshFounded" and "ever" in keys)
     wanted = "governor" if kind in GOVERNORS else "keeper" if kind in KEEPERS else None
-    return wanted in keys and signer == keys[wanted]
+    return signer in keys.get(wanted, [])
+
+
+def _rekeyed(keys: Plain, kind: str, fields: Plain) -> None:
+    """The root gives a part of the mesh another key, or takes one away for good."""
+    public, role = fields["public_key"], fields.get("role", "").lower()
+    if kind == "MeshKeyRevoked":
+        for name in ("governor", "keeper"):
+            keys[name] = [one for one in keys.get(name, []) if one != public]
+    elif public not in keys.setdefault("ever", set()) and role in ("governor", "keeper"):
+        keys[role] = [*keys.get(role, []), public]
+        keys["ever"].add(public)
 
 
 def _happens(said: Plain, record: Plain, offset: int) -> None:

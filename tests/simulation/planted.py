@@ -129,18 +129,6 @@ def rows_are_not_repaired(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
-def rows_are_all_looked_for_once_and_not_in_each_reign(patch: pytest.MonkeyPatch) -> None:
-    real = RowsKeeper.reconcile
-
-    def reconcile(self: Any, image: Any, reign: Any) -> None:
-        if self._complete_in is not None:
-            self._complete_in = reign.epoch
-        real(self, image, reign)
-
-    patch.setattr(RowsKeeper, "reconcile", reconcile)
-
-
-@planted
 def what_was_open_is_forgotten_at_a_new_start(patch: pytest.MonkeyPatch) -> None:
     real = Governor.start
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mesh_events import intents
+from mesh_events.decisions import MeshRole
 from mesh_events.emit import Receipt
 from mesh_events.errors import ConfigurationError
 from mesh_events.facts import CheckPassed
@@ -155,8 +156,23 @@ def test_a_governor_whose_key_the_log_does_not_know_does_not_start() -> None:
     governor = Governor(stranger, PaperRows(), lambda *_: None)  # type: ignore[arg-type]
     governor.fold(log.records)
     end = len(log.records)
-    with pytest.raises(ConfigurationError, match="does not know this governor's key"):
+    with pytest.raises(ConfigurationError, match="does not count this governor's key"):
         governor.start()
+    assert len(log.records) == end
+
+
+def test_a_governor_whose_key_was_revoked_says_no_more() -> None:
+    """Each of its words would be set aside by the next one, and that one's too."""
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    log.introduce_key(MeshRole.GOVERNOR, "second governor")
+    log.revoke_key("governor")
+    log.say(intents.ApplicationRegistered, "east", application="east.late")
+    governor.fold(log.records)
+    end = len(log.records)
+    with pytest.raises(ConfigurationError, match="start the worker with the new one"):
+        governor.step()
     assert len(log.records) == end
 
 

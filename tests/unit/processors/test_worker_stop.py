@@ -7,13 +7,14 @@ from processors.governor import Governor
 from processors.keepers.keeper import Reign
 from processors.reign import LogReign
 from processors.worker import Worker
-from projections.image import EMPTY, Image
+from projections.image import Image
+from tests.paper_log import PaperLog, key
 
 
 class Reigning:
     """A governor whose image stands still, as in a worker that the log was taken from."""
 
-    image = EMPTY
+    image = PaperLog().image
     reigns = True
 
 
@@ -48,7 +49,7 @@ async def stopped_after_work() -> DeafWorker:
     nothing, keeper = cast("Any", None), Idle()
     worker = DeafWorker(cast("Governor", Reigning()), nothing, nothing, nothing, [keeper])
     worker.waits = asyncio.Event()
-    worker._reign = LogReign(EMPTY.epoch, nothing, nothing, lambda: EMPTY)
+    worker._reign = LogReign(Reigning.image.epoch, nothing, key("keeper"), lambda: Reigning.image)
     worker._tasks = [asyncio.create_task(worker._keep(keeper, worker._reign))]
     await asyncio.wait_for(worker.waits.wait(), 5)
     await asyncio.wait_for(worker.stop(), 5)
