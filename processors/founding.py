@@ -7,6 +7,7 @@ own keys; keep it offline outside a local mesh.
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from mesh_events import avro, topics
 from mesh_events.decisions import MeshFounded, SchemaIntroduced
@@ -23,6 +24,7 @@ from mesh_events.vocabulary import ALL
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.rights import Binding, Operation, Resource
 from processors.settings import GOVERNOR, OPERATOR, WorkerSettings
+from projections.identity import Role
 from projections.image import Image
 from projections.replay import replay
 
@@ -70,10 +72,6 @@ def rights() -> frozenset[Binding]:
 
 def found(settings: WorkerSettings) -> Profile:
     """Found the mesh, or complete a foundation that was cut off; returns its public profile."""
-    keys = {
-        name: SigningKey.load_or_generate(key_path(settings.home, name))
-        for name in ("root", "operator", "governor", "keeper")
-    }
     home = settings.cluster(settings.governance_cluster)
     admin = KafkaAdmin(
         home.name, home.bootstrap_servers, home.admin_user, resolve(home.admin_password)
@@ -82,8 +80,9 @@ def found(settings: WorkerSettings) -> Profile:
     registry = settings.registry()
     with LogReader(admin.login) as reader:
         image = replay(reader.to_end())
+    keys = _keys(settings.home, image)
     _same_keys(image, keys)
-    with LogWriter(admin.login, registry, keys["root"]) as writer:
+    with LogWriter(admin.login, registry, keys.get("root", keys["governor"])) as writer:
         _introduce(writer, registry, image)
         if not image.identity.mesh:
             writer.append(_foundation(settings, keys))
@@ -94,7 +93,7 @@ def found(settings: WorkerSettings) -> Profile:
         governance_cluster=home.name,
         bootstrap_servers=home.bootstrap_servers,
         registry_url=settings.registry_url,
-        root_key=keys["root"].public,
+        root_key=image.identity.root or keys["root"].public,
         governor_key=keys["governor"].public,
     )
     profile.save(settings.home)
@@ -110,15 +109,24 @@ def _prepare(admin: ClusterAdmin, settings: WorkerSettings) -> None:
     admin.grant(rights())
 
 
+def _keys(home: Path, image: Image) -> dict[str, SigningKey]:
+    """The mesh's own keys; once the mesh is founded, the root's may be kept elsewhere."""
+    names = ["root", "operator", "governor", "keeper"]
+    if image.identity.mesh and not key_path(home, "root").exists():
+        names.remove("root")
+    return {name: SigningKey.load_or_generate(key_path(home, name)) for name in names}
+
+
 def _same_keys(image: Image, keys: Mapping[str, SigningKey]) -> None:
     """Refuse to go on with keys that the log does not know: nothing signed with them counts."""
     if image.identity.root is None:
         return
-    known = {key.role.value: key.public for key in image.identity.keys.values()}
     for name, key in keys.items():
-        if name in known and known[name] != key.public:
+        role = Role(name)
+        known = [one.public for one in image.identity.keys.values() if one.role is role]
+        if known and not image.identity.has_role(key.public, role):
             raise StateFaultError(
-                f"the log knows another {name} key ({known[name]}) than the one in this home "
+                f"the log knows other {name} keys ({', '.join(known)}) than the one in this home "
                 f"({key.public}): bring back the keys that belong to the log, or begin an empty one"
             )
 

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
+from mesh_events.decisions import MeshRole
 from mesh_events.intents import KeyRegistered, KeyRevoked
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
-from self_service.cli.options import Reading, Reason, Saying, command, noun
+from self_service.cli.options import Actor, Reading, Reason, Saying, Shown, command, noun
 from self_service.cli.output import Detail, Listing, show
 
 app = noun("Keys sign what a domain says; the log knows which.")
@@ -88,6 +89,52 @@ def revoke(
     show(Detail(said.fields()), saying.output)
 
 
+@command(
+    app,
+    "rotate",
+    "sdm key rotate governor --reason 'once a year'",
+    "sdm key rotate keeper --reason 'seen elsewhere' --compromised --root-key /media/root.key",
+)
+def rotate(
+    shown: Shown,
+    role: Annotated[MeshRole, typer.Argument(help="Whose key.", case_sensitive=False)],
+    reason: Reason,
+    compromised: Annotated[
+        bool,
+        typer.Option("--compromised", help="End the old key at once, before the worker restarts."),
+    ] = False,
+    root_key: Annotated[
+        Path | None,
+        typer.Option("--root-key", help="The mesh's root key; default: keys/root.key at home."),
+    ] = None,
+    actor: Actor = None,
+) -> None:
+    """Change a key of the mesh itself: operator, governor or keeper. Needs the root key.
+
+    The worker is restarted, and the old key revoked. What was cut off goes on when asked again.
+    """
+    from mesh_events.emit import LogWriter
+    from self_service.cli import key_rotation
+    from self_service.cli.callers import OPERATOR, actor_id
+    from self_service.cli.platform import restart_governor
+
+    if role is MeshRole.UNKNOWN:
+        raise UsageError("name operator, governor or keeper")
+    mesh = Mesh()
+    root = key_rotation.root_key(mesh.home, root_key)
+    with LogWriter(mesh.governance(OPERATOR), mesh.registry, root) as writer:
+        rotation = key_rotation.Rotation(
+            mesh.home, role, writer, root, lambda: mesh.image().identity, actor_id(actor)
+        )
+        done = rotation.run(reason, restart_governor, compromised=compromised)
+    fields = {
+        "role": done.role.lower(),
+        "revoked": ", ".join(done.old) or "none",
+        "public_key": done.new,
+    }
+    show(Detail(fields), shown.output)
+
+
 @command(app, "list", "sdm key list", "sdm key list --of east --as-of 2026-01-31")
 def list_keys(
     reading: Reading,
@@ -118,5 +165,5 @@ def list_keys(
 def _of(given: str | None, own: str) -> str:
     domain = given or own
     if domain == MESH_DOMAIN:
-        raise UsageError("the mesh's own keys are set by its founding: name a domain with --for")
+        raise UsageError("the mesh's own keys change by `sdm key rotate`: name a domain with --for")
     return domain

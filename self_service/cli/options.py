@@ -64,16 +64,20 @@ class Acting(Shown):
     ] = None
 
 
+Actor = Annotated[
+    str | None,
+    typer.Option(
+        "--actor", metavar="ID", help="Who acts, an id; default $SDM_ACTOR or the OS user's id."
+    ),
+]
+"""In whose name an event is put for the audit."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Saying(Acting):
     """A command that says an intent."""
 
-    actor: Annotated[
-        str | None,
-        typer.Option(
-            "--actor", metavar="ID", help="Who acts, an id; default $SDM_ACTOR or the OS user's id."
-        ),
-    ] = None
+    actor: Actor = None
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait for the decision and what --until says.")
     ] = True
@@ -172,6 +176,7 @@ OptionalReason = Annotated[
 
 __all__ = [
     "Acting",
+    "Actor",
     "Function",
     "OptionalReason",
     "Reading",

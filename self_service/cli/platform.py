@@ -78,6 +78,21 @@ def status(shown: Shown) -> None:
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 
+def restart_governor() -> None:
+    """Let the local mesh's governor start anew, as with a key that was changed.
+
+    Where no local mesh runs, whoever runs the workers is told to restart them.
+    """
+    from local_platform.state import State
+
+    platform = _platform()
+    states = {one.name: one.state for one in platform.status()}
+    if states.get("governor", State.STOPPED) is not State.STOPPED:
+        platform.restart("governor")
+    else:
+        note("no governor runs here: restart the workers of this mesh now, with the new key")
+
+
 def _platform() -> "LocalPlatform":
     from local_platform import LocalPlatform
     from local_platform.settings import read_settings
