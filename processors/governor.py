@@ -27,6 +27,7 @@ from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
 from processors.reign import key_without_effect
+from processors.log_watch import NoWatch, Watch
 from processors.row_writer import RowWriter
 from projections.consequences import ACTOR, consequences
 from projections.decide import decide
@@ -53,12 +54,24 @@ class Governor:
         writer: appends to the log under the governor's key.
         rows: where changed rows go while this governor reigns.
         set_aside: told of every record that is quarantined, for the people's copy.
+        watch: told of every record that is folded; knows which signatures must be checked.
     """
 
-    def __init__(self, writer: LogWriter, rows: RowWriter, set_aside: Listener) -> None:
+    def __init__(
+        self,
+        writer: LogWriter,
+        rows: RowWriter,
+        set_aside: Listener,
+        watch: Watch | None = None,
+    ) -> None:
+        self._writer, self._rows, self._set_aside = writer, rows, set_aside
+        self.watch: Watch = watch or NoWatch()
+        self.forget()
+
+    def forget(self) -> None:
+        """Stand before the first record again, with nothing folded."""
         self.image: Image = EMPTY
         self.epoch: int | None = None
-        self._writer, self._rows, self._set_aside = writer, rows, set_aside
         self._arrived: deque[int] = deque()
         # (offset of a check's fact, offset of the intent it is about)
         self._answered: deque[tuple[int, int]] = deque()
@@ -110,12 +123,13 @@ class Governor:
         for record in records:
             if record.offset <= self.image.offset:
                 continue
-            entry = decode(record, self.image.schemas)
+            entry = decode(record, self.image.schemas, verify=self.watch.doubts(record))
             with self._rows.lock:
                 # a fold that was cancelled ends in its thread, beside the one that came after it
                 if record.offset <= self.image.offset:
                     continue
                 self.image = apply(self.image, entry)
+                self.watch.took(record, entry, self.image)
                 crash_point("after-fold")
                 if self.reigns:
                     self._publish()
