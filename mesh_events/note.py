@@ -45,12 +45,18 @@ class Note:
         """SHA-256 of the text in hex: it does not change when somebody signs the note too."""
         return sha256(self.text.encode()).hexdigest()
 
+    def names(self, name: str, public: str) -> bool:
+        """Whether a signature claims to be that of the key `public` (base64url) of that name."""
+        return bool(self._claims(name, public))
+
     def is_signed_by(self, name: str, public: str) -> bool:
-        """Whether the key `public` (base64url) of that name has signed the text."""
+        """Whether that key has signed the text: each signature that claims so must be valid."""
+        claims, text, raw = self._claims(name, public), self.text.encode(), decode_public(public)
+        return bool(claims) and all(verifies_text(raw, one.value, text) for one in claims)
+
+    def _claims(self, name: str, public: str) -> list[NoteSignature]:
         wanted = key_id(name, public)
-        mine = [one for one in self.signatures if (one.name, one.key_id) == (name, wanted)]
-        text, raw = self.text.encode(), decode_public(public)
-        return bool(mine) and all(verifies_text(raw, one.value, text) for one in mine)
+        return [one for one in self.signatures if (one.name, one.key_id) == (name, wanted)]
 
 
 def key_id(name: str, public: str) -> bytes:

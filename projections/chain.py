@@ -47,29 +47,37 @@ class Chain:
             ChainBreakError: it belongs to another log, what it names is not there, or it
                 contradicts what was signed before.
         """
-        body, digest = found.body, found.note.digest
-        if digest in self._known:
+        if found.note.digest in self._known:
             return False
         self._judge(found)
-        self._known[digest] = found
-        self._roots[body.size] = body.root
-        if self.head is None or body.size > self.head.body.size:
-            self.head = found
+        self._take(found)
         return True
 
+    def begin_anew(self, found: SignedCheckpoint) -> None:
+        """Take one that does not follow from the others, to go on behind it."""
+        self._take(found)
+
     def path(self) -> list[SignedCheckpoint]:
-        """From the first one to the head, each naming the one before."""
+        """From the first one to the head, each naming the one before; empty if one is missing."""
         found: list[SignedCheckpoint] = []
         at = self.head
         while at is not None:
             found.append(at)
             at = self._known.get(at.body.previous)
         found.reverse()
-        return found
+        # what is missing may have named signatures that did not verify
+        return found if found and not found[0].body.previous else []
 
     def by_size(self) -> list[SignedCheckpoint]:
         """All of them as the tree grew, forks too."""
         return sorted(self, key=lambda one: one.body.size)
+
+    def _take(self, found: SignedCheckpoint) -> None:
+        body = found.body
+        self._known[found.note.digest] = found
+        self._roots.setdefault(body.size, body.root)
+        if self.head is None or body.size > self.head.body.size:
+            self.head = found
 
     def _judge(self, found: SignedCheckpoint) -> None:
         body = found.body

@@ -75,6 +75,10 @@ class Ledger:
         """The next checkpoint that the log has not reached."""
         return self._expected[0] if self._expected else None
 
+    def pass_over(self) -> None:
+        """Expect the next checkpoint no more, such as one that nobody signed."""
+        self._expected.popleft()
+
     def expect(self, checkpoints: Iterable[Checkpoint]) -> None:
         """Hold the log against more checkpoints, ascending; raises MismatchError as `take`.
 

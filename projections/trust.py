@@ -39,16 +39,28 @@ class Trusted:
 
     def __init__(self, path: Sequence[SignedCheckpoint], root_key: str) -> None:
         self.path, self.root_key = path, root_key
-
-    @property
-    def offset(self) -> int:
+        self.offset = path[-1].body.offset if path else -1
         """The last offset that is vouched for, -1 for none."""
-        return self.path[-1].body.offset if self.path else -1
+        self._signer = root_key.encode()
+        bad: list[Range] = [one for each in path for one in each.body.unverified]
+        self._starts = [first for first, _ in bad]
+        self._ends = [last for _, last in bad]
 
     def until(self, offset: int) -> "Trusted":
-        """The same with no checkpoint behind `offset`."""
+        """The same without the checkpoints that cover more than `offset`."""
         count = bisect_right([one.body.offset for one in self.path], offset)
         return Trusted(self.path[:count], self.root_key)
+
+    def vouches_for(self, record: Record) -> bool:
+        """Whether the record's signature was found valid, if the log is the one that was signed.
+
+        Never for what the root has signed: whose checkpoint it is rests on that.
+        """
+        offset = record.offset
+        if offset > self.offset or record.headers.get(SIGNER) == self._signer:
+            return False
+        at = bisect_right(self._starts, offset) - 1
+        return at < 0 or offset > self._ends[at]
 
 
 class Prefix:
@@ -60,14 +72,12 @@ class Prefix:
     """
 
     def __init__(self, trusted: Trusted, ledger: Ledger | None = None) -> None:
+        self._trusted = trusted
         self._ledger = ledger or Ledger()
         if ledger is None:
             self._ledger.expect(one.body for one in trusted.path)
-        self._path, self._end = trusted.path, trusted.offset
-        self._root, self._signer = trusted.root_key, trusted.root_key.encode()
-        bad: list[Range] = [one for each in trusted.path for one in each.body.unverified]
-        self._starts = [first for first, _ in bad]
-        self._ends = [last for _, last in bad]
+        self._last = trusted.path[-1] if trusted.path else None
+        self._end = trusted.offset
         self._believed = self._stopped = False
 
     @property
@@ -82,14 +92,9 @@ class Prefix:
 
     def doubts(self, record: Record) -> bool:
         """Whether the signature of the next record must be checked; believed otherwise."""
-        offset = record.offset
-        if offset > self._end or record.headers.get(SIGNER) == self._signer:
-            return True
-        at = bisect_right(self._starts, offset) - 1
-        if at >= 0 and offset <= self._ends[at]:
-            return True
-        self._believed = True
-        return False
+        doubted = not self._trusted.vouches_for(record)
+        self._believed = self._believed or not doubted
+        return doubted
 
     def take(self, record: Record, *, verified: bool, identity: Identity) -> None:
         """A record, and who is who after it; whether its signature verified or was believed.
@@ -117,9 +122,9 @@ class Prefix:
         if self._stopped or not self.is_open:
             return
         self._stopped = True
-        at = bisect_left([one.body.offset for one in self._path], reached)
-        self._path = self._path[: at + 1]
-        self._end = self._path[-1].body.offset
+        path = self._trusted.path
+        self._last = path[bisect_left([one.body.offset for one in path], reached)]
+        self._end = self._last.body.offset
         if not self.is_needed:
             self._prove(identity)
 
@@ -132,13 +137,13 @@ class Prefix:
 
     def _prove(self, identity: Identity) -> None:
         """The tree came out right: is it the word of this mesh's keeper?"""
-        if not self._believed:
+        last = self._last
+        if last is None or not self._believed:
             return
-        if identity.root != self._root:
+        if identity.root != self._trusted.root_key:
             text = "the log's first record is not signed by this mesh's root"
             raise DistrustError("foreign_root", 0, 0, text)
         keys = [one.public for one in identity.keys.values() if one.role is Role.KEEPER]
-        last = self._path[-1]
         if last.signer([one for one in keys if identity.has_role(one, Role.KEEPER)]) is None:
             text = f"the checkpoint over {last.body.size} records is not signed by a keeper's key"
             raise DistrustError("checkpoint_foreign", 0, self._end, text)

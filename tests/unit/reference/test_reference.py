@@ -33,6 +33,9 @@ POSITIONS = {
     "RefusedError": 0,
     "CopyError": 0,
     "EngineError": 0,
+    "MismatchError": 0,
+    "ChainBreakError": 0,
+    "DistrustError": 0,
 }
 """Where the code stands among the arguments of each call that makes one."""
 
