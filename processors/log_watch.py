@@ -38,6 +38,9 @@ class Watch(Protocol):
     def caught_up(self) -> None:
         """The end of the log was reached; raises as `took`."""
 
+    def is_to_blame(self, error: MeshError) -> bool:
+        """Whether the fold failed, or may have, since records were believed."""
+
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells of it."""
 
@@ -58,6 +61,11 @@ class NoWatch:
 
     def caught_up(self) -> None:
         """Nothing was believed."""
+
+    def is_to_blame(self, error: MeshError) -> bool:
+        """Never."""
+        del error
+        return False
 
     def describe(self) -> dict[str, Any]:
         """Nothing to tell."""
@@ -153,6 +161,17 @@ class LogWatch:
             except DistrustError as error:
                 self._found(error.code, error.first, error.last, str(error))
                 raise
+
+    def is_to_blame(self, error: MeshError) -> bool:
+        """Whether the fold failed, or may have, since records were believed; none are any more."""
+        with self._lock:
+            if isinstance(error, DistrustError):
+                return True
+            if self._prefix is None or not self._prefix.is_open:
+                return False
+            first, last = self._ledger.offset + 1, self._ledger.offset + 1
+            self._found("state_fault", first, last, str(error))
+            return True
 
     def due(self, origin: str, most: int) -> Checkpoint | None:
         """The next checkpoint to sign over at most `most` records, None where there is nothing."""

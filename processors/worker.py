@@ -172,7 +172,9 @@ class Worker:
     def _read_to_end(self) -> None:
         try:
             self._fold_to_end()
-        except DistrustError as error:
+        except (DistrustError, StateFaultError) as error:
+            if not self.governor.watch.is_to_blame(error):
+                raise
             log.warning("log_not_believed", reason=str(error), next="checking every signature")
             self.governor.forget()
             self._fold_to_end()

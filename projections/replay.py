@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from mesh_events.codec import decode
+from mesh_events.errors import StateFaultError
 from mesh_events.record import Entry, Record
 from projections.fold import apply
 from projections.image import EMPTY, Image
-from projections.trust import Prefix, Trusted
+from projections.trust import DistrustError, Prefix, Trusted
 
 
 def walk(
@@ -100,7 +101,14 @@ def _next(
 ) -> tuple[Entry, Image]:
     doubted = verify and (prefix is None or prefix.doubts(record))
     entry = decode(record, image.schemas, verify=doubted)
-    image = apply(image, entry)
+    try:
+        image = apply(image, entry)
+    except StateFaultError as error:
+        if prefix is None or not prefix.is_open:
+            raise
+        # what was believed may be to blame: who checks every signature learns it
+        offset = record.offset
+        raise DistrustError("state_fault", offset, offset, str(error)) from error
     # behind its last checkpoint a prefix has nothing to compare with
     if prefix is not None and prefix.is_needed:
         prefix.take(record, verified=True, identity=image.identity)
