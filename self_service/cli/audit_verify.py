@@ -17,7 +17,7 @@ from self_service.cli.audit_noun import app
 from self_service.cli.checkpoint_audit import Evidence, is_behind, judge
 from self_service.cli.context import Mesh
 from self_service.cli.exits import FindingError, UsageError
-from self_service.cli.finding import Finding
+from self_service.cli.finding import Finding, ordered
 from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.times import stamp
@@ -87,7 +87,7 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
     with LogReader(connection) as reader:
         report = _verified(mesh, reader, evidence, scope)
     seconds = time.monotonic() - began
-    report.findings = sorted([*report.findings, *evidence.findings], key=lambda one: one.offset)
+    report.findings = ordered([*report.findings, *evidence.findings])
     _tell(report, evidence, seconds, shown, strict=doubted.strict)
 
 
@@ -115,7 +115,7 @@ def _topic(connection: Connection) -> list[Found]:
 
 
 def _verified(mesh: Mesh, reader: LogReader, evidence: Evidence, scope: Scope) -> Report:
-    low, _ = reader.partition.bounds()
+    low, end = reader.partition.bounds()
     if low:
         text = f"offsets 0 to {low - 1} were deleted: the log begins at {low}; restore it"
         return Report(findings=[Finding(0, "log_start_truncated", text, low - 1)])
@@ -125,16 +125,14 @@ def _verified(mesh: Mesh, reader: LogReader, evidence: Evidence, scope: Scope) -
         mesh.profile.governor_key,
         chain=evidence.chain,
         scope=scope,
+        end=end,
     )
 
 
 def _tell(
     report: Report, evidence: Evidence, seconds: float, shown: Shown, *, strict: bool
 ) -> None:
-    bad = sorted(
-        report.findings + (report.differing + report.gaps if strict else []),
-        key=lambda one: one.offset,
-    )
+    bad = ordered(report.findings + (report.differing + report.gaps if strict else []))
     parts = {
         "findings": _listing(report.findings),
         "gaps": _listing(report.gaps),

@@ -75,20 +75,29 @@ class TreeCheck:
         else:
             self._recent.append(record)
 
-    def close(self, identity: Identity) -> list[Finding]:
-        """What was found, when the log has ended with these roles."""
-        ahead = self._ledger.expected
-        if ahead is not None and self._may_sign(ahead, identity):
-            start = self._ledger.offset + 1
+    def close(self, identity: Identity, end: int | None) -> list[Finding]:
+        """What was found, under these roles; the log ends before `end`, None if nobody knows."""
+        beyond = [] if end is None or self._broken else self._beyond(end, identity)
+        if beyond:
+            ahead = beyond[0]
             text = (
-                f"the log ends at offset {self._ledger.offset}, and a checkpoint over "
-                f"{ahead.size} records covers it up to {ahead.offset}: its end was cut off"
+                f"the log ends before offset {end}, and a checkpoint over {ahead.size} records "
+                f"covers it up to {ahead.offset}: its end was cut off"
             )
-            self._findings.append(Finding(start, "tail_cut", text, ahead.offset))
+            self._findings.append(Finding(end or 0, "tail_cut", text, ahead.offset))
         for one in self.chain or ():
             self._findings += _doubt_signer(one, identity)
             self._findings += self._doubt_unverified(one)
         return self._findings
+
+    def _beyond(self, end: int, identity: Identity) -> list[Checkpoint]:
+        """A keeper's checkpoints over what the log does not hold."""
+        signed = self.chain.by_size() if self.chain else []
+        return [
+            one.body
+            for one in signed
+            if one.body.offset >= end and self._may_sign(one.body, identity)
+        ]
 
     def _mismatch(self, error: MismatchError, recent: list[Record], identity: Identity) -> None:
         expected = self._ledger.expected

@@ -21,7 +21,7 @@ from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.trust import Trusted
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
-from self_service.cli.finding import Finding
+from self_service.cli.finding import Finding, ordered
 from self_service.cli.tree_check import TreeCheck
 
 
@@ -74,6 +74,7 @@ def verify(
     *,
     chain: Chain | None = None,
     scope: Scope = WHOLE,
+    end: int | None = None,
 ) -> Report:
     """Fold the log and doubt every record of it.
 
@@ -84,12 +85,16 @@ def verify(
         chain: checkpoints that were signed over the log.
         scope: where signatures and decisions are doubted. Elsewhere a record is believed where a
             checkpoint covers it, and reading ends behind the scope.
+        end: the offset behind the log's last record, which need not be read up to.
     """
     report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Entry]()
     trusted = Trusted(chain.path() if chain else (), root_key)
-    last_decided, faulted = -1, False
+    last_decided, faulted, stopped = -1, False, False
     for record in records:
-        if _is_over(record.offset, scope, report.tree, faulted=faulted):
+        # before the foundation nobody knows whose checkpoints count
+        founded = bool(image.identity.mesh)
+        if founded and _is_over(record.offset, scope, report.tree, faulted=faulted):
+            stopped = True
             break
         inside = scope.holds(record.offset)
         doubted = inside or not trusted.vouches_for(record)
@@ -115,7 +120,7 @@ def verify(
             _doubt_decision(report, before, image, entry.event, entry)
             last_decided = max(last_decided, entry.event.offset)
     _doubt_end(report, image, faulty, last_decided)
-    _doubt_tree(report, image)
+    _doubt_tree(report, image, end if stopped else report.last + 1)
     return report
 
 
@@ -127,11 +132,10 @@ def _is_over(offset: int, scope: Scope, tree: TreeCheck, *, faulted: bool) -> bo
     return faulted and tree.covers(offset - 1)
 
 
-def _doubt_tree(report: Report, image: Image) -> None:
+def _doubt_tree(report: Report, image: Image, end: int | None) -> None:
     """What the tree tells, and which gaps a checkpoint explains."""
     # of two that stand at the same offset the tree's says more
-    found = [*report.tree.close(image.identity), *report.findings]
-    report.findings = sorted(found, key=lambda one: one.offset)
+    report.findings = ordered([*report.tree.close(image.identity, end), *report.findings])
     explained = report.tree.confirmed_offset
     marked = [one for one in report.gaps if one.offset <= explained]
     report.marked = len(marked)
