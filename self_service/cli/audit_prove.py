@@ -50,7 +50,7 @@ def prove(
     ] = None,
 ) -> None:
     """Write a proof that one record stands on the log, to be checked without the log."""
-    mesh, search = Mesh(), _Search(reference)
+    mesh, search = Mesh(), Search(reference)
     signed = _signed(mesh)
     with mesh.log() as reader:
         found, keeper = mesh.fold(reader, lambda log, trusted: search.run(log, trusted, signed))
@@ -101,7 +101,7 @@ def _signed(mesh: Mesh) -> Chain:
     return chain
 
 
-class _Search:
+class Search:
     """One walk over the log: the wanted record, what introduced its schema, all leaves."""
 
     def __init__(self, reference: str) -> None:
