@@ -5,6 +5,7 @@ compute it. It holds everything that a reader is told about a record and nothing
 who reads it: of two headers with one name the last counts, and headers have no order.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 
@@ -37,14 +38,21 @@ def canonical(record: Record) -> bytes:
     headers = record.headers
     parts.append(length(len(headers)))
     # names in the order of code points: the same as that of their UTF-8 bytes
-    for text in sorted(headers):
-        name, value = text.encode(), headers[text]
-        parts += (length(len(name)), name)
+    for name in sorted(headers):
+        value = headers[name]
+        parts.append(_name(name))
         if value is None:
             parts.append(_ABSENT)
         else:
             parts += (length(len(value)), value)
     return b"".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _name(text: str) -> bytes:
+    """A header's name as a part; the same few stand in every record."""
+    raw = text.encode()
+    return _LENGTH.pack(len(raw)) + raw
 
 
 def leaf_hash(record: Record) -> bytes:

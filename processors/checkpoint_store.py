@@ -27,7 +27,7 @@ from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.topics import CHECKPOINTS
 from processors.crash_points import crash_point
-from projections.chain import Chain
+from projections.chain import Chain, chained
 
 log = structlog.get_logger(__name__)
 _DELIVERY_S = 15
@@ -56,13 +56,11 @@ class CheckpointStore:
             MeshError: a place cannot be read.
         """
         self._topic = read_topic(self._connection)
-        chain = Chain(self.origin)
-        for one in (*self._topic, *read_file(self.path)):
+        found = [*self._topic, *read_file(self.path)]
+        for one in found:
             if one.checkpoint is None:
                 log.warning("checkpoint_unreadable", place=one.place, reason=one.fault)
-            else:
-                chain.add(one.checkpoint)
-        return chain
+        return chained(self.origin, checkpoints(found))
 
     def equalize(self, chain: Chain) -> None:
         """Write to each place what only the other one holds, as of the last `read`."""

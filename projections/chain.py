@@ -70,7 +70,7 @@ class Chain:
 
     def by_size(self) -> list[SignedCheckpoint]:
         """All of them as the tree grew, forks too."""
-        return sorted(self, key=lambda one: one.body.size)
+        return as_signed(self)
 
     def _take(self, found: SignedCheckpoint) -> None:
         body = found.body
@@ -104,8 +104,16 @@ class Chain:
 
 
 def chained(origin: str, found: Iterable[SignedCheckpoint]) -> Chain:
-    """The chain of all of them. Raises ChainBreakError."""
+    """The chain of all of them, in whatever order they were found. Raises ChainBreakError."""
     chain = Chain(origin)
-    for one in found:
+    for one in as_signed(found):
         chain.add(one)
     return chain
+
+
+def as_signed(found: Iterable[SignedCheckpoint]) -> list[SignedCheckpoint]:
+    """Checkpoints so that each stands behind the one that it names.
+
+    What was lost in a place and written there again stands behind later ones.
+    """
+    return sorted(found, key=lambda one: one.body.size)

@@ -11,12 +11,12 @@ from mesh_events.checkpoint import origin_of
 from mesh_events.checkpoint_places import checkpoints, notes_path, read_file, read_topic
 from mesh_events.codec import schema_id_of
 from mesh_events.decisions import SchemaIntroduced
-from mesh_events.errors import InvalidValueError, UnusableRecordError
+from mesh_events.errors import ConfigurationError, InvalidValueError, UnusableRecordError
 from mesh_events.files import write_atomically
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import Entry, Record
 from mesh_events.signing import is_public_key
-from projections.chain import Chain, ChainBreakError
+from projections.chain import Chain, ChainBreakError, chained
 from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.replay import walk
@@ -40,13 +40,14 @@ from self_service.cli.times import stamp
     "sdm audit prove 01a1fb69-0000-7000-8000-000000000001 --out proof.json",
 )
 def prove(
+    shown: Shown,
     reference: Annotated[
         str,
         typer.Argument(metavar="OFFSET|EVENT_ID", help="The record: #OFFSET, or its event's id."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Where to write; default: stdout."),
+        typer.Option("--out", metavar="FILE", help="Where to write; default: proof-OFFSET.json."),
     ] = None,
 ) -> None:
     """Write a proof that one record stands on the log, to be checked without the log."""
@@ -54,13 +55,22 @@ def prove(
     signed = _signed(mesh)
     with mesh.log() as reader:
         found, keeper = mesh.fold(reader, lambda log, trusted: search.run(log, trusted, signed))
-    text = proofs.written(found)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_atomically(out, text)
-        note(f"written to {out}")
-    note(f"check it with: sdm audit check-proof {out or 'FILE'} --key {keeper}")
+    placed, body = found.placed, found.checkpoint.body
+    file = out or Path(f"proof-{placed.record.offset}.json")
+    try:
+        write_atomically(file, proofs.written(found))
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be written: {error}; give --out") from error
+    fields = {
+        "file": str(file),
+        "offset": placed.record.offset,
+        "index": placed.index,
+        "checkpoint_size": body.size,
+        "root": base64.b64encode(body.root).decode(),
+        "keeper_key": keeper,
+    }
+    show(Detail(fields), shown.output)
+    note(f"check it with: sdm audit check-proof {file} --key {keeper}")
 
 
 @command(app, "check-proof", "sdm audit check-proof proof.json --key KEEPER_PUBLIC_KEY")
@@ -92,13 +102,10 @@ def _signed(mesh: Mesh) -> Chain:
     found = checkpoints(read_file(notes_path(mesh.home, mesh.profile.mesh)))
     if not found:
         found = checkpoints(read_topic(mesh.governance(mesh.reader)))
-    chain = Chain(origin_of(mesh.profile.mesh))
-    for one in found:
-        try:
-            chain.add(one)
-        except ChainBreakError as error:
-            raise FindingError(f"{error}: see `sdm audit verify`") from error
-    return chain
+    try:
+        return chained(origin_of(mesh.profile.mesh), found)
+    except ChainBreakError as error:
+        raise FindingError(f"{error}: see `sdm audit verify`") from error
 
 
 class Search:

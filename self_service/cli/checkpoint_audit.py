@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mesh_events.checkpoint import SignedCheckpoint
-from mesh_events.checkpoint_places import Found
-from projections.chain import Chain, ChainBreakError
+from mesh_events.checkpoint_places import Found, checkpoints
+from projections.chain import Chain, ChainBreakError, as_signed
 from self_service.cli.finding import Finding
 
 
@@ -32,10 +32,11 @@ def judge(origin: str, topic: Sequence[Found], file: Sequence[Found] | None) -> 
     chains = {
         name: _judge_place(found, origin, notes) for name, notes in places if notes is not None
     }
-    for notes in (topic, file or ()):
-        for one in notes:
-            if one.checkpoint is not None:
-                _gather(found, one.checkpoint, one.time)
+    for one in (*topic, *(file or ())):
+        if one.checkpoint is not None and one.time is not None:
+            found.times.setdefault(one.checkpoint.note.digest, one.time)
+    for each in as_signed(checkpoints([*topic, *(file or ())])):
+        _gather(found.chain, each)
     if file is not None:
         found.findings += _differences(chains["mesh.checkpoints"], chains["the file"])
     # the same text is wrong in both places: once is enough
@@ -52,34 +53,32 @@ def is_behind(topic: Sequence[Found], file: Sequence[Found] | None) -> bool:
 def _judge_place(found: Evidence, origin: str, notes: Sequence[Found]) -> Chain:
     chain = Chain(origin)
     for one in notes:
-        reached = chain.head.body.offset + 1 if chain.head else 0
         if one.checkpoint is None:
             text = f"{one.place} is no checkpoint: {one.fault}"
-            found.findings.append(Finding(reached, "checkpoint_edited", text))
-            continue
+            found.findings.append(Finding(0, "checkpoint_edited", text))
+    places = {one.checkpoint.note.digest: one.place for one in notes if one.checkpoint}
+    for each in as_signed(checkpoints(notes)):
+        place, reached = places[each.note.digest], chain.head.body.offset + 1 if chain.head else 0
         try:
-            chain.add(one.checkpoint)
+            chain.add(each)
         except ChainBreakError as error:
-            if error.code == "checkpoint_missing":
-                # what is missing covers what stands behind the last one that is there
-                text = f"{one.place}: {error}"
-                found.findings.append(Finding(reached, error.code, text, error.offset))
-                # what follows is judged by what it names itself
-                chain.begin_anew(one.checkpoint)
+            text = f"{place}: {error}"
+            if error.code != "checkpoint_missing":
+                found.findings.append(Finding(error.offset, error.code, text))
                 continue
-            found.findings.append(Finding(error.offset, error.code, f"{one.place}: {error}"))
+            # what is missing covers what stands behind the last one that is there
+            found.findings.append(Finding(reached, error.code, text, error.offset))
+            chain.begin_anew(each)
     return chain
 
 
-def _gather(found: Evidence, one: SignedCheckpoint, time: int | None) -> None:
+def _gather(chain: Chain, one: SignedCheckpoint) -> None:
     """Both places together; what is wrong with each was told before."""
-    if time is not None:
-        found.times.setdefault(one.note.digest, time)
     try:
-        found.chain.add(one)
+        chain.add(one)
     except ChainBreakError as error:
         if error.code == "checkpoint_missing":
-            found.chain.begin_anew(one)
+            chain.begin_anew(one)
 
 
 def _differences(topic: Chain, file: Chain) -> list[Finding]:
