@@ -91,8 +91,11 @@ class LogWatch:
     def begin(self) -> None:
         """Before the log is read: learn what was signed over it.
 
-        Blocks on both places. One that does not answer is asked again when this worker reigns.
+        Blocks on both places. One that does not answer is asked again when this worker reigns, and
+        so are both where records were taken already.
         """
+        if self._ledger.size or self.finding:
+            return
         try:
             chain = self._chain()
         except MeshError as error:
@@ -103,7 +106,7 @@ class LogWatch:
                 return
             fresh = self._ledger.size == 0
             self._expect(chain)
-            if fresh and self._root_key and chain.head is not None:
+            if fresh and not self.finding and self._root_key and chain.head is not None:
                 self._prefix = Prefix(Trusted(chain.path(), self._root_key), self._ledger)
 
     def equalize(self) -> None:

@@ -172,17 +172,14 @@ class Worker:
     def _read_to_end(self) -> None:
         try:
             self._fold_to_end()
-        except (DistrustError, StateFaultError) as error:
-            if not self.governor.watch.is_to_blame(error):
-                raise
-            log.warning("log_not_believed", reason=str(error), next="checking every signature")
-            self.governor.forget()
+        except DistrustError:
+            # now without believing anything
             self._fold_to_end()
 
     def _fold_to_end(self) -> None:
         with LogReader(self._connection, self.governor.image.offset + 1) as reader:
             self.governor.fold(reader.to_end())
-        self.governor.watch.caught_up()
+        self.governor.caught_up()
 
     async def _announce(self) -> None:
         async with self._changed:
