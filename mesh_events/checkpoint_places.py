@@ -7,7 +7,6 @@ after the other, each followed by an empty line.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from confluent_kafka import Message
 
@@ -29,11 +28,6 @@ class Found:
     time: int | None
     checkpoint: SignedCheckpoint | None
     fault: str = ""
-
-
-def notes_path(home: Path, mesh: str) -> Path:
-    """The file of a mesh's checkpoints."""
-    return home / "checkpoints" / f"{quote(mesh, safe='')}.notes"
 
 
 def read_file(path: Path) -> list[Found]:

@@ -8,13 +8,12 @@ import sys
 import faust
 
 from mesh_events.checkpoint import origin_of
-from mesh_events.checkpoint_places import notes_path
 from mesh_events.emit import LogWriter
 from mesh_events.errors import ConfigurationError, MeshError
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
-from mesh_events.settings import Profile, key_path
+from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
 from processors import app as faust_app
 from processors import logs

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.checkpoint import origin_of
-from mesh_events.checkpoint_places import checkpoints, notes_path, read_file, read_topic
+from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
 from mesh_events.codec import schema_id_of
 from mesh_events.decisions import SchemaIntroduced
 from mesh_events.errors import ConfigurationError, InvalidValueError, UnusableRecordError
 from mesh_events.files import write_atomically
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import Entry, Record
+from mesh_events.settings import notes_path
 from mesh_events.signing import is_public_key
 from projections.chain import Chain, ChainBreakError, chained
 from projections.identity import Role

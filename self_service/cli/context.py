@@ -161,7 +161,8 @@ class Mesh:
     def _trusted(self, reader: "LogReader") -> "Trusted | None":
         """What vouches for the log: the checkpoints of this home, or else the topic's."""
         from mesh_events.checkpoint import origin_of
-        from mesh_events.checkpoint_places import checkpoints, notes_path, read_file, read_topic
+        from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
+        from mesh_events.settings import notes_path
         from projections.chain import ChainBreakError, chained
         from projections.trust import Trusted
 

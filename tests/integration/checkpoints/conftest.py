@@ -15,7 +15,8 @@ from confluent_kafka import TopicPartition
 
 from local_platform import LocalPlatform, PlatformSettings
 from mesh_events.checkpoint import SignedCheckpoint
-from mesh_events.checkpoint_places import checkpoints, notes_path, read_file, read_topic
+from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
+from mesh_events.settings import notes_path
 from tests.conftest import new_settings, start
 from tests.faults.worker import REPOSITORY, WorkerProcess
 from tests.mesh_kit import Mesh, eventually

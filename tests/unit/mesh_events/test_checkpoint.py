@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh_events.checkpoint import Checkpoint, origin_of, ranges, read_checkpoint
-from mesh_events.checkpoint_places import checkpoints, file_text, notes_path, read_file, whole_notes
+from mesh_events.checkpoint_places import checkpoints, file_text, read_file, whole_notes
 from mesh_events.note import signed
+from mesh_events.settings import notes_path
 from tests.paper_log import key
 
 BODY = Checkpoint("paper/mesh.governance", 41, bytes(range(32)), 43, ((3, 3), (7, 9)), "ab" * 32)
