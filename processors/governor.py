@@ -25,9 +25,9 @@ from mesh_events.facts import Check
 from mesh_events.meta import new_id
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
-from processors.reign import key_without_effect
 from processors.decision import decision_meta, decision_on, version
 from processors.log_watch import NoWatch, Watch
+from processors.reign import key_without_effect
 from processors.row_writer import RowWriter
 from projections.consequences import consequences
 from projections.decide import decide
