@@ -167,7 +167,11 @@ class Mesh:
         from projections.trust import Trusted
 
         mesh = self.profile.mesh
-        found = read_file(notes_path(self.home, mesh))
+        try:
+            found = read_file(notes_path(self.home, mesh))
+        except ConfigurationError:
+            # they only save time
+            found = []
         if not found and reader.partition.bounds()[1] > LONG_LOG:
             found = read_topic(self.governance(self.reader))
         try:
