@@ -10,17 +10,24 @@ from confluent_kafka import Producer
 from benchmarks.report import surroundings, tell
 from benchmarks.workload import Workload
 from local_platform import Endpoints
+from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import decode
 from mesh_events.kafka import Connection
 from mesh_events.read import PartitionReader, to_record
 from mesh_events.record import Record
 from mesh_events.references import resolve
+from mesh_events.signing import SigningKey
 from processors.clusters import KafkaAdmin
+from projections.ledger import Ledger
 from projections.replay import replay
+from projections.trust import Trusted
+
+EVERY = 1000
+"""A checkpoint is signed over so many records, as the worker does by default."""
 
 
 def run(endpoints: Endpoints, events: int, verified: int) -> None:
-    """Write `events` records to a topic of its own; replay them in four ways.
+    """Write `events` records to a topic of its own; replay them in several ways.
 
     `verified` records are replayed with all signatures checked.
     """
@@ -32,7 +39,8 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
     topic = f"benchmark.{uuid.uuid4().hex[:8]}"
     admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
     try:
-        count, took = _write(admin.login, topic, events)
+        workload = Workload()
+        count, took = _write(admin.login, topic, events, workload)
         figures: dict[str, dict[str, Any]] = {"encode, sign, write": _rate(count, took)}
         floor = _rate(*_timed(admin.login, topic, _consume))
         figures["floor: consume only"] = floor
@@ -42,17 +50,27 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
         figures["replay"] = {**folded, "of decode": _ratio(folded, decoded)}
         checked = _rate(*_timed(admin.login, topic, _verify, verified))
         figures["replay, signatures checked"] = {**checked, "of decode": _ratio(checked, decoded)}
+        signed: list[SignedCheckpoint] = []
+        keeper = workload.key("keeper")
+        hashed = _rate(*_timed(admin.login, topic, lambda log: _sign(log, keeper, signed)))
+        figures["tree and checkpoints"] = {**hashed, "of consume": _ratio(hashed, floor)}
+        trusted = Trusted(signed, workload.key("root").public)
+        believed = _rate(*_timed(admin.login, topic, lambda log: _believe(log, trusted)))
+        figures["replay, covered by checkpoints"] = {
+            **believed,
+            "of decode": _ratio(believed, decoded),
+        }
         tell("replay", around, figures)
     finally:
         admin.delete_topic(topic)
 
 
-def _write(login: Connection, topic: str, events: int) -> tuple[int, float]:
+def _write(login: Connection, topic: str, events: int, workload: Workload) -> tuple[int, float]:
     producer = Producer(
         login.config(linger_ms=20, batch_size=1_000_000, queue_buffering_max_messages=200_000)
     )
     start, count = time.perf_counter(), 0
-    for wire in Workload().records(events):
+    for wire in workload.records(events):
         while True:
             try:
                 producer.produce(topic, wire.value, wire.key, 0, headers=wire.headers)
@@ -101,6 +119,28 @@ def _fold(records: Iterator[Record]) -> int:
 
 def _verify(records: Iterator[Record]) -> int:
     return replay(records).offset + 1
+
+
+def _sign(records: Iterator[Record], key: SigningKey, signed: list[SignedCheckpoint]) -> int:
+    """The tree over the log, and a checkpoint over every thousand records and over the rest."""
+    ledger = Ledger()
+    for record in records:
+        ledger.take(record)
+        if ledger.unconfirmed == EVERY:
+            signed.append(_head(ledger, key))
+    if ledger.unconfirmed:
+        signed.append(_head(ledger, key))
+    return ledger.size
+
+
+def _head(ledger: Ledger, key: SigningKey) -> SignedCheckpoint:
+    body = ledger.head("benchmark/mesh.governance", EVERY)
+    ledger.confirm(body)
+    return body.sign(key)
+
+
+def _believe(records: Iterator[Record], trusted: Trusted) -> int:
+    return replay(records, trusted=trusted).offset + 1
 
 
 def _rate(count: int, seconds: float) -> dict[str, Any]:

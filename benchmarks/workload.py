@@ -43,6 +43,10 @@ class Workload:
         self._ids = {name: 100 + number for number, name in enumerate(EVENTS)}
         self._now = datetime.now(UTC).replace(microsecond=0)
 
+    def key(self, role: str) -> SigningKey:
+        """The key of `root`, `op`, `gov` or `keeper`."""
+        return self._keys[role]
+
     def records(self, count: int) -> Iterator[Wire]:
         """At least `count` records."""
         yield from self._founding()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from mesh_events.settings import key_path, profile_path
+from mesh_events.settings import key_path, notes_path, profile_path
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ class Layout:
 
     @property
     def of_one_life(self) -> tuple[Path, ...]:
-        """Return what a fresh start removes; the keys sign for a log that is gone then."""
+        """Return what a fresh start removes; keys and checkpoints are those of the old log."""
         profile, keys = profile_path(self.home), key_path(self.home, "root").parent
-        return (self.data, self.conf, self.run, self.secrets, self.endpoints, profile, keys)
+        checkpoints = notes_path(self.home, "any").parent
+        made = (self.data, self.conf, self.run, self.secrets, self.endpoints)
+        return (*made, profile, keys, checkpoints)

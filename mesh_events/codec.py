@@ -129,6 +129,15 @@ def decode(record: Record, schemas: Mapping[int, str], *, verify: bool = True) -
     return Entry(record.offset, record.time, signer, event, None)
 
 
+def has_valid_signature(record: Record) -> bool:
+    """Whether the key that the record names has signed its key and value, whatever they say."""
+    try:
+        _signer(record, verify=True)
+    except UnusableRecordError:
+        return False
+    return True
+
+
 def _event(record: Record, schemas: Mapping[int, str]) -> Event:
     if record.value is None:
         raise UnusableRecordError(FaultCode.GARBAGE, "the record has no value")

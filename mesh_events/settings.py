@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -64,3 +65,8 @@ def profile_path(home: Path) -> Path:
 def key_path(home: Path, name: str) -> Path:
     """Where a signing key stands: `root`, `operator`, `governor`, `keeper` or a domain's name."""
     return home / "keys" / f"{name}.key"
+
+
+def notes_path(home: Path, mesh: str) -> Path:
+    """Where the checkpoints of a mesh's log stand, outside Kafka."""
+    return home / "checkpoints" / f"{quote(mesh, safe='')}.notes"

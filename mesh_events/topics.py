@@ -12,6 +12,8 @@ LINEAGE = "mesh.lineage"
 """OpenLineage events as JSON, 30 days."""
 QUARANTINE = "mesh.quarantine"
 """A copy of what was set aside, for people, 30 days; the log's decision is what counts."""
+CHECKPOINTS = "mesh.checkpoints"
+"""Signed heads of the tree over the log: 1 partition, kept for ever, never compacted."""
 
 ROW_TOPICS = (CATALOG, ACCESS, LINKS)
 INTERNAL_PREFIXES = ("mesh.", "_", "connect-", "kafkasql-", "registry-")

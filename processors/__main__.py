@@ -7,18 +7,21 @@ import sys
 
 import faust
 
+from mesh_events.checkpoint import origin_of
 from mesh_events.emit import LogWriter
-from mesh_events.errors import MeshError
+from mesh_events.errors import ConfigurationError, MeshError
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
-from mesh_events.settings import key_path
+from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
 from processors import app as faust_app
 from processors import logs
+from processors.checkpoint_store import CheckpointStore
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.crash_points import crash_point
 from processors.governor import Governor
+from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.checks import ChecksKeeper, Clusters
 from processors.keepers.credentials import CredentialsKeeper
 from processors.keepers.keeper import Keeper
@@ -28,6 +31,7 @@ from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
 from processors.lineage import LineageTopic
+from processors.log_watch import LogWatch
 from processors.preflight import preflight
 from processors.quarantine import Quarantine
 from processors.row_writer import RowWriter
@@ -67,7 +71,11 @@ def build(settings: WorkerSettings) -> faust.App:
     )
     facts = LogWriter(connection, registry, keeper_key)
 
-    governor = Governor(decisions, rows, quarantine.copy)
+    store = CheckpointStore(
+        connection, notes_path(settings.home, settings.mesh), origin_of(settings.mesh)
+    )
+    watch = LogWatch(store, root_key(settings))
+    governor = Governor(decisions, rows, quarantine.copy, watch)
     clusters = Admins()
     keepers: list[Keeper] = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
@@ -75,6 +83,9 @@ def build(settings: WorkerSettings) -> faust.App:
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
         RightsKeeper(clusters, SideBySide("rights")),
         links_keeper(settings, connection, clusters, registry),
+        CheckpointsKeeper(
+            watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s
+        ),
     ]
     worker: list[Worker] = []
 
@@ -91,6 +102,14 @@ def build(settings: WorkerSettings) -> faust.App:
         settings.session_timeout_s,
         str(settings.home / "data" / "governor"),
     )
+
+
+def root_key(settings: WorkerSettings) -> str | None:
+    """The mesh's root as this home knows it: its own word, not the log's. None if it does not."""
+    try:
+        return Profile.load(settings.home).root_key
+    except ConfigurationError:
+        return None
 
 
 def links_keeper(

@@ -46,6 +46,12 @@ TOPICS: Mapping[str, Mapping[str, str]] = {
     topics.ACCESS: _COMPACTED,
     topics.LINKS: _COMPACTED,
     topics.LINEAGE: _THIRTY_DAYS,
+    topics.CHECKPOINTS: {
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "message.timestamp.type": "LogAppendTime",
+    },
     topics.QUARANTINE: {**_THIRTY_DAYS, "max.message.bytes": str(topics.MAX_LOG_BYTES)},
 }
 """Topic -> settings. The log is the truth, hence kept for ever; its time is Kafka's."""

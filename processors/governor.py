@@ -8,8 +8,8 @@ undecided is part of the image, so it does not matter who saw it arrive.
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from importlib import metadata
 from itertools import islice
+from typing import NoReturn
 
 import structlog
 
@@ -17,33 +17,31 @@ from mesh_events.codec import decode
 from mesh_events.decisions import (
     Decision,
     GovernorStarted,
-    IntentAccepted,
     IntentQuarantined,
-    IntentRejected,
 )
 from mesh_events.emit import LogWriter, software
+from mesh_events.errors import MeshError, StateFaultError
 from mesh_events.facts import Check
-from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
+from mesh_events.meta import new_id
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
+from processors.decision import decision_meta, decision_on, version
+from processors.log_watch import NoWatch, Watch
 from processors.reign import key_without_effect
 from processors.row_writer import RowWriter
-from projections.consequences import ACTOR, consequences
+from projections.consequences import consequences
 from projections.decide import decide
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.rows import touched_rows
-from projections.verdict import Quarantined, Rejected, Verdict, Waiting
+from projections.trust import DistrustError
+from projections.verdict import Verdict, Waiting
 
 log = structlog.get_logger(__name__)
 Listener = Callable[[Record, IntentQuarantined], None]
 AGAIN = 32
 """So many of the waiting records are judged again in one step, in turn."""
-LONGEST_ID = 200
-"""Characters of an id that a decision repeats, for an intent that was refused."""
-LONGEST_REASON = 2000
-"""Characters of a reason; a refused value stands in it, and may be as long as a record."""
 
 
 class Governor:
@@ -53,12 +51,27 @@ class Governor:
         writer: appends to the log under the governor's key.
         rows: where changed rows go while this governor reigns.
         set_aside: told of every record that is quarantined, for the people's copy.
+        watch: told of every record that is folded; knows which signatures must be checked.
     """
 
-    def __init__(self, writer: LogWriter, rows: RowWriter, set_aside: Listener) -> None:
+    def __init__(
+        self,
+        writer: LogWriter,
+        rows: RowWriter,
+        set_aside: Listener,
+        watch: Watch | None = None,
+    ) -> None:
+        self._writer, self._rows, self._set_aside = writer, rows, set_aside
+        self.watch: Watch = watch or NoWatch()
+        # counts how often everything was forgotten: what began before is of no use any more
+        self._life = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Stand before the first record again, with nothing folded."""
+        self._life += 1
         self.image: Image = EMPTY
         self.epoch: int | None = None
-        self._writer, self._rows, self._set_aside = writer, rows, set_aside
         self._arrived: deque[int] = deque()
         # (offset of a check's fact, offset of the intent it is about)
         self._answered: deque[tuple[int, int]] = deque()
@@ -83,8 +96,8 @@ class Governor:
         """
         self._require_key(self.image)
         identity = new_id()
-        meta = _meta(identity, identity, None)
-        event = GovernorStarted(meta=meta, version=_version())
+        meta = decision_meta(identity, identity, None)
+        event = GovernorStarted(meta=meta, version=version())
         started = self._writer.append_record(event)
         self.epoch = started.offset
         self._heard = (started.time, time.monotonic())
@@ -106,20 +119,54 @@ class Governor:
         """Take records in offset order; those folded before are passed over.
 
         While this governor reigns, changed rows are published at once.
+
+        Raises:
+            StateFaultError: the log contradicts itself.
+            DistrustError: it is not what a checkpoint says, and everything is forgotten: fold it
+                again from its first record.
         """
+        life = self._life
         for record in records:
             if record.offset <= self.image.offset:
                 continue
-            entry = decode(record, self.image.schemas)
+            entry = decode(record, self.image.schemas, verify=self.watch.doubts(record))
             with self._rows.lock:
                 # a fold that was cancelled ends in its thread, beside the one that came after it
+                if life != self._life:
+                    return
                 if record.offset <= self.image.offset:
                     continue
-                self.image = apply(self.image, entry)
-                crash_point("after-fold")
-                if self.reigns:
-                    self._publish()
-                self._remember(record, entry)
+                try:
+                    self._take(record, entry)
+                except (DistrustError, StateFaultError) as error:
+                    self._judge(error)
+
+    def caught_up(self) -> None:
+        """The end of the log was reached; raises DistrustError as `fold`."""
+        with self._rows.lock:
+            try:
+                self.watch.caught_up()
+            except DistrustError as error:
+                self._judge(error)
+
+    def _take(self, record: Record, entry: Entry) -> None:
+        self.image = apply(self.image, entry)
+        self.watch.took(record, entry, self.image)
+        crash_point("after-fold")
+        if self.reigns:
+            self._publish()
+        self._remember(record, entry)
+
+    def _judge(self, error: MeshError) -> NoReturn:
+        """Raise the error, or that what was believed must be forgotten."""
+        if not self.watch.is_to_blame(error):
+            raise error
+        offset = self.image.offset
+        self.forget()
+        log.warning("log_not_believed", reason=str(error), next="checking every signature")
+        if isinstance(error, DistrustError):
+            raise error
+        raise DistrustError("state_fault", offset, offset, str(error)) from error
 
     def _remember(self, record: Record, entry: Entry) -> None:
         """Keep the bytes of what is undecided, and no longer."""
@@ -198,7 +245,7 @@ class Governor:
                 self._oldest.append(offset)
 
     def _append_decision(self, entry: Entry, verdict: Verdict, epoch: int) -> Record:
-        event = _decision(entry, verdict, epoch)
+        event = decision_on(entry, verdict, epoch)
         crash_point("before-append")
         if isinstance(event, IntentQuarantined):
             self._set_aside(self._open[entry.offset], event)
@@ -235,49 +282,3 @@ class Governor:
             correlation_id=due[0].meta.correlation,
         )
         return record
-
-
-def _decision(entry: Entry, verdict: Verdict, epoch: int) -> Decision:
-    # a decision that repeats what was said must not itself become too large to be read
-    cause = entry.event.meta.id[:LONGEST_ID] if entry.event else None
-    correlation = entry.event.meta.correlation[:LONGEST_ID] if entry.event else None
-    identity = derived_id(f"offset:{entry.offset}", "decide", epoch)
-    meta = _meta(identity, correlation or identity, cause)
-    match verdict:
-        case Rejected(code, reason) if cause is not None:
-            return IntentRejected(
-                meta=meta,
-                offset=entry.offset,
-                epoch=epoch,
-                intent=cause,
-                code=code,
-                reason=_short(reason),
-            )
-        case Quarantined(code, reason) | Rejected(code, reason):
-            return IntentQuarantined(
-                meta=meta, offset=entry.offset, epoch=epoch, code=code, reason=_short(reason)
-            )
-    return IntentAccepted(meta=meta, offset=entry.offset, epoch=epoch, intent=cause or "")
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
-
-
-def _meta(identity: str, correlation: str, cause: str | None) -> Meta:
-    return Meta(
-        id=identity,
-        time=now(),
-        actor=ACTOR,
-        domain=MESH_DOMAIN,
-        correlation=correlation,
-        causation=cause,
-        producer=software(),
-    )
-
-
-def _version() -> str:
-    try:
-        return metadata.version("streaming-data-mesh")
-    except metadata.PackageNotFoundError:
-        return "source"

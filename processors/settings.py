@@ -33,6 +33,8 @@ class WorkerSettings(BaseSettings):
     clusters: the clusters to be registered at the foundation, by name (`SDM_CLUSTERS`, JSON)
     governor_url: where the worker answers whether it is ready
     session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
+    checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long
+        after the first of them
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -48,6 +50,8 @@ class WorkerSettings(BaseSettings):
     spark_token: str | None = None
     governor_url: str = "http://127.0.0.1:19090"
     session_timeout_s: float = Field(default=2, ge=1, le=60)
+    checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
+    checkpoint_s: float = Field(default=5, ge=0, le=86_400)
     log_level: str = "info"
 
     @classmethod

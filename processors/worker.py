@@ -25,6 +25,7 @@ from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log_end import LogEnd
 from processors.reign import LEASE_S, LogReign
 from processors.standby import Standby
+from projections.trust import DistrustError
 
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
@@ -98,6 +99,7 @@ class Worker:
             "undecided": len(times),
             "oldest_undecided_s": round(time.time() - min(times) / 1000, 3) if times else 0,
             "silence_s": round(reign.silence, 3) if reign is not None else None,
+            **self.governor.watch.describe(),
         }
 
     async def stand_by(self) -> None:
@@ -118,6 +120,7 @@ class Worker:
         await self.stop()
         self._standby.over()
         tenure = self._tenure
+        await asyncio.to_thread(self.governor.watch.begin)
         await self._catch_up()
         if tenure != self._tenure:
             return
@@ -167,8 +170,16 @@ class Worker:
         await self._announce()
 
     def _read_to_end(self) -> None:
+        try:
+            self._fold_to_end()
+        except DistrustError:
+            # now without believing anything
+            self._fold_to_end()
+
+    def _fold_to_end(self) -> None:
         with LogReader(self._connection, self.governor.image.offset + 1) as reader:
             self.governor.fold(reader.to_end())
+        self.governor.caught_up()
 
     async def _announce(self) -> None:
         async with self._changed:

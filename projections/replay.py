@@ -3,18 +3,47 @@
 from collections.abc import Iterable, Iterator
 
 from mesh_events.codec import decode
-from mesh_events.record import Record
+from mesh_events.errors import StateFaultError
+from mesh_events.record import Entry, Record
 from projections.fold import apply
 from projections.image import EMPTY, Image
+from projections.trust import DistrustError, Prefix, Trusted
+
+
+def walk(
+    records: Iterable[Record],
+    image: Image = EMPTY,
+    *,
+    verify: bool = True,
+    trusted: Trusted | None = None,
+) -> Iterator[tuple[Entry, Image]]:
+    """Each entry with the image after it; schemas are learnt from the log on the way.
+
+    Args:
+        records: the log in offset order.
+        image: where to start from.
+        verify: check signatures.
+        trusted: checkpoints that make checking unnecessary for what they cover; then `records`
+            begin with the log's first.
+
+    Raises:
+        DistrustError: the log is not what the checkpoints say, and what was yielded must be
+            forgotten. At the latest when all records were read.
+    """
+    prefix = Prefix(trusted) if trusted is not None else None
+    for record in records:
+        entry, image = _next(record, image, prefix, verify=verify)
+        yield entry, image
+    if prefix is not None:
+        prefix.close()
 
 
 def fold(
     records: Iterable[Record], image: Image = EMPTY, *, verify: bool = True
 ) -> Iterator[Image]:
-    """The image after each record; schemas are learnt from the log on the way."""
-    for record in records:
-        image = apply(image, decode(record, image.schemas, verify=verify))
-        yield image
+    """The image after each record."""
+    for _, after in walk(records, image, verify=verify):
+        yield after
 
 
 def replay(
@@ -24,6 +53,7 @@ def replay(
     at_offset: int | None = None,
     as_of: int | None = None,
     verify: bool = True,
+    trusted: Trusted | None = None,
 ) -> Image:
     """The image at the end of `records`, at an offset, or as of a time.
 
@@ -34,18 +64,52 @@ def replay(
         as_of: ms since the epoch; what counts is the longest prefix of the log whose greatest
             append time is not later. A record behind a later one does not count, whatever it says.
         verify: check signatures.
+        trusted: checkpoints that make checking unnecessary for what they cover; then `records`
+            begin with the log's first.
 
     Raises:
         ValueError: the image to start from is later than what was asked for.
+        DistrustError: the log is not what the checkpoints say: replay it without them.
     """
     if (at_offset is not None and image.offset > at_offset) or (
         as_of is not None and image.time > as_of
     ):
         raise ValueError(f"the image at offset {image.offset} is later than what was asked for")
+    prefix, over = Prefix(trusted) if trusted is not None else None, False
     for record in records:
-        if at_offset is not None and record.offset > at_offset:
+        over = over or (
+            (at_offset is not None and record.offset > at_offset)
+            or (as_of is not None and max(image.time, record.time) > as_of)
+        )
+        if not over:
+            _, image = _next(record, image, prefix, verify=verify)
+            continue
+        if prefix is None:
             break
-        if as_of is not None and max(image.time, record.time) > as_of:
+        # what was believed so far is proven by the next checkpoint
+        prefix.stop(image.identity)
+        if not prefix.is_open:
             break
-        image = apply(image, decode(record, image.schemas, verify=verify))
+        prefix.take(record, verified=True, identity=image.identity)
+    if prefix is not None:
+        prefix.close()
     return image
+
+
+def _next(
+    record: Record, image: Image, prefix: Prefix | None, *, verify: bool
+) -> tuple[Entry, Image]:
+    doubted = verify and (prefix is None or prefix.doubts(record))
+    entry = decode(record, image.schemas, verify=doubted)
+    try:
+        image = apply(image, entry)
+    except StateFaultError as error:
+        if prefix is None or not prefix.is_open:
+            raise
+        # what was believed may be to blame: who checks every signature learns it
+        offset = record.offset
+        raise DistrustError("state_fault", offset, offset, str(error)) from error
+    # behind its last checkpoint a prefix has nothing to compare with
+    if prefix is not None and prefix.is_needed:
+        prefix.take(record, verified=True, identity=image.identity)
+    return entry, image

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.settings import Profile, key_path
@@ -21,13 +21,21 @@ from self_service.cli.reachability import require_answer
 from self_service.cli.times import milliseconds, parse_time, stamp
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from local_platform import Endpoints
     from mesh_events.emit import Emitter
     from mesh_events.kafka import Connection
     from mesh_events.read import LogReader
+    from mesh_events.record import Record
     from mesh_events.registry import Registry
     from projections.image import Image
+    from projections.trust import Trusted
     from self_service.cli.options import Reading
+
+Folded = TypeVar("Folded")
+LONG_LOG = 5000
+"""Offsets from which on reading the checkpoints' topic costs less than checking signatures."""
 
 
 class Mesh:
@@ -131,6 +139,48 @@ class Mesh:
         with LogReader(self.governance(who or self.reader), start) as reader:
             yield reader
 
+    def fold(
+        self,
+        reader: "LogReader",
+        work: "Callable[[Iterator[Record], Trusted | None], Folded]",
+    ) -> "Folded":
+        """What `work` makes of the whole log and of the checkpoints that vouch for it.
+
+        Where the log is not what they say, it is read again and every signature checked.
+        """
+        from projections.trust import DistrustError
+
+        trusted = self._trusted(reader)
+        try:
+            return work(reader.to_end(), trusted)
+        except DistrustError as error:
+            note(f"{error}: every signature is checked now; see `sdm audit verify`")
+        reader.partition.seek(0)
+        return work(reader.to_end(), None)
+
+    def _trusted(self, reader: "LogReader") -> "Trusted | None":
+        """What vouches for the log: the checkpoints of this home, or else the topic's."""
+        from mesh_events.checkpoint import origin_of
+        from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
+        from mesh_events.settings import notes_path
+        from projections.chain import ChainBreakError, chained
+        from projections.trust import Trusted
+
+        mesh = self.profile.mesh
+        try:
+            found = read_file(notes_path(self.home, mesh))
+        except ConfigurationError:
+            # they only save time
+            found = []
+        if not found and reader.partition.bounds()[1] > LONG_LOG:
+            found = read_topic(self.governance(self.reader))
+        try:
+            path = chained(origin_of(mesh), checkpoints(found)).path()
+        except ChainBreakError as error:
+            note(f"the checkpoints do not hold: {error}; see `sdm audit verify`")
+            return None
+        return Trusted(path, self.profile.root_key) if path else None
+
     @contextmanager
     def emitter(self, who: Caller, actor: str) -> "Iterator[Emitter]":
         """The voice of a caller, closed at the end."""
@@ -160,7 +210,10 @@ class Mesh:
         with self.log() as reader:
             # before 1970 there was no log: the same as its beginning
             end = None if as_of is None else max(0, as_of)
-            image = replay(reader.to_end(), at_offset=at_offset, as_of=end)
+            image = self.fold(
+                reader,
+                lambda log, trusted: replay(log, at_offset=at_offset, as_of=end, trusted=trusted),
+            )
         if at_offset is not None and image.offset < at_offset:
             raise NotFoundError(f"the log has no offset {at_offset}: it ends at {image.offset}")
         if at_offset is None and as_of is None:

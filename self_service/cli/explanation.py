@@ -145,7 +145,7 @@ def _steps(mesh: Mesh, reading: Reading, image: Image, access: Access) -> list[d
     from self_service.cli.trace import items
 
     with mesh.log() as reader:
-        every = steps(record for record in reader.to_end() if record.offset <= image.offset)
+        every = mesh.fold(reader, lambda *log: steps(*log, until=image.offset))
     start = next(one for one in every if one.offset == access.offset)
     path = [
         one

@@ -1,15 +1,15 @@
 """What the log tells, step by step: who said what, what was decided, what was done. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mesh_events import facts
-from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
 from mesh_events.meta import Event, derived_id
 from mesh_events.record import Entry, Record
-from projections.fold import apply
 from projections.image import EMPTY, Image
+from projections.replay import walk
+from projections.trust import Trusted
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.lookup import offset_of
 
@@ -48,19 +48,25 @@ class Step:
     event: Event | None = None
 
 
-def walk(records: Iterable[Record]) -> Iterator[tuple[Entry, Image, Image]]:
-    """Each entry with the image before and after it."""
-    image = EMPTY
-    for record in records:
-        entry = decode(record, image.schemas)
-        before, image = image, apply(image, entry)
-        yield entry, before, image
+def steps(
+    records: Iterable[Record], trusted: Trusted | None = None, *, until: int | None = None
+) -> list[Step]:
+    """Every step of the log, in order; intents know their decision.
 
+    Args:
+        records: the log in offset order.
+        trusted: checkpoints that make checking unnecessary for what they cover.
+        until: the last offset that counts.
 
-def steps(records: Iterable[Record]) -> list[Step]:
-    """Every step of the log, in order; intents know their decision."""
+    Raises:
+        DistrustError: the log is not what the checkpoints say.
+    """
+    if until is not None:
+        records = (record for record in records if record.offset <= until)
+        trusted = trusted.until(until) if trusted else None
     found: dict[int, Step] = {}
-    for entry, before, after in walk(records):
+    before = EMPTY
+    for entry, after in walk(records, trusted=trusted):
         found[entry.offset] = _step(entry, after)
         event = entry.event
         if isinstance(event, Decision):
@@ -71,6 +77,7 @@ def steps(records: Iterable[Record]) -> list[Step]:
                 _settle(found, event, entry.offset)
             else:
                 found[entry.offset] = replace(found[entry.offset], outcome=IGNORED)
+        before = after
     return list(found.values())
 
 

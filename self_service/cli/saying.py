@@ -123,7 +123,7 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
 
     assert said.outcome is not None  # noqa: S101 - only accepted intents come here
     with mesh.log(who) as reader:
-        image = replay(reader.to_end())
+        image = mesh.fold(reader, lambda log, trusted: replay(log, trusted=trusted))
         while True:
             if image.offset >= said.outcome.offset:
                 stage = progress(image, said.intent, until)

@@ -48,8 +48,9 @@ def trace(
 
     AFTER counts from its first record, TOOK from the one before; both are the log's own time.
     """
-    with Mesh().log() as reader:
-        every = steps(reader.to_end())
+    mesh = Mesh()
+    with mesh.log() as reader:
+        every = mesh.fold(reader, steps)
     start = find(every, reference)
     found = consequences(every, start) if alone else conversation(every, start)
     path = [

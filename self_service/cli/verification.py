@@ -1,4 +1,4 @@
-"""Verifying a log from its first record: signatures, schemas, decisions. Pure."""
+"""Verifying a log from its first record: tree, signatures, schemas, decisions. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,31 +15,29 @@ from mesh_events.decisions import (
 )
 from mesh_events.errors import StateFaultError
 from mesh_events.record import Entry, Record
+from projections.chain import Chain
 from projections.decide import decide
 from projections.fold import apply
 from projections.image import EMPTY, Image
+from projections.trust import Trusted
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that must not be, at an offset; `code` is stable."""
-
-    offset: int
-    code: str
-    text: str
+from self_service.cli.finding import Finding, ordered
+from self_service.cli.tree_check import TreeCheck
 
 
 @dataclass(slots=True)
 class Report:
     """What was verified and what was found.
 
+    last: offset of the last record
     findings: what an unaltered log cannot hold
     gaps: offsets without a record; Kafka's own marks of transactions leave them too
     differing: decisions that today's rules would have made otherwise; no fault by itself
     set_aside: records without effect: they could not be understood or trusted
+    marked: gaps that were there already when a checkpoint was signed over them
     """
 
+    last: int = -1
     records: int = 0
     signatures: int = 0
     schemas: int = 0
@@ -47,31 +45,74 @@ class Report:
     ignored: int = 0
     set_aside: int = 0
     undecided: int = 0
+    marked: int = 0
     findings: list[Finding] = field(default_factory=list)
     differing: list[Finding] = field(default_factory=list)
     gaps: list[Finding] = field(default_factory=list)
+    tree: TreeCheck = field(default_factory=TreeCheck)
 
 
-def verify(records: Iterable[Record], root_key: str, governor_key: str) -> Report:
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Offsets whose signatures and decisions are doubted; of the others only the hashes are."""
+
+    first: int = 0
+    last: int | None = None
+
+    def holds(self, offset: int) -> bool:
+        """Whether an offset is in it."""
+        return offset >= self.first and (self.last is None or offset <= self.last)
+
+
+WHOLE = Scope()
+
+
+def verify(
+    records: Iterable[Record],
+    root_key: str,
+    governor_key: str,
+    *,
+    chain: Chain | None = None,
+    scope: Scope = WHOLE,
+    end: int | None = None,
+) -> Report:
     """Fold the log and doubt every record of it.
 
     Args:
         records: the whole log, in offset order.
         root_key: the root that the caller trusts, from the profile, not from the log.
         governor_key: the governor whose decisions count for the caller.
+        chain: checkpoints that were signed over the log.
+        scope: where signatures and decisions are doubted. Elsewhere a record is believed where a
+            checkpoint covers it, and reading ends behind the scope.
+        end: the offset behind the log's last record, which need not be read up to.
     """
-    report, image, faulty = Report(), EMPTY, dict[int, Entry]()
-    last_decided = -1
+    report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Entry]()
+    trusted = Trusted(chain.path() if chain else (), root_key)
+    last_decided, faulted, stopped = -1, False, False
     for record in records:
-        entry = decode(record, image.schemas)
-        _doubt_position(report, image, entry)
+        # before the foundation nobody knows whose checkpoints count
+        founded = bool(image.identity.mesh)
+        if founded and _is_over(record.offset, scope, report.tree, faulted=faulted):
+            stopped = True
+            break
+        inside = scope.holds(record.offset)
+        doubted = inside or not trusted.vouches_for(record)
+        entry = decode(record, image.schemas, verify=doubted)
+        report.tree.take(record, entry, image.identity, checked=doubted)
+        _doubt_position(report, entry)
+        _count(report, entry, checked=doubted)
+        if faulted:
+            continue
         before = image
         try:
             image = apply(image, entry)
         except StateFaultError as error:
             report.findings.append(Finding(entry.offset, "state_fault", str(error)))
-            break
-        _count(report, entry)
+            faulted = True
+            continue
+        if not inside:
+            continue
         if entry.fault is not None:
             faulty[entry.offset] = entry
         _doubt_foundation(report, before, entry, root_key, governor_key)
@@ -79,19 +120,39 @@ def verify(records: Iterable[Record], root_key: str, governor_key: str) -> Repor
             _doubt_decision(report, before, image, entry.event, entry)
             last_decided = max(last_decided, entry.event.offset)
     _doubt_end(report, image, faulty, last_decided)
+    _doubt_tree(report, image, end if stopped else report.last + 1)
     return report
 
 
-def _count(report: Report, entry: Entry) -> None:
+def _is_over(offset: int, scope: Scope, tree: TreeCheck, *, faulted: bool) -> bool:
+    """Whether the record at an offset, and those behind it, can tell nothing more."""
+    if scope.last is not None and offset > scope.last and tree.covers(scope.last):
+        return True
+    # what made the fold stop is perhaps told more exactly by the next checkpoint
+    return faulted and tree.covers(offset - 1)
+
+
+def _doubt_tree(report: Report, image: Image, end: int | None) -> None:
+    """What the tree tells, and which gaps a checkpoint explains."""
+    # of two that stand at the same offset the tree's says more
+    report.findings = ordered([*report.tree.close(image.identity, end), *report.findings])
+    explained = report.tree.confirmed_offset
+    marked = [one for one in report.gaps if one.offset <= explained]
+    report.marked = len(marked)
+    report.gaps = [one for one in report.gaps if one not in marked]
+
+
+def _count(report: Report, entry: Entry, *, checked: bool) -> None:
     report.records += 1
-    report.signatures += entry.signer is not None
+    report.signatures += checked and entry.signer is not None
     report.schemas += isinstance(entry.event, SchemaIntroduced)
 
 
-def _doubt_position(report: Report, image: Image, entry: Entry) -> None:
-    if entry.offset != image.offset + 1:
+def _doubt_position(report: Report, entry: Entry) -> None:
+    expected, report.last = report.last + 1, entry.offset
+    if entry.offset != expected:
         text = (
-            f"offsets {image.offset + 1} to {entry.offset - 1} hold no record: the end of a "
+            f"offsets {expected} to {entry.offset - 1} hold no record: the end of a "
             "transaction that somebody wrote, or records that were deleted"
         )
         report.gaps.append(Finding(entry.offset, "gap", text))

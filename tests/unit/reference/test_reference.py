@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from mesh_events.checkpoint import Checkpoint
 from mesh_events.codec import encode
-from mesh_events.record import FaultCode
+from mesh_events.leaf import leaf_hash
+from mesh_events.record import FaultCode, Record
 from mesh_events.signing import SigningKey, decode_public
 from mesh_events.topics import MAX_LOG_BYTES, MAX_RECORD_BYTES
 from mesh_events.vocabulary import EVENTS
@@ -33,6 +35,9 @@ POSITIONS = {
     "RefusedError": 0,
     "CopyError": 0,
     "EngineError": 0,
+    "MismatchError": 0,
+    "ChainBreakError": 0,
+    "DistrustError": 0,
 }
 """Where the code stands among the arguments of each call that makes one."""
 
@@ -128,6 +133,21 @@ def test_the_example_is_signed_over_the_bytes_that_the_page_lists(
 
     public = Ed25519PublicKey.from_public_bytes(decode_public(str(vector["mesh_key"])))
     public.verify(bytes.fromhex(str(vector["mesh_signature_hex"])), signed)
+
+
+def test_the_checkpoint_is_what_the_examples_key_signs_over_its_leaf(
+    vector: dict[str, object], tmp_path: Path
+) -> None:
+    page, key_file = text("reference/wire-format.md"), tmp_path / "example.key"
+    key_file.write_text(str(vector["private_key"]))
+    key = SigningKey.load(key_file)
+    event = EVENTS[str(vector["type"])].model_validate(vector["event"])
+    wire = encode(event, int(str(vector["schema_id"])), key)
+    leaf = leaf_hash(Record(41, 1795219200000, wire.key, wire.value, dict(wire.headers)))
+    checkpoint = Checkpoint("local/mesh.governance", 1, leaf, 41).sign(key)
+
+    assert f"`{leaf.hex()}`" in page
+    assert f"```text\n{checkpoint.note}```" in page
 
 
 def test_the_limits_are_those_of_the_code() -> None:

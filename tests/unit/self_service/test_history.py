@@ -5,7 +5,7 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.errors import InvalidValueError
-from self_service.cli.audit import Filter
+from self_service.cli.audit_log import Filter
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.history import Step, consequences, conversation, find, steps
 from self_service.cli.trace import items

@@ -1,0 +1,64 @@
+"""A verdict as the event that tells it: what the governor says on the log."""
+
+from importlib import metadata
+
+from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
+from mesh_events.emit import software
+from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, now
+from mesh_events.record import Entry
+from projections.consequences import ACTOR
+from projections.verdict import Quarantined, Rejected, Verdict
+
+LONGEST_ID = 200
+"""Characters of an id that a decision repeats, for an intent that was refused."""
+LONGEST_REASON = 2000
+"""Characters of a reason; a refused value stands in it, and may be as long as a record."""
+
+
+def decision_on(entry: Entry, verdict: Verdict, epoch: int) -> Decision:
+    """The event that tells a verdict on the record at `entry`, under the governor's epoch."""
+    # a decision that repeats what was said must not itself become too large to be read
+    cause = entry.event.meta.id[:LONGEST_ID] if entry.event else None
+    correlation = entry.event.meta.correlation[:LONGEST_ID] if entry.event else None
+    identity = derived_id(f"offset:{entry.offset}", "decide", epoch)
+    meta = decision_meta(identity, correlation or identity, cause)
+    match verdict:
+        case Rejected(code, reason) if cause is not None:
+            return IntentRejected(
+                meta=meta,
+                offset=entry.offset,
+                epoch=epoch,
+                intent=cause,
+                code=code,
+                reason=_short(reason),
+            )
+        case Quarantined(code, reason) | Rejected(code, reason):
+            return IntentQuarantined(
+                meta=meta, offset=entry.offset, epoch=epoch, code=code, reason=_short(reason)
+            )
+    return IntentAccepted(meta=meta, offset=entry.offset, epoch=epoch, intent=cause or "")
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
+
+
+def decision_meta(identity: str, correlation: str, cause: str | None) -> Meta:
+    """`meta` of what the governor says."""
+    return Meta(
+        id=identity,
+        time=now(),
+        actor=ACTOR,
+        domain=MESH_DOMAIN,
+        correlation=correlation,
+        causation=cause,
+        producer=software(),
+    )
+
+
+def version() -> str:
+    """The version of this software, `source` where it is not installed."""
+    try:
+        return metadata.version("streaming-data-mesh")
+    except metadata.PackageNotFoundError:
+        return "source"

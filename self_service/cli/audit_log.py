@@ -1,0 +1,233 @@
+"""`sdm audit log` and `replay`: who did what, and the state that it gives."""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.errors import InvalidValueError
+from mesh_events.meta import MESH_DOMAIN, Kind
+from mesh_events.rows import Row
+from mesh_events.vocabulary import EVENTS
+from projections.checksum import checksum, rows_checksum
+from projections.image import Image
+from projections.replay import replay as fold_on
+from projections.rows import all_rows
+from self_service.cli import completion, lookup
+from self_service.cli.audit_noun import app
+from self_service.cli.comparison import Difference, differences, folded, published
+from self_service.cli.context import Mesh
+from self_service.cli.exits import FindingError, UsageError
+from self_service.cli.history import UNREADABLE, Step, steps
+from self_service.cli.options import Reading, command
+from self_service.cli.output import Detail, Format, Listing, show
+from self_service.cli.times import milliseconds, parse_time, stamp
+
+COLUMNS = ("offset", "time", "type", "actor", "outcome", "detail")
+KINDS = (*(kind.value for kind in Kind), UNREADABLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which steps of the log are wanted."""
+
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            "--domain",
+            metavar="NAME",
+            help="Said by this domain or about its things.",
+            autocompletion=completion.domains,
+        ),
+    ] = None
+    product: Annotated[
+        str | None,
+        typer.Option("--product", help="About this product.", autocompletion=completion.products),
+    ] = None
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="intent, decision, fact, foundation or unreadable."),
+    ] = None
+    type: Annotated[
+        list[str] | None, typer.Option("--type", help="Event type, such as AccessGranted.")
+    ] = None
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="From this time on.")
+    ] = None
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Up to this time.")
+    ] = None
+    correlation: Annotated[
+        str | None, typer.Option("--correlation", help="Of one conversation; a prefix is enough.")
+    ] = None
+
+    def judge(self) -> None:
+        """Raise InvalidValueError for a kind or a type that no record can have."""
+        if self.kind is not None and self.kind not in KINDS:
+            raise InvalidValueError(f"--kind {self.kind!r}: use one of {', '.join(KINDS)}")
+        for name in self.type or ():
+            if name not in (*EVENTS, UNREADABLE):
+                near = get_close_matches(name, EVENTS, 1)
+                hint = f"did you mean {near[0]}?" if near else f"use {', '.join(sorted(EVENTS))}"
+                raise InvalidValueError(f"--type {name!r} is no event of the mesh: {hint}")
+
+    def holds(self, one: Step, now: datetime) -> bool:
+        """Whether a step is wanted."""
+        about = one.key.split("/")
+        since = None if self.since is None else milliseconds(parse_time(self.since, now))
+        until = None if self.until is None else milliseconds(parse_time(self.until, now))
+        return (
+            (self.domain is None or self.domain in (one.domain, *about[1:2]))
+            and (self.product is None or _names(one, self.product))
+            and self.kind in (None, one.kind)
+            and (not self.type or one.type in self.type)
+            and (since is None or one.time >= since)
+            and (until is None or one.time <= until)
+            and (self.correlation is None or one.correlation.startswith(self.correlation))
+        )
+
+
+def _names(one: Step, product: str) -> bool:
+    """Whether a step is about a product, by its own fields or by its key's thing."""
+    if getattr(one.event, "product", None) == product:
+        return True
+    thing = "/".join(one.key.split("/")[1:3]).partition("@")[0]
+    return thing == product.replace(".", "/", 1)
+
+
+@command(
+    app,
+    "log",
+    "sdm audit log --limit 20",
+    "sdm audit log --product east.users --kind intent",
+    "sdm audit log --domain west --since '1h ago' -o json",
+)
+def log(
+    reading: Reading,
+    wanted: Filter,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="Only the last so many.")
+    ] = None,
+) -> None:
+    """Show who said what, what was decided, and what was done, in the order of the log."""
+    now = datetime.now(UTC)
+    # what is wrong is told before the log is read
+    wanted.judge()
+    wanted.holds(Step(0, 0, "", ""), now)
+    mesh = Mesh()
+    image = mesh.image(reading)
+    if wanted.product is not None and reading.is_now:
+        lookup.product(image, wanted.product)
+    if wanted.domain not in (None, MESH_DOMAIN) and reading.is_now:
+        lookup.domain(image, wanted.domain or "")
+    with mesh.log() as reader:
+        every = mesh.fold(reader, lambda *log: steps(*log, until=image.offset))
+    found = [one for one in every if wanted.holds(one, now)]
+    items = [_item(one) for one in found[-limit if limit else None :]]
+    show(Listing(COLUMNS, items, "no record fits"), reading.output)
+
+
+def _item(one: Step) -> dict[str, Any]:
+    return {
+        "offset": one.offset,
+        "time": stamp(one.time),
+        "kind": one.kind,
+        "type": one.type,
+        "domain": one.domain,
+        "actor": one.actor,
+        "key": one.key,
+        "outcome": " ".join(filter(None, (one.outcome, one.code))),
+        "detail": one.detail,
+        "decided_at": one.decided_at,
+        "about": one.about,
+        "id": one.id,
+        "correlation": one.correlation,
+        "signer": one.signer,
+        "event": one.event.model_dump(mode="json", exclude={"meta"}) if one.event else None,
+    }
+
+
+@command(
+    app,
+    "replay",
+    "sdm audit replay",
+    "sdm audit replay --compare",
+    "sdm audit replay --at-offset 120 -o json",
+)
+def replay(
+    reading: Reading,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Read the rows on mesh.* and compare; 8 if they differ."),
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0, help="For the rows to catch up.")
+    ] = 15.0,
+) -> None:
+    """Replay the log from its first record and show the state's checksums.
+
+    The same log gives the same checksums on every machine and in every version.
+    """
+    mesh = Mesh()
+    if compare and not reading.is_now:
+        raise UsageError("--compare is about now: leave out --as-of and --at-offset")
+    began = time.monotonic()
+    image = mesh.image(reading)
+    seconds = time.monotonic() - began
+    shown = _state(image, seconds)
+    if not compare:
+        show(Detail(shown), reading.output)
+        return
+    image, rows, found = _caught_up(mesh, image, timeout)
+    shown = _state(image, seconds)
+    shown |= {"published_rows_checksum": rows_checksum(rows.values()), "equal": not found}
+    columns = ("topic", "key", "kind")
+    items = [{"topic": one.topic, "key": one.key, "kind": one.kind} for one in found]
+    parts = {"differences": Listing(columns, items)}
+    show(
+        Detail(shown, parts if items or reading.output is not Format.TABLE else None),
+        reading.output,
+    )
+    if found:
+        first = found[0]
+        raise FindingError(
+            f"{len(found)} rows differ from the log, first {first.key} on {first.topic} "
+            f"({first.kind}): restart the governor, which rewrites them"
+        )
+
+
+def _state(image: Image, seconds: float) -> dict[str, Any]:
+    records = image.offset + 1
+    return {
+        "offset": image.offset,
+        "time": stamp(image.time),
+        "epoch": image.epoch,
+        "products": len(image.catalog),
+        "requests": len(image.access.requests),
+        "links": len(image.links),
+        "undecided": len(image.intents.undecided),
+        "ignored": image.ignored,
+        "checksum": checksum(image),
+        "rows_checksum": rows_checksum(all_rows(image)),
+        "seconds": round(seconds, 3),
+        "records_per_second": round(records / seconds) if seconds else None,
+    }
+
+
+def _caught_up(
+    mesh: Mesh, image: Image, timeout: float
+) -> tuple[Image, dict[tuple[str, str], Row], list[Difference]]:
+    """Fold on and read the rows again until both agree or the time is over."""
+    deadline = time.monotonic() + timeout
+    with mesh.log(start=image.offset + 1) as reader:
+        while True:
+            image = fold_on(reader.to_end(), image)
+            rows = published(mesh)
+            found = differences(rows, folded(image))
+            if not found or time.monotonic() > deadline:
+                return image, rows, found
+            # what is still on its way to the rows comes with the log's next records, or is late
+            reader.partition.poll(0.2)

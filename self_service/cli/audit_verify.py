@@ -1,0 +1,185 @@
+"""`sdm audit verify`: is the log the one that was signed, and does each record of it hold?"""
+
+import base64
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.checkpoint import origin_of
+from mesh_events.checkpoint_places import Found, read_file, read_topic
+from mesh_events.errors import InfrastructureError
+from mesh_events.kafka import Connection
+from mesh_events.read import LogReader
+from mesh_events.settings import notes_path
+from self_service.cli.audit_noun import app
+from self_service.cli.checkpoint_audit import Evidence, is_behind, judge
+from self_service.cli.context import Mesh
+from self_service.cli.exits import FindingError, UsageError
+from self_service.cli.finding import Finding, ordered
+from self_service.cli.options import Shown, command
+from self_service.cli.output import Detail, Format, Listing, note, show
+from self_service.cli.times import stamp
+from self_service.cli.verification import Report, Scope, verify
+
+_FINDING = ("offset", "last", "code", "text")
+_IN_FLIGHT_S = 5.0
+"""A checkpoint goes to the file first: so long the topic may lack the last one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubted:
+    """What is doubted."""
+
+    first: Annotated[
+        int | None,
+        typer.Option("--from", metavar="N", min=0, help="Check signatures from this offset on."),
+    ] = None
+    last: Annotated[
+        int | None,
+        typer.Option("--to", metavar="M", min=0, help="Check signatures up to this offset."),
+    ] = None
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoints",
+            metavar="FILE",
+            help="A copy of the checkpoints kept elsewhere; default: this home's.",
+        ),
+    ] = None
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Also fail on gaps, and where today's rules decide otherwise."
+        ),
+    ] = False
+
+    @property
+    def scope(self) -> Scope:
+        """The offsets; raises UsageError for none."""
+        if self.last is not None and (self.first or 0) > self.last:
+            raise UsageError(f"--from {self.first} lies behind --to {self.last}")
+        return Scope(self.first or 0, self.last)
+
+
+@command(
+    app,
+    "verify",
+    "sdm audit verify",
+    "sdm audit verify --strict -o json",
+    "sdm audit verify --from 1000 --to 2000",
+    "sdm audit verify --checkpoints /mnt/witness/local.notes",
+)
+def verify_log(shown: Shown, doubted: Doubted) -> None:
+    """Verify the log against its checkpoints, every signature, schema and decision.
+
+    8 names the first bad offset or range. Records that were set aside are no fault of the log:
+    they have no effect. With --from or --to, the rest is verified by its hashes only.
+    """
+    mesh, scope = Mesh(), doubted.scope
+    connection = mesh.governance(mesh.reader)
+    path = doubted.checkpoints or notes_path(mesh.home, mesh.profile.mesh)
+    if doubted.checkpoints is not None and not path.exists():
+        raise UsageError(f"there is no file {path}: leave out --checkpoints, or name another")
+    evidence = _evidence(connection, path, origin_of(mesh.profile.mesh))
+    began = time.monotonic()
+    with LogReader(connection) as reader:
+        report = _verified(mesh, reader, evidence, scope)
+    seconds = time.monotonic() - began
+    report.findings = ordered([*report.findings, *evidence.findings])
+    _tell(report, evidence, seconds, shown, strict=doubted.strict)
+
+
+def _evidence(connection: Connection, path: Path, origin: str) -> Evidence:
+    """Both places, given time to be equal; the file is left out where there is none."""
+    file = read_file(path) if path.exists() else None
+    if file is None:
+        note(f"there is no {path}: only mesh.checkpoints is compared")
+    topic, deadline = _topic(connection), time.monotonic() + _IN_FLIGHT_S
+    while is_behind(topic, file) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        topic = _topic(connection)
+    return judge(origin, topic, file)
+
+
+def _topic(connection: Connection) -> list[Found]:
+    try:
+        return read_topic(connection)
+    except InfrastructureError as error:
+        if error.retriable:
+            raise
+        # a topic that is gone holds no checkpoint, which the file tells of
+        note(str(error))
+        return []
+
+
+def _verified(mesh: Mesh, reader: LogReader, evidence: Evidence, scope: Scope) -> Report:
+    low, end = reader.partition.bounds()
+    if low:
+        text = f"offsets 0 to {low - 1} were deleted: the log begins at {low}; restore it"
+        return Report(findings=[Finding(0, "log_start_truncated", text, low - 1)])
+    return verify(
+        reader.to_end(),
+        mesh.profile.root_key,
+        mesh.profile.governor_key,
+        chain=evidence.chain,
+        scope=scope,
+        end=end,
+    )
+
+
+def _tell(
+    report: Report, evidence: Evidence, seconds: float, shown: Shown, *, strict: bool
+) -> None:
+    bad = ordered(report.findings + (report.differing + report.gaps if strict else []))
+    parts = {
+        "findings": _listing(report.findings),
+        "gaps": _listing(report.gaps),
+        "differences": _listing(report.differing),
+    }
+    if shown.output is Format.TABLE:
+        parts = {name: part for name, part in parts.items() if part.items}
+    show(Detail(_fields(report, evidence, seconds, valid=not bad), parts), shown.output)
+    if bad:
+        raise FindingError(_sentence(bad[0]))
+    note(f"all {report.records} records hold")
+
+
+def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) -> dict[str, Any]:
+    head, confirmed = evidence.chain.head, report.tree.confirmed
+    return {
+        "records": report.records,
+        "signatures": report.signatures,
+        "schemas": report.schemas,
+        "decisions": report.decisions,
+        "ignored": report.ignored,
+        "set_aside": report.set_aside,
+        "undecided": report.undecided,
+        "differing": len(report.differing),
+        "marked_gaps": report.marked,
+        "tree_size": report.tree.size,
+        "root": base64.b64encode(report.tree.root).decode(),
+        "checkpoints": len(evidence.chain),
+        "checkpoint_size": confirmed.size if confirmed else None,
+        "checkpoint_offset": confirmed.offset if confirmed else None,
+        "checkpoint_time": stamp(evidence.time_of(head)) if head else None,
+        "records_per_second": round(report.records / seconds) if seconds else None,
+        "valid": valid,
+    }
+
+
+def _sentence(first: Finding) -> str:
+    place = f"offset {first.offset}"
+    if first.last is not None:
+        place = f"offsets {first.offset} to {first.last}"
+    return f"the log does not hold at {place} ({first.code}): {first.text}"
+
+
+def _listing(findings: list[Finding]) -> Listing:
+    items = [
+        {"offset": one.offset, "last": one.last, "code": one.code, "text": one.text}
+        for one in findings
+    ]
+    return Listing(_FINDING, items)

@@ -1,0 +1,61 @@
+"""A log on paper with checkpoints over it, as a keeper would have signed them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mesh_events import intents
+from mesh_events.checkpoint import SignedCheckpoint, origin_of
+from mesh_events.codec import has_valid_signature
+from mesh_events.record import Record
+from projections.chain import chained
+from projections.ledger import Ledger
+from projections.trust import Trusted
+from tests import paper_story as story
+from tests.paper_log import PaperLog, key, resigned
+
+ORIGIN = origin_of("paper")
+
+
+def busy_log() -> list[Record]:
+    """A story with records that must not be believed, and an offset that holds none."""
+    log = PaperLog()
+    story.published(log)
+    last = log.records[-1]
+    # a decision, copied with a signature that does not verify: believed, it would count
+    offset = log.say(intents.ApplicationRegistered, "east", application="east.forged")
+    log.accept(offset)
+    forged = log.records.pop()
+    log.put(replace(forged, headers={**forged.headers, "mesh_signature": bytes(64)}))
+    log.govern()
+    log.put(resigned(last, key("stranger")))
+    log.put(replace(last, value=None, headers={}))
+    story.granted(log)
+    story.settle(log)
+    return gapped(log.records, len(log.records) - 5)
+
+
+def gapped(records: Sequence[Record], after: int) -> list[Record]:
+    """The same with one offset left out behind a number of records, as a marker leaves it."""
+    return [
+        replace(one, offset=one.offset + 1) if at >= after else one
+        for at, one in enumerate(records)
+    ]
+
+
+def signed_over(
+    records: Sequence[Record], every: int, *, by: str = "keeper"
+) -> list[SignedCheckpoint]:
+    """A checkpoint over each `every` records, and one over the rest."""
+    ledger, found = Ledger(), list[SignedCheckpoint]()
+    for record in records:
+        ledger.take(record, verified=has_valid_signature(record))
+    while ledger.unconfirmed:
+        body = ledger.head(ORIGIN, every)
+        ledger.confirm(body)
+        found.append(body.sign(key(by)))
+    return found
+
+
+def trusting(checkpoints: Sequence[SignedCheckpoint], root: str = "root") -> Trusted:
+    """What vouches for a log."""
+    return Trusted(chained(ORIGIN, checkpoints).path(), key(root).public)

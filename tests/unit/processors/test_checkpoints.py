@@ -1,0 +1,282 @@
+"""The keeper of checkpoints over a log on paper: what it signs, what it believes, when it stops."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mesh_events.checkpoint import SignedCheckpoint
+from mesh_events.codec import decode, has_valid_signature
+from mesh_events.errors import InfrastructureError, StateFaultError
+from mesh_events.record import Record
+from processors.keepers import checkpoints as module
+from processors.keepers.checkpoints import CheckpointsKeeper
+from processors.keepers.keeper import ReignOverError
+from processors.log_watch import LogWatch
+from projections.chain import Chain, chained
+from projections.fold import apply
+from projections.image import EMPTY, Image
+from projections.trust import DistrustError
+from tests.paper_log import key
+from tests.signed_log import ORIGIN, busy_log, signed_over
+
+RECORDS = busy_log()
+SIGNED = signed_over(RECORDS, 6)
+ROOT = key("root").public
+
+
+class PaperStore:
+    """Both places as one list, which may fail."""
+
+    origin = ORIGIN
+
+    def __init__(self, signed: Sequence[SignedCheckpoint] = ()) -> None:
+        self.signed = list(signed)
+        self.equalized = 0
+        self.broken = False
+
+    def _answer(self) -> None:
+        if self.broken:
+            raise InfrastructureError("no answer", retriable=True)
+
+    def read(self) -> Chain:
+        self._answer()
+        return chained(ORIGIN, self.signed)
+
+    def equalize(self, chain: Chain) -> None:
+        assert list(chain) == self.signed
+        self._answer()
+        self.equalized += 1
+
+    def append(self, checkpoint: SignedCheckpoint) -> None:
+        self.signed.append(checkpoint)
+        self._answer()
+
+
+class PaperReign:
+    def __init__(self, epoch: int = 1) -> None:
+        self.epoch, self.over = epoch, False
+
+    def check(self) -> None:
+        if self.over:
+            raise ReignOverError("over")
+
+
+class Fold:
+    """Folds as a governor does, and counts the signatures that it checks."""
+
+    def __init__(self, store: PaperStore, root: str | None = ROOT) -> None:
+        self.watch = LogWatch(store, root)  # type: ignore[arg-type]
+        self.store, self.image, self.checked = store, EMPTY, 0
+
+    def take(self, records: Sequence[Record]) -> Image:
+        for record in records:
+            doubted = self.watch.doubts(record)
+            self.checked += doubted
+            entry = decode(record, self.image.schemas, verify=doubted)
+            self.image = apply(self.image, entry)
+            self.watch.took(record, entry, self.image)
+        self.watch.caught_up()
+        return self.image
+
+    def keeper(self, records: int = 6, seconds: float = 0) -> CheckpointsKeeper:
+        return CheckpointsKeeper(
+            self.watch,
+            self.store,  # type: ignore[arg-type]
+            key("keeper"),
+            records,
+            seconds,
+        )
+
+
+def begun(signed: Sequence[SignedCheckpoint] = (), root: str | None = ROOT) -> Fold:
+    fold = Fold(PaperStore(signed), root)
+    fold.watch.begin()
+    return fold
+
+
+def reconcile(fold: Fold, keeper: CheckpointsKeeper, reign: Any = None) -> None:
+    keeper.reconcile(fold.image, reign or PaperReign())
+
+
+def test_all_that_is_due_is_signed_in_pieces() -> None:
+    fold = begun()
+    fold.take(RECORDS)
+    reconcile(fold, fold.keeper())
+    assert fold.store.signed == SIGNED
+    assert fold.watch.describe() == {
+        "checkpoint": {"size": len(RECORDS), "offset": RECORDS[-1].offset},
+        "finding": None,
+    }
+
+
+@pytest.mark.parametrize("known", [1, 10, len(SIGNED)])
+def test_a_later_worker_goes_on_and_checks_few_signatures(known: int) -> None:
+    fold = begun(SIGNED[:known])
+    fold.take(RECORDS)
+    reconcile(fold, fold.keeper())
+    assert fold.store.signed == SIGNED
+    # those in the foundation are the root's, and checked always
+    assert (fold.checked < len(RECORDS)) is (known > 1)
+    everything = Fold(PaperStore())
+    assert fold.image == everything.take(RECORDS)
+
+
+def test_without_the_root_nothing_is_believed_and_signing_goes_on() -> None:
+    fold = begun(SIGNED[:4], root=None)
+    fold.take(RECORDS)
+    assert fold.checked == len(RECORDS)
+    reconcile(fold, fold.keeper())
+    assert fold.store.signed == SIGNED
+
+
+def test_few_records_wait_for_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    fold = begun()
+    fold.take(RECORDS[:-1])
+    keeper = fold.keeper(records=1000, seconds=5)
+    reconcile(fold, keeper)
+    clock[0] += 4.9
+    reconcile(fold, keeper)
+    assert fold.store.signed == []
+    clock[0] += 0.1
+    reconcile(fold, keeper)
+    assert [one.body.size for one in fold.store.signed] == [len(RECORDS) - 1]
+    # the next one waits anew, from when there is something to sign
+    clock[0] += 60
+    reconcile(fold, keeper)
+    fold.take(RECORDS[-1:])
+    reconcile(fold, keeper)
+    assert len(fold.store.signed) == 1
+    clock[0] += 5
+    reconcile(fold, keeper)
+    assert len(fold.store.signed) == 2
+
+
+def test_nobody_signs_whose_reign_is_over_or_whose_key_is_no_keepers() -> None:
+    fold = begun()
+    fold.take(RECORDS)
+    over = PaperReign()
+    over.over = True
+    with pytest.raises(ReignOverError):
+        reconcile(fold, fold.keeper(), over)
+    stranger = CheckpointsKeeper(fold.watch, fold.store, key("governor"), 6, 0)  # type: ignore[arg-type]
+    reconcile(fold, stranger)
+    assert fold.store.signed == []
+
+
+def test_a_place_that_fails_is_read_again_before_the_next_signature() -> None:
+    fold = begun()
+    fold.take(RECORDS)
+    keeper = fold.keeper()
+    reconcile(fold, keeper)
+    fold.store.signed.clear()
+    again = begun()
+    again.take(RECORDS)
+    keeper = again.keeper()
+    again.store.broken = True
+    reconcile(again, keeper)
+    assert again.store.signed == []
+    again.store.broken = False
+    failing = again.store.append
+
+    def half(checkpoint: SignedCheckpoint) -> None:
+        again.store.broken = len(again.store.signed) == 1
+        failing(checkpoint)
+
+    again.store.append = half  # type: ignore[method-assign]
+    reconcile(again, keeper)
+    assert again.store.signed == SIGNED[:2]
+    again.store.broken = False
+    again.store.append = failing  # type: ignore[method-assign]
+    reconcile(again, keeper)
+    assert again.store.signed == SIGNED
+    assert again.store.equalized == 2
+
+
+def test_what_another_worker_signed_meanwhile_is_gone_on_from() -> None:
+    """A standby that folds on learns of the checkpoints when it reigns."""
+    standby = begun()
+    standby.take(RECORDS)
+    standby.store.signed += SIGNED[:5]
+    reconcile(standby, standby.keeper())
+    assert standby.store.signed == SIGNED
+
+
+def altered(offset: int) -> list[Record]:
+    return [replace(one, time=one.time + 1) if one.offset == offset else one for one in RECORDS]
+
+
+def test_an_altered_log_is_folded_anew_and_never_signed_over() -> None:
+    fold = begun(SIGNED)
+    with pytest.raises(DistrustError):
+        fold.take(altered(SIGNED[-2].body.offset))
+    fold.image, fold.checked = EMPTY, 0
+    fold.take(altered(SIGNED[-2].body.offset))
+    assert fold.checked == len(RECORDS)
+    keeper = fold.keeper()
+    reconcile(fold, keeper)
+    reconcile(fold, keeper, PaperReign(2))
+    assert fold.store.signed == SIGNED
+    finding = fold.watch.describe()["finding"]
+    assert finding["code"] == "record_edited"
+    assert finding["first"] <= SIGNED[-2].body.offset <= finding["last"]
+
+
+def test_where_nothing_was_believed_the_fold_goes_on_with_the_finding() -> None:
+    fold = begun(SIGNED, root=None)
+    fold.take(altered(SIGNED[-2].body.offset))
+    assert fold.watch.describe()["finding"]["code"] == "record_edited"
+    reconcile(fold, fold.keeper())
+    assert fold.store.signed == SIGNED
+
+
+def test_a_cut_log_is_found_and_never_signed_over() -> None:
+    fold = begun(SIGNED)
+    with pytest.raises(DistrustError):
+        fold.take(RECORDS[:-1])
+    late = begun(root=None)
+    late.take(RECORDS[:-1])
+    late.store.signed += SIGNED
+    reconcile(late, late.keeper())
+    for one in (fold, late):
+        assert one.watch.describe()["finding"]["code"] == "tail_cut"
+    assert late.store.signed == SIGNED
+
+
+def test_checkpoints_that_contradict_each_other_are_found() -> None:
+    wrong = replace(SIGNED[2].body, root=bytes(32)).sign(key("keeper"))
+    fold = begun([*SIGNED, wrong])
+    fold.take(RECORDS)
+    assert fold.checked == len(RECORDS)
+    assert fold.watch.describe()["finding"]["code"] == "checkpoints_differ"
+
+
+def test_places_that_do_not_answer_hold_nothing_up() -> None:
+    fold = Fold(PaperStore(SIGNED[:3]))
+    fold.store.broken = True
+    fold.watch.begin()
+    fold.take(RECORDS)
+    keeper = fold.keeper()
+    reconcile(fold, keeper)
+    assert fold.watch.describe()["finding"] is None
+    fold.store.broken = False
+    reconcile(fold, keeper)
+    assert fold.store.signed == SIGNED
+
+
+def test_a_fold_that_fails_on_believed_records_is_done_again() -> None:
+    fold = begun(SIGNED)
+    error = StateFaultError("the log contradicts itself")
+    assert not fold.watch.is_to_blame(error)
+    for record in RECORDS[:-3]:
+        doubted = fold.watch.doubts(record)
+        entry = decode(record, fold.image.schemas, verify=doubted)
+        fold.image = apply(fold.image, entry)
+        fold.watch.took(record, entry, fold.image)
+    assert fold.watch.is_to_blame(error)
+    assert all(fold.watch.doubts(record) for record in RECORDS)
+    assert not fold.watch.is_to_blame(error)
+    assert has_valid_signature(RECORDS[0])

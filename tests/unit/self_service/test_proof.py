@@ -1,0 +1,126 @@
+"""A proof holds as it was written, and in no other way."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from mesh_events.meta import Event
+from projections.chain import chained
+from self_service.cli import proof as proofs
+from self_service.cli.app import app
+from self_service.cli.audit_prove import Search
+from self_service.cli.exits import FindingError, NotFoundError, UsageError
+from tests.paper_log import key
+from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
+
+RECORDS = busy_log()
+SIGNED = signed_over(RECORDS, 6)
+LAST = RECORDS[-1].offset
+KEEPER = key("keeper").public
+
+
+def proven(reference: str) -> proofs.Proof:
+    found, keeper = Search(reference).run(RECORDS, trusting(SIGNED), chained(ORIGIN, SIGNED))
+    assert keeper == KEEPER
+    return found
+
+
+TEXT = proofs.written(proven(f"#{LAST}"))
+
+
+@pytest.mark.parametrize("record", RECORDS[::3], ids=lambda one: str(one.offset))
+def test_every_record_can_be_proven_and_is_read_without_the_log(record) -> None:
+    found = proofs.check(proofs.read(proofs.written(proven(f"#{record.offset}"))), KEEPER)
+    assert found.proof.placed.record == record
+    assert found.introducer in (key("root").public, None)
+    assert isinstance(found.event, Event) or found.fault
+    assert (found.event is None) is (record.value is None)
+
+
+def test_an_event_is_found_by_its_id_or_the_beginning_of_it() -> None:
+    event = proofs.check(proofs.read(TEXT), KEEPER).event
+    assert event is not None
+    assert proven(event.meta.id).placed.record.offset == LAST
+    assert proven(event.meta.id[:30].upper()).placed.record.offset == LAST
+
+
+@pytest.mark.parametrize(
+    ("reference", "error"),
+    [
+        (f"#{LAST + 1}", NotFoundError),
+        ("ffff", NotFoundError),
+        ("01a0c45", UsageError),
+        (" ", UsageError),
+    ],
+)
+def test_what_is_not_there_or_not_one_is_said(reference: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        proven(reference)
+
+
+def test_what_no_checkpoint_covers_cannot_be_proven_yet() -> None:
+    with pytest.raises(NotFoundError, match="no checkpoint covers"):
+        Search(f"#{LAST}").run(RECORDS, None, chained(ORIGIN, SIGNED[:-1]))
+
+
+def test_a_log_that_was_altered_proves_nothing() -> None:
+    altered = [*RECORDS[:-2], replace(RECORDS[-2], time=1), RECORDS[-1]]
+    with pytest.raises(FindingError, match="audit verify"):
+        Search(f"#{LAST}").run(altered, None, chained(ORIGIN, SIGNED))
+
+
+@settings(max_examples=300)
+@given(st.integers(0, len(TEXT.encode()) - 1), st.integers(0, 7))
+def test_any_bit_of_a_proof_matters(place: int, bit: int) -> None:
+    raw = bytearray(TEXT.encode())
+    raw[place] ^= 1 << bit
+    with pytest.raises((FindingError, UnicodeDecodeError)):
+        proofs.check(proofs.read(raw.decode()), KEEPER)
+
+
+def test_another_key_is_refused() -> None:
+    with pytest.raises(FindingError, match="not signed by"):
+        proofs.check(proofs.read(TEXT), key("governor").public)
+
+
+def test_another_schema_than_the_logs_is_refused() -> None:
+    """It would make the same bytes say something else."""
+    document = json.loads(TEXT)
+    document["introduction"] = {name: document[name] for name in ("record", "index", "path")}
+    with pytest.raises(FindingError, match="introduces no schema"):
+        proofs.check(proofs.read(json.dumps(document)), KEEPER)
+    document["introduction"] = None
+    assert proofs.check(proofs.read(json.dumps(document)), KEEPER).event is None
+
+
+def command(file: Path, *more: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["audit", "check-proof", str(file), *more])
+    return done.exit_code, done.output
+
+
+def test_the_command_needs_nothing_but_file_and_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SDM_HOME", str(tmp_path / "nowhere"))
+    file = tmp_path / "proof.json"
+    file.write_text(TEXT)
+    code, output = command(file, "--key", KEEPER)
+    assert code == 0
+    assert re.search(rf"offset +{LAST}\n", output)
+    assert command(file, "--key", key("root").public)[0] == 8
+    assert command(file, "--key", "short")[0] == 2
+    file.write_text(TEXT.replace(f'"offset": {LAST}', f'"offset": {LAST + 1}'))
+    code, output = command(file, "--key", KEEPER)
+    assert code == 8
+    assert "does not stand under the checkpoint" in output
+    file.write_text("{}")
+    assert command(file, "--key", KEEPER)[0] == 8
+    file.write_bytes(b"\xff")
+    assert command(file, "--key", KEEPER)[0] == 8
+    assert command(tmp_path / "none.json", "--key", KEEPER)[0] == 2
