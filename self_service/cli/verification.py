@@ -10,7 +10,6 @@ from mesh_events.decisions import (
     IntentAccepted,
     IntentQuarantined,
     IntentRejected,
-    MeshFounded,
     SchemaIntroduced,
 )
 from mesh_events.errors import StateFaultError
@@ -18,6 +17,7 @@ from mesh_events.record import Entry, Record
 from projections.chain import Chain
 from projections.decide import decide
 from projections.fold import apply
+from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.trust import Trusted
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
@@ -115,10 +115,12 @@ def verify(
             continue
         if entry.fault is not None:
             faulty[entry.offset] = entry
-        _doubt_foundation(report, before, entry, root_key, governor_key)
+        _doubt_foundation(report, entry, root_key)
         if isinstance(entry.event, Decision) and entry.offset not in image.intents.undecided:
             _doubt_decision(report, before, image, entry.event, entry)
             last_decided = max(last_decided, entry.event.offset)
+    if not stopped and not faulted:
+        _doubt_governor(report, image, governor_key)
     _doubt_end(report, image, faulty, last_decided)
     _doubt_tree(report, image, end if stopped else report.last + 1)
     return report
@@ -158,9 +160,14 @@ def _doubt_position(report: Report, entry: Entry) -> None:
         report.gaps.append(Finding(entry.offset, "gap", text))
 
 
-def _doubt_foundation(
-    report: Report, before: Image, entry: Entry, root_key: str, governor_key: str
-) -> None:
+def _doubt_governor(report: Report, image: Image, governor_key: str) -> None:
+    """The caller waits for decisions of a governor whose word counts at the log's end."""
+    if not image.identity.has_role(governor_key, Role.GOVERNOR):
+        text = f"the profile names a governor's key that does not count here ({governor_key})"
+        report.findings.append(Finding(report.last, "foreign_governor", text))
+
+
+def _doubt_foundation(report: Report, entry: Entry, root_key: str) -> None:
     event = entry.event
     found = report.findings
     if entry.offset == 0 and entry.signer != root_key:
@@ -168,10 +175,6 @@ def _doubt_foundation(
             Finding(0, "foreign_root", "the first record is not signed by this mesh's root")
         )
     match event:
-        # a second founding has no effect, whoever signed it
-        case MeshFounded() if not before.identity.mesh and event.governor_key != governor_key:
-            text = "the profile names another governor key"
-            found.append(Finding(entry.offset, "foreign_governor", text))
         case SchemaIntroduced() if avro.fingerprint(event.schema_text) != event.fingerprint:
             text = f"the text of {event.name} is another one"
             found.append(Finding(entry.offset, "bad_fingerprint", text))

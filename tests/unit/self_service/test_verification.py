@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.codec import decode
-from mesh_events.decisions import IntentAccepted
+from mesh_events.decisions import IntentAccepted, MeshRole
 from mesh_events.record import Record
 from projections.verdict import Rejected
 from self_service.cli.verification import Report, verify
@@ -83,6 +83,14 @@ def test_another_root_or_governor_than_the_profiles_is_found(log: PaperLog) -> N
     assert foreign.findings[0].code == "foreign_root"
     other = verify(log.records, key("root").public, key("stranger").public)
     assert other.findings[0].code == "foreign_governor"
+
+
+def test_the_profile_names_the_governor_of_now_not_of_the_foundation(log: PaperLog) -> None:
+    log.introduce_key(MeshRole.GOVERNOR, "new")
+    log.revoke_key("governor")
+    assert not verify(log.records, key("root").public, key("new").public).findings
+    old = verify(log.records, key("root").public, key("governor").public)
+    assert [one.code for one in old.findings] == ["foreign_governor"]
 
 
 def test_records_that_were_set_aside_are_no_fault_of_the_log(log: PaperLog) -> None:
