@@ -214,3 +214,19 @@ def later(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
     """Let so much time pass, as every machine measures it."""
     now = time.monotonic() + milliseconds / 1000
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
+
+
+def test_a_fold_that_began_before_everything_was_forgotten_takes_no_more() -> None:
+    """It was cancelled in its thread: what it still has would leave a hole behind it."""
+    log = PaperLog()
+    governor = Governor(PaperWriter(log), PaperRows(), lambda *_: None)  # type: ignore[arg-type]
+
+    def forgotten_on_the_way() -> Iterable[Record]:
+        yield from log.records[:5]
+        governor.forget()
+        yield from log.records[5:]
+
+    governor.fold(forgotten_on_the_way())
+    assert governor.image.offset == -1
+    governor.fold(log.records)
+    assert governor.image == log.image

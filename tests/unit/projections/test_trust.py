@@ -110,6 +110,14 @@ def test_a_checkpoint_of_another_key_is_not_believed() -> None:
     assert found.value.code == "checkpoint_foreign"
 
 
+@pytest.mark.parametrize("number", [7, 9])
+def test_a_stop_at_a_checkpoint_of_another_key_is_not_believed_either(number: int) -> None:
+    offset = SIGNED[number].body.offset
+    with pytest.raises(DistrustError) as found:
+        replay(RECORDS, at_offset=offset, trusted=trusting(signed_over(RECORDS, 6, by="governor")))
+    assert found.value.code == "checkpoint_foreign"
+
+
 def test_a_log_under_another_root_is_not_believed() -> None:
     with pytest.raises(DistrustError) as found:
         replay(RECORDS, trusted=trusting(SIGNED, root="stranger"))
