@@ -4,6 +4,7 @@ Read from top to bottom: this is the language of the mesh. Values are checked wh
 *decided*, not when it is read, so that an old log stays readable under new rules.
 """
 
+from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
@@ -92,6 +93,36 @@ class KeyRevoked(Intent):
     def key(self) -> str:
         """`key/<domain>/<public key>`."""
         return f"key/{self.domain}/{self.public_key}"
+
+
+class DomainFrozen(Intent):
+    """Emitted by the operator, or the domain itself, when nothing that a domain says may count.
+
+    For a time: whatever of the domain is undecided then, or reaches the log before `until`, is
+    refused, whoever holds its key. What is in force stays in force. The domain `mesh` stands for
+    all domains. A second freeze replaces the first.
+    """
+
+    domain: str = Field(description="The domain, or mesh for all of them")
+    until: datetime = Field(description="End, by the log's time; at most a year ahead")
+    reason: str = Field(description="Why, for those who are refused and the audit")
+
+    @property
+    def key(self) -> str:
+        """`domain/<domain>/<domain>`."""
+        return f"domain/{self.domain}/{self.domain}"
+
+
+class DomainThawed(Intent):
+    """Emitted by the operator when a freeze ends before its time."""
+
+    domain: str = Field(description="The domain, or mesh for all of them")
+    reason: str = Field(description="Why, for the audit")
+
+    @property
+    def key(self) -> str:
+        """`domain/<domain>/<domain>`."""
+        return f"domain/{self.domain}/{self.domain}"
 
 
 class ApplicationRegistered(Intent):
@@ -267,6 +298,8 @@ INTENTS: tuple[type[Intent], ...] = (
     DomainRegistered,
     KeyRegistered,
     KeyRevoked,
+    DomainFrozen,
+    DomainThawed,
     ApplicationRegistered,
     CredentialsRequested,
     ProductPublished,

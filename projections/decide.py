@@ -5,6 +5,7 @@ speaker may speak for the domain, then the rule for the intent.
 """
 
 import uuid
+from datetime import UTC, datetime
 
 from immutables import Map
 
@@ -14,7 +15,13 @@ from mesh_events.record import Entry, FaultCode
 from projections.identity import Key, Role
 from projections.image import Image
 from projections.intents import AHEAD_MS, WINDOW_MS
-from projections.rules import access, catalog, identity, links  # noqa: F401 - they fill the table
+from projections.rules import (  # noqa: F401 - they fill the table
+    access,
+    catalog,
+    freezes,
+    identity,
+    links,
+)
 from projections.rules.ruling import judge
 from projections.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting
 
@@ -32,7 +39,12 @@ def decide(image: Image, entry: Entry, now: int) -> Verdict:
     intent, key = entry.event, image.identity.key_of(entry.signer)
     if not isinstance(intent, Intent) or key is None:
         return Quarantined(FaultCode.INVALID_EVENT, "the record is not an intent")
-    unfit = _overlong(intent) or _stale(image, entry, intent) or _not_theirs(intent, key)
+    unfit = (
+        _overlong(intent)
+        or _stale(image, entry, intent)
+        or _not_theirs(intent, key)
+        or _frozen(image, entry, key)
+    )
     if unfit is not None:
         return unfit
     checks = image.intents.checks.get(entry.offset, Map())
@@ -102,6 +114,21 @@ def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
             f"{actor!r} names a part of the mesh: say who or what of {key.domain} speaks",
         )
     return None
+
+
+def _frozen(image: Image, entry: Entry, key: Key) -> Rejected | None:
+    """Whether the speaker is to be silent; the mesh's own parts never are."""
+    if key.domain == MESH_DOMAIN:
+        return None
+    freeze = image.identity.freeze_of(key.domain, entry.time)
+    if freeze is None:
+        return None
+    until = datetime.fromtimestamp(freeze.until / 1000, UTC).isoformat(timespec="seconds")
+    return Rejected(
+        "domain_frozen",
+        f"{freeze.by} froze {freeze.domain} until {until}: {freeze.reason}; "
+        "say it again afterwards, or ask the operator",
+    )
 
 
 def _overlong(intent: Intent) -> Rejected | None:

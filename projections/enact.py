@@ -54,6 +54,17 @@ def _(event: intents.KeyRevoked, image: Image, at: Acceptance) -> Image:
 
 
 @enact.register
+def _(event: intents.DomainFrozen, image: Image, at: Acceptance) -> Image:
+    return image._replace(identity=identity.domain_frozen(image.identity, event, at.generation))
+
+
+@enact.register
+def _(event: intents.DomainThawed, image: Image, at: Acceptance) -> Image:
+    del at
+    return image._replace(identity=identity.domain_thawed(image.identity, event))
+
+
+@enact.register
 def _(event: intents.ApplicationRegistered, image: Image, at: Acceptance) -> Image:
     after = identity.application_registered(image.identity, event, at.generation)
     return image._replace(identity=after)

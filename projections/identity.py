@@ -11,7 +11,9 @@ from mesh_events.intents import (
     ApplicationRegistered,
     ClusterRegistered,
     CredentialsRequested,
+    DomainFrozen,
     DomainRegistered,
+    DomainThawed,
     KeyRegistered,
     KeyRevoked,
     domain_of,
@@ -85,6 +87,17 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
+class Freeze:
+    """Nothing that a domain says counts before `until`, ms of the log."""
+
+    domain: str
+    until: int
+    reason: str
+    by: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """All of the above. `root` is the key that signed the first record of the log."""
 
@@ -96,6 +109,12 @@ class Identity:
     domains: Map[str, Domain] = field(default_factory=Map)
     applications: Map[str, Application] = field(default_factory=Map)
     credentials: Map[tuple[str, str], Credentials] = field(default_factory=Map)
+    freezes: Map[str, Freeze] = field(default_factory=Map)
+
+    def freeze_of(self, domain: str, time: int) -> Freeze | None:
+        """The freeze that a domain is under at a time of the log, its own or everybody's."""
+        found = (self.freezes.get(name) for name in (MESH_DOMAIN, domain))
+        return next((one for one in found if one is not None and time < one.until), None)
 
     def key_of(self, signer: str | None) -> Key | None:
         """The registered key of a signer, revoked or not."""
@@ -183,6 +202,18 @@ def key_revoked(identity: Identity, event: KeyRevoked, generation: int) -> Ident
     """A key no longer speaks for its domain."""
     key = replace(identity.keys[event.public_key], revoked=generation)
     return replace(identity, keys=identity.keys.set(event.public_key, key))
+
+
+def domain_frozen(identity: Identity, event: DomainFrozen, generation: int) -> Identity:
+    """A domain, or all of them, is to be silent for a time."""
+    until = round(event.until.timestamp() * 1000)
+    freeze = Freeze(event.domain, until, event.reason, event.meta.actor, generation)
+    return replace(identity, freezes=identity.freezes.set(event.domain, freeze))
+
+
+def domain_thawed(identity: Identity, event: DomainThawed) -> Identity:
+    """The freeze ended before its time."""
+    return replace(identity, freezes=identity.freezes.delete(event.domain))
 
 
 def application_registered(

@@ -27,6 +27,8 @@ COMMANDS: dict[str, Place] = {
     "domain": Place("domain", None, "Domains: register, list, describe."),
     "application": Place("application", None, "Applications of a domain: register, list."),
     "key": Place("key", None, "Keys that may speak for a domain: register, revoke, list."),
+    "freeze": Place("freeze", "freeze", "Let nothing count that a domain says, for a time."),
+    "thaw": Place("freeze", "thaw", "End a freeze before its time."),
     "topic": Place("topic", None, "Topics: list, create, describe, produce, consume, delete."),
     "connect": Place("connect", None, "Connectors that bring data in."),
     "product": Place("product", None, "Data products: publish, update, describe."),

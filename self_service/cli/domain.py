@@ -1,5 +1,6 @@
 """`sdm domain`: who takes part in the mesh."""
 
+import time
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from self_service.cli.callers import OPERATOR, judge
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading, Saying, Until, command, noun
 from self_service.cli.output import Detail, Listing, note, show
+from self_service.cli.times import stamp
 
 app = noun("Domains own data and share it as products.")
 
@@ -82,7 +84,7 @@ def list_domains(reading: Reading) -> None:
     items = [
         _fields(image, image.identity.domains[name]) for name in sorted(image.identity.domains)
     ]
-    columns = ("domain", "cluster", "owner", "products", "ready", "description")
+    columns = ("domain", "cluster", "owner", "products", "ready", "frozen_until", "description")
     show(Listing(columns, items, "no domains yet: `sdm domain register`"), reading.output)
 
 
@@ -122,6 +124,7 @@ def describe(reading: Reading, name: Name) -> None:
 
 def _fields(image: Image, found: Domain) -> dict[str, Any]:
     places = {found.cluster, image.identity.governance_cluster}
+    freeze = image.identity.freeze_of(found.name, round(time.time() * 1000))
     return {
         "domain": found.name,
         "cluster": found.cluster,
@@ -130,4 +133,5 @@ def _fields(image: Image, found: Domain) -> dict[str, Any]:
         "products": sum(one.domain == found.name for one in image.catalog.values()),
         "ready": places <= set(found.rights),
         "generation": found.generation,
+        "frozen_until": stamp(freeze.until) if freeze else None,
     }

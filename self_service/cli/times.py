@@ -7,6 +7,7 @@ from mesh_events.errors import InvalidValueError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_DURATION = re.compile(rf"(?:{_PART.pattern}\s*)+")
 _AGO = re.compile(rf"((?:{_PART.pattern}\s*)+)ago")
 
 
@@ -35,6 +36,16 @@ def parse_time(text: str, now: datetime) -> datetime:
             f"{text[:80]!r} is not a time: give ISO 8601, such as 2026-01-31T12:00:00Z, "
             "or '10m ago'"
         ) from None
+
+
+def parse_duration(text: str) -> timedelta:
+    """How long, such as `90s` or `1h30m`; raises InvalidValueError for anything else."""
+    if not _DURATION.fullmatch(text.strip()):
+        raise InvalidValueError(f"{text[:80]!r} is no duration: give one such as 90m or 2h30m")
+    try:
+        return timedelta(seconds=_seconds(text))
+    except OverflowError:
+        raise InvalidValueError(f"{text[:80]!r} is longer than time itself") from None
 
 
 def _seconds(text: str) -> float:

@@ -10,7 +10,7 @@ from mesh_events import intents
 from mesh_events.intents import Quality
 from mesh_events.meta import Event
 from tests import paper_story as story
-from tests.paper_log import key
+from tests.paper_log import EPOCH_MS, at, key
 
 ASKED, DENIED, GRANTED = "<west.two's request>", "<north.two's request>", "<west.app's grant>"
 """Stand for the ids of requests, which are known once the state is made."""
@@ -41,6 +41,15 @@ def _identity() -> list[Refusal]:
     def ended(code: str, speaker: str, name: str, public: str, reason: str = "lost") -> Refusal:
         fields = {"domain": name, "public_key": public, "reason": reason}
         return Refusal(code, speaker, intents.KeyRevoked, fields)
+
+    def freeze(code: str, speaker: str, name: str, **changes: Any) -> Refusal:
+        tomorrow = at(EPOCH_MS + 86_400_000)
+        fields = {"domain": name, "until": tomorrow, "reason": "stolen key", **changes}
+        return Refusal(code, speaker, intents.DomainFrozen, fields)
+
+    def thaw(code: str, speaker: str, name: str, reason: str = "over") -> Refusal:
+        fields = {"domain": name, "reason": reason}
+        return Refusal(code, speaker, intents.DomainThawed, fields)
 
     def application(code: str, name: str, speaker: str = "west") -> Refusal:
         return Refusal(code, speaker, intents.ApplicationRegistered, {"application": name})
@@ -82,6 +91,16 @@ def _identity() -> list[Refusal]:
         ended("missing_text", "east", "east", east, reason=""),
         ended("unknown_key", "east", "east", fresh),
         ended("unknown_key", "east", "east", key("west").public),
+        freeze("not_your_domain", "west", "east"),
+        freeze("not_your_domain", "west", "mesh"),
+        freeze("unknown_domain", "mesh", "nowhere"),
+        freeze("missing_text", "mesh", "east", reason=" "),
+        freeze("invalid_end", "east", "east", until=at(EPOCH_MS)),
+        freeze("invalid_end", "mesh", "east", until=at(EPOCH_MS + 400 * 86_400_000)),
+        thaw("operators_only", "east", "east"),
+        thaw("unknown_domain", "mesh", "nowhere"),
+        thaw("missing_text", "mesh", "east", reason=""),
+        thaw("not_frozen", "mesh", "east"),
         application("invalid_name", "west"),
         application("invalid_name", "west."),
         application("invalid_name", "west.a.b"),

@@ -1,0 +1,54 @@
+"""Rules for freezes: the operator silences domains, a domain only itself."""
+
+from mesh_events.intents import DomainFrozen, DomainThawed
+from mesh_events.meta import MESH_DOMAIN
+from projections.identity import Role
+from projections.rules import names
+from projections.rules.ruling import judge
+from projections.verdict import Accepted, Case, Verdict, require
+
+LONGEST_MS = 366 * 24 * 60 * 60 * 1000
+"""A freeze is for an emergency, and ends by itself."""
+
+
+@judge.register
+def _(intent: DomainFrozen, case: Case) -> Verdict:
+    require(
+        case.key.role is Role.OPERATOR or case.domain == intent.domain,
+        "not_your_domain",
+        f"{case.domain} may not freeze {intent.domain}: only the operator can",
+    )
+    _known(case, intent.domain)
+    names.text(intent.reason, "the reason")
+    ahead = round(intent.until.timestamp() * 1000) - case.image.time
+    require(
+        0 < ahead <= LONGEST_MS,
+        "invalid_end",
+        f"a freeze ends in the future and within a year, but {intent.until.isoformat()} does not",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: DomainThawed, case: Case) -> Verdict:
+    require(
+        case.key.role is Role.OPERATOR,
+        "operators_only",
+        "only the mesh's operator may end a freeze: ask the operator",
+    )
+    _known(case, intent.domain)
+    names.text(intent.reason, "the reason")
+    require(
+        intent.domain in case.image.identity.freezes,
+        "not_frozen",
+        f"{intent.domain} is not frozen",
+    )
+    return Accepted()
+
+
+def _known(case: Case, domain: str) -> None:
+    require(
+        domain == MESH_DOMAIN or domain in case.image.identity.domains,
+        "unknown_domain",
+        f"there is no domain {domain}: list them, or say {MESH_DOMAIN} for all of them",
+    )

@@ -1,0 +1,88 @@
+"""A freeze: for a time nothing counts that a domain says, and nothing else changes."""
+
+import pytest
+
+from mesh_events import intents
+from projections.verdict import Accepted, Rejected, Verdict
+from tests import paper_story as story
+from tests.paper_log import PaperLog, at
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    return found
+
+
+def freeze(log: PaperLog, domain: str, milliseconds: int = HOUR_MS) -> None:
+    until = at(log.now + milliseconds)
+    log.operator(intents.DomainFrozen, domain=domain, until=until, reason="its key was seen")
+    log.govern()
+
+
+def said_by(log: PaperLog, domain: str) -> Verdict:
+    offset = log.say(intents.ApplicationRegistered, domain, application=f"{domain}.late")
+    return log.verdict(offset)
+
+
+def code(verdict: Verdict) -> str:
+    return verdict.code if isinstance(verdict, Rejected) else ""
+
+
+def test_a_frozen_domain_is_refused_and_told_why_and_until_when(log: PaperLog) -> None:
+    freeze(log, "west")
+    verdict = said_by(log, "west")
+    assert code(verdict) == "domain_frozen"
+    assert isinstance(verdict, Rejected)
+    assert "its key was seen" in verdict.reason
+    assert said_by(log, "east") == Accepted()
+
+
+def test_what_was_undecided_when_the_freeze_came_is_refused_too(log: PaperLog) -> None:
+    waiting = log.say(intents.ApplicationRegistered, "west", application="west.late")
+    until = at(log.now + HOUR_MS)
+    frozen = log.operator(intents.DomainFrozen, domain="west", until=until, reason="stolen key")
+    log.rule(frozen, Accepted())
+    assert code(log.verdict(waiting)) == "domain_frozen"
+
+
+def test_a_freeze_of_the_mesh_silences_all_domains_and_not_the_operator(log: PaperLog) -> None:
+    freeze(log, "mesh")
+    assert {code(said_by(log, name)) for name in ("east", "west", "north")} == {"domain_frozen"}
+    offset = log.operator(intents.DomainThawed, domain="mesh", reason="it is over")
+    assert log.verdict(offset) == Accepted()
+
+
+def test_a_freeze_ends_by_the_time_of_the_log(log: PaperLog) -> None:
+    freeze(log, "west", 10_000)
+    log.now += 10_000
+    assert said_by(log, "west") == Accepted()
+
+
+def test_a_freeze_ends_when_it_is_thawed(log: PaperLog) -> None:
+    freeze(log, "west")
+    log.operator(intents.DomainThawed, domain="west", reason="new key")
+    log.govern()
+    assert said_by(log, "west") == Accepted()
+
+
+def test_what_is_in_force_stays_in_force(log: PaperLog) -> None:
+    asked = story.granted(log, "north")
+    story.settle(log)
+    before = log.image.access
+    freeze(log, "north")
+    freeze(log, "east")
+    assert log.image.access == before
+    assert log.image.access.requests[asked].is_enforced
+
+
+def test_a_domain_may_freeze_itself_and_not_thaw_itself(log: PaperLog) -> None:
+    until = at(log.now + HOUR_MS)
+    log.say(intents.DomainFrozen, "west", domain="west", until=until, reason="we lost a laptop")
+    log.govern()
+    assert code(said_by(log, "west")) == "domain_frozen"
+    offset = log.say(intents.DomainThawed, "west", domain="west", reason="found it")
+    assert code(log.verdict(offset)) == "domain_frozen"
