@@ -239,6 +239,14 @@ def page() -> Iterator[int]:
         thread.join(10)
 
 
+def connect_and_read(port: int) -> None:
+    """The reset may come before the connection stands, or after."""
+    with closing(socket.socket()) as connection:
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", port))
+        connection.recv(1)
+
+
 def test_the_proxy_passes_on_answers_late_and_resets(page: int) -> None:
     with Proxy(page) as proxy:
         address = f"http://127.0.0.1:{proxy.port}/"
@@ -248,10 +256,7 @@ def test_the_proxy_passes_on_answers_late_and_resets(page: int) -> None:
         with urllib.request.urlopen(address, timeout=10) as answer:
             answer.read()
         assert time.monotonic() - began >= 0.3
-        proxy.resets = True
-        # the reset may come before the connection stands, or after
-        with pytest.raises(ConnectionResetError), closing(socket.socket()) as cut:
-            cut.settimeout(10)
-            cut.connect(("127.0.0.1", proxy.port))
-            cut.recv(1)
+        proxy.cut()
+        with pytest.raises(ConnectionResetError):
+            connect_and_read(proxy.port)
         assert proxy.connections == 3
