@@ -1,5 +1,8 @@
 """Rights and topics that an admin changes behind the mesh's back."""
 
+import os
+import subprocess
+import sys
 import time
 
 from confluent_kafka.admin import (
@@ -13,13 +16,17 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.faults.run.fault import Fault
+from tests.faults.run.fault import Fault, SkippedError
 from tests.faults.run.judge import all_is_right, topic_id
 from tests.faults.run.links import closed_and_made_anew, filled
 from tests.faults.run.stage import PARTITIONS, WAIT_S, Stage, eventually
+from tests.faults.worker import REPOSITORY
+from tests.mesh_kit import fresh
 
 REPAIR_S = 40
 """The keeper looks every ten seconds; a busy machine may need some rounds."""
+USAGE = 2
+"""Exit code of `sdm` for a command that it does not know."""
 READING = (AclOperation.READ, AclOperation.DESCRIBE)
 
 
@@ -114,6 +121,40 @@ def topic_deleted(stage: Stage) -> float:
     return told
 
 
+def foreign_right(stage: Stage) -> float:
+    """A principal that no domain knows gets the right to read a product: told, and left alone."""
+    stranger = fresh("stranger")
+    right = (stranger, stage.copied.topic)
+    add_right(stage, "east", *right)
+    began = time.monotonic()
+    try:
+        while stranger not in told_of_drift(stage):
+            assert time.monotonic() - began < REPAIR_S, "nobody tells of the stranger's right"
+            time.sleep(1)
+        recovery = time.monotonic() - began
+        assert right in stage.plain().readers(), "what the mesh has not given is not its to take"
+        return recovery
+    finally:
+        remove_rights(stage, "east", *right)
+
+
+def told_of_drift(stage: Stage) -> str:
+    """What `sdm drift` tells; SkippedError where this version has no such command."""
+    environment = {name: value for name, value in os.environ.items() if "SDM_" not in name}
+    done = subprocess.run(
+        [sys.executable, "-m", "self_service.cli", "drift", "-o", "json"],
+        cwd=REPOSITORY,
+        env={**environment, "SDM_HOME": str(stage.home)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode == USAGE:
+        raise SkippedError("this version has no `sdm drift`: strangers' rights are not told")
+    return done.stdout
+
+
 FAULTS = (
     Fault(
         "right-removed",
@@ -125,6 +166,12 @@ FAULTS = (
         "revoked-right-back",
         "an admin gives a revoked right back; time to repair",
         revoked_right_back,
+        all_is_right,
+    ),
+    Fault(
+        "foreign-right-added",
+        "an admin lets a stranger read a product; time until it is told",
+        foreign_right,
         all_is_right,
     ),
     Fault(

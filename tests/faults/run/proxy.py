@@ -13,12 +13,12 @@ class Proxy:
     """Passes connections on to a port of this machine.
 
     delay_s: every answer waits so long before its first byte and between pieces.
-    resets: whoever connects is cut off at once.
     """
 
     def __init__(self, target: int) -> None:
         self._target = target
-        self.delay_s, self.resets, self.connections = 0.0, False, 0
+        self.delay_s, self.connections = 0.0, 0
+        self._cuts, self._open = False, set[asyncio.StreamWriter]()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self.port = 0
@@ -32,6 +32,19 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
+
+    def cut(self) -> None:
+        """From now on whoever is connected, or connects, is cut off at once."""
+        self._cuts = True
+        self._loop.call_soon_threadsafe(self._cut_off)
+
+    def mend(self) -> None:
+        """Pass connections on again."""
+        self._cuts = False
+
+    def _cut_off(self) -> None:
+        for writer in self._open:
+            _reset(writer)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -49,12 +62,16 @@ class Proxy:
 
     async def _serve(self, near: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        if self.resets:
+        if self._cuts:
             _reset(answer)
             return
-        with suppress(OSError, asyncio.CancelledError):
-            far, ask = await asyncio.open_connection("127.0.0.1", self._target)
-            await asyncio.gather(_pass(near, ask, _at_once), _pass(far, answer, self._late))
+        self._open.add(answer)
+        try:
+            with suppress(OSError, asyncio.CancelledError):
+                far, ask = await asyncio.open_connection("127.0.0.1", self._target)
+                await asyncio.gather(_pass(near, ask, _at_once), _pass(far, answer, self._late))
+        finally:
+            self._open.discard(answer)
 
     async def _late(self) -> None:
         await asyncio.sleep(self.delay_s)

@@ -30,12 +30,13 @@ def late_registry(stage: Stage) -> float:
         stage.kit.decided(slow, CHECK_S + 10)
         assert stage.kit.code(slow) == "", "a slow registry is no reason to refuse"
 
-        proxy.delay_s, proxy.resets = 0.0, True
+        proxy.delay_s = 0.0
+        proxy.cut()
         cut = publish(stage)
         stage.pulse(time.monotonic(), 10)
         assert proxy.connections > asked, "the worker never asked the registry"
         assert cut in stage.kit.image().intents.undecided, "decided without the registry"
-        proxy.resets = False
+        proxy.mend()
         began = time.monotonic()
         stage.kit.decided(cut, CHECK_S)
         assert stage.kit.code(cut) == "", "a registry that is back is no reason to refuse"
