@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from tests.faults.worker import REPOSITORY
 NAMED_BY = "LIBFAKETIME"
 """A variable that names the library where it is not in its usual place."""
 PLACES = ("usr/lib/*/faketime/libfaketimeMT.so.1", "usr/lib/faketime/libfaketimeMT.so.1")
-EMITTED = (("+1h", "clock_ahead"), ("-61m", "stale_intent"))
+WRONG_CLOCK = Path(__file__).parent / "wrong_clock"
+HOUR_S = 3600
 
 
 def library() -> Path:
@@ -35,20 +37,26 @@ def library() -> Path:
     return found[0]
 
 
-def lying(offset: str) -> dict[str, str]:
-    """Variables with which a process believes that it is `offset` later."""
+def behind(seconds: int) -> dict[str, str]:
+    """Variables with which a process believes that it is so much earlier."""
     return {
         "LD_PRELOAD": str(library()),
-        "FAKETIME": offset,
+        "FAKETIME": f"-{seconds}s",
+        "PYTHONPATH": str(WRONG_CLOCK),
         # how long something lasts is measured rightly even where the date is wrong
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "DONT_FAKE_MONOTONIC": "1",
     }
 
 
-def worker_off(offset: str, stage: Stage) -> float:
+def ahead(seconds: int) -> dict[str, str]:
+    """Variables with which a process of Python believes that it is so much later."""
+    return {"PYTHONPATH": str(WRONG_CLOCK), "CLOCK_AHEAD_S": str(seconds)}
+
+
+def worker_off(wrong: Callable[[int], dict[str, str]], stage: Stage) -> float:
     """It governs: what needs a check, a grant and a revocation come out as with a right clock."""
-    variables = lying(offset)
+    variables = wrong(HOUR_S)
     with sleeping(stage) as before:
         worker = stage.worker(None, **variables)
         began = time.monotonic()
@@ -69,25 +77,28 @@ def worker_off(offset: str, stage: Stage) -> float:
 
 
 def emitters_off(stage: Stage) -> None:
-    """Too early and too late are refused with their codes; the offset alone is the order."""
-    for offset, code in EMITTED:
-        at = int(speak(stage, lying(offset)))
-        stage.kit.decided(at, 30)
-        assert stage.kit.code(at) == code, f"{offset}: {stage.kit.decisions(at)}"
-    # minutes are nobody's fault
-    at = int(speak(stage, lying("-4m")))
-    stage.kit.decided(at, 30)
-    assert stage.kit.code(at) == "", stage.kit.decisions(at)
+    """Too early and too late are refused with their codes; some minutes are nobody's fault."""
+    assert outcome(stage, speak(stage, behind(HOUR_S + 60))) == "stale_intent"
+    assert outcome(stage, speak(stage, behind(240))) == ""
+    assert outcome(stage, speak(stage, {}, HOUR_S)) == "clock_ahead"
+    assert outcome(stage, speak(stage, {}, 240)) == ""
 
 
-def speak(stage: Stage, variables: dict[str, str]) -> str:
+def outcome(stage: Stage, offset: int) -> str:
+    """The code with which it was refused, "" where it was accepted."""
+    stage.kit.decided(offset, 30)
+    return stage.kit.code(offset)
+
+
+def speak(stage: Stage, variables: dict[str, str], ahead_s: int = 0) -> int:
     """Offset of an intent that a process with a wrong clock emits for the owner."""
     path = key_path(stage.home, stage.owner.name)
     if not path.exists():
         stage.owner.key.save(path)
+    who = (stage.owner.name, stage.pulse_product)
     environment = {name: value for name, value in os.environ.items() if "SDM_" not in name}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.run.speak", stage.owner.name, stage.pulse_product],
+        [sys.executable, "-m", "tests.faults.run.speak", *who, str(ahead_s)],
         cwd=REPOSITORY,
         env={**environment, **variables, "SDM_HOME": str(stage.home)},
         capture_output=True,
@@ -96,20 +107,20 @@ def speak(stage: Stage, variables: dict[str, str]) -> str:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr[-800:]
-    return done.stdout.strip()
+    return int(done.stdout)
 
 
 FAULTS = (
     Fault(
         "worker-clock-ahead",
         "the worker that governs is an hour ahead",
-        partial(worker_off, "+1h"),
+        partial(worker_off, ahead),
         all_is_right,
     ),
     Fault(
         "worker-clock-behind",
         "the worker that governs is an hour behind",
-        partial(worker_off, "-1h"),
+        partial(worker_off, behind),
         all_is_right,
     ),
     Fault(
