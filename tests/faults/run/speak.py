@@ -1,21 +1,18 @@
 """Emits one intent and prints its offset: a process of its own, to have a clock of its own.
 
-SDM_HOME=... python -m tests.faults.run.speak DOMAIN PRODUCT AHEAD_S
+SDM_HOME=... python -m tests.faults.run.speak DOMAIN PRODUCT
 """
 
 import sys
-from datetime import timedelta
 
 from mesh_events.emit import Emitter
 from mesh_events.intents import ProductUpdated
 
 
 def main() -> None:
-    domain, product, ahead_s = sys.argv[1:]
+    domain, product = sys.argv[1:]
     with Emitter.at_home(domain, actor=f"{domain}-7") as voice:
-        meta = voice.meta()
-        late = meta.model_copy(update={"time": meta.time + timedelta(seconds=int(ahead_s))})
-        intent = ProductUpdated(meta=late, product=product, tags=["spoken"])
+        intent = ProductUpdated(meta=voice.meta(), product=product, tags=["spoken"])
         sys.stdout.write(f"{voice.emit(intent).offset}\n")
 
 

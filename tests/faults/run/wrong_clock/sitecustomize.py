@@ -1,26 +1,25 @@
-"""Loaded first by every Python that has this folder on its path: what a wrong clock needs.
+"""Loaded first by every Python that has this folder on its path: its clock is `CLOCK_OFF_S` off.
 
-libfaketime 0.9.10 gives `clock_nanosleep`, with which Python 3.11 sleeps, a wrong point in time:
-sleeping is done by another system call here. Ahead of time it lets librdkafka wait for an hour, so
-`CLOCK_AHEAD_S` puts only `time.time` ahead, without libfaketime.
+Both ways in which the mesh's code asks for the date are put off. Not by libfaketime: under its
+0.9.10 Python 3.11 cannot sleep, and librdkafka waits for an hour where it should for a second.
 """
 
 import os
-import threading
 import time
+from datetime import datetime, timedelta
 
+from mesh_events import meta
 
-def _sleep(seconds: float) -> None:
-    threading.Event().wait(seconds)
-
-
-_right, _ahead_s = time.time, float(os.environ.get("CLOCK_AHEAD_S", "0"))
+_OFF_S = float(os.environ["CLOCK_OFF_S"])
+_right_time, _right_now = time.time, meta.now
 
 
 def _time() -> float:
-    return _right() + _ahead_s
+    return _right_time() + _OFF_S
 
 
-time.sleep = _sleep
-if _ahead_s:
-    time.time = _time
+def _now() -> datetime:
+    return _right_now() + timedelta(seconds=_OFF_S)
+
+
+time.time, meta.now = _time, _now
