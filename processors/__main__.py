@@ -31,6 +31,7 @@ from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
 from processors.lineage import LineageTopic
+from processors.log_registry import LogRegistry
 from processors.log_watch import LogWatch
 from processors.preflight import preflight
 from processors.quarantine import Quarantine
@@ -61,7 +62,13 @@ class Admins:
 
 def build(settings: WorkerSettings) -> faust.App:
     """The app with everything it needs, nothing started yet."""
-    connection, registry = settings.governance(GOVERNOR), settings.registry()
+    connection = settings.governance(GOVERNOR)
+    registry = LogRegistry(
+        settings.registry_url,
+        settings.registry_user,
+        resolve(settings.registry_password),
+        lambda: governor.image.schemas,
+    )
     governor_key = SigningKey.load(key_path(settings.home, "governor"))
     keeper_key = SigningKey.load(key_path(settings.home, "keeper"))
     preflight(connection, settings.session_timeout_s)

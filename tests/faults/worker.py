@@ -71,12 +71,13 @@ class WorkerProcess:
         """Wait until it governs."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            assert self.process.poll() is None, f"ended with {self.process.returncode}: {self.log}"
+            if self.process.poll() is not None:
+                raise AssertionError(f"the worker ended: {self.last_lines(12)}")
             found = self.describe()
             if found is not None and found["ready"]:
                 return found
             time.sleep(0.05)
-        raise AssertionError(f"the worker is not ready within {seconds:g} s: {self.log}")
+        raise AssertionError(f"not ready within {seconds:g} s: {self.last_lines(12)}")
 
     def wait_end(self, seconds: float = 60) -> int:
         """The exit code, or minus the signal that killed it."""

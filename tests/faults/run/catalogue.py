@@ -10,6 +10,7 @@ from tests.faults.run import (
     quorum,
     slow_registry,
     takeover,
+    tamper,
 )
 from tests.faults.run.fault import Fault
 from tests.faults.run.stage import Stage
@@ -25,5 +26,5 @@ SHARED: tuple[Fault[Stage], ...] = (
     *clock.FAULTS,
 )
 """Injected one after the other into one mesh under load."""
-ALONE: tuple[Fault[None], ...] = (*quorum.FAULTS, *disk.FAULTS)
+ALONE: tuple[Fault[None], ...] = (*quorum.FAULTS, *disk.FAULTS, *tamper.FAULTS)
 """They destroy what they are given, or need other servers: each starts its own."""

@@ -8,49 +8,28 @@ from functools import partial
 from pathlib import Path
 
 from mesh_events.settings import key_path
-from tests.faults.run.fault import Fault, SkippedError
+from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right
 from tests.faults.run.slow_registry import publish
 from tests.faults.run.stage import Stage
 from tests.faults.run.takeover import TAKEOVER_S, awake, sleeping
 from tests.faults.worker import REPOSITORY
 
-NAMED_BY = "LIBFAKETIME"
-"""A variable that names the library where it is not in its usual place."""
-PLACES = ("usr/lib/*/faketime/libfaketimeMT.so.1", "usr/lib/faketime/libfaketimeMT.so.1")
-EMITTED = (("+1h", "clock_ahead"), ("-61m", "stale_intent"))
+WRONG_CLOCK = Path(__file__).parent / "wrong_clock"
+HOUR_S = 3600
+EMITTED = ((-HOUR_S - 60, "stale_intent"), (-240, ""), (HOUR_S, "clock_ahead"), (240, ""))
+"""How far the emitter's clock is off, in seconds -> code of the refusal, "" where accepted."""
 
 
-def library() -> Path:
-    """The library that lies about the time; SkippedError says how to get it."""
-    given = os.environ.get(NAMED_BY)
-    found = [Path(given)] if given else [
-        path for place in PLACES for path in Path("/").glob(place)
-    ]  # fmt: skip
-    if not found or not found[0].exists():
-        raise SkippedError(
-            "libfaketime is not here: `apt-get install libfaketime`, "
-            f"or name its library in {NAMED_BY}"
-        )
-    return found[0]
+def clock_off(seconds: int) -> dict[str, str]:
+    """Variables with which a process of this project believes that it is so much later."""
+    return {"PYTHONPATH": f"{WRONG_CLOCK}{os.pathsep}{REPOSITORY}", "CLOCK_OFF_S": str(seconds)}
 
 
-def lying(offset: str) -> dict[str, str]:
-    """Variables with which a process believes that it is `offset` later."""
-    return {
-        "LD_PRELOAD": str(library()),
-        "FAKETIME": offset,
-        # how long something lasts is measured rightly even where the date is wrong
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-    }
-
-
-def worker_off(offset: str, stage: Stage) -> float:
+def worker_off(seconds: int, stage: Stage) -> float:
     """It governs: what needs a check, a grant and a revocation come out as with a right clock."""
-    variables = lying(offset)
     with sleeping(stage) as before:
-        worker = stage.worker(None, **variables)
+        worker = stage.worker(None, **clock_off(seconds))
         began = time.monotonic()
         worker.wait_ready(TAKEOVER_S)
         recovery = stage.pulse(began)
@@ -69,25 +48,23 @@ def worker_off(offset: str, stage: Stage) -> float:
 
 
 def emitters_off(stage: Stage) -> None:
-    """Too early and too late are refused with their codes; the offset alone is the order."""
-    for offset, code in EMITTED:
-        at = int(speak(stage, lying(offset)))
-        stage.kit.decided(at, 30)
-        assert stage.kit.code(at) == code, f"{offset}: {stage.kit.decisions(at)}"
-    # minutes are nobody's fault
-    at = int(speak(stage, lying("-4m")))
-    stage.kit.decided(at, 30)
-    assert stage.kit.code(at) == "", stage.kit.decisions(at)
+    """Too early and too late are refused with their codes; some minutes are nobody's fault."""
+    for seconds, code in EMITTED:
+        offset = speak(stage, clock_off(seconds))
+        stage.kit.decided(offset, 30)
+        found = stage.kit.code(offset)
+        assert found == code, f"an emitter {seconds} s off: {found!r}, not {code!r}"
 
 
-def speak(stage: Stage, variables: dict[str, str]) -> str:
+def speak(stage: Stage, variables: dict[str, str]) -> int:
     """Offset of an intent that a process with a wrong clock emits for the owner."""
     path = key_path(stage.home, stage.owner.name)
     if not path.exists():
         stage.owner.key.save(path)
+    who = (stage.owner.name, stage.pulse_product)
     environment = {name: value for name, value in os.environ.items() if "SDM_" not in name}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.run.speak", stage.owner.name, stage.pulse_product],
+        [sys.executable, "-m", "tests.faults.run.speak", *who],
         cwd=REPOSITORY,
         env={**environment, **variables, "SDM_HOME": str(stage.home)},
         capture_output=True,
@@ -96,20 +73,20 @@ def speak(stage: Stage, variables: dict[str, str]) -> str:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr[-800:]
-    return done.stdout.strip()
+    return int(done.stdout)
 
 
 FAULTS = (
     Fault(
         "worker-clock-ahead",
         "the worker that governs is an hour ahead",
-        partial(worker_off, "+1h"),
+        partial(worker_off, HOUR_S),
         all_is_right,
     ),
     Fault(
         "worker-clock-behind",
         "the worker that governs is an hour behind",
-        partial(worker_off, "-1h"),
+        partial(worker_off, -HOUR_S),
         all_is_right,
     ),
     Fault(

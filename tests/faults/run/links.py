@@ -21,8 +21,9 @@ def kill_spark_repeatedly(stage: Stage) -> float:
     """At any moment: while it copies, while it has just started; the longest recovery counts."""
     chance, longest = random.Random(20261121), 0.0
     for _ in range(ROUNDS):
-        mark, began = stage.mark(), time.monotonic()
+        began = time.monotonic()
         before = stage.kill("spark")
+        mark = stage.mark()
         stage.back(before)
         if chance.random() < 0.7:
             longest = max(longest, stage.first_copied(began, mark))
@@ -33,15 +34,15 @@ def kill_spark_repeatedly(stage: Stage) -> float:
 
 def restart_broker(service: str, stage: Stage) -> float:
     """A clean stop and start, as for an update."""
-    mark, began = stage.mark(), time.monotonic()
+    began = time.monotonic()
     stage.platform.restart(service)
     stage.pulse(began)
-    return stage.first_copied(began, mark)
+    return stage.first_copied(began)
 
 
 def open_transaction(stage: Stage) -> float:
     """A writer dies in the middle of a transaction, the server of the link while it is open."""
-    topic, mark = stage.copied.topic, stage.mark()
+    topic = stage.copied.topic
     dying = Producer(
         stage.kit.login(stage.owner.name).config(
             transactional_id=f"{stage.owner.name}.dying", transaction_timeout_ms=10_000
@@ -54,6 +55,7 @@ def open_transaction(stage: Stage) -> float:
     assert dying.flush(20) == 0
     began = time.monotonic()
     before = stage.kill("spark")
+    mark = stage.mark()
     stage.back(before)
     recovery = stage.first_copied(began, mark)
     # Kafka ends it by itself, and the copy must go on behind it

@@ -21,6 +21,7 @@ class OwnMesh(Ground):
     """A mesh that no other fault has seen, under load."""
 
     platform: LocalPlatform = field(kw_only=True)
+    settings: PlatformSettings = field(kw_only=True)
 
 
 @contextmanager
@@ -44,7 +45,8 @@ def own_mesh(
     ground: OwnMesh | None = None
     try:
         prepare(home)
-        ground = OwnMesh(Mesh(platform.up(), home), home, settings.port_base, platform=platform)
+        kit = Mesh(platform.up(), home)
+        ground = OwnMesh(kit, home, settings.port_base, platform=platform, settings=settings)
         ground.people()
         ground.begin()
         yield ground

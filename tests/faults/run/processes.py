@@ -20,9 +20,9 @@ def kill_governor(stage: Stage) -> float:
 
 def kill_spark(stage: Stage) -> float:
     """The copy stands still until the keeper has a server again."""
-    mark, began = stage.mark(), time.monotonic()
+    began = time.monotonic()
     before = stage.kill("spark")
-    recovery = stage.first_copied(began, mark)
+    recovery = stage.first_copied(began)
     stage.back(before)
     return recovery
 
@@ -64,8 +64,9 @@ def kill_east(stage: Stage) -> float:
 
 def kill_west(stage: Stage) -> float:
     """The cluster of the copy; governing goes on meanwhile."""
-    mark, began = stage.mark(), time.monotonic()
+    began = time.monotonic()
     before = stage.kill("kafka-west")
+    mark = stage.mark()
     stage.pulse(began, 30)
     recovery = stage.first_copied(began, mark)
     stage.back(before)
@@ -74,8 +75,9 @@ def kill_west(stage: Stage) -> float:
 
 def kill_all_brokers(stage: Stage) -> float:
     """Both clusters at once."""
-    mark, began = stage.mark(), time.monotonic()
+    began = time.monotonic()
     east, west = stage.kill("kafka-east"), stage.kill("kafka-west")
+    mark = stage.mark()
     stage.pulse(began)
     recovery = stage.first_copied(began, mark)
     stage.back(east)

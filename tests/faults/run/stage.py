@@ -181,7 +181,7 @@ class Stage(Ground):
         self.platform.wait_ready(before.name, after=before, timeout_s=WAIT_S)
 
     def mark(self) -> dict[int, int]:
-        """Where the source ends now: what comes behind is new."""
+        """Where the source ends now. Taken after a kill: what the dead had in hand is not new."""
         deadline = time.monotonic() + WAIT_S
         return patiently(lambda: self.ends("east", self.copied.topic), deadline)
 
