@@ -20,7 +20,7 @@ from mesh_events.codec import decode, encode
 from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
 from mesh_events.errors import InfrastructureError, WaitTimeoutError
 from mesh_events.kafka import Connection, translated, translating
-from mesh_events.meta import Event, Meta, new_id, now
+from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now
 from mesh_events.read import LogReader
 from mesh_events.record import Record
 from mesh_events.references import resolve
@@ -259,6 +259,21 @@ def _outcome(event: Decision, offset: int) -> Outcome:
     if isinstance(event, IntentRejected | IntentQuarantined):
         return Outcome(False, offset, event.code, event.reason)
     return Outcome(True, offset)
+
+
+def mesh_meta(
+    identity: str, actor: str, correlation: str | None = None, causation: str | None = None
+) -> Meta:
+    """`meta` of what the mesh itself says, now; without a correlation it begins a conversation."""
+    return Meta(
+        id=identity,
+        time=now(),
+        actor=actor,
+        domain=MESH_DOMAIN,
+        correlation=correlation or identity,
+        causation=causation,
+        producer=software(),
+    )
 
 
 @cache

@@ -3,8 +3,8 @@
 from importlib import metadata
 
 from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
-from mesh_events.emit import software
-from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, now
+from mesh_events.emit import mesh_meta
+from mesh_events.meta import Meta, derived_id
 from mesh_events.record import Entry
 from projections.consequences import ACTOR
 from projections.verdict import Quarantined, Rejected, Verdict
@@ -45,15 +45,7 @@ def _short(reason: str) -> str:
 
 def decision_meta(identity: str, correlation: str, cause: str | None) -> Meta:
     """`meta` of what the governor says."""
-    return Meta(
-        id=identity,
-        time=now(),
-        actor=ACTOR,
-        domain=MESH_DOMAIN,
-        correlation=correlation,
-        causation=cause,
-        producer=software(),
-    )
+    return mesh_meta(identity, ACTOR, correlation, cause)
 
 
 def version() -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mesh_events import avro, topics
 from mesh_events.decisions import MeshFounded, SchemaIntroduced
-from mesh_events.emit import LogWriter, software
+from mesh_events.emit import LogWriter, mesh_meta
 from mesh_events.errors import MeshError, StateFaultError
 from mesh_events.intents import ClusterRegistered
-from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, new_id, now
+from mesh_events.meta import Meta, derived_id, new_id
 from mesh_events.read import LogReader
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
@@ -147,7 +147,7 @@ def _introduce(writer: LogWriter, registry: Registry, image: Image) -> None:
         text = avro.text_of(name)
         writer.append(
             SchemaIntroduced(
-                meta=meta(derived_id(avro.fingerprint(text), "introduce", schema_id)),
+                meta=_meta(derived_id(avro.fingerprint(text), "introduce", schema_id)),
                 schema_id=schema_id,
                 name=avro.subject(name),
                 fingerprint=avro.fingerprint(text),
@@ -158,7 +158,7 @@ def _introduce(writer: LogWriter, registry: Registry, image: Image) -> None:
 
 def _foundation(settings: WorkerSettings, keys: Mapping[str, SigningKey]) -> MeshFounded:
     return MeshFounded(
-        meta=meta(derived_id(keys["root"].public, "found", 0)),
+        meta=_meta(derived_id(keys["root"].public, "found", 0)),
         mesh=settings.mesh,
         governance_cluster=settings.governance_cluster,
         operator_key=keys["operator"].public,
@@ -173,7 +173,7 @@ def _register(
     """Register a cluster unless the log knows it so, or is about to."""
     wanted = settings.cluster(name)
     event = ClusterRegistered(
-        meta=meta(new_id()),
+        meta=_meta(new_id()),
         cluster=name,
         bootstrap_servers=wanted.bootstrap_servers,
         admin_user=wanted.admin_user,
@@ -194,16 +194,9 @@ def _register(
         writer.append(event, operator)
 
 
-def meta(identity: str) -> Meta:
+def _meta(identity: str) -> Meta:
     """`meta` of what the founder says."""
-    return Meta(
-        id=identity,
-        time=now(),
-        actor=OPERATOR,
-        domain=MESH_DOMAIN,
-        correlation=identity,
-        producer=software(),
-    )
+    return mesh_meta(identity, OPERATOR)
 
 
 def main() -> int:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import structlog
 
-from mesh_events.emit import LogWriter, software
+from mesh_events.emit import LogWriter, mesh_meta
 from mesh_events.errors import ConfigurationError
 from mesh_events.facts import Fact
-from mesh_events.meta import MESH_DOMAIN, Meta, derived_id, now
+from mesh_events.meta import Meta, derived_id
 from mesh_events.signing import SigningKey
 from processors.keepers.keeper import ReignOverError
 from projections.identity import Role
@@ -101,12 +101,4 @@ class LogReign:
 
     def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
         """`meta` of a fact; the same cause, step and generation give the same event id."""
-        return Meta(
-            id=derived_id(cause, step, generation),
-            time=now(),
-            actor=ACTOR,
-            domain=MESH_DOMAIN,
-            correlation=correlation,
-            causation=cause,
-            producer=software(),
-        )
+        return mesh_meta(derived_id(cause, step, generation), ACTOR, correlation, cause)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesh_events.decisions import MeshKeyIntroduced, MeshKeyRevoked, MeshRole
-from mesh_events.emit import LogWriter, software
+from mesh_events.emit import LogWriter, mesh_meta
 from mesh_events.errors import ConfigurationError, RefusedError
-from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now
+from mesh_events.meta import Event, new_id
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from projections.identity import Identity, Role
@@ -92,7 +92,11 @@ class Rotation:
         """Put a key that the log knows in the place of the old one, and keep that for a while."""
         made = SigningKey.load_or_generate(self._next)
         if made.public not in identity.keys:
-            self._say(MeshKeyIntroduced(meta=self._meta(), role=self._role, public_key=made.public))
+            self._say(
+                MeshKeyIntroduced(
+                    meta=mesh_meta(new_id(), self._actor), role=self._role, public_key=made.public
+                )
+            )
         if self._current.exists() and not self._previous.exists():
             os.link(self._current, self._previous)
         # without a file of the old key this one tells that there is still something to do
@@ -112,21 +116,14 @@ class Rotation:
         identity, role = self._identity(), Role(self._role.lower())
         for public in old:
             if identity.has_role(public, role):
-                self._say(MeshKeyRevoked(meta=self._meta(), public_key=public, reason=reason))
+                self._say(
+                    MeshKeyRevoked(
+                        meta=mesh_meta(new_id(), self._actor), public_key=public, reason=reason
+                    )
+                )
 
     def _say(self, event: Event) -> None:
         self._writer.append(event, self._root)
-
-    def _meta(self) -> Meta:
-        identity = new_id()
-        return Meta(
-            id=identity,
-            time=now(),
-            actor=self._actor,
-            domain=MESH_DOMAIN,
-            correlation=identity,
-            producer=software(),
-        )
 
 
 def root_key(home: Path, given: Path | None) -> SigningKey:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mesh_events.emit import Receipt
-from mesh_events.errors import InfrastructureError, RefusedError
+from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
 from mesh_events.meta import Event
 from mesh_events.record import Record
@@ -17,7 +17,7 @@ from processors.rights import Binding
 from projections.image import Image
 from spark_streams.engine import CopySpec, States
 from spark_streams.log import Bounds, Last
-from tests.links.memory import MemoryCluster, MemoryEngine
+from tests.links.memory import MemoryCluster, MemoryEngine, MemoryLogs
 from tests.paper_log import PaperLog, record_of, sign
 from tests.simulation.interrupts import Interrupts
 
@@ -186,25 +186,17 @@ class Admin:
         return
 
 
-class Logs:
+class Logs(MemoryLogs):
     """One worker's looks into topics."""
 
-    def __init__(self, admins: Mapping[str, Admin], clusters: Mapping[str, MemoryCluster]) -> None:
-        self._admins, self._clusters = admins, clusters
+    def __init__(self, admins: Mapping[str, Admin], clusters: dict[str, MemoryCluster]) -> None:
+        super().__init__(clusters)
+        self._admins = admins
 
-    def source(self, _: Image, cluster: str) -> Admin:
+    def source(self, _: Image, cluster: str) -> Admin:  # type: ignore[override]
         return self._admins[cluster]
 
-    def destination(self, _: Image, cluster: str) -> Admin:
-        return self._admins[cluster]
-
-    def probe(self, connection: Connection, _: str) -> None:
-        name = connection.bootstrap_servers.partition(".")[0]
-        if self._clusters[name].logins.get(connection.user) != connection.password:
-            raise RefusedError("kafka_denied", f"{connection.user} may not log in")
-
-    def close(self) -> None:
-        return
+    destination = source  # type: ignore[assignment]
 
 
 class Engine:
