@@ -11,13 +11,15 @@ SHORT = 400
 ENOUGH = 3000
 """So many schedules find every planted fault, with the seed below."""
 SEED = 2
+SLOW = {"reports_on_rights_count_for_any_generation"}
+"""Takes half a minute; `./scripts/simulate --planted` finds it too."""
 
 
 def test_every_invariant_holds_in_random_schedules(request: pytest.FixtureRequest) -> None:
     explore(SHORT, request.config.getoption("randomly_seed", SEED))
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", sorted(PLANTED.keys() - SLOW))
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED[name](monkeypatch)
     with pytest.raises(FoundError):
