@@ -8,7 +8,7 @@ number.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import structlog
@@ -44,7 +44,6 @@ class DriftTelling:
     cluster: str
     image: Image
     reign: Reign
-    clock: Callable[[], float] = time.monotonic
     _told: dict[_Thing, deque[float]] = field(default_factory=dict)
     _all: deque[float] = field(default_factory=deque)
     _held: dict[_Thing, _Held] = field(default_factory=dict)
@@ -101,7 +100,7 @@ class DriftTelling:
 
     def _may(self, thing: _Thing) -> bool:
         """Whether one more fact on this thing may be told; counts it if so."""
-        now = self.clock()
+        now = time.monotonic()
         for name in [name for name, times in self._told.items() if now - times[-1] > WINDOW_S]:
             del self._told[name]
         mine = self._told.get(thing, deque())
