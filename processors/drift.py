@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mesh_events import topics
 from mesh_events.facts import DriftKind
-from processors.rights import Acl, Binding, Wish
+from processors.rights import Acl, Binding, Resource, Wish
 from projections.image import Image
 from projections.links import Copy, Desired
 
@@ -125,12 +124,12 @@ def scene(image: Image, cluster: str, wishes: Iterable[Wish], own: Iterable[Bind
         own: rights of the mesh's own principals on the governance cluster.
     """
     here = [wish for wish in wishes if wish.cluster == cluster]
-    governs = cluster == image.identity.governance_cluster
+    mesh = frozenset(own) if cluster == image.identity.governance_cluster else frozenset()
     wanted = frozenset(right for wish in here if wish.wanted for right in wish.bindings)
     return Scene(
         cluster=cluster,
-        topics=frozenset(_topics(image, cluster)),
-        known=wanted | (frozenset(own) if governs else frozenset()),
+        topics=frozenset({*_topics(image, cluster), *_named(mesh)}),
+        known=wanted | mesh,
         owned=frozenset(image.identity.domains) | frozenset(image.identity.applications),
         unwanted=frozenset(right for wish in here if not wish.wanted for right in wish.bindings)
         - wanted,
@@ -145,8 +144,13 @@ def _topics(image: Image, cluster: str) -> Iterator[str]:
         gone = link.copy is Copy.PURGED and link.desired is Desired.REMOVED
         if link.cluster == cluster and not gone:
             yield link.topic
-    if cluster == image.identity.governance_cluster:
-        yield from (topics.GOVERNANCE, *topics.ROW_TOPICS, topics.LINEAGE, topics.QUARANTINE)
+
+
+def _named(own: Iterable[Binding]) -> Iterator[str]:
+    """The mesh's own topics: each is named by the right of somebody to write it."""
+    for right in own:
+        if right.resource is Resource.TOPIC and not right.prefixed:
+            yield right.name
 
 
 def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Finding]:
