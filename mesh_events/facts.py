@@ -4,6 +4,7 @@ Every fact about a desired thing names the `generation` that it satisfies; one t
 older generation than the log's latest is a no-op.
 """
 
+from enum import StrEnum
 from typing import ClassVar
 
 from pydantic import Field
@@ -79,6 +80,56 @@ class AclApplied(RightsFact):
 
 class AclRemoved(RightsFact):
     """The bindings are gone from the cluster and were seen gone."""
+
+
+class DriftKind(StrEnum):
+    """How a cluster's rights differ from the log; UNKNOWN is what an older reader sees.
+
+    RIGHT_MISSING: the log says that it was applied, and it is not there. RIGHT_RETURNED: the log
+    says that it is gone, and it is there. UNGRANTED_RIGHT: one of the mesh's own principals may do
+    what no grant says. FOREIGN_RIGHT: a stranger may read or change what is the mesh's.
+    FOREIGN_DENIAL: somebody's denial shuts out who is entitled.
+    """
+
+    UNKNOWN = "UNKNOWN"
+    RIGHT_MISSING = "RIGHT_MISSING"
+    RIGHT_RETURNED = "RIGHT_RETURNED"
+    UNGRANTED_RIGHT = "UNGRANTED_RIGHT"
+    FOREIGN_RIGHT = "FOREIGN_RIGHT"
+    FOREIGN_DENIAL = "FOREIGN_DENIAL"
+
+
+class Remedy(StrEnum):
+    """What was done about a drift; UNKNOWN is what an older reader sees.
+
+    REPAIRED: the cluster was made as the log says, and seen so. LEFT: nothing, by policy. ENDED: it
+    was left, and is not there any more, by somebody else's hand.
+    """
+
+    UNKNOWN = "UNKNOWN"
+    REPAIRED = "REPAIRED"
+    LEFT = "LEFT"
+    ENDED = "ENDED"
+
+
+class DriftFound(RightsFact):
+    """A cluster's rights are not as the log says; what was found and what was done."""
+
+    subject: str = Field(
+        description="Whose rights: a request id, domain/<name>, application/<id>, or "
+        "principal/<name> for rights that no subject has"
+    )
+    cluster: str = Field(description="Cluster where it was found")
+    generation: int = Field(description="Generation of the subject, -1 for principal/<name>")
+    bindings: list[str] = Field(description="The ACL bindings that differ, one readable line each")
+    drift: DriftKind = Field(description="How they differ")
+    remedy: Remedy = Field(description="What was done")
+    principal: str = Field(description="Kafka user that the bindings are for, * for everybody")
+    topics: list[str] = Field(description="Topics of the mesh that it touches, some of them")
+    untold: int = Field(
+        default=0,
+        description="Repairs of the same kind before this one that were too many to be told",
+    )
 
 
 class LinkFact(Fact):
@@ -161,6 +212,7 @@ FACTS: tuple[type[Fact], ...] = (
     CredentialsIssued,
     AclApplied,
     AclRemoved,
+    DriftFound,
     LinkActivated,
     LinkAdvanced,
     LinkStopped,

@@ -16,7 +16,7 @@ from mesh_events.registry import Registry
 from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
 from processors import app as faust_app
-from processors import logs
+from processors import founding, logs
 from processors.checkpoint_store import CheckpointStore
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.crash_points import crash_point
@@ -30,6 +30,7 @@ from processors.keepers.link_ends import ClusterLogs
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.keepers.strangers import Strangers
 from processors.lineage import LineageTopic
 from processors.log_registry import LogRegistry
 from processors.log_watch import LogWatch
@@ -88,7 +89,12 @@ def build(settings: WorkerSettings) -> faust.App:
         RowsKeeper(connection, registry, rows, lambda: governor.image),
         ChecksKeeper(clusters, registry, SideBySide("checks")),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
-        RightsKeeper(clusters, SideBySide("rights")),
+        RightsKeeper(
+            clusters,
+            SideBySide("rights"),
+            settings.drift,
+            Strangers(founding.rights(), settings.drift),
+        ),
         links_keeper(settings, connection, clusters, registry),
         CheckpointsKeeper(
             watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s

@@ -27,7 +27,7 @@ from confluent_kafka.admin import (
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection, translated, translating
-from processors.rights import Binding, Operation, Resource
+from processors.rights import Acl, Binding, Operation, Resource
 
 TIMEOUT_S = 15
 _SCRAM_ITERATIONS = 4096
@@ -63,6 +63,9 @@ class ClusterAdmin(Protocol):
 
     def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
         """Allowing bindings of a principal, or on the literal topic, or all."""
+
+    def acls(self) -> set[Acl]:
+        """Every ACL of the cluster on topics, groups and the like: allowing and denying."""
 
     def grant(self, bindings: Iterable[Binding]) -> None:
         """Make bindings; those that exist are left."""
@@ -135,21 +138,38 @@ class KafkaAdmin:
 
     def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
         """Allowing bindings of a principal, or on the literal topic, or all."""
-        doing = "listing access rights"
-        wanted = AclBindingFilter(
-            ResourceType.ANY if topic is None else ResourceType.TOPIC,
-            topic,
-            ResourcePatternType.ANY if topic is None else ResourcePatternType.LITERAL,
-            None if principal is None else f"User:{principal}",
-            None,
-            AclOperation.ANY,
-            AclPermissionType.ALLOW,
-        )
-        with self._doing(doing):
-            found = self._result(
-                self._admin.describe_acls(wanted, request_timeout=TIMEOUT_S), doing
+        found = self._listed(
+            AclBindingFilter(
+                ResourceType.ANY if topic is None else ResourceType.TOPIC,
+                topic,
+                ResourcePatternType.ANY if topic is None else ResourcePatternType.LITERAL,
+                None if principal is None else f"User:{principal}",
+                None,
+                AclOperation.ANY,
+                AclPermissionType.ALLOW,
             )
-        return {binding for acl in found if (binding := _from_kafka(acl)) is not None}
+        )
+        return {binding for acl in found if (binding := acl.binding()) is not None}
+
+    def acls(self) -> set[Acl]:
+        """Every ACL of the cluster on topics, groups and the like: allowing and denying."""
+        return self._listed(
+            AclBindingFilter(
+                ResourceType.ANY,
+                None,
+                ResourcePatternType.ANY,
+                None,
+                None,
+                AclOperation.ANY,
+                AclPermissionType.ANY,
+            )
+        )
+
+    def _listed(self, wanted: AclBindingFilter) -> set[Acl]:
+        doing = "listing access rights"
+        with self._doing(doing):
+            found = self._admin.describe_acls(wanted, request_timeout=TIMEOUT_S)
+            return {_from_kafka(acl) for acl in self._result(found, doing)}
 
     def grant(self, bindings: Iterable[Binding]) -> None:
         """Make bindings; those that exist are left."""
@@ -248,15 +268,15 @@ def _to_kafka(binding: Binding, kind: Any) -> Any:
     )
 
 
-def _from_kafka(acl: Any) -> Binding | None:
-    """Our value of Kafka's binding; None for kinds that the mesh never writes."""
-    resources = {theirs: ours for ours, theirs in _RESOURCES.items()}
-    operations = {theirs: ours for ours, theirs in _OPERATIONS.items()}
-    resource, operation = resources.get(acl.restype), operations.get(acl.operation)
-    prefixed = acl.resource_pattern_type is ResourcePatternType.PREFIXED
-    if resource is None or operation is None or acl.host != "*":
-        return None
-    try:
-        return Binding(acl.principal.removeprefix("User:"), operation, resource, acl.name, prefixed)
-    except ValueError:
-        return None
+def _from_kafka(acl: Any) -> Acl:
+    """Our value of Kafka's binding; kinds that the mesh never writes keep Kafka's name."""
+    resources = {theirs: ours.value for ours, theirs in _RESOURCES.items()}
+    return Acl(
+        acl.principal.removeprefix("User:"),
+        acl.operation.name.lower().replace("_", "-"),
+        resources.get(acl.restype, acl.restype.name.lower().replace("_", "-")),
+        acl.name,
+        acl.resource_pattern_type is ResourcePatternType.PREFIXED,
+        acl.host,
+        acl.permission_type is AclPermissionType.DENY,
+    )

@@ -1,4 +1,4 @@
-"""Access rights as values: one allowing ACL binding, written and read the same way everywhere."""
+"""Access rights as values: what the mesh writes, what it wishes, and whatever a cluster holds."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -47,6 +47,61 @@ class Binding:
     def __str__(self) -> str:
         star = "*" if self.prefixed else ""
         return f"{self.principal} {self.operation} {self.resource} {self.name}{star}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Acl:
+    """Any ACL of a cluster, also those that the mesh would never write.
+
+    Operation and resource are Kafka's names in the form of `Operation` and `Resource`; a principal
+    is a user's name, `*` for everybody, or `<type>:<name>` for other kinds of principals.
+    """
+
+    principal: str
+    operation: str
+    resource: str
+    name: str
+    prefixed: bool = False
+    host: str = "*"
+    denies: bool = False
+
+    @classmethod
+    def of(cls, binding: Binding) -> "Acl":
+        """A binding as the cluster lists it."""
+        operation, resource = binding.operation.value, binding.resource.value
+        return cls(binding.principal, operation, resource, binding.name, binding.prefixed)
+
+    def binding(self) -> Binding | None:
+        """The same as a value that the mesh can write and withdraw; None if it never writes so."""
+        if self.denies or self.host != "*":
+            return None
+        try:
+            operation, resource = Operation(self.operation), Resource(self.resource)
+            return Binding(self.principal, operation, resource, self.name, self.prefixed)
+        except ValueError:
+            return None
+
+    def __str__(self) -> str:
+        star, host = "*" if self.prefixed else "", f" from {self.host}" if self.host != "*" else ""
+        denies = "denied " if self.denies else ""
+        return f"{self.principal} {denies}{self.operation} {self.resource} {self.name}{star}{host}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Bindings of one subject on one cluster at one generation: wanted there, or wanted gone.
+
+    `reported` tells whether the log says already that it is so.
+    """
+
+    subject: str
+    cluster: str
+    generation: int
+    correlation: str
+    principal: str
+    bindings: frozenset[Binding]
+    wanted: bool
+    reported: bool
 
 
 def reader(principal: str, topic: str) -> frozenset[Binding]:

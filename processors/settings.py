@@ -11,6 +11,7 @@ from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
+from processors.drift import Policy
 from processors.secrets import SecretStore
 
 GOVERNOR = "mesh.governor"
@@ -32,6 +33,8 @@ class WorkerSettings(BaseSettings):
     home: folder of keys, profile and issued passwords (`SDM_HOME`)
     clusters: the clusters to be registered at the foundation, by name (`SDM_CLUSTERS`, JSON)
     governor_url: where the worker answers whether it is ready
+    drift: whether rights that somebody changed behind the mesh's back are put right, `repair`, or
+        only told, `report` (`SDM_DRIFT`)
     session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
     checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long
         after the first of them
@@ -49,6 +52,7 @@ class WorkerSettings(BaseSettings):
     spark_remote: str
     spark_token: str | None = None
     governor_url: str = "http://127.0.0.1:19090"
+    drift: Policy = Policy.REPAIR
     session_timeout_s: float = Field(default=2, ge=1, le=60)
     checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
     checkpoint_s: float = Field(default=5, ge=0, le=86_400)

@@ -23,7 +23,7 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Event, Kind
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, LinkRow
-from projections import access, identity, links
+from projections import access, drift, identity, links
 from projections import intents as pending
 from projections.access import Accesses
 from projections.enact import Acceptance, enact
@@ -142,6 +142,9 @@ def _reported(image: Image, entry: Entry, event: Event) -> Image:
         case facts.AclRemoved():
             after = access.removed(image.access, event, entry.offset, entry.time)
             return _access_reported(image, after, event)
+        case facts.DriftFound():
+            left = drift.reported(image.drifts, event, entry.offset, entry.time)
+            return image._replace(drifts=left)
         case facts.LinkFact():
             moved = links.reported(image.links, event, entry.offset, entry.time)
             touched = ((LinkRow.topic, event.link),) if moved is not image.links else ()

@@ -5,10 +5,11 @@ from typing import NamedTuple
 from immutables import Map
 
 from mesh_events import intents
-from projections import access, catalog, links
+from projections import access, catalog, drift, links
 from projections import intents as pending
 from projections.access import Accesses
 from projections.catalog import Catalog
+from projections.drift import Drifts
 from projections.identity import Identity
 from projections.intents import Intents
 from projections.links import Links
@@ -40,6 +41,7 @@ class Image(NamedTuple):
     access: Accesses = access.EMPTY
     links: Links = links.EMPTY
     intents: Intents = pending.EMPTY
+    drifts: Drifts = drift.EMPTY
     touched: tuple[RowKey, ...] = ()
 
 

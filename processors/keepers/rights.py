@@ -6,7 +6,6 @@ counts as applied or gone only after it was seen so there.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import is_
 
 import structlog
@@ -16,10 +15,13 @@ from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.facts import AclApplied, AclRemoved
 from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
+from processors.drift import RIGHTS, Policy, of_wish, wrong
 from processors.keepers.checks import Clusters
+from processors.keepers.drift_telling import DriftTelling
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
-from processors.rights import Binding, Operation, Resource, reader
+from processors.keepers.strangers import Strangers
+from processors.rights import Binding, Operation, Resource, Wish, reader
 from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
 from projections.image import Image
@@ -28,20 +30,6 @@ from projections.links import Copy, Desired
 log = structlog.get_logger(__name__)
 LOOK_S = 10.0
 """How often the clusters are looked at when no wish changed: what drifted is put right."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """Bindings of one subject on one cluster at one generation: wanted there, or wanted gone."""
-
-    subject: str
-    cluster: str
-    generation: int
-    correlation: str
-    principal: str
-    bindings: frozenset[Binding]
-    wanted: bool
-    reported: bool
 
 
 def desired(image: Image) -> Iterator[Wish]:
@@ -148,13 +136,27 @@ class RightsKeeper:
     """Grants what is missing, withdraws what was revoked, and reports what it saw.
 
     Looks at a cluster whenever a wish changed, and every `LOOK_S` seconds anyway.
+
+    Args:
+        clusters: gives a cluster's admin.
+        lanes: how clusters are worked on side by side.
+        policy: what is done about rights that the log says are there or gone, and are not.
+        strangers: looks for rights that nobody granted; nobody does without it.
     """
 
     name = "rights"
 
-    def __init__(self, clusters: Clusters, lanes: Lanes | None = None) -> None:
+    def __init__(
+        self,
+        clusters: Clusters,
+        lanes: Lanes | None = None,
+        policy: Policy = Policy.REPAIR,
+        strangers: Strangers | None = None,
+    ) -> None:
         self._clusters, self._lanes = clusters, lanes or OneByOne()
+        self._policy, self._strangers = policy, strangers
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
+        self._tellings: dict[str, DriftTelling] = {}
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair once, each cluster in a lane of its own."""
@@ -188,6 +190,8 @@ class RightsKeeper:
         """Compare and repair one cluster; revocations come first."""
         self._looked.pop(cluster, None)
         parts = (image.identity, image.access, image.links, reign.epoch)
+        telling = self._tellings.setdefault(cluster, DriftTelling(cluster, image, reign))
+        telling.begin(image, reign)
         try:
             admin = self._clusters(image, cluster)
             actual = admin.rights()
@@ -196,11 +200,36 @@ class RightsKeeper:
             for wish in for_a_while(sorted(wishes, key=lambda wish: wish.wanted)):
                 self._settle(wish, admin, actual, keep, reign)
                 left -= 1
+            if not left:
+                self._tell_drift(wishes, admin, actual, keep, telling)
         except MeshError as error:
             log.warning("rights_not_settled", cluster=cluster, error=str(error))
         else:
             if not left:
                 self._looked[cluster] = parts, time.monotonic()
+
+    def _tell_drift(
+        self,
+        wishes: list[Wish],
+        admin: ClusterAdmin,
+        actual: set[Binding],
+        keep: set[tuple[str, Binding]],
+        telling: DriftTelling,
+    ) -> None:
+        """Tell what stays as somebody made it, and look for what nobody granted."""
+        found = [
+            of_wish(wish, differs)
+            for wish in wishes
+            if self._leaves(wish) and (differs := wrong(wish, actual, keep))
+        ]
+        telling.left(found, RIGHTS)
+        if self._strangers is not None:
+            self._strangers.look(admin, wishes, telling)
+        telling.held()
+
+    def _leaves(self, wish: Wish) -> bool:
+        """Whether a difference is somebody else's doing that is told and left."""
+        return wish.reported and self._policy is Policy.REPORT
 
     def _settle(
         self,
@@ -211,23 +240,9 @@ class RightsKeeper:
         reign: Reign,
     ) -> None:
         """Make one wish true, see that it is, and say so once."""
-        if wish.wanted:
-            wrong = set(wish.bindings) - actual
-        else:
-            # what another wish of the same principal still needs stays
-            unwanted = {right for right in wish.bindings if (wish.cluster, right) not in keep}
-            wrong = unwanted & actual
-        if wrong:
-            reign.check()
-            change = admin.grant if wish.wanted else admin.withdraw
-            change(sorted(wrong))
-            seen = admin.rights(principal=wish.principal)
-            wrong = wrong - seen if wish.wanted else wrong & seen
-            crash_point("after-effect")
-        if wrong:
-            raise InfrastructureError(
-                f"{wish.subject}: {len(wrong)} bindings are not as asked yet", retriable=True
-            )
+        differs = wrong(wish, actual, keep)
+        if differs and not self._leaves(wish):
+            self._repair(wish, admin, differs, reign)
         if not wish.reported:
             fact = AclApplied if wish.wanted else AclRemoved
             step = f"acl-{'applied' if wish.wanted else 'removed'}-{wish.cluster}"
@@ -242,3 +257,21 @@ class RightsKeeper:
                     bindings=[str(binding) for binding in sorted(wish.bindings)],
                 )
             )
+
+    def _repair(self, wish: Wish, admin: ClusterAdmin, differs: set[Binding], reign: Reign) -> None:
+        """Grant or withdraw, and see it; what the log took for done already is told as drift.
+
+        A crash before it is told leaves the repair without a word: rights come before reports.
+        """
+        reign.check()
+        change = admin.grant if wish.wanted else admin.withdraw
+        change(sorted(differs))
+        seen = admin.rights(principal=wish.principal)
+        still = differs - seen if wish.wanted else differs & seen
+        crash_point("after-effect")
+        if still:
+            raise InfrastructureError(
+                f"{wish.subject}: {len(still)} bindings are not as asked yet", retriable=True
+            )
+        if wish.reported:
+            self._tellings[wish.cluster].repaired(of_wish(wish, differs))

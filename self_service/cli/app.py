@@ -35,6 +35,7 @@ COMMANDS: dict[str, Place] = {
     "catalog": Place("catalog", None, "Find data products: list, search."),
     "access": Place("access", None, "Access to products: request, grant, revoke, explain."),
     "link": Place("link", None, "Copies in other clusters: list, create, pause, resume, remove."),
+    "drift": Place("drift", None, "Where the clusters are not as the log says."),
     "audit": Place("audit", None, "The log: who did what, replay, verify."),
     "trace": Place("trace", "trace", "Follow a request to its end: checks, decisions, effects."),
     "switch-domain": Place("session", "switch-domain", "Choose the current domain."),

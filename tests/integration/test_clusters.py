@@ -11,6 +11,8 @@ from local_platform import Endpoints
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
+from processors.rights import Acl
+from tests.kafka_acls import made, unmade
 from tests.links.cluster_contract import ClusterContract
 from tests.links.real import until
 
@@ -22,7 +24,10 @@ class TestKafkaAdmin(ClusterContract):
         password = resolve(east.admin_password)
         self.kafka = KafkaAdmin("east", east.bootstrap_servers, east.admin_user, password)
         self.admin, self.topic = self.kafka, f"contract.{uuid.uuid4().hex[:10]}"
+        self.made: list[Acl] = []
         yield
+        for acl in self.made:
+            unmade(self.kafka.login, acl)
         self.admin.withdraw(self.admin.rights(topic=self.topic))
         self.admin.delete_topic(self.topic)
         self.admin.retire_login(f"app.{self.topic}")
@@ -37,6 +42,10 @@ class TestKafkaAdmin(ClusterContract):
     def logins(self) -> set[str]:
         admin = AdminClient(self.kafka.login.config())
         return set(admin.describe_user_scram_credentials(request_timeout=10).result(11))
+
+    def make(self, acl: Acl) -> None:
+        self.made.append(acl)
+        made(self.kafka.login, acl)
 
     def wait(self, condition: Callable[[], bool]) -> None:
         until(condition)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mesh_events.kafka import Connection
 from processors.clusters import ClusterAdmin
-from processors.rights import Binding, Operation, Resource
+from processors.rights import Acl, Binding, Operation, Resource
 
 
 class ClusterContract(ABC):
@@ -22,6 +22,10 @@ class ClusterContract(ABC):
     @abstractmethod
     def logins(self) -> set[str]:
         """The names that the cluster keeps a password for."""
+
+    @abstractmethod
+    def make(self, acl: Acl) -> None:
+        """Make any ACL, as an administrator does; it is gone after the test."""
 
     @abstractmethod
     def wait(self, condition: Callable[[], bool]) -> None:
@@ -71,6 +75,24 @@ class ClusterContract(ABC):
         self.wait(lambda: self.admin.rights(topic=self.topic) == {read})
         self.admin.withdraw([read])
         self.wait(lambda: self.admin.rights(topic=self.topic) == set())
+
+    def test_any_acl_is_listed_and_only_what_the_mesh_may_write_is_a_right(self) -> None:
+        mine = self.binding()
+        self.admin.grant([mine])
+        strange = {
+            Acl(mine.principal, "alter-configs", "topic", self.topic),
+            Acl(mine.principal, "read", "topic", self.topic[:-1], prefixed=True),
+            Acl(mine.principal, "read", "topic", self.topic, host="127.0.0.9"),
+            Acl(mine.principal, "read", "group", self.topic, denies=True),
+            Acl("*", "write", "topic", self.topic, denies=True),
+        }
+        for acl in strange:
+            self.make(acl)
+        self.wait(lambda: strange | {Acl.of(mine)} <= self.admin.acls())
+        assert self.admin.rights(principal=mine.principal) == {mine}
+        self.admin.withdraw([mine])
+        self.wait(lambda: Acl.of(mine) not in self.admin.acls())
+        assert strange <= self.admin.acls()
 
     def test_the_latest_password_lets_in_and_no_other(self) -> None:
         name, first, second = f"app.{self.topic}", secrets.token_hex(8), secrets.token_hex(8)

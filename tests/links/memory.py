@@ -12,7 +12,7 @@ from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka import Connection
 from processors.clusters import Topic
 from processors.keepers.links import LinksKeeper, Pace
-from processors.rights import Binding, Operation, Resource
+from processors.rights import Acl, Binding, Operation, Resource
 from projections.identity import Cluster
 from projections.image import Image
 from spark_streams.engine import CopySpec, Failed, Running, States
@@ -61,6 +61,7 @@ class MemoryCluster:
         self.name, self.bootstrap_servers = name, f"{name}.test:9092"
         self.topics: dict[str, MemoryTopic] = {}
         self.bindings: set[Binding] = set()
+        self.strange: set[Acl] = set()
         self.logins: dict[str, str | None] = {}
         self.down = False
 
@@ -93,6 +94,18 @@ class MemoryCluster:
             if principal in (None, found.principal)
             and (topic is None or (found.resource, found.name) == (Resource.TOPIC, topic))
         }
+
+    def acls(self) -> set[Acl]:
+        self._answer()
+        return {Acl.of(found) for found in self.bindings} | self.strange
+
+    def make(self, acl: Acl) -> None:
+        """Somebody who is not the mesh makes an ACL."""
+        binding = acl.binding()
+        if binding is None:
+            self.strange.add(acl)
+        else:
+            self.bindings.add(binding)
 
     def grant(self, bindings: Iterable[Binding]) -> None:
         self._answer()

@@ -12,6 +12,7 @@ GOVERNORS = DECISIONS | {"GovernorStarted"}
 KEEPERS = {
     "CheckPassed", "CheckFailed", "CredentialsIssued", "AclApplied", "AclRemoved", "EffectFailed",
     "LinkActivated", "LinkAdvanced", "LinkStopped", "LinkFailed", "CopyPurged", "CopyRetained",
+    "DriftFound",
 }  # fmt: skip
 ROOTS = {"MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"}
 NO_INTENTS = GOVERNORS | KEEPERS | ROOTS | {"SchemaIntroduced", None}

@@ -6,6 +6,7 @@ import pytest
 
 from mesh_events.errors import RefusedError
 from mesh_events.kafka import Connection
+from processors.rights import Acl
 from tests.links.cluster_contract import ClusterContract
 from tests.links.memory import MemoryCluster, MemoryLogs
 
@@ -25,6 +26,9 @@ class TestMemoryCluster(ClusterContract):
 
     def logins(self) -> set[str]:
         return set(self.cluster.logins)
+
+    def make(self, acl: Acl) -> None:
+        self.cluster.make(acl)
 
     def wait(self, condition: Callable[[], bool]) -> None:
         assert condition()

@@ -1,0 +1,262 @@
+"""How the rights on a cluster differ from what the log calls for. Pure.
+
+Comes in: wishes and scene of an image, and the ACLs as a cluster lists them. Goes out: findings,
+which the rights keeper acts on and `sdm drift` shows. What the mesh can explain is no finding;
+neither is a stranger's right on a stranger's topic.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mesh_events.facts import DriftKind
+from processors.rights import Acl, Binding, Resource, Wish
+from projections.image import Image
+from projections.links import Copy, Desired
+
+EVERYBODY = "*"
+RIGHTS = frozenset({DriftKind.RIGHT_MISSING, DriftKind.RIGHT_RETURNED})
+"""What is compared with a wish."""
+STRANGE = frozenset({DriftKind.UNGRANTED_RIGHT, DriftKind.FOREIGN_RIGHT, DriftKind.FOREIGN_DENIAL})
+"""What no wish calls for."""
+_HARMFUL = frozenset({"all", "read", "write", "alter", "alter-configs", "delete"})
+"""What lets somebody see or change a topic, its records or its settings."""
+_DESCRIBES = frozenset({"read", "write", "delete", "alter"})
+"""What includes DESCRIBE, as Kafka's authorizer has it."""
+_WRITER = re.compile(r"mesh\.link\.(?P<link>.+)\.[0-9a-f]{8}")
+_MOST_TOPICS = 20
+
+
+class Policy(StrEnum):
+    """What is done about rights that somebody changed behind the mesh's back.
+
+    `repair` makes them as the log says, `report` only tells. What the log itself orders is done
+    under both, and strangers' rights stay under both.
+    """
+
+    REPAIR = "repair"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """ACLs of one principal that differ in one way, with some of the mesh's topics they touch."""
+
+    kind: DriftKind
+    cluster: str
+    subject: str
+    generation: int
+    principal: str
+    acls: frozenset[Acl]
+    topics: tuple[str, ...]
+
+    @property
+    def bindings(self) -> list[str]:
+        """The ACLs, a line each, in order."""
+        return [str(acl) for acl in sorted(self.acls)]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the image says about one cluster.
+
+    Args:
+        cluster: its name.
+        topics: the mesh's topics there: of products, copies, and its own.
+        known: what principals may do there, because the log says so.
+        owned: principals that the mesh has made.
+        unwanted: rights that the log calls off; they are compared as wishes.
+    """
+
+    cluster: str
+    topics: frozenset[str]
+    known: frozenset[Binding]
+    owned: frozenset[str]
+    unwanted: frozenset[Binding]
+
+
+def wrong(wish: Wish, actual: Iterable[Binding], keep: set[tuple[str, Binding]]) -> set[Binding]:
+    """Bindings that are missing, or there though unwanted.
+
+    Args:
+        wish: what should be.
+        actual: what is there.
+        keep: (cluster, binding) of every wanted wish: what another one needs stays.
+    """
+    if wish.wanted:
+        return set(wish.bindings) - set(actual)
+    return {right for right in wish.bindings if (wish.cluster, right) not in keep} & set(actual)
+
+
+def of_wish(wish: Wish, bindings: Iterable[Binding]) -> Finding:
+    """The finding that these bindings of a wish are not as the log says."""
+    found = frozenset(Acl.of(binding) for binding in bindings)
+    return Finding(
+        kind=DriftKind.RIGHT_MISSING if wish.wanted else DriftKind.RIGHT_RETURNED,
+        cluster=wish.cluster,
+        subject=wish.subject,
+        generation=wish.generation,
+        principal=wish.principal,
+        acls=found,
+        topics=tuple(sorted({acl.name for acl in found if acl.resource == "topic"})),
+    )
+
+
+def of_wishes(wishes: Iterable[Wish], acls: Iterable[Acl]) -> Iterator[Finding]:
+    """What differs from the wishes on one cluster, where the log says that it was so already."""
+    here = list(wishes)
+    actual = {binding for acl in acls if (binding := acl.binding()) is not None}
+    keep = {(wish.cluster, right) for wish in here if wish.wanted for right in wish.bindings}
+    for wish in here:
+        if wish.reported and (found := wrong(wish, actual, keep)):
+            yield of_wish(wish, found)
+
+
+def scene(image: Image, cluster: str, wishes: Iterable[Wish], own: Iterable[Binding] = ()) -> Scene:
+    """What the image says about a cluster.
+
+    Args:
+        image: of now.
+        cluster: its name.
+        wishes: all that follow from the image, of any cluster.
+        own: rights of the mesh's own principals on the governance cluster.
+    """
+    here = [wish for wish in wishes if wish.cluster == cluster]
+    mesh = frozenset(own) if cluster == image.identity.governance_cluster else frozenset()
+    wanted = frozenset(right for wish in here if wish.wanted for right in wish.bindings)
+    return Scene(
+        cluster=cluster,
+        topics=frozenset({*_topics(image, cluster), *_named(mesh)}),
+        known=wanted | mesh,
+        owned=frozenset(image.identity.domains) | frozenset(image.identity.applications),
+        unwanted=frozenset(right for wish in here if not wish.wanted for right in wish.bindings)
+        - wanted,
+    )
+
+
+def _topics(image: Image, cluster: str) -> Iterator[str]:
+    for product in image.catalog.values():
+        if product.cluster == cluster:
+            yield product.topic
+    for link in image.links.values():
+        gone = link.copy is Copy.PURGED and link.desired is Desired.REMOVED
+        if link.cluster == cluster and not gone:
+            yield link.topic
+
+
+def _named(own: Iterable[Binding]) -> Iterator[str]:
+    """The mesh's own topics: each is named by the right of somebody to write it."""
+    for right in own:
+        if right.resource is Resource.TOPIC and not right.prefixed:
+            yield right.name
+
+
+def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Finding]:
+    """Rights and denials that the log does not explain, one finding for a principal and a kind."""
+    links = _links_of(image, seen.cluster)
+    kinds: dict[tuple[str, DriftKind], set[Acl]] = {}
+    known = {Acl.of(binding) for binding in seen.known}
+    for acl in acls:
+        kind = _kind(acl, seen, links, known)
+        if kind is not None:
+            kinds.setdefault((acl.principal, kind), set()).add(acl)
+    for (principal, kind), found in sorted(kinds.items()):
+        touched = sorted(one for one in seen.topics if any(_touches(acl, one) for acl in found))
+        yield Finding(
+            kind=kind,
+            cluster=seen.cluster,
+            subject=f"principal/{shortened(principal)}",
+            generation=-1,
+            principal=principal,
+            acls=frozenset(found),
+            topics=tuple(touched[:_MOST_TOPICS]),
+        )
+
+
+def _kind(
+    acl: Acl, seen: Scene, links: dict[str, frozenset[str]], known: set[Acl]
+) -> DriftKind | None:
+    """What is strange about an ACL; None if the log explains it or it is not about the mesh."""
+    if acl.denies:
+        shuts_out = any(_denies(acl, right) for right in known)
+        return DriftKind.FOREIGN_DENIAL if shuts_out else None
+    if acl.resource != "topic" or acl.operation not in _HARMFUL:
+        return None
+    if not any(_touches(acl, topic) for topic in seen.topics):
+        return None
+    if any(_includes(right, acl) for right in known) or acl.binding() in seen.unwanted:
+        return None
+    link = _WRITER.fullmatch(acl.principal)
+    ends = links.get(link["link"]) if link else None
+    if ends is not None and acl.name in ends and not acl.prefixed:
+        # the fence looks after what a link's writers may do at its own two ends
+        return None
+    owned = ends is not None or acl.principal in seen.owned
+    return DriftKind.UNGRANTED_RIGHT if owned else DriftKind.FOREIGN_RIGHT
+
+
+def _links_of(image: Image, cluster: str) -> dict[str, frozenset[str]]:
+    """Link -> its topics on this cluster."""
+    return {
+        link.id: frozenset(
+            topic
+            for place, topic in (
+                (link.source_cluster, link.source_topic),
+                (link.cluster, link.topic),
+            )
+            if place == cluster
+        )
+        for link in image.links.values()
+    }
+
+
+def repairable(finding: Finding, seen: Scene) -> list[Binding]:
+    """What of a finding the mesh may withdraw: its own principal's rights on the mesh's topics.
+
+    A wider pattern is also about topics that are not the mesh's, and a stranger's right is a
+    stranger's: both stay.
+    """
+    if finding.kind is not DriftKind.UNGRANTED_RIGHT:
+        return []
+    bindings = [acl.binding() for acl in finding.acls if not acl.prefixed]
+    return sorted(one for one in bindings if one is not None and one.name in seen.topics)
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text that the log can keep; a longer one ends in a digest that tells it from others."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 17]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _touches(acl: Acl, topic: str) -> bool:
+    """Whether an ACL is about the topic."""
+    return acl.resource == "topic" and _covers(acl, topic)
+
+
+def _covers(acl: Acl, name: str) -> bool:
+    if acl.prefixed:
+        return name.startswith(acl.name)
+    return acl.name in (EVERYBODY, name)
+
+
+def _includes(right: Acl, acl: Acl) -> bool:
+    """Whether a known right lets the principal do all that the ACL does."""
+    if (right.principal, right.resource) != (acl.principal, acl.resource):
+        return False
+    if right.operation not in ("all", acl.operation):
+        return False
+    narrow = acl.prefixed or acl.name != EVERYBODY
+    return _covers(right, acl.name) and narrow and (right.prefixed or not acl.prefixed)
+
+
+def _denies(denial: Acl, right: Acl) -> bool:
+    """Whether a denial takes away something of a known right."""
+    if denial.principal not in (EVERYBODY, right.principal) or denial.resource != right.resource:
+        return False
+    same = denial.operation in ("all", right.operation) or right.operation == "all"
+    described = denial.operation == "describe" and right.operation in _DESCRIBES
+    overlap = _covers(denial, right.name) or (right.prefixed and _covers(right, denial.name))
+    return overlap and (same or described)

@@ -1,0 +1,62 @@
+"""What the log has told about drift, and what it knew of topics at their publication. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mesh_events.codec import decode
+from mesh_events.decisions import IntentAccepted
+from mesh_events.facts import CheckPassed, DriftFound
+from mesh_events.intents import ProductPublished
+from mesh_events.record import Entry, Record
+from projections.fold import apply
+from projections.identity import Role
+from projections.image import EMPTY, Image
+from projections.rules.catalog import TOPIC_EXISTS
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact on the log: offset, time (ms of the log), and what it says."""
+
+    offset: int
+    time: int
+    fact: DriftFound
+
+
+@dataclass(slots=True)
+class DriftLog:
+    """The image at the end of the log, the facts about drift, and the evidence of topics.
+
+    `evidence` maps product -> what `topic_exists` found when it was published.
+    """
+
+    image: Image = EMPTY
+    told: list[Told] = field(default_factory=list)
+    evidence: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def read(records: Iterable[Record]) -> DriftLog:
+    """Fold a log from its first record, and keep what it says about drift."""
+    found = DriftLog()
+    for record in records:
+        before = found.image
+        entry = decode(record, before.schemas)
+        found.image = apply(before, entry)
+        _note(found, entry, before)
+    return found
+
+
+def _note(found: DriftLog, entry: Entry, before: Image) -> None:
+    event = entry.event
+    if isinstance(event, DriftFound) and before.identity.has_role(entry.signer, Role.KEEPER):
+        found.told.append(Told(entry.offset, entry.time, event))
+    if not isinstance(event, IntentAccepted):
+        return
+    asked = before.intents.undecided.get(event.offset)
+    counted = event.offset not in found.image.intents.undecided
+    if asked is None or not counted or not isinstance(asked.event, ProductPublished):
+        return
+    checks = before.intents.checks.get(event.offset)
+    check = checks.get(TOPIC_EXISTS) if checks is not None else None
+    if isinstance(check, CheckPassed):
+        found.evidence[asked.event.product] = check.evidence

@@ -1,0 +1,216 @@
+"""What of a cluster's rights is drift: compared with a plain model of Kafka's authorizer."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh_events.facts import DriftKind
+from processors import drift, founding
+from processors.drift import Finding, of_strangers, of_wish, of_wishes, repairable, wrong
+from processors.keepers.rights import desired
+from processors.rights import Acl, Binding, Operation, Resource, Wish, reader
+from projections.image import Image
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+TOPIC = "east.users"
+
+
+def _image() -> Image:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    story.granted(log, "north")
+    story.settle(log)
+    return log.image
+
+
+IMAGE = _image()
+WISHES = list(desired(IMAGE))
+EAST = drift.scene(IMAGE, "east", WISHES, founding.rights())
+GOOD = {Acl.of(binding) for binding in EAST.known}
+NAMES = ["east", "west", "west.app", "north.app", "mallory", "*", "mesh.governor", "mesh.odd"]
+TOPICS = [TOPIC, "east.other", "mallory.own", "mesh.governance"]
+STRANGE = st.builds(
+    Acl,
+    principal=st.sampled_from(NAMES),
+    operation=st.sampled_from(
+        ["read", "write", "all", "describe", "alter", "alter-configs", "delete", "create"]
+    ),
+    resource=st.sampled_from(["topic", "topic", "group", "cluster"]),
+    name=st.sampled_from(["*", *TOPICS, "east.", "eas", "east.use", "mesh.", "m"]),
+    prefixed=st.booleans(),
+    host=st.sampled_from(["*", "10.0.0.1"]),
+    denies=st.just(value=False),
+)
+
+
+def allowed(acls: Iterable[Acl], principal: str, operation: str, topic: str) -> bool:
+    """Whether Kafka lets a principal do it, from some host."""
+    return any(
+        acl.principal in ("*", principal)
+        and acl.operation in ("all", operation)
+        and acl.resource == "topic"
+        and (topic.startswith(acl.name) if acl.prefixed else acl.name in ("*", topic))
+        for acl in acls
+        if not acl.denies
+    )
+
+
+@given(st.sets(STRANGE, max_size=6))
+def test_whoever_can_do_more_than_the_log_says_is_found(strange: set[Acl]) -> None:
+    acls = GOOD | strange
+    found = {one.principal for one in of_strangers(EAST, IMAGE, acls)}
+    for principal in NAMES:
+        for topic in EAST.topics:
+            for operation in ("read", "write", "alter", "delete", "alter-configs"):
+                more = allowed(acls, principal, operation, topic)
+                if more and not allowed(GOOD, principal, operation, topic):
+                    assert {principal, "*"} & found, (principal, operation, topic)
+
+
+@given(st.sets(STRANGE, max_size=6))
+def test_what_the_log_explains_or_what_is_not_the_meshs_is_not_found(strange: set[Acl]) -> None:
+    for one in of_strangers(EAST, IMAGE, GOOD | strange):
+        assert not one.acls & GOOD
+        for acl in one.acls:
+            assert any(allowed([acl], one.principal, acl.operation, topic) for topic in EAST.topics)
+            assert acl.operation != "describe"
+
+
+@given(st.sets(STRANGE, max_size=6))
+def test_only_rights_by_name_of_the_meshs_own_principals_may_be_withdrawn(
+    strange: set[Acl],
+) -> None:
+    for one in of_strangers(EAST, IMAGE, GOOD | strange):
+        for binding in repairable(one, EAST):
+            assert binding.principal in {"east", "west", "north", "west.app", "north.app"}
+            assert (binding.prefixed, binding.resource) == (False, Resource.TOPIC)
+            assert binding.name in EAST.topics
+            assert Acl.of(binding) not in GOOD
+
+
+PAIRS = st.builds(
+    Binding,
+    st.sampled_from(["a.one", "b.two"]),
+    st.sampled_from([Operation.READ, Operation.DESCRIBE]),
+    st.just(Resource.TOPIC),
+    st.sampled_from(["x.1", "x.2"]),
+)
+SOME = st.frozensets(PAIRS, max_size=4)
+
+
+def wish(subject: str, bindings: frozenset[Binding], *, wanted: bool, reported: bool) -> Wish:
+    return Wish(subject, "east", 7, subject, "a.one", bindings, wanted, reported)
+
+
+@given(
+    st.lists(st.builds(wish, st.uuids().map(str), SOME, wanted=st.booleans(),
+                       reported=st.booleans()), max_size=6),
+    st.sets(PAIRS),
+)  # fmt: skip
+def test_after_the_repairs_nothing_differs_and_nothing_else_has_changed(
+    wishes: list[Wish], before: set[Binding]
+) -> None:
+    keep = {(one.cluster, right) for one in wishes if one.wanted for right in one.bindings}
+    actual = set(before)
+    for one in sorted(wishes, key=lambda one: one.wanted):
+        differs = wrong(one, actual, keep)
+        actual = actual | differs if one.wanted else actual - differs
+    assert not list(of_wishes(wishes, map(Acl.of, actual)))
+    wanted = {right for _, right in keep}
+    unwanted = {right for one in wishes if not one.wanted for right in one.bindings}
+    assert actual == (before - unwanted) | wanted
+
+
+def test_what_the_log_has_not_told_yet_is_no_drift() -> None:
+    one = wish("r", reader("a.one", "x.1"), wanted=True, reported=False)
+    assert not list(of_wishes([one], []))
+    [found] = of_wishes([replace(one, reported=True)], [])
+    assert (found.kind, found.topics) == (DriftKind.RIGHT_MISSING, ("x.1",))
+
+
+def test_a_right_that_is_called_off_is_told_as_returned_and_not_as_ungranted() -> None:
+    log = PaperLog()
+    story.published(log)
+    request = story.granted(log, "north")
+    story.settle(log)
+    access = log.image.access.requests[request]
+    from mesh_events.intents import AccessRevoked
+
+    story.answer(log, AccessRevoked, request, reason="r")
+    log.govern()
+    story.settle(log)
+    image = log.image
+    wishes = [one for one in desired(image) if one.cluster == access.cluster]
+    seen = drift.scene(image, access.cluster, wishes)
+    back = {Acl.of(binding) for binding in reader(access.application, access.topic)}
+    known = {Acl.of(binding) for binding in seen.known}
+    assert not list(of_strangers(seen, image, back | known))
+    [found] = of_wishes(wishes, back | known)
+    assert (found.kind, found.acls) == (DriftKind.RIGHT_RETURNED, back)
+
+
+READER = next(one for one in WISHES if one.wanted and one.bindings & reader("west.app", TOPIC))
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        Acl("west.app", "read", "topic", TOPIC, denies=True),
+        Acl("west.app", "describe", "topic", TOPIC, denies=True),
+        Acl("*", "all", "topic", "*", denies=True),
+        Acl("west.app", "read", "topic", "east", prefixed=True, denies=True, host="10.0.0.1"),
+        Acl("west.app", "read", "group", "west.app.mine", denies=True),
+        Acl("west.app", "all", "group", "west", prefixed=True, denies=True),
+    ],
+    ids=str,
+)
+def test_a_denial_that_takes_from_a_known_right_is_found(denial: Acl) -> None:
+    wishes = [one for one in WISHES if one.cluster == READER.cluster]
+    seen = drift.scene(IMAGE, READER.cluster, wishes)
+    [found] = of_strangers(seen, IMAGE, [denial])
+    assert found.kind is DriftKind.FOREIGN_DENIAL
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        Acl("mallory", "all", "topic", "*", denies=True),
+        Acl("west.app", "write", "topic", TOPIC, denies=True),
+        Acl("west.app", "read", "topic", "mallory.own", denies=True),
+        Acl("west.app", "read", "group", "west.app2", denies=True),
+    ],
+    ids=str,
+)
+def test_a_denial_of_what_nobody_may_is_none_of_the_meshs_business(denial: Acl) -> None:
+    wishes = [one for one in WISHES if one.cluster == READER.cluster]
+    assert not list(of_strangers(drift.scene(IMAGE, READER.cluster, wishes), IMAGE, [denial]))
+
+
+def test_a_links_writer_may_do_what_it_does_at_its_own_ends_only() -> None:
+    writer = f"mesh.link.{story.LINK}.0123abcd"
+    ends = {Acl.of(binding) for binding in reader(writer, TOPIC)}
+    assert not list(of_strangers(EAST, IMAGE, ends))
+    [found] = of_strangers(EAST, IMAGE, [Acl(writer, "read", "topic", "mesh.governance")])
+    assert found.kind is DriftKind.UNGRANTED_RIGHT
+    [found] = of_strangers(EAST, IMAGE, [Acl(f"{writer}x", "read", "topic", TOPIC)])
+    assert found.kind is DriftKind.FOREIGN_RIGHT
+
+
+def test_a_finding_of_a_very_long_name_is_told_shortly_and_apart_from_others() -> None:
+    names = ["m" * 30_000 + end for end in "ab"]
+    found: list[Finding] = list(
+        of_strangers(EAST, IMAGE, [Acl(name, "read", "topic", TOPIC) for name in names])
+    )
+    assert len({one.subject for one in found}) == 2
+    assert all(len(one.subject) < 250 for one in found)
+
+
+def test_a_wish_becomes_a_finding_with_its_topics() -> None:
+    found = of_wish(READER, READER.bindings)
+    assert found.topics == tuple(sorted({b.name for b in READER.bindings if b.resource == "topic"}))

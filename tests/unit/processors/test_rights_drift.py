@@ -1,0 +1,315 @@
+"""The rights keeper and what somebody else does to a cluster: told once, repaired or left."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from mesh_events import facts
+from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
+from mesh_events.intents import AccessRevoked
+from mesh_events.meta import Meta, derived_id
+from processors import founding
+from processors.drift import Policy
+from processors.keepers import drift_telling
+from processors.keepers import rights as rights_room
+from processors.keepers.rights import RightsKeeper
+from processors.keepers.strangers import Strangers
+from processors.rights import Acl, reader
+from projections.drift import Left
+from projections.image import Image
+from tests import paper_story as story
+from tests.links.memory import MemoryCluster
+from tests.paper_log import PaperLog, at
+
+TOPIC = "east.users"
+RIGHT = sorted(reader("north.app", TOPIC))
+KNOWN_LONG = drift_telling.WINDOW_S + 1
+
+
+@dataclass
+class Reign:
+    """A reign over a log on paper."""
+
+    log: PaperLog
+    reported: list[Fact] = field(default_factory=list)
+    epoch = 0
+
+    def check(self) -> None:
+        return
+
+    def report(self, fact: Fact) -> None:
+        self.reported.append(fact)
+        self.log.append(fact, by="keeper")
+
+    def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
+        return Meta(
+            id=derived_id(cause, step, generation),
+            time=at(self.log.now),
+            actor="mesh.keeper",
+            domain="mesh",
+            correlation=correlation,
+            causation=cause,
+        )
+
+
+class World:
+    """East and west in memory, with the rights keeper over a log on paper; `time` in seconds."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, policy: Policy) -> None:
+        self.log, self.time = PaperLog(), 1000.0
+        story.published(self.log)
+        self.request = story.granted(self.log, "north")
+        story.settle(self.log)
+        self.clusters = {name: MemoryCluster(name) for name in ("east", "west")}
+        self.reign = Reign(self.log)
+        # the story's keeper has told that they are applied
+        self.clusters["east"].grant(RIGHT)
+        patch.setattr(rights_room.time, "monotonic", lambda: self.time)
+        self.policy = policy
+        self.begin()
+        self.look()
+        assert self.told() == []
+
+    def begin(self) -> None:
+        """Another worker, which remembers nothing."""
+        strangers = Strangers(founding.rights(), self.policy)
+        self.keeper = RightsKeeper(self._admin, None, self.policy, strangers)
+
+    def _admin(self, _: Image, name: str) -> Any:
+        return self.clusters[name]
+
+    @property
+    def east(self) -> MemoryCluster:
+        return self.clusters["east"]
+
+    def look(self, times: int = 1, seconds: float = 11.0) -> None:
+        for _ in range(times):
+            self.time += seconds
+            self.keeper.reconcile(self.log.image, self.reign)  # type: ignore[arg-type]
+
+    def told(self) -> list[tuple[DriftKind, Remedy, tuple[str, ...]]]:
+        """What was told of drift since the last call."""
+        drifts = [fact for fact in self.reign.reported if isinstance(fact, DriftFound)]
+        self.reign.reported.clear()
+        return [(one.drift, one.remedy, tuple(one.bindings)) for one in drifts]
+
+    @property
+    def left(self) -> dict[str, Left]:
+        return {subject: left for (_, subject, _), left in self.log.image.drifts.items()}
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch, Policy.REPAIR)
+
+
+@pytest.fixture
+def reporting(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch, Policy.REPORT)
+
+
+def test_a_first_application_of_rights_is_no_drift(world: World) -> None:
+    """The domains' own rights were never told as applied before the first look."""
+    assert Acl("east", "all", "topic", "east.", prefixed=True) in world.east.acls()
+    world.look(3)
+    assert world.told() == []
+
+
+def test_a_missing_right_is_given_back_and_told_each_time_it_goes(world: World) -> None:
+    lines = tuple(str(binding) for binding in RIGHT)
+    for _ in range(2):
+        world.east.withdraw(RIGHT)
+        world.look(3)
+        assert set(RIGHT) <= world.east.bindings
+        assert world.told() == [(DriftKind.RIGHT_MISSING, Remedy.REPAIRED, lines)]
+    assert not world.left
+
+
+def test_a_revoked_right_that_returns_is_withdrawn_and_told(world: World) -> None:
+    story.answer(world.log, AccessRevoked, world.request, reason="r")
+    world.log.govern()
+    world.look(2)
+    assert world.told() == []
+    world.east.grant(RIGHT[:1])
+    world.look(2)
+    assert not set(RIGHT) & world.east.bindings
+    assert world.told() == [(DriftKind.RIGHT_RETURNED, Remedy.REPAIRED, (str(RIGHT[0]),))]
+
+
+def test_who_takes_a_right_again_and_again_does_not_fill_the_log(world: World) -> None:
+    for _ in range(20):
+        world.east.withdraw(RIGHT)
+        world.look()
+        assert set(RIGHT) <= world.east.bindings
+    assert len(world.told()) == drift_telling.BURST
+    world.look(seconds=KNOWN_LONG)
+    [late] = [fact for fact in world.reign.reported if isinstance(fact, DriftFound)]
+    assert (late.remedy, late.untold) == (Remedy.REPAIRED, 20 - drift_telling.BURST - 1)
+    world.told()
+    world.look(seconds=KNOWN_LONG)
+    assert world.told() == []
+
+
+def test_many_strangers_do_not_fill_the_log_and_are_all_told_in_time(world: World) -> None:
+    for number in range(drift_telling.MOST + 5):
+        world.east.make(Acl(f"stranger{number:03}", "read", "topic", TOPIC))
+    world.look(10)
+    assert len(world.told()) == drift_telling.MOST
+    world.look(3, seconds=KNOWN_LONG)
+    assert len(world.told()) == 5
+    assert len(world.left) == drift_telling.MOST + 5
+
+
+def test_under_report_what_somebody_changed_is_told_and_left(reporting: World) -> None:
+    reporting.east.withdraw(RIGHT)
+    reporting.look(3)
+    lines = tuple(str(binding) for binding in RIGHT)
+    assert reporting.told() == [(DriftKind.RIGHT_MISSING, Remedy.LEFT, lines)]
+    assert not set(RIGHT) & reporting.east.bindings
+    reporting.east.grant(RIGHT)
+    reporting.look(2)
+    assert reporting.told() == [(DriftKind.RIGHT_MISSING, Remedy.ENDED, lines)]
+    assert not reporting.left
+
+
+def test_under_report_a_revocation_is_carried_out(reporting: World) -> None:
+    story.answer(reporting.log, AccessRevoked, reporting.request, reason="r")
+    reporting.log.govern()
+    reporting.look(2)
+    assert not set(RIGHT) & reporting.east.bindings
+    removed = [one for one in reporting.reign.reported if isinstance(one, facts.AclRemoved)]
+    assert [one.subject for one in removed] == [reporting.request]
+    reporting.east.grant(RIGHT)
+    reporting.look(2)
+    assert [one[:2] for one in reporting.told()] == [(DriftKind.RIGHT_RETURNED, Remedy.LEFT)]
+    assert set(RIGHT) <= reporting.east.bindings
+
+
+def test_a_worker_with_the_other_policy_repairs_what_was_left(reporting: World) -> None:
+    reporting.east.withdraw(RIGHT)
+    reporting.look(2)
+    reporting.told()
+    reporting.policy = Policy.REPAIR
+    reporting.begin()
+    reporting.look(3)
+    assert [one[1] for one in reporting.told()] == [Remedy.REPAIRED]
+    assert set(RIGHT) <= reporting.east.bindings
+    assert not reporting.left
+
+
+STRANGE = [
+    Acl("mallory", "read", "topic", TOPIC),
+    Acl("mallory", "read", "topic", "*"),
+    Acl("mallory", "write", "topic", "eas", prefixed=True),
+    Acl("mallory", "alter-configs", "topic", "mesh.governance"),
+    Acl("*", "read", "topic", TOPIC),
+    Acl("mallory", "read", "topic", TOPIC, host="10.0.0.1"),
+    Acl("north.app", "read", "topic", TOPIC, denies=True),
+]
+
+
+@pytest.mark.parametrize("acl", STRANGE, ids=str)
+def test_a_strangers_acl_is_told_once_also_by_later_workers_and_never_touched(
+    world: World, acl: Acl
+) -> None:
+    kind = DriftKind.FOREIGN_DENIAL if acl.denies else DriftKind.FOREIGN_RIGHT
+    world.east.make(acl)
+    world.look()
+    assert world.told() == []  # the image may have been older than what was seen
+    world.look(3)
+    assert world.told() == [(kind, Remedy.LEFT, (str(acl),))]
+    world.begin()
+    world.look(4)
+    assert world.told() == []
+    assert acl in world.east.acls()
+
+
+def test_a_strangers_acl_that_goes_and_comes_back_is_told_again(world: World) -> None:
+    acl = STRANGE[-1]
+    told = []
+    for _ in range(2):
+        world.east.strange.add(acl)
+        world.look(3, seconds=KNOWN_LONG)
+        world.east.strange.clear()
+        world.look(3, seconds=KNOWN_LONG)
+        told += [remedy for _, remedy, _ in world.told()]
+    assert told == [Remedy.LEFT, Remedy.ENDED] * 2
+
+
+def test_another_acl_of_the_same_stranger_is_told_too(world: World) -> None:
+    one, two = STRANGE[0], STRANGE[1]
+    world.east.make(one)
+    world.look(3)
+    world.east.make(two)
+    world.look(3)
+    assert [lines for _, _, lines in world.told()] == [(str(one),), (str(two), str(one))]
+    assert world.left["principal/mallory"].bindings == {str(one), str(two)}
+
+
+def test_a_right_of_the_meshs_own_principal_without_a_grant_is_withdrawn(world: World) -> None:
+    named = Acl("west.app", "read", "topic", TOPIC)
+    wide = Acl("west.app", "read", "topic", "east", prefixed=True)
+    for acl in (named, wide):
+        world.east.make(acl)
+    world.look(4)
+    assert named not in world.east.acls()
+    assert wide in world.east.acls()
+    assert world.told() == [
+        (DriftKind.UNGRANTED_RIGHT, Remedy.REPAIRED, (str(named),)),
+        (DriftKind.UNGRANTED_RIGHT, Remedy.LEFT, (str(wide),)),
+    ]
+
+
+def test_under_report_a_right_without_a_grant_stays(reporting: World) -> None:
+    acl = Acl("west.app", "read", "topic", TOPIC)
+    reporting.east.make(acl)
+    reporting.look(3)
+    assert acl in reporting.east.acls()
+    assert [one[:2] for one in reporting.told()] == [(DriftKind.UNGRANTED_RIGHT, Remedy.LEFT)]
+
+
+def test_a_right_that_a_grant_explains_by_the_second_look_is_no_drift(world: World) -> None:
+    """Another keeper acts on a newer image than the one that this look had."""
+    acl = Acl("mallory.app", "read", "topic", TOPIC)
+    world.east.make(acl)
+    world.look()
+    world.east.strange.clear()
+    world.east.bindings -= {binding for binding in [acl.binding()] if binding}
+    world.look(3)
+    assert world.told() == []
+
+
+def test_a_cluster_that_does_not_answer_ends_no_finding(world: World) -> None:
+    world.east.make(STRANGE[0])
+    world.look(3)
+    world.told()
+    world.east.down = True
+    world.look(3)
+    assert world.told() == []
+    assert world.left
+    world.east.down = False
+    world.look(3)
+    assert world.told() == []
+
+
+def test_a_crash_after_the_repair_leaves_it_made_and_untold(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights come before reports: see the keeper's `_repair`."""
+
+    class DiedError(BaseException):
+        pass
+
+    def die(place: str) -> None:
+        raise DiedError(place)
+
+    world.east.withdraw(RIGHT)
+    monkeypatch.setattr(rights_room, "crash_point", die)
+    with pytest.raises(DiedError):
+        world.look()
+    monkeypatch.setattr(rights_room, "crash_point", lambda _: None)
+    world.begin()
+    world.look(3)
+    assert set(RIGHT) <= world.east.bindings
+    assert world.told() == []

@@ -1,0 +1,74 @@
+"""Topics against what the log says of them."""
+
+from dataclasses import replace
+
+from immutables import Map
+
+from mesh_events.intents import LinkCreated
+from processors.clusters import Topic
+from processors.topic_drift import TopicDrift, TopicFinding, of_copy, of_product
+from projections import links
+from projections.links import Copy, Desired, Link
+from tests.links.desk import _product, meta
+
+PRODUCT = _product("east.users", "east", "east.users")
+EVIDENCE = {"topic_id": "id-1", "partitions": "2"}
+SOURCE = Topic("east.users", "id-1", 2, {"retention.ms": "1000", "cleanup.policy": "compact"})
+COPY = Topic(
+    "east.users",
+    "id-2",
+    2,
+    {"retention.ms": "1000", "cleanup.policy": "compact", "max.message.bytes": "1052684"},
+)
+
+
+def _link() -> Link:
+    event = LinkCreated(meta=meta("create"), product="east.users", cluster="west")
+    [(_, made)] = links.created(Map(), event, PRODUCT, 1, 1).items()
+    return replace(made, copy=Copy.PRESENT, destination_topic_id="id-2")
+
+
+LINK = _link()
+
+
+def kinds(found: list[TopicFinding]) -> list[TopicDrift]:
+    return [one.kind for one in found]
+
+
+def test_topics_as_the_log_says_are_no_drift() -> None:
+    assert not list(of_product(PRODUCT, SOURCE, EVIDENCE))
+    assert not list(of_copy(LINK, SOURCE, COPY))
+
+
+def test_a_product_whose_topic_is_gone_made_again_or_widened_is_found() -> None:
+    assert kinds([*of_product(PRODUCT, None, EVIDENCE)]) == [TopicDrift.TOPIC_MISSING]
+    again = replace(SOURCE, id="id-9")
+    assert kinds([*of_product(PRODUCT, again, EVIDENCE)]) == [TopicDrift.TOPIC_RECREATED]
+    wider = replace(SOURCE, partitions=3)
+    assert kinds([*of_product(PRODUCT, wider, EVIDENCE)]) == [TopicDrift.PARTITIONS_CHANGED]
+
+
+def test_a_publication_without_evidence_is_compared_with_nothing() -> None:
+    assert not list(of_product(PRODUCT, SOURCE, {}))
+
+
+def test_a_copy_that_is_gone_made_again_or_narrower_is_found() -> None:
+    assert kinds([*of_copy(LINK, SOURCE, None)]) == [TopicDrift.COPY_MISSING]
+    again = replace(COPY, id="id-9")
+    assert kinds([*of_copy(LINK, SOURCE, again)]) == [TopicDrift.COPY_RECREATED]
+    narrower = replace(COPY, partitions=1)
+    assert kinds([*of_copy(LINK, SOURCE, narrower)]) == [TopicDrift.COPY_PARTITIONS]
+
+
+def test_a_copy_with_other_settings_names_them() -> None:
+    other = replace(COPY, config={**COPY.config, "retention.ms": "5"})
+    [found] = of_copy(LINK, SOURCE, other)
+    assert found.kind is TopicDrift.COPY_SETTINGS
+    assert found.detail == "retention.ms is 5, made from the source it is 1000"
+
+
+def test_a_copy_that_must_not_be_there_is_not_missed() -> None:
+    for gone in (replace(LINK, copy=Copy.PURGED), replace(LINK, copy=Copy.NONE)):
+        assert not list(of_copy(gone, SOURCE, None))
+    retained = replace(LINK, copy=Copy.RETAINED, desired=Desired.REMOVED)
+    assert not list(of_copy(retained, None, COPY))
