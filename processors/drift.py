@@ -163,7 +163,7 @@ def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Fin
         if kind is not None:
             kinds.setdefault((acl.principal, kind), set()).add(acl)
     for (principal, kind), found in sorted(kinds.items()):
-        touched = sorted(one for one in seen.topics if any(_touches(acl, one) for acl in found))
+        touched = sorted({topic for acl in found for topic in _touched(acl, seen.topics)})
         yield Finding(
             kind=kind,
             cluster=seen.cluster,
@@ -182,9 +182,10 @@ def _kind(
     if acl.denies:
         shuts_out = any(_denies(acl, right) for right in known)
         return DriftKind.FOREIGN_DENIAL if shuts_out else None
-    if acl.resource != "topic" or acl.operation not in _HARMFUL:
+    # most of a cluster's rights are those that the log knows: they cost one look
+    if acl in known or acl.resource != "topic" or acl.operation not in _HARMFUL:
         return None
-    if not any(_touches(acl, topic) for topic in seen.topics):
+    if not _touched(acl, seen.topics):
         return None
     if any(_includes(right, acl) for right in known) or acl.binding() in seen.unwanted:
         return None
@@ -231,9 +232,13 @@ def shortened(text: str, most: int = 200) -> str:
     return f"{text[: most - 17]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _touches(acl: Acl, topic: str) -> bool:
-    """Whether an ACL is about the topic."""
-    return acl.resource == "topic" and _covers(acl, topic)
+def _touched(acl: Acl, topics: frozenset[str]) -> frozenset[str]:
+    """Those of the topics that an ACL on topics or on anything else is about."""
+    if acl.resource != "topic":
+        return frozenset()
+    if not acl.prefixed and acl.name != EVERYBODY:
+        return topics & {acl.name}
+    return frozenset(topic for topic in topics if _covers(acl, topic))
 
 
 def _covers(acl: Acl, name: str) -> bool:

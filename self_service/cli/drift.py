@@ -53,7 +53,8 @@ def show_drift(shown: Shown, cluster: Place = None) -> None:
     show(Listing(COLUMNS, items, empty), shown.output)
     if items:
         raise FindingError(
-            f"{len(items)} findings: docs/operating/drift.md tells what each means and what to do"
+            f"{len(items)} {'finding' if len(items) == 1 else 'findings'}: "
+            "docs/operating/drift.md tells what each means and what to do"
         )
 
 

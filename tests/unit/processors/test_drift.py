@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh_events.facts import DriftKind
+from mesh_events.intents import AccessRevoked
 from processors import drift, founding
 from processors.drift import Finding, of_strangers, of_wish, of_wishes, repairable, wrong
 from processors.keepers.rights import desired
@@ -140,8 +141,6 @@ def test_a_right_that_is_called_off_is_told_as_returned_and_not_as_ungranted() -
     request = story.granted(log, "north")
     story.settle(log)
     access = log.image.access.requests[request]
-    from mesh_events.intents import AccessRevoked
-
     story.answer(log, AccessRevoked, request, reason="r")
     log.govern()
     story.settle(log)
@@ -190,6 +189,21 @@ def test_a_denial_that_takes_from_a_known_right_is_found(denial: Acl) -> None:
 def test_a_denial_of_what_nobody_may_is_none_of_the_meshs_business(denial: Acl) -> None:
     wishes = [one for one in WISHES if one.cluster == READER.cluster]
     assert not list(of_strangers(drift.scene(IMAGE, READER.cluster, wishes), IMAGE, [denial]))
+
+
+def test_a_denial_to_describe_takes_the_reading_too() -> None:
+    denial = Acl("mesh.governor", "describe", "topic", "mesh.governance", denies=True)
+    [found] = of_strangers(EAST, IMAGE, [denial])
+    assert found.kind is DriftKind.FOREIGN_DENIAL
+
+
+def test_a_prefix_is_more_than_the_topic_of_that_name() -> None:
+    wide = Acl("north.app", "read", "topic", TOPIC, prefixed=True)
+    [found] = of_strangers(EAST, IMAGE, [wide])
+    assert (found.kind, found.acls) == (DriftKind.UNGRANTED_RIGHT, {wide})
+    ending = replace(EAST, topics=frozenset({"east.users-"}))
+    [found] = of_strangers(ending, IMAGE, [replace(wide, name="east.users-")])
+    assert not repairable(found, ending)
 
 
 def test_a_links_writer_may_do_what_it_does_at_its_own_ends_only() -> None:
