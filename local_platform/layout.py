@@ -27,7 +27,7 @@ class Layout:
 
     @property
     def logs(self) -> Path:
-        """Log files, `<service>.log`."""
+        """Log files, `<service>.log`; 0700, since servers quote what they were given."""
         return self.home / "logs"
 
     @property

@@ -47,10 +47,11 @@ class Site:
     def make_folders(self) -> None:
         """Make the home and its folders."""
         self.layout.home.mkdir(parents=True, exist_ok=True)
-        for folder in (self.layout.data, self.layout.logs, self.layout.run):
+        for folder in (self.layout.data, self.layout.run):
             folder.mkdir(exist_ok=True)
-        private_folder(self.layout.conf)
-        private_folder(self.layout.secrets)
+        # a server's log may quote a record or a row
+        for folder in (self.layout.logs, self.layout.conf, self.layout.secrets):
+            private_folder(folder)
 
     def endpoints(self) -> Endpoints:
         """Return where the running mesh answers, generating missing passwords."""

@@ -6,7 +6,7 @@ with Emitter.at_home("west", actor="reporting") as west:
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -16,13 +16,13 @@ from typing import Any, Self
 from confluent_kafka import KafkaError, Message, Producer
 
 from mesh_events import topics
-from mesh_events.codec import decode, encode
+from mesh_events.codec import decode, encode, has_valid_signature
 from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
 from mesh_events.errors import InfrastructureError, WaitTimeoutError
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now
 from mesh_events.read import LogReader
-from mesh_events.record import Record
+from mesh_events.record import SIGNER, Record
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, Profile, key_path
@@ -224,18 +224,28 @@ def outcome_of(
     schemas = _KnownSchemas(registry)
     with LogReader(connection, receipt.offset + 1) as reader:
         for record in reader.follow(timeout):
-            entry = decode(record, schemas)
-            event = entry.event
-            if (
-                isinstance(event, _DECISIONS)
-                and entry.signer == governor_key
-                and event.offset == receipt.offset
-            ):
-                return _outcome(event, entry.offset)
+            event = decision_in(record, schemas, governor_key)
+            if event is not None and event.offset == receipt.offset:
+                return _outcome(event, record.offset)
     raise WaitTimeoutError(
         f"no decision on {receipt.id} at offset {receipt.offset} within {timeout:g} s: see "
         f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
     )
+
+
+def decision_in(
+    record: Record, schemas: Mapping[int, str], governor_key: str | None
+) -> Decision | None:
+    """The decision in a record that this key has signed, None for any other record.
+
+    Nothing of a stranger's record is decoded: its writer could have registered a schema that keeps
+    a reader busy for ever.
+    """
+    named = record.headers.get(SIGNER)
+    if governor_key is None or named != governor_key.encode() or not has_valid_signature(record):
+        return None
+    event = decode(record, schemas, verify=False).event
+    return event if isinstance(event, _DECISIONS) else None
 
 
 class _KnownSchemas(dict[int, str]):

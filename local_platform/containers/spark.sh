@@ -1,6 +1,7 @@
 #!/bin/sh
 # Start Spark Connect for the governor, which shares this container's network.
 set -eu
+umask 077
 SPARK_CONNECT_AUTHENTICATE_TOKEN=$(cat /run/secrets/spark_token)
 export SPARK_CONNECT_AUTHENTICATE_TOKEN
 exec /opt/spark/bin/spark-submit \

@@ -43,7 +43,13 @@ class KafkaBroker(Service):
             write_atomically(arguments, self._format_arguments(settings), mode=0o600)
             tool = java("kafka.tools.StorageTool", 128, self._class_path(), self._options())
             done = subprocess.run(
-                [*tool, f"@{arguments}"], check=False, capture_output=True, text=True, timeout=120
+                [*tool, f"@{arguments}"],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                # the format writes the super user's SCRAM record
+                umask=0o077,
             )
             if done.returncode:
                 raise ServiceFailedError(

@@ -25,7 +25,7 @@ from mesh_events.errors import (
 from mesh_events.kafka import Connection, header_list, translated, translating
 from self_service.cli import subjects
 from self_service.cli.exits import NotFoundError
-from self_service.cli.output import Format, printable, rendered, text_of
+from self_service.cli.output import Format, json_text, printable, rendered, text_of
 from self_service.cli.times import stamp
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ _METADATA_TIMEOUT_S = 10
 _TRY_S = 2
 _GREATEST = 2**63 - 1
 """Kafka counts offsets in 64 bits."""
+_DEEPEST = 64
+"""Levels of a value that is shown as one; a deeper one is shown as the text that it came as."""
 _MARKS: dict[str, int] = {"beginning": OFFSET_BEGINNING, "end": OFFSET_END}
 
 
@@ -217,7 +219,8 @@ class Decoder:
             schema_id = int.from_bytes(data[1:5], "big")
             try:
                 text = self._mesh.registry.schema_text(schema_id)
-                return subjects.decoded(text, data), schema_id
+                found = subjects.decoded(text, data)
+                return (found, schema_id) if _is_shallow(found) else (text_of(data), None)
             except ValueError:
                 return text_of(data), None
             except InfrastructureError as error:
@@ -254,10 +257,26 @@ def _plain(data: bytes) -> Any:
     text = text_of(data)
     if text[:1] in ("{", "["):
         try:
-            return json.loads(text)
-        except ValueError:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
             return text
+        return found if _is_shallow(found) else text
     return text
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether a value can be written out: a writer may nest thousands of brackets."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def write(document: dict[str, Any], form: Format) -> None:
@@ -266,7 +285,7 @@ def write(document: dict[str, Any], form: Format) -> None:
         text = _line(document)
     elif form is Format.JSON:
         # one line per record, so that a pipe can follow
-        text = json.dumps(json.loads(rendered(document, Format.JSON)), ensure_ascii=False) + "\n"
+        text = _one_line(document) + "\n"
     else:
         text = "---\n" + rendered(document, Format.YAML)
     sys.stdout.write(text)
@@ -289,4 +308,8 @@ def _compact(value: Any) -> str:
         return value
     if value is None:
         return "-"
-    return json.dumps(json.loads(rendered(value, Format.JSON)), ensure_ascii=False)
+    return _one_line(value)
+
+
+def _one_line(value: Any) -> str:
+    return json_text(json.loads(rendered(value, Format.JSON)))

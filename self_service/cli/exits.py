@@ -18,6 +18,7 @@ from mesh_events.errors import (
     UnusableRecordError,
     WaitTimeoutError,
 )
+from self_service.cli.output import printable
 
 
 class ExitCode(IntEnum):
@@ -99,5 +100,6 @@ def tell(error: BaseException) -> ExitCode:
     """Write the error to stderr and return its exit code; SDM_DEBUG=1 adds the traceback."""
     if os.environ.get("SDM_DEBUG") == "1":
         traceback.print_exception(error, file=sys.stderr)
-    sys.stderr.write(sentence(error) + "\n")
+    # a reason, a path or a server's answer in it may be a stranger's words
+    sys.stderr.write(printable(sentence(error)) + "\n")
     return code_of(error)

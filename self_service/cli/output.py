@@ -60,16 +60,26 @@ def show(answer: Listing | Detail, form: Format) -> None:
 def rendered(document: Any, form: Format) -> str:
     """A document as JSON or YAML text."""
     plain = _plain(document)
-    if form is Format.YAML:
-        import yaml
+    if form is Format.JSON:
+        return json_text(plain, indent=2) + "\n"
+    import yaml
 
-        return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100))
-    return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+    def dumped(*, unicode: bool) -> str:
+        return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=unicode, width=100))
+
+    text = dumped(unicode=True)
+    return text if text == printable(text) else dumped(unicode=False)
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON that people can read, or, where a terminal would obey a part of it, in ASCII alone."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return text if text == printable(text) else json.dumps(value, indent=indent)
 
 
 def note(text: str) -> None:
     """Tell the person something beside the answer, on stderr."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()
 
 

@@ -1,5 +1,7 @@
 """The composed mesh, checked without a container engine."""
 
+import base64
+import os
 import re
 import stat
 import subprocess
@@ -162,9 +164,33 @@ def test_variables_of_our_own_are_read_by_a_script_or_by_the_settings() -> None:
                 assert name in known or f"${{{name}}}" in scripts, name
 
 
+def test_connects_health_check_asks_as_admin_and_gives_no_program_the_password(
+    tmp_path: Path,
+) -> None:
+    kind, command = SERVICES["connect"]["healthcheck"]["test"]
+    assert kind == "CMD-SHELL"
+    assert "@" not in command
+    (tmp_path / "connect_admin_password").write_text("p" * 60)
+    asker = tmp_path / "nc"
+    asker.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/to\nhead -n 2 | tee {tmp_path}/asked\n')
+    asker.chmod(0o755)
+    here = command.replace("$$", "$").replace("/run/secrets", str(tmp_path))
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    done = subprocess.run(["sh", "-c", here], env={"PATH": path}, check=False)
+
+    assert done.returncode == 1, "the answer names no plugin"
+    assert (tmp_path / "to").read_text() == "127.0.0.1 8083\n"
+    login = base64.b64encode(f"admin:{'p' * 60}".encode()).decode()
+    assert (tmp_path / "asked").read_bytes() == (
+        f"GET /connector-plugins HTTP/1.0\r\nAuthorization: Basic {login}\r\n".encode()
+    )
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_a_script_parses(script: Path) -> None:
+def test_a_script_parses_and_writes_for_its_own_account_only(script: Path) -> None:
     subprocess.run(["sh", "-n", str(script)], check=True)
+    assert "\nset -eu\numask 077\n" in script.read_text()
 
 
 def test_passwords_are_written_once_and_for_the_owner_only(tmp_path: Path) -> None:

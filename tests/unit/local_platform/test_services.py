@@ -1,6 +1,7 @@
 """The list of services, and what each command line gives away."""
 
 import re
+import stat
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,14 @@ def test_a_connector_may_set_nothing_of_its_clients_that_loads_a_class() -> None
     assert WORKER["connector.client.config.override.policy"] == "Allowlist"
     overrides = WORKER["connector.client.config.override.allowlist"].split(",")
     assert not [name for name in overrides if re.search("class|callback|factory|provider", name)]
+
+
+def test_what_may_quote_data_or_hold_a_secret_is_closed_to_others(site: Site) -> None:
+    for folder in (site.layout.logs, site.layout.conf, site.layout.secrets):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700, folder
+
+
+def test_a_folder_of_logs_that_was_open_is_closed_at_the_next_start(site: Site) -> None:
+    site.layout.logs.chmod(0o755)
+    site.make_folders()
+    assert stat.S_IMODE(site.layout.logs.stat().st_mode) == 0o700

@@ -71,6 +71,16 @@ def test_a_refusal_shows_its_code_and_no_traceback(
     )
 
 
+def test_a_strangers_words_in_an_error_are_text_for_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SDM_DEBUG", raising=False)
+    tell(RefusedError("domain_frozen", "west froze east: \x1b[2Jall is well"))
+    assert capsys.readouterr().err == (
+        "refused (domain_frozen): west froze east: \\x1b[2Jall is well\n"
+    )
+
+
 def test_the_unexpected_is_told_in_two_lines_with_the_next_step(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

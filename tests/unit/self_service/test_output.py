@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from mesh_events.intents import Quality
-from self_service.cli.output import Detail, Format, Listing, cell, show
+from self_service.cli.output import Detail, Format, Listing, cell, note, show
 
 MOMENT = datetime(2026, 1, 31, 10, tzinfo=UTC)
 LISTING = Listing(
@@ -117,3 +117,30 @@ def test_a_terminal_of_80_cells_is_not_exceeded_as_long_as_ids_fit(
 )
 def test_a_cell_is_readable(value: object, expected: str) -> None:
     assert cell(value) == expected
+
+
+OBEYED = "east\x1b[2K\x9b31m\x7f\x85\u202egrant"
+"""What a terminal would obey: escape sequences in 7 and 8 bits, and text turned round."""
+
+
+@pytest.mark.parametrize("form", [Format.JSON, Format.YAML])
+def test_what_a_stranger_wrote_reaches_a_terminal_as_text(
+    form: Format, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(Detail({"reason": OBEYED}), form)
+    told = capsys.readouterr().out
+    assert all(one.isprintable() for one in told.replace("\n", ""))
+    assert yaml.safe_load(told) == {"reason": OBEYED}
+
+
+def test_letters_of_every_language_stay_readable(capsys: pytest.CaptureFixture[str]) -> None:
+    for form in (Format.JSON, Format.YAML):
+        show(Detail({"reason": "für Größe"}), form)
+        assert "für Größe" in capsys.readouterr().out
+
+
+def test_a_note_is_text_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    note(f"first {OBEYED}\nsecond")
+    told = capsys.readouterr().err
+    assert told.count("\n") == 2
+    assert all(one.isprintable() for one in told.replace("\n", ""))

@@ -5,7 +5,8 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
 from mesh_events.errors import InvalidValueError
-from self_service.cli.consuming import _line, _plain, position
+from self_service.cli.consuming import _line, _plain, position, write
+from self_service.cli.output import Format
 from self_service.cli.producing import Encoder, Lines, records
 from self_service.cli.subjects import decoded, encoded, read_schema
 
@@ -133,3 +134,29 @@ def test_a_tombstone_is_told_from_an_empty_value() -> None:
     common = {"partition": 0, "offset": 4, "time": "T", "key": {"userid": 1}}
     assert _line({**common, "value": None, "tombstone": True}).endswith("\t(tombstone)\n")
     assert _line({**common, "value": "", "tombstone": False}) == '0@4\tT\t{"userid": 1}\t\n'
+
+
+@pytest.mark.parametrize("depth", [65, 300, 900, 100_000])
+@pytest.mark.parametrize("brackets", ["[]", ('{"a":', "}")])
+def test_a_value_of_very_many_levels_is_shown_as_its_text(
+    depth: int, brackets: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened, closed = brackets
+    data = f"{opened * depth}1{closed * depth}".encode()
+    for form in Format:
+        document = {"partition": 0, "offset": 4, "time": "T", "key": None, "tombstone": False}
+        write({**document, "value": _plain(data)}, form)
+    assert isinstance(_plain(data), str)
+    assert capsys.readouterr().out
+
+
+def test_a_value_of_some_levels_is_shown_as_itself() -> None:
+    assert _plain(b"[" * 60 + b"]" * 60) != "[" * 60 + "]" * 60
+
+
+def test_a_record_in_json_is_one_line_that_no_terminal_obeys(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write({"value": "a\x9b31m\u2028b"}, Format.JSON)
+    told = capsys.readouterr().out
+    assert told == '{"value": "a\\u009b31m\\u2028b"}\n'
