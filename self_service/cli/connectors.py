@@ -124,7 +124,13 @@ class Connectors:
         while True:
             try:
                 answer = requests.request(
-                    method, self._url + path, auth=self._login, json=body, timeout=_TIMEOUT_S
+                    method,
+                    self._url + path,
+                    auth=self._login,
+                    json=body,
+                    timeout=_TIMEOUT_S,
+                    # Connect sends nobody elsewhere, and a config must not go there
+                    allow_redirects=False,
                 )
             except requests.RequestException as error:
                 raise InfrastructureError(
@@ -139,7 +145,7 @@ class Connectors:
             raise NotFoundError(f"no connector {name}: see `sdm connect connector deployed`")
         if answer.status_code == requests.codes.bad_request:
             raise RefusedError("invalid_connector", f"{doing} refuses {name}: {_reason(answer)}")
-        if not answer.ok:
+        if not answer.ok or answer.is_redirect:
             raise InfrastructureError(
                 f"{doing} answered {answer.status_code}: {_reason(answer)}", retriable=False
             )

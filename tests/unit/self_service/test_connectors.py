@@ -1,11 +1,14 @@
 import re
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
-from mesh_events.errors import InvalidValueError
+from mesh_events.errors import InfrastructureError, InvalidValueError
 from self_service.cli.connect import _read
-from self_service.cli.connectors import first_line, plain_secrets, redacted
+from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
 from self_service.cli.debezium import Database, _address, config
 
 SOURCE = Database("127.0.0.1", 5432, "postgres", "${dir:/secrets:postgres}", "east")
@@ -92,3 +95,32 @@ def test_what_stands_in_a_file_of_something_else_is_not_told(text: str, tmp_path
     with pytest.raises(InvalidValueError) as told:
         _read(path)
     assert "hash" not in str(told.value)
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Sends whoever asks to another path, and notes what was asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(307)
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_an_answer_that_sends_elsewhere_is_an_error_and_not_followed() -> None:
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            with pytest.raises(InfrastructureError, match="answered 307"):
+                Connectors(f"http://127.0.0.1:{server.server_port}", ("admin", "x")).states()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert [path.partition("?")[0] for path in Elsewhere.asked] == ["/connectors"]
