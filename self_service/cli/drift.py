@@ -42,11 +42,9 @@ def show_drift(shown: Shown, cluster: Place = None) -> None:
     mesh = Mesh()
     said = _said(mesh)
     image = said.image
-    items: list[dict[str, Any]] = []
-    for name in _clusters(image, cluster):
-        admin = _admin(mesh, image, name)
-        items += rights(image, name, admin)
-    admins = {name: _admin(mesh, image, name) for name in image.identity.clusters}
+    chosen = _clusters(image, cluster)
+    admins = {name: _admin(mesh, image, name) for name in sorted(image.identity.clusters)}
+    items = [one for name in chosen for one in rights(image, name, admins[name])]
     items += [one for one in topics(said, admins) if cluster in (None, one["cluster"])]
     where = cluster or f"{len(image.identity.clusters)} clusters"
     empty = f"no drift on {where}: rights and topics are as the log says"
@@ -83,7 +81,7 @@ def _default(
 
 def _said(mesh: Mesh) -> DriftLog:
     with mesh.log() as reader:
-        said = read(reader.to_end())
+        said = mesh.fold(reader, read)
     completion.remember(mesh.home, said.image)
     return said
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mesh_events.codec import decode
 from mesh_events.decisions import IntentAccepted
 from mesh_events.facts import CheckPassed, DriftFound
 from mesh_events.intents import ProductPublished
 from mesh_events.record import Entry, Record
-from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
+from projections.replay import walk
 from projections.rules.catalog import TOPIC_EXISTS
+from projections.trust import Trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,11 @@ class DriftLog:
     evidence: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def read(records: Iterable[Record]) -> DriftLog:
-    """Fold a log from its first record, and keep what it says about drift."""
+def read(records: Iterable[Record], trusted: Trusted | None = None) -> DriftLog:
+    """Fold a log from its first record, and keep what it says about drift. Raises as `walk`."""
     found = DriftLog()
-    for record in records:
-        before = found.image
-        entry = decode(record, before.schemas)
-        found.image = apply(before, entry)
+    for entry, image in walk(records, trusted=trusted):
+        before, found.image = found.image, image
         _note(found, entry, before)
     return found
 

@@ -16,21 +16,6 @@ LOOKS_S = 60
 """The keeper looks every ten seconds, and believes a strange right at the second look."""
 
 
-@pytest.fixture(scope="module")
-def owner(kit: Mesh) -> Domain:
-    return kit.register_domain("driftowner")
-
-
-@pytest.fixture(scope="module")
-def buyer(kit: Mesh) -> Domain:
-    return kit.register_domain("driftbuyer")
-
-
-@pytest.fixture
-def application(buyer: Domain) -> Application:
-    return buyer.application()
-
-
 def told(kit: Mesh, subject: str) -> list[DriftFound]:
     """What the log has told about a subject, in order."""
     return [

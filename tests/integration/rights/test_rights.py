@@ -16,21 +16,6 @@ DENIED = "TOPIC_AUTHORIZATION_FAILED"
 GROUP_DENIED = "GROUP_AUTHORIZATION_FAILED"
 
 
-@pytest.fixture(scope="module")
-def owner(kit: Mesh) -> Domain:
-    return kit.register_domain("owner")
-
-
-@pytest.fixture(scope="module")
-def buyer(kit: Mesh) -> Domain:
-    return kit.register_domain("buyer")
-
-
-@pytest.fixture
-def application(buyer: Domain) -> Application:
-    return buyer.application()
-
-
 def keeper_of(kit: Mesh, cluster: str) -> KafkaAdmin:
     """A cluster as the keepers see it."""
     login = kit.admin_login(cluster)
