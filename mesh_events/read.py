@@ -33,22 +33,32 @@ _TUNED = {
     "max.partition.fetch.bytes": 16_777_216,
     "fetch.wait.max.ms": 50,
 }
+_BRIEF = {
+    # what is fetched ahead and not wanted costs more than another question
+    "queued.min.messages": 1000,
+    "fetch.max.bytes": 1_048_576,
+    "max.partition.fetch.bytes": 1_048_576,
+    "fetch.wait.max.ms": 10,
+}
 
 
 class PartitionReader:
     """Partition 0 of one topic from an offset on, without a group and without commits.
 
     `position` is the offset to go on from: behind the last message that was handed out, however
-    many came with it. With None for `start` nothing is fetched until `seek`.
+    many came with it. With None for `start` nothing is fetched until `seek`. One that is `brief` is
+    quick to read a few records here and there, and slow to read very many.
     """
 
-    def __init__(self, connection: Connection, topic: str, start: int | None = 0) -> None:
+    def __init__(
+        self, connection: Connection, topic: str, start: int | None = 0, *, brief: bool = False
+    ) -> None:
         self._topic = topic
         self._doing = f"reading {topic} at {connection.bootstrap_servers} as {connection.user}"
         self._consumer = Consumer(
             {
                 **connection.config(),
-                **_TUNED,
+                **(_BRIEF if brief else _TUNED),
                 # never joined, but Kafka asks for the right to it: a name below the user's own
                 "group.id": f"{connection.user}.reader",
                 "enable.auto.commit": False,
@@ -212,10 +222,12 @@ def to_record(message: Message) -> Record:
 
 
 class LogReader:
-    """The governance log from an offset on."""
+    """The governance log from an offset on; `start` and `brief` as of `PartitionReader`."""
 
-    def __init__(self, connection: Connection, start: int = 0) -> None:
-        self.partition = PartitionReader(connection, topics.GOVERNANCE, start)
+    def __init__(
+        self, connection: Connection, start: int | None = 0, *, brief: bool = False
+    ) -> None:
+        self.partition = PartitionReader(connection, topics.GOVERNANCE, start, brief=brief)
 
     def __enter__(self) -> Self:
         return self
@@ -232,6 +244,11 @@ class LogReader:
                 "so its state cannot be rebuilt; restore the log"
             )
         return map(to_record, self.partition.to_end())
+
+    def since(self, offset: int) -> Iterator[Record]:
+        """Every record from an offset on, up to the end of now; raises as `to_end`."""
+        self.partition.seek(offset)
+        return self.to_end()
 
     def follow(self, timeout: float) -> Iterator[Record]:
         """Records as they come, until `timeout` seconds have passed."""

@@ -14,6 +14,7 @@ from mesh_events.intents import (
     domain_of,
 )
 from mesh_events.rows import AccessState
+from projections.table import Table
 
 State = AccessState
 ENTITLED = frozenset({State.GRANTED, State.ACTIVE})
@@ -74,8 +75,8 @@ class Access:
 class Accesses:
     """Request id -> access, and (product, application) -> the request that is open now."""
 
-    requests: Map[str, Access] = field(default_factory=Map)
-    open: Map[tuple[str, str], str] = field(default_factory=Map)
+    requests: Table[str, Access] = field(default_factory=Map)
+    open: Table[tuple[str, str], str] = field(default_factory=Map)
 
     def of_link(self, link: str) -> list[Access]:
         """Every access whose data comes over `link`, oldest first."""

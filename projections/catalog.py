@@ -8,6 +8,7 @@ from immutables import Map
 
 from mesh_events.facts import Check
 from mesh_events.intents import ProductPublished, ProductUpdated, Quality, domain_of
+from projections.table import Table
 
 SCHEMA_REGISTERED = "schema_registered"
 """The check whose evidence tells the product's schema."""
@@ -40,7 +41,7 @@ class Product:
         return domain_of(self.id)
 
 
-Catalog = Map[str, Product]
+Catalog = Table[str, Product]
 """Product id -> product."""
 EMPTY: Catalog = Map()
 

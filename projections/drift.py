@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from immutables import Map
 
 from mesh_events.facts import DriftFound, DriftKind, Remedy
+from projections.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Left:
     since_time: int
 
 
-Drifts = Map[tuple[str, str, DriftKind], Left]
+Drifts = Table[tuple[str, str, DriftKind], Left]
 """(cluster, subject, kind) -> what is left there."""
 EMPTY: Drifts = Map()
 

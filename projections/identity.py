@@ -19,6 +19,7 @@ from mesh_events.intents import (
     domain_of,
 )
 from mesh_events.meta import MESH_DOMAIN
+from projections.table import Table
 
 
 class Role(StrEnum):
@@ -104,12 +105,12 @@ class Identity:
     mesh: str = ""
     governance_cluster: str = ""
     root: str | None = None
-    keys: Map[str, Key] = field(default_factory=Map)
-    clusters: Map[str, Cluster] = field(default_factory=Map)
-    domains: Map[str, Domain] = field(default_factory=Map)
-    applications: Map[str, Application] = field(default_factory=Map)
-    credentials: Map[tuple[str, str], Credentials] = field(default_factory=Map)
-    freezes: Map[str, Freeze] = field(default_factory=Map)
+    keys: Table[str, Key] = field(default_factory=Map)
+    clusters: Table[str, Cluster] = field(default_factory=Map)
+    domains: Table[str, Domain] = field(default_factory=Map)
+    applications: Table[str, Application] = field(default_factory=Map)
+    credentials: Table[tuple[str, str], Credentials] = field(default_factory=Map)
+    freezes: Table[str, Freeze] = field(default_factory=Map)
 
     def freeze_of(self, domain: str, time: int) -> Freeze | None:
         """The freeze that a domain is under at a time of the log, its own or everybody's."""

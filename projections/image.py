@@ -13,6 +13,7 @@ from projections.drift import Drifts
 from projections.identity import Identity
 from projections.intents import Intents
 from projections.links import Links
+from projections.table import Table
 
 RowKey = tuple[str, str]
 """(row topic, row key)."""
@@ -33,9 +34,9 @@ class Image(NamedTuple):
     time: int = 0
     epoch: int = -1
     epoch_time: int = 0
-    starts: Map[str, int] = Map()
+    starts: Table[str, int] = Map()
     ignored: int = 0
-    schemas: Map[int, str] = Map()
+    schemas: Table[int, str] = Map()
     identity: Identity = Identity()
     catalog: Catalog = catalog.EMPTY
     access: Accesses = access.EMPTY

@@ -6,6 +6,7 @@ from immutables import Map
 
 from mesh_events.facts import Check
 from mesh_events.record import Entry
+from projections.table import Table
 
 WINDOW_MS = 60 * 60 * 1000
 """How long after it was made an intent may reach the log."""
@@ -22,10 +23,10 @@ class Intents(NamedTuple):
     signer: nobody can use up the id of somebody else's intent by writing it first.
     """
 
-    undecided: Map[int, Entry] = Map()
-    checks: Map[int, Map[str, Check]] = Map()
-    seen: Map[tuple[str | None, str], int] = Map()
-    seen_before: Map[tuple[str | None, str], int] = Map()
+    undecided: Table[int, Entry] = Map()
+    checks: Table[int, Map[str, Check]] = Map()
+    seen: Table[tuple[str | None, str], int] = Map()
+    seen_before: Table[tuple[str | None, str], int] = Map()
     window_start: int = 0
 
     def first_offset(self, signer: str | None, intent: str) -> int | None:

@@ -7,7 +7,8 @@
     body = ledger.head(origin, 1000)        # what is to be signed next
 
 Of the records before the last checkpoint that came out right only the tree's edge is kept, of the
-others 40 bytes each.
+others 40 bytes each. A ledger can also begin in the midst of a log, with the tree over what stands
+before it.
 """
 
 from array import array
@@ -37,15 +38,28 @@ class MismatchError(MeshError):
 
 
 class Ledger:
-    """The tree so far, and the checkpoints that it has not reached yet."""
+    """The tree so far, and the checkpoints that it has not reached yet.
 
-    def __init__(self) -> None:
-        self.confirmed: Checkpoint | None = None
-        self._base = CompactRange()
+    Args:
+        base: the tree over the records before the first that is taken.
+        offset: where the last of those stands.
+        confirmed: the last checkpoint over some of them.
+        unverified: offsets behind it, among them, whose signature does not verify.
+    """
+
+    def __init__(
+        self,
+        base: CompactRange | None = None,
+        offset: int = -1,
+        confirmed: Checkpoint | None = None,
+        unverified: Iterable[int] = (),
+    ) -> None:
+        self.confirmed = confirmed
+        self._base, self._base_offset = base or CompactRange(), offset
         self._hashes = bytearray()
         self._offsets = array("q")
         # those among the offsets whose signature does not verify
-        self._unverified = array("q")
+        self._unverified = array("q", unverified)
         self._expected: deque[Checkpoint] = deque()
 
     @property
@@ -56,9 +70,7 @@ class Ledger:
     @property
     def offset(self) -> int:
         """Where the last of them stands, -1 before the first."""
-        if self._offsets:
-            return self._offsets[-1]
-        return self.confirmed.offset if self.confirmed else -1
+        return self._offsets[-1] if self._offsets else self._base_offset
 
     @property
     def root(self) -> bytes:
@@ -130,7 +142,7 @@ class Ledger:
         del self._hashes[: HASH_BYTES * count]
         del self._offsets[:count]
         del self._unverified[: bisect_right(self._unverified, checkpoint.offset)]
-        self._base, self.confirmed = grown, checkpoint
+        self._base, self._base_offset, self.confirmed = grown, checkpoint.offset, checkpoint
 
     def _compare(self, reached: int) -> None:
         while self._expected and self._expected[0].offset <= reached:
@@ -144,8 +156,7 @@ class Ledger:
 
     def _mismatch(self, checkpoint: Checkpoint, count: int) -> MismatchError:
         """What differs between the confirmed checkpoint and this one, as narrow as can be said."""
-        start = self.confirmed.offset + 1 if self.confirmed else 0
-        size = self._base.size
+        start, size = self._base_offset + 1, self._base.size
         wanted, found = checkpoint.size - size, count
         place = f"offsets {start} to {checkpoint.offset}"
         if found > wanted:

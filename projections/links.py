@@ -17,6 +17,7 @@ from mesh_events.facts import (
 from mesh_events.intents import LinkCreated, OnRevoke
 from mesh_events.rows import LinkState
 from projections.catalog import Product
+from projections.table import Table
 
 State = LinkState
 
@@ -75,7 +76,7 @@ class Link:
     told: frozenset[str] = frozenset()
 
 
-Links = Map[str, Link]
+Links = Table[str, Link]
 """Link id -> link."""
 EMPTY: Links = Map()
 

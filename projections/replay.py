@@ -1,6 +1,6 @@
 """Replaying the log: from records to the image at any offset or time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mesh_events.codec import decode
 from mesh_events.errors import StateFaultError
@@ -32,7 +32,7 @@ def walk(
     """
     prefix = Prefix(trusted) if trusted is not None else None
     for record in records:
-        entry, image = _next(record, image, prefix, verify=verify)
+        entry, image = step(record, image, prefix, verify=verify)
         yield entry, image
     if prefix is not None:
         prefix.close()
@@ -52,7 +52,7 @@ def replay(
     *,
     at_offset: int | None = None,
     as_of: int | None = None,
-    verify: bool = True,
+    verify: bool | Callable[[Record], bool] = True,
     trusted: Trusted | None = None,
 ) -> Image:
     """The image at the end of `records`, at an offset, or as of a time.
@@ -63,7 +63,7 @@ def replay(
         at_offset: the last offset that counts.
         as_of: ms since the epoch; what counts is the longest prefix of the log whose greatest
             append time is not later. A record behind a later one does not count, whatever it says.
-        verify: check signatures.
+        verify: check signatures, all or those of some records.
         trusted: checkpoints that make checking unnecessary for what they cover; then `records`
             begin with the log's first.
 
@@ -82,7 +82,8 @@ def replay(
             or (as_of is not None and max(image.time, record.time) > as_of)
         )
         if not over:
-            _, image = _next(record, image, prefix, verify=verify)
+            checked = verify(record) if callable(verify) else verify
+            _, image = step(record, image, prefix, verify=checked)
             continue
         if prefix is None:
             break
@@ -96,9 +97,13 @@ def replay(
     return image
 
 
-def _next(
-    record: Record, image: Image, prefix: Prefix | None, *, verify: bool
+def step(
+    record: Record, image: Image, prefix: Prefix | None = None, *, verify: bool = True
 ) -> tuple[Entry, Image]:
+    """The next record as it was understood, and the image after it.
+
+    `prefix` is the reading whose next record it is, if its beginning is believed. Raises as `walk`.
+    """
     doubted = verify and (prefix is None or prefix.doubts(record))
     entry = decode(record, image.schemas, verify=doubted)
     try:

@@ -132,7 +132,7 @@ class Mesh:
         return Connection(found.bootstrap_servers, found.admin_user, resolve(found.admin_password))
 
     @contextmanager
-    def log(self, who: Caller | None = None, start: int = 0) -> "Iterator[LogReader]":
+    def log(self, who: Caller | None = None, start: int | None = 0) -> "Iterator[LogReader]":
         """The governance log from `start`, closed at the end."""
         from mesh_events.read import LogReader
 
@@ -150,7 +150,7 @@ class Mesh:
         """
         from projections.trust import DistrustError
 
-        trusted = self._trusted(reader)
+        trusted = self.trusted(reader)
         try:
             return work(reader.to_end(), trusted)
         except DistrustError as error:
@@ -158,7 +158,7 @@ class Mesh:
         reader.partition.seek(0)
         return work(reader.to_end(), None)
 
-    def _trusted(self, reader: "LogReader") -> "Trusted | None":
+    def trusted(self, reader: "LogReader") -> "Trusted | None":
         """What vouches for the log: the checkpoints of this home, or else the topic's."""
         from mesh_events.checkpoint import origin_of
         from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
@@ -204,16 +204,11 @@ class Mesh:
 
         Raises NotFoundError where the log is shorter than the wanted offset.
         """
-        from projections.replay import replay
+        from self_service.cli.recall import state
 
         at_offset, as_of = _position(reading)
-        with self.log() as reader:
-            # before 1970 there was no log: the same as its beginning
-            end = None if as_of is None else max(0, as_of)
-            image = self.fold(
-                reader,
-                lambda log, trusted: replay(log, at_offset=at_offset, as_of=end, trusted=trusted),
-            )
+        # before 1970 there was no log: the same as its beginning
+        image = state(self, at_offset, None if as_of is None else max(0, as_of))
         if at_offset is not None and image.offset < at_offset:
             raise NotFoundError(f"the log has no offset {at_offset}: it ends at {image.offset}")
         if at_offset is None and as_of is None:

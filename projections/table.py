@@ -1,0 +1,124 @@
+"""The tables of an image: immutable maps, whole in memory or laid over one that lies elsewhere."""
+
+from abc import abstractmethod
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from enum import Enum
+from typing import Any, TypeAlias, TypeVar, overload
+
+from immutables import Map
+
+K = TypeVar("K")
+V = TypeVar("V")
+D = TypeVar("D")
+
+
+class Gone(Enum):
+    """What stands for a key that the table below still has."""
+
+    GONE = "gone"
+
+
+GONE = Gone.GONE
+
+
+class Paired(Mapping[K, V]):
+    """A mapping that is read whole as pairs, since finding each key again would cost more."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def pairs(self) -> Iterator[tuple[K, V]]:
+        """Every key with its value."""
+
+    def __iter__(self) -> Iterator[K]:
+        return (key for key, _ in self.pairs())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.pairs())
+
+    def __bool__(self) -> bool:
+        return next(self.pairs(), None) is not None
+
+    def items(self) -> ItemsView[K, V]:
+        """As of any mapping."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[V]:
+        """As of any mapping."""
+        return _Values(self)
+
+
+class _Items(ItemsView[K, V]):
+    _mapping: Paired[K, V]
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[V]):
+    _mapping: Paired[Any, V]
+
+    def __iter__(self) -> Iterator[V]:
+        return (value for _, value in self._mapping.pairs())
+
+
+class Layered(Paired[K, V]):
+    """A table whose rows are looked up in `base` until they are changed.
+
+    A changed table is a new one; `base` is shared, and must not change while it is.
+    """
+
+    __slots__ = ("base", "changes")
+
+    def __init__(self, base: Mapping[K, V], changes: Map[K, V | Gone] | None = None) -> None:
+        self.base = base
+        self.changes: Map[K, V | Gone] = Map() if changes is None else changes
+
+    def __getitem__(self, key: K) -> V:
+        found = self.changes.get(key)
+        if found is None:
+            return self.base[key]
+        if found is GONE:
+            raise KeyError(key)
+        return found
+
+    @overload
+    def get(self, key: K, /) -> V | None: ...
+    @overload
+    def get(self, key: K, /, default: V | D) -> V | D: ...
+    def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
+        """As of any mapping."""
+        found = self.changes.get(key)
+        if found is None:
+            return self.base.get(key, default)
+        return default if found is GONE else found
+
+    def __contains__(self, key: object) -> bool:
+        found = self.changes.get(key)  # type: ignore[arg-type]  # anything may be asked for
+        return found is not GONE if found is not None else key in self.base
+
+    def __repr__(self) -> str:
+        return f"Layered({dict(self.pairs())!r})"
+
+    def set(self, key: K, value: V) -> "Layered[K, V]":
+        """The table with another row."""
+        return Layered(self.base, self.changes.set(key, value))
+
+    def delete(self, key: K) -> "Layered[K, V]":
+        """The table without a row. Raises KeyError if there is none."""
+        if key not in self:
+            raise KeyError(key)
+        return Layered(self.base, self.changes.set(key, GONE))
+
+    def pairs(self) -> Iterator[tuple[K, V]]:
+        """Every key with its value."""
+        for key, value in self.base.items():
+            if key not in self.changes:
+                yield key, value
+        for key, found in self.changes.items():
+            if found is not GONE:
+                yield key, found
+
+
+Table: TypeAlias = Map[K, V] | Layered[K, V]
+"""What an image holds: `get`, `set`, `delete`, `items` and the rest of a mapping."""

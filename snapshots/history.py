@@ -1,0 +1,145 @@
+"""Snapshots of one log: made as it grows, and asked what was at any offset or time.
+
+A snapshot holds the tree over the log up to its record. What stands between two of them is folded
+without checking signatures again, if the records give the tree of the later one: they are those
+that were checked when it was made. Behind the newest one every signature is checked.
+"""
+
+from collections.abc import Callable, Iterator
+
+from mesh_events.codec import has_valid_signature
+from mesh_events.errors import MeshError
+from mesh_events.leaf import leaf_hash
+from mesh_events.record import Record
+from projections.image import Image
+from projections.ledger import Ledger
+from projections.replay import replay, step
+from projections.trust import Prefix, Trusted
+from snapshots.store import Snapshot, Store
+
+Read = Callable[[int], Iterator[Record]]
+"""The log's records from an offset on, to its end of now."""
+EVERY = 512
+"""A snapshot is made of so many records."""
+
+
+class OtherLogError(MeshError):
+    """The log is not, or no longer, the one of which the snapshots were made.
+
+    `first` and `last` are the offsets between which they differ.
+    """
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__(f"offsets {first} to {last} hold other records than when they were read")
+        self.first, self.last = first, last
+
+
+def extend(store: Store, read: Read, trusted: Trusted | None = None, every: int = EVERY) -> int:
+    """Make the snapshots that are missing; returns how many.
+
+    Args:
+        store: where they go.
+        read: the log.
+        trusted: checkpoints that make checking signatures unnecessary for what they cover.
+        every: a snapshot is made of so many records.
+
+    Raises:
+        BusyError: another process does so now.
+        OtherLogError: the log is another than that of the snapshots.
+        DistrustError: it is not what the checkpoints say. None was made then.
+    """
+    with store.writing():
+        newest = store.newest()
+        growth = _Growth(store, newest, trusted, every)
+        for record in behind(newest, read):
+            growth.take(record)
+        return growth.close()
+
+
+class _Growth:
+    """Snapshots being made, one record after the other."""
+
+    def __init__(self, store: Store, newest: Snapshot, trusted: Trusted | None, every: int) -> None:
+        self._store, self._every = store, every
+        self._image, self._tree = store.image(newest), newest.tree
+        self._prefix = _believing(newest, trusted)
+        self._leaves: list[bytes] = []
+        self._unverified: list[int] = []
+        self._made = 0
+
+    def take(self, record: Record) -> None:
+        entry, self._image = step(record, self._image, self._prefix)
+        self._leaves.append(leaf_hash(record))
+        if entry.signer is None and not has_valid_signature(record):
+            self._unverified.append(record.offset)
+        if len(self._leaves) == self._every:
+            self._tree = self._tree.extend(self._leaves)
+            self._image = self._store.append(
+                self._image, self._tree, self._leaves[-1], tuple(self._unverified)
+            )
+            self._leaves, self._unverified = [], []
+            self._made += 1
+
+    def close(self) -> int:
+        if self._prefix is not None:
+            self._prefix.close()
+        return self._made
+
+
+def image_at(
+    store: Store, read: Read, *, at_offset: int | None = None, as_of: int | None = None
+) -> Image:
+    """The image at the end of the log, at an offset or as of a time, as `replay` gives it.
+
+    Its rows are fetched from the store when they are asked for.
+
+    Raises OtherLogError where the log is another than that of the snapshots.
+    """
+    if at_offset is not None:
+        below = store.until(at_offset)
+    else:
+        below = store.newest() if as_of is None else store.as_of(as_of)
+    above = None if at_offset is None and as_of is None else store.after(below)
+    image, records = store.image(below), behind(below, read)
+    if above is None:
+        return replay(records, image, at_offset=at_offset, as_of=as_of)
+    doubted = frozenset(above.unverified)
+    return replay(
+        between(below, above, records),
+        image,
+        at_offset=at_offset,
+        as_of=as_of,
+        verify=lambda record: record.offset in doubted,
+    )
+
+
+def behind(snapshot: Snapshot, read: Read) -> Iterator[Record]:
+    """The records behind a snapshot. Raises OtherLogError unless it stands on this log."""
+    records = read(max(snapshot.offset, 0))
+    if snapshot.offset < 0:
+        return records
+    its_own = next(records, None)
+    if its_own is None or leaf_hash(its_own) != snapshot.leaf:
+        raise OtherLogError(snapshot.offset, snapshot.offset)
+    return records
+
+
+def between(below: Snapshot, above: Snapshot, records: Iterator[Record]) -> list[Record]:
+    """The records behind `below` up to `above`. Raises OtherLogError if they are not its own."""
+    found: list[Record] = []
+    for record in records:
+        if record.offset <= above.offset:
+            found.append(record)
+        if record.offset >= above.offset:
+            break
+    if below.tree.extend(map(leaf_hash, found)) != above.tree:
+        raise OtherLogError(below.offset + 1, above.offset)
+    return found
+
+
+def _believing(newest: Snapshot, trusted: Trusted | None) -> Prefix | None:
+    if trusted is None or trusted.offset <= newest.offset:
+        return None
+    ledger = Ledger(newest.tree, newest.offset)
+    ledger.expect(one.body for one in trusted.path if one.body.offset > newest.offset)
+    return Prefix(trusted, ledger)

@@ -1,0 +1,135 @@
+"""An image taken apart into its tables and the few values beside them, and put together again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from immutables import Map
+
+from mesh_events.facts import Check, DriftKind
+from mesh_events.record import Entry
+from projections.access import Access, Accesses
+from projections.catalog import Product
+from projections.drift import Left
+from projections.identity import (
+    Application,
+    Cluster,
+    Credentials,
+    Domain,
+    Freeze,
+    Identity,
+    Key,
+)
+from projections.image import Image, RowKey
+from projections.intents import Intents
+from projections.links import Link
+from projections.table import Table
+
+TABLES: Mapping[str, tuple[Any, Any]] = {
+    "starts": (str, int),
+    "schemas": (int, str),
+    "keys": (str, Key),
+    "clusters": (str, Cluster),
+    "domains": (str, Domain),
+    "applications": (str, Application),
+    "credentials": (tuple[str, str], Credentials),
+    "freezes": (str, Freeze),
+    "catalog": (str, Product),
+    "requests": (str, Access),
+    "open": (tuple[str, str], str),
+    "links": (str, Link),
+    "undecided": (int, Entry),
+    "checks": (int, Map[str, Check]),
+    "seen": (tuple[str | None, str], int),
+    "seen_before": (tuple[str | None, str], int),
+    "drifts": (tuple[str, str, DriftKind], Left),
+}
+"""Name -> (type of the keys, type of the rows)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What an image holds beside its tables; the names are those of image, identity, intents."""
+
+    offset: int = -1
+    time: int = 0
+    epoch: int = -1
+    epoch_time: int = 0
+    ignored: int = 0
+    mesh: str = ""
+    governance_cluster: str = ""
+    root: str | None = None
+    window_start: int = 0
+    touched: tuple[RowKey, ...] = ()
+
+
+def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
+    """What `put_together` makes the image of."""
+    identity, intents = image.identity, image.intents
+    rest = Rest(
+        offset=image.offset,
+        time=image.time,
+        epoch=image.epoch,
+        epoch_time=image.epoch_time,
+        ignored=image.ignored,
+        mesh=identity.mesh,
+        governance_cluster=identity.governance_cluster,
+        root=identity.root,
+        window_start=intents.window_start,
+        touched=image.touched,
+    )
+    return rest, {
+        "starts": image.starts,
+        "schemas": image.schemas,
+        "keys": identity.keys,
+        "clusters": identity.clusters,
+        "domains": identity.domains,
+        "applications": identity.applications,
+        "credentials": identity.credentials,
+        "freezes": identity.freezes,
+        "catalog": image.catalog,
+        "requests": image.access.requests,
+        "open": image.access.open,
+        "links": image.links,
+        "undecided": intents.undecided,
+        "checks": intents.checks,
+        "seen": intents.seen,
+        "seen_before": intents.seen_before,
+        "drifts": image.drifts,
+    }
+
+
+def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
+    """The image of which `take_apart` made these."""
+    return Image(
+        offset=rest.offset,
+        time=rest.time,
+        epoch=rest.epoch,
+        epoch_time=rest.epoch_time,
+        starts=tables["starts"],
+        ignored=rest.ignored,
+        schemas=tables["schemas"],
+        identity=Identity(
+            mesh=rest.mesh,
+            governance_cluster=rest.governance_cluster,
+            root=rest.root,
+            keys=tables["keys"],
+            clusters=tables["clusters"],
+            domains=tables["domains"],
+            applications=tables["applications"],
+            credentials=tables["credentials"],
+            freezes=tables["freezes"],
+        ),
+        catalog=tables["catalog"],
+        access=Accesses(tables["requests"], tables["open"]),
+        links=tables["links"],
+        intents=Intents(
+            undecided=tables["undecided"],
+            checks=tables["checks"],
+            seen=tables["seen"],
+            seen_before=tables["seen_before"],
+            window_start=rest.window_start,
+        ),
+        drifts=tables["drifts"],
+        touched=rest.touched,
+    )

@@ -1,0 +1,59 @@
+"""The keys and rows of an image's tables as bytes: MessagePack, read back by their types."""
+
+from functools import cache
+from typing import Any, Generic, TypeVar, get_args, get_origin
+
+import msgspec
+from immutables import Map
+
+from mesh_events.meta import Event
+from mesh_events.vocabulary import EVENTS
+
+T = TypeVar("T")
+
+
+def _plain(value: Any) -> Any:
+    """What MessagePack has no word for."""
+    if isinstance(value, Map):
+        return dict(value)
+    if isinstance(value, Event):
+        return [value.type_name(), value.model_dump_json()]
+    raise NotImplementedError(f"{type(value).__name__} has no form in a snapshot")
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    if get_origin(kind) is Map:
+        key, row = get_args(kind)
+        return Map(msgspec.convert(value, dict[key, row], dec_hook=_typed))  # type: ignore[valid-type]  # known at run time
+    if isinstance(kind, type) and issubclass(kind, Event):
+        name, text = value
+        return EVENTS[name].model_validate_json(text)
+    raise NotImplementedError(f"{kind} has no form in a snapshot")
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain, order="deterministic")
+
+
+def encode(value: Any) -> bytes:
+    """The bytes of a key, a row or a snapshot's head; equal values have equal bytes."""
+    return _ENCODER.encode(value)
+
+
+class Decoder(Generic[T]):
+    """Reads values of one type back.
+
+    Raises msgspec.DecodeError, ValueError or KeyError for bytes that are none.
+    """
+
+    def __init__(self, kind: type[T]) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kind, dec_hook=_typed)
+
+    def __call__(self, data: bytes) -> T:
+        """The value in these bytes."""
+        return self._decoder.decode(data)
+
+
+@cache
+def decoder(kind: Any) -> Decoder[Any]:
+    """The decoder of a type; making one costs more than using it."""
+    return Decoder(kind)

@@ -1,0 +1,258 @@
+"""Snapshots give the image of a full replay, at every offset and time, or say that they cannot."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mesh_events import codec
+from mesh_events.record import Record
+from projections.access import Accesses
+from projections.checksum import checksum
+from projections.identity import Identity
+from projections.image import Image
+from projections.intents import Intents
+from projections.replay import fold, replay
+from projections.trust import DistrustError
+from snapshots.history import OtherLogError, Read, extend, image_at
+from snapshots.image_tables import TABLES, Rest, put_together, take_apart
+from snapshots.store import ORIGIN, BusyError, SnapshotError, Store
+from tests.fixtures import recording
+from tests.signed_log import busy_log, signed_over, trusting
+
+RECORDS = busy_log()
+IMAGES = {image.offset: image for image in fold(RECORDS)}
+OFFSETS = sorted(IMAGES)
+LAST = OFFSETS[-1]
+ABOUT = {"mesh": "paper"}
+
+
+def log_of(records: list[Record]) -> Read:
+    """The log that holds these records."""
+
+    def read(start: int) -> Iterator[Record]:
+        return (record for record in records if record.offset >= start)
+
+    return read
+
+
+READ = log_of(RECORDS)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "snapshots" / "log.db", ABOUT) as store:
+        yield store
+
+
+def stored(path: Path, every: int, records: list[Record] = RECORDS) -> Store:
+    store = Store(path, ABOUT)
+    extend(store, log_of(records), every=every)
+    return store
+
+
+@pytest.mark.parametrize("every", [1, 2, 7, 40])
+def test_at_every_offset_and_time_the_image_is_that_of_a_full_replay(
+    every: int, tmp_path: Path
+) -> None:
+    store = stored(tmp_path / "log.db", every)
+    assert store.count() == len(RECORDS) // every
+    for offset, image in IMAGES.items():
+        assert image_at(store, READ, at_offset=offset) == image
+        last = max(at for at, one in IMAGES.items() if one.time <= image.time)
+        assert image_at(store, READ, as_of=image.time) == IMAGES[last]
+    assert image_at(store, READ) == IMAGES[LAST]
+    assert image_at(store, READ, at_offset=-1) == replay([])
+    assert image_at(store, READ, as_of=0) == replay([])
+
+
+@pytest.mark.parametrize("name", recording.names())
+def test_recorded_logs_have_their_checksums(name: str, tmp_path: Path) -> None:
+    records = recording.load(name)
+    store = stored(tmp_path / "log.db", 5, records)
+    for image in fold(records):
+        assert checksum(image_at(store, log_of(records), at_offset=image.offset)) == checksum(image)
+    newest = store.newest()
+    assert store.whole_image(newest) == replay(records, at_offset=newest.offset)
+
+
+def test_the_logs_of_these_tests_fill_every_table() -> None:
+    logs = [RECORDS, *(recording.load(name) for name in recording.names())]
+    filled = {
+        name
+        for records in logs
+        for image in fold(records)
+        for name, table in take_apart(image)[1].items()
+        if table
+    }
+    assert filled >= set(TABLES) - {"seen_before"}
+
+
+def test_nothing_of_an_image_is_left_out() -> None:
+    inside = {"identity": fields(Identity), "access": fields(Accesses)}
+    names = [name for name in Image._fields if name not in {*inside, "intents"}]
+    names += [field.name for found in inside.values() for field in found] + [*Intents._fields]
+    assert sorted(names) == sorted([*TABLES, *(field.name for field in fields(Rest))])
+    for image in IMAGES.values():
+        assert put_together(*take_apart(image)) == image
+
+
+def test_the_ids_of_an_hour_ago_are_kept_where_they_moved(tmp_path: Path) -> None:
+    hours = [replace(one, time=one.time + 4_000_000 * (one.offset // 30)) for one in RECORDS]
+    images = list(fold(hours))
+    assert any(image.intents.seen_before for image in images)
+    store = stored(tmp_path / "log.db", 4, hours)
+    for image in images:
+        assert image_at(store, log_of(hours), at_offset=image.offset) == image
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.sampled_from(OFFSETS), max_size=4), every=st.integers(1, 9))
+def test_a_log_that_grows_gives_the_same_snapshots(
+    cuts: list[int], every: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with Store(tmp_path_factory.mktemp("grown") / "log.db", ABOUT) as store:
+        for cut in [*sorted(cuts), LAST]:
+            extend(store, log_of(RECORDS[: OFFSETS.index(cut) + 1]), every=every)
+        assert store.count() == len(RECORDS) // every
+        for offset in OFFSETS[::7]:
+            assert image_at(store, READ, at_offset=offset) == IMAGES[offset]
+
+
+def test_signatures_are_checked_once_and_behind_the_newest_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = 0
+
+    def counted(*given: bytes) -> bool:
+        nonlocal checked
+        checked += 1
+        return real(*given)
+
+    store = stored(tmp_path / "log.db", 40)
+    real = codec.signing.verifies
+    monkeypatch.setattr(codec.signing, "verifies", counted)
+    newest = store.newest().offset
+    unverified = store.unverified(-1, newest)
+    assert unverified
+    for offset in OFFSETS:
+        checked = 0
+        assert image_at(store, READ, at_offset=offset) == IMAGES[offset]
+        behind = [one for one in OFFSETS if newest < one <= offset]
+        assert checked <= max(len(unverified), len(behind))
+        if offset < min(unverified):
+            assert not checked
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    altered=st.sampled_from(OFFSETS),
+    part=st.sampled_from(("value", "time", "gone")),
+    asked=st.sampled_from(OFFSETS),
+    every=st.integers(1, 30),
+)
+def test_of_an_altered_log_nothing_else_is_told_than_was_read(
+    altered: int, part: str, asked: int, every: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    record, at = RECORDS[OFFSETS.index(altered)], OFFSETS.index(altered)
+    other = {
+        "value": [replace(record, value=(record.value or b"") + b"x")],
+        "time": [replace(record, time=record.time + 1)],
+        "gone": [],
+    }[part]
+    log = [*RECORDS[:at], *other, *RECORDS[at + 1 :]]
+    with stored(tmp_path_factory.mktemp("altered") / "log.db", every) as store:
+        newest = store.newest().offset
+        expected = replay(log, at_offset=asked) if altered > newest else IMAGES[asked]
+        try:
+            told = None
+            assert image_at(store, log_of(log), at_offset=asked) == expected
+        except OtherLogError as error:
+            told = error
+    assert told is None or told.first <= altered <= told.last <= newest
+
+
+def test_a_log_that_was_cut_or_is_new_is_another(tmp_path: Path) -> None:
+    store = stored(tmp_path / "log.db", 10)
+    cut = RECORDS[: store.newest().offset]
+    for log in (cut, [], busy_log()[::-1]):
+        with pytest.raises(OtherLogError):
+            image_at(store, log_of(log))
+        with pytest.raises(OtherLogError):
+            extend(store, log_of(log))
+
+
+@pytest.mark.parametrize("stands", [0, 3])
+def test_checkpoints_spare_the_signatures_also_behind_a_snapshot(
+    store: Store, stands: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed = signed_over(RECORDS, 6)
+    extend(store, log_of(RECORDS[: 20 * stands]), every=20)
+    before = store.newest().offset
+    checked: list[bytes] = []
+    real = codec.signing.verifies
+    monkeypatch.setattr(
+        codec.signing, "verifies", lambda *given: checked.append(given[0]) or real(*given)
+    )
+    extend(store, READ, trusting(signed), every=20)
+    assert len(checked) < sum(one.offset > before for one in RECORDS)
+    assert store.newest().offset > before
+    for offset in OFFSETS[::5]:
+        assert image_at(store, READ, at_offset=offset) == IMAGES[offset]
+
+
+def test_where_the_checkpoints_do_not_hold_no_snapshot_is_made(store: Store) -> None:
+    signed = signed_over(RECORDS, 6)
+    bad = RECORDS[40]
+    log = [*RECORDS[:40], replace(bad, time=bad.time + 1), *RECORDS[41:]]
+    with pytest.raises(DistrustError):
+        extend(store, log_of(log), trusting(signed), every=5)
+    assert (store.count(), store.newest()) == (0, ORIGIN)
+    extend(store, log_of(log), every=5)
+    assert image_at(store, log_of(log)) == replay(log)
+
+
+def test_who_reads_is_not_disturbed_by_who_writes(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    half = RECORDS[: len(RECORDS) // 2]
+    reader = stored(path, 5, half)
+    image = image_at(reader, log_of(half))
+    with Store(path, ABOUT) as writer, writer.writing():
+        with pytest.raises(BusyError):
+            extend(reader, READ)
+        assert image_at(reader, log_of(half)) == image
+    with Store(path, ABOUT) as writer:
+        assert extend(writer, READ, every=5)
+    assert image == IMAGES[half[-1].offset]
+
+
+def test_snapshots_of_other_software_are_made_anew(tmp_path: Path) -> None:
+    stored(tmp_path / "log.db", 5).close()
+    with Store(tmp_path / "log.db", {**ABOUT, "software": "2"}) as store:
+        assert store.newest() == ORIGIN
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    path.write_bytes(b"not a database, and long enough to be looked at" * 100)
+    with pytest.raises(SnapshotError, match=f"{path} cannot be used"):
+        Store(path, ABOUT)
+
+
+def test_rows_that_cannot_be_read_are_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store = stored(path, 5)
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE versions SET value = x'c1' WHERE length(value) > 0")
+    with pytest.raises(SnapshotError, match="remove the file"):
+        checksum(image_at(store, READ))
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    store = stored(tmp_path / "made" / "log.db", 5)
+    assert store.path.stat().st_mode & 0o777 == 0o600
+    assert store.path.parent.stat().st_mode & 0o777 == 0o700
