@@ -1,4 +1,4 @@
-"""`python -m benchmarks replay|control|link|start [options]`, against the mesh at SDM_HOME."""
+"""`python -m benchmarks replay|snapshots|control|link|start [options]`, against the mesh at SDM_HOME."""
 
 import argparse
 from pathlib import Path
@@ -9,9 +9,10 @@ from local_platform import Endpoints, PlatformSettings
 def main() -> None:
     """Run one benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", choices=("replay", "control", "link", "start"))
-    parser.add_argument("--events", type=int, default=1_000_000, help="replay: events in the log")
+    parser.add_argument("name", choices=("replay", "snapshots", "control", "link", "start"))
+    parser.add_argument("--events", type=int, default=1_000_000, help="replay, snapshots: events")
     parser.add_argument("--verified", type=int, default=100_000, help="replay: signatures checked")
+    parser.add_argument("--questions", type=int, default=500, help="snapshots: asked so often")
     parser.add_argument("--rounds", type=int, default=10, help="control: grants and revocations")
     parser.add_argument("--backlog", type=int, default=500_000, help="link: records to catch up")
     parser.add_argument("--story", type=Path, help="start: JSON of `./scripts/demo --json`")
@@ -27,6 +28,10 @@ def main() -> None:
         from benchmarks import link
 
         link.run(endpoints, settings.home, options.backlog)
+    elif options.name == "snapshots":
+        from benchmarks import snapshots
+
+        snapshots.run(endpoints, options.events, options.questions)
     elif options.name == "replay":
         from benchmarks import replay
 

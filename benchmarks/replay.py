@@ -40,7 +40,7 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
     admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
     try:
         workload = Workload()
-        count, took = _write(admin.login, topic, events, workload)
+        count, took = write(admin.login, topic, events, workload)
         figures: dict[str, dict[str, Any]] = {"encode, sign, write": _rate(count, took)}
         floor = _rate(*_timed(admin.login, topic, _consume))
         figures["floor: consume only"] = floor
@@ -52,7 +52,7 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
         figures["replay, signatures checked"] = {**checked, "of decode": _ratio(checked, decoded)}
         signed: list[SignedCheckpoint] = []
         keeper = workload.key("keeper")
-        hashed = _rate(*_timed(admin.login, topic, lambda log: _sign(log, keeper, signed)))
+        hashed = _rate(*_timed(admin.login, topic, lambda log: sign(log, keeper, signed)))
         figures["tree and checkpoints"] = {**hashed, "of consume": _ratio(hashed, floor)}
         trusted = Trusted(signed, workload.key("root").public)
         believed = _rate(*_timed(admin.login, topic, lambda log: _believe(log, trusted)))
@@ -65,7 +65,8 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
         admin.delete_topic(topic)
 
 
-def _write(login: Connection, topic: str, events: int, workload: Workload) -> tuple[int, float]:
+def write(login: Connection, topic: str, events: int, workload: Workload) -> tuple[int, float]:
+    """Write at least so many records; returns how many and the seconds it took."""
     producer = Producer(
         login.config(linger_ms=20, batch_size=1_000_000, queue_buffering_max_messages=200_000)
     )
@@ -121,7 +122,7 @@ def _verify(records: Iterator[Record]) -> int:
     return replay(records).offset + 1
 
 
-def _sign(records: Iterator[Record], key: SigningKey, signed: list[SignedCheckpoint]) -> int:
+def sign(records: Iterator[Record], key: SigningKey, signed: list[SignedCheckpoint]) -> int:
     """The tree over the log, and a checkpoint over every thousand records and over the rest."""
     ledger = Ledger()
     for record in records:

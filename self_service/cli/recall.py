@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from self_service.cli.output import note
 
 if TYPE_CHECKING:
+    from mesh_events.read import LogReader
     from projections.image import Image
     from self_service.cli.context import Mesh
     from snapshots.store import Store
