@@ -1,4 +1,4 @@
-"""`python -m benchmarks replay|snapshots|control|link|start [options]`, against the mesh at SDM_HOME."""
+"""`python -m benchmarks NAME [options]`, against the mesh at SDM_HOME."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The state at any offset of a long log: out of snapshots, against a full replay of the same log."""
+"""The state at any offset of a long log: out of snapshots, against full replays of it."""
 
 import random
 import tempfile

@@ -4,6 +4,7 @@ Real adapters are made here and nowhere else.
 """
 
 import sys
+from collections.abc import Callable
 
 import faust
 
@@ -30,17 +31,21 @@ from processors.keepers.link_ends import ClusterLogs
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.keepers.snapshots import SnapshotsKeeper
 from processors.keepers.strangers import Strangers
 from processors.lineage import LineageTopic
 from processors.log_registry import LogRegistry
 from processors.log_watch import LogWatch
 from processors.preflight import preflight
 from processors.quarantine import Quarantine
+from processors.quick_start import QuickStart
 from processors.row_writer import RowWriter
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.worker import Worker
 from projections.identity import Cluster
 from projections.image import Image
+from snapshots.place import open_store
+from snapshots.store import Store
 from spark_streams.spark import SparkEngine
 
 
@@ -83,7 +88,9 @@ def build(settings: WorkerSettings) -> faust.App:
         connection, notes_path(settings.home, settings.mesh), origin_of(settings.mesh)
     )
     watch = LogWatch(store, root_key(settings))
-    governor = Governor(decisions, rows, quarantine.copy, watch)
+    governor = Governor(
+        decisions, rows, quarantine.copy, watch, QuickStart(connection, snapshots(settings))
+    )
     clusters = Admins()
     keepers: list[Keeper] = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
@@ -99,6 +106,7 @@ def build(settings: WorkerSettings) -> faust.App:
         CheckpointsKeeper(
             watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s
         ),
+        SnapshotsKeeper(connection, snapshots(settings), watch, settings.snapshot_records),
     ]
     worker: list[Worker] = []
 
@@ -123,6 +131,11 @@ def root_key(settings: WorkerSettings) -> str | None:
         return Profile.load(settings.home).root_key
     except ConfigurationError:
         return None
+
+
+def snapshots(settings: WorkerSettings) -> Callable[[], Store]:
+    """Opens this home's snapshots of the log."""
+    return lambda: open_store(settings.home, settings.mesh, root_key(settings) or "")
 
 
 def links_keeper(

@@ -27,6 +27,7 @@ from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
 from processors.decision import decision_meta, decision_on, version
 from processors.log_watch import NoWatch, Watch
+from processors.quick_start import Beginning, FirstRecord
 from processors.reign import key_without_effect
 from processors.row_writer import RowWriter
 from projections.consequences import consequences
@@ -52,6 +53,7 @@ class Governor:
         rows: where changed rows go while this governor reigns.
         set_aside: told of every record that is quarantined, for the people's copy.
         watch: told of every record that is folded; knows which signatures must be checked.
+        beginning: knows what was folded before this worker began.
     """
 
     def __init__(
@@ -60,9 +62,11 @@ class Governor:
         rows: RowWriter,
         set_aside: Listener,
         watch: Watch | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
         self._writer, self._rows, self._set_aside = writer, rows, set_aside
         self.watch: Watch = watch or NoWatch()
+        self._beginning: Beginning = beginning or FirstRecord()
         # counts how often everything was forgotten: what began before is of no use any more
         self._life = 0
         self.forget()
@@ -82,6 +86,18 @@ class Governor:
         self._settled: tuple[object, object] | None = None
         # (append time of the start, ms; when it was heard of, s of the monotonic clock)
         self._heard = (0, 0.0)
+
+    def begin(self) -> None:
+        """Before the log is read: begin where an earlier fold has left off, if it is known.
+
+        Blocks. Changes nothing where records were folded already.
+        """
+        life = self._life
+        start = self.watch.begin(self._beginning)
+        with self._rows.lock:
+            if start is not None and life == self._life and self.image.offset < 0:
+                self.image = start.image
+                self._open = dict(start.undecided)
 
     @property
     def reigns(self) -> bool:

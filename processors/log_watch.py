@@ -6,6 +6,7 @@ signed by this worker.
 """
 
 import threading
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import structlog
@@ -15,9 +16,10 @@ from mesh_events.codec import has_valid_signature
 from mesh_events.errors import MeshError
 from mesh_events.record import Entry, Record
 from processors.checkpoint_store import CheckpointStore
+from processors.quick_start import Beginning, Start
 from projections.chain import Chain, ChainBreakError
 from projections.image import Image
-from projections.ledger import Ledger, MismatchError
+from projections.ledger import Before, Ledger, MismatchError
 from projections.trust import DistrustError, Prefix, Trusted
 
 log = structlog.get_logger(__name__)
@@ -26,8 +28,8 @@ log = structlog.get_logger(__name__)
 class Watch(Protocol):
     """What a fold tells, and what it asks."""
 
-    def begin(self) -> None:
-        """Before the log is read."""
+    def begin(self, beginning: Beginning) -> Start | None:
+        """Before the log is read: where the fold begins, None for its first record."""
 
     def doubts(self, record: Record) -> bool:
         """Whether the signature of the next record must be checked."""
@@ -48,8 +50,9 @@ class Watch(Protocol):
 class NoWatch:
     """Checks every signature and keeps nothing."""
 
-    def begin(self) -> None:
-        """Nothing to learn."""
+    def begin(self, beginning: Beginning) -> Start | None:
+        """Where nothing is checked that was checked before."""
+        return beginning.find(None)
 
     def doubts(self, record: Record) -> bool:
         """Every one."""
@@ -85,29 +88,66 @@ class LogWatch:
         self._lock = threading.RLock()
         self._ledger = Ledger()
         self._prefix: Prefix | None = None
+        # what stands before the start, until it was looked at
+        self._before: Before | None = None
         self._known: set[str] = set()
         self.finding: dict[str, Any] | None = None
 
-    def begin(self) -> None:
-        """Before the log is read: learn what was signed over it.
+    def begin(self, beginning: Beginning) -> Start | None:
+        """Before the log is read: learn what was signed over it, and where the fold begins.
 
         Blocks on both places. One that does not answer is asked again when this worker reigns, and
         so are both where records were taken already.
         """
-        if self._ledger.size or self.finding:
-            return
+        if self._has_begun() or self.finding:
+            return None
         try:
             chain = self._chain()
         except MeshError as error:
             log.warning("checkpoints_not_read", error=str(error))
-            return
+            return None
+        if chain is None:
+            return None
+        # the fold may go on meanwhile
+        start = beginning.find(self._root_key) if self._root_key else None
         with self._lock:
-            if chain is None or self.finding:
-                return
-            fresh = self._ledger.size == 0
+            if self._has_begun():
+                return None
+            if start is not None:
+                self._go_on(start, chain)
             self._expect(chain)
-            if fresh and not self.finding and self._root_key and chain.head is not None:
+            if start is None and not self.finding and self._root_key and chain.head is not None:
                 self._prefix = Prefix(Trusted(chain.path(), self._root_key), self._ledger)
+        return start
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether what stands before the start is still to be looked at; nothing is signed then."""
+        return self._before is not None
+
+    def look_back(self, records: Iterable[Record]) -> None:
+        """Hold the log, from its first record on, against what was known of it at the start."""
+        before = self._before
+        if before is None:
+            return
+        try:
+            before.hold(records)
+        except MismatchError as error:
+            with self._lock:
+                self._found(error.code, error.first, error.last, str(error))
+            return
+        self._before = None
+        log.info("looked_back", offset=before.offset, size=before.tree.size)
+
+    def trusted(self) -> Trusted | None:
+        """The checkpoints as what vouches for the log; None where there are none."""
+        try:
+            chain = self._store.read()
+        except MeshError as error:
+            log.warning("checkpoints_not_read", error=str(error))
+            return None
+        path = chain.path()
+        return Trusted(path, self._root_key) if path and self._root_key else None
 
     def equalize(self) -> None:
         """At a reign's start: learn what was signed meanwhile, make both places equal.
@@ -179,7 +219,7 @@ class LogWatch:
     def due(self, origin: str, most: int) -> Checkpoint | None:
         """The next checkpoint to sign over at most `most` records, None where there is nothing."""
         with self._lock:
-            if self.finding or self._prefix is not None or not self._ledger.unconfirmed:
+            if self.finding or self._prefix or self._before or not self._ledger.unconfirmed:
                 return None
             return self._ledger.head(origin, most)
 
@@ -210,13 +250,26 @@ class LogWatch:
                 self._found(error.code, error.offset, error.offset, str(error))
             return None
 
+    def _has_begun(self) -> bool:
+        return self._ledger.size > 0
+
+    def _go_on(self, start: Start, chain: Chain) -> None:
+        """Begin behind a start: the tree goes on from there."""
+        offset = start.image.offset
+        signed = [one.body for one in chain.by_size() if one.body.offset <= offset]
+        last = signed[-1] if signed else None
+        behind = last.offset if last else -1
+        unverified = [one for one in start.unverified if one > behind]
+        self._ledger = Ledger(start.tree, offset, last, unverified)
+        self._before = Before(offset, start.tree, signed)
+
     def _expect(self, chain: Chain) -> None:
         """Hold the log against checkpoints that are new here."""
-        behind = self._ledger.confirmed
+        behind = self._ledger.based_on
         news = [one.body for one in chain.by_size() if one.note.digest not in self._known]
         self._known |= {one.digest for one in news}
         try:
-            self._ledger.expect(one for one in news if behind is None or one.size > behind.size)
+            self._ledger.expect(one for one in news if one.size > behind)
         except MismatchError as error:
             self._found(error.code, error.first, error.last, str(error))
 
@@ -226,4 +279,4 @@ class LogWatch:
             "log_mismatch", code=code, first=first, last=last, text=text, next="sdm audit verify"
         )
         self.finding = {"code": code, "first": first, "last": last, "text": text}
-        self._ledger, self._prefix = Ledger(), None
+        self._ledger, self._prefix, self._before = Ledger(), None, None

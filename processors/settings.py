@@ -13,6 +13,7 @@ from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
 from processors.drift import Policy
 from processors.secrets import SecretStore
+from snapshots.history import EVERY
 
 GOVERNOR = "mesh.governor"
 OPERATOR = "mesh.operator"
@@ -38,6 +39,7 @@ class WorkerSettings(BaseSettings):
     session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
     checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long
         after the first of them
+    snapshot_records: a snapshot is made of so many new records
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -56,6 +58,7 @@ class WorkerSettings(BaseSettings):
     session_timeout_s: float = Field(default=2, ge=1, le=60)
     checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
     checkpoint_s: float = Field(default=5, ge=0, le=86_400)
+    snapshot_records: int = Field(default=EVERY, ge=1, le=100_000)
     log_level: str = "info"
 
     @classmethod

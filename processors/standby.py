@@ -54,7 +54,7 @@ class Standby:
                 await asyncio.sleep(AGAIN_S)
 
     async def _follow(self) -> None:
-        await asyncio.to_thread(self._governor.watch.begin)
+        await asyncio.to_thread(self._governor.begin)
         with LogReader(self._connection, self._governor.image.offset + 1) as reader:
             while self._waits.is_set():
                 async with self._folding:

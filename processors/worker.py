@@ -120,7 +120,7 @@ class Worker:
         await self.stop()
         self._standby.over()
         tenure = self._tenure
-        await asyncio.to_thread(self.governor.watch.begin)
+        await asyncio.to_thread(self.governor.begin)
         await self._catch_up()
         if tenure != self._tenure:
             return

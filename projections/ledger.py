@@ -15,6 +15,7 @@ from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 
 from mesh_events.checkpoint import Checkpoint, ranges
@@ -66,6 +67,11 @@ class Ledger:
     def size(self) -> int:
         """How many records were taken."""
         return self._base.size + len(self._offsets)
+
+    @property
+    def based_on(self) -> int:
+        """How many of them stand before the beginning or the last confirmed checkpoint."""
+        return self._base.size
 
     @property
     def offset(self) -> int:
@@ -180,3 +186,31 @@ class Ledger:
             # every offset that is empty now held a record: the first of them is certain
             return gaps[0]
         return (gaps[0][0], gaps[-1][1]) if gaps else (start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is known of the beginning of a log.
+
+    Args:
+        offset: the last one that it covers.
+        tree: over the records up to there.
+        signed: checkpoints up to there.
+    """
+
+    offset: int
+    tree: CompactRange
+    signed: list[Checkpoint]
+
+    def hold(self, records: Iterable[Record]) -> None:
+        """Hold a log, from its first record on, against this. Raises MismatchError."""
+        ledger = Ledger()
+        ledger.expect(self.signed)
+        for record in records:
+            if record.offset > self.offset:
+                break
+            ledger.take(record)
+        if ledger.root != self.tree.root:
+            first = ledger.confirmed.offset + 1 if ledger.confirmed else 0
+            text = f"offsets {first} to {self.offset} hold other records than when they were read"
+            raise MismatchError("record_edited", first, self.offset, text)

@@ -9,17 +9,21 @@ import pytest
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import decode, has_valid_signature
 from mesh_events.errors import InfrastructureError, StateFaultError
+from mesh_events.leaf import leaf_hash
 from mesh_events.record import Record
 from processors.keepers import checkpoints as module
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.keeper import ReignOverError
 from processors.log_watch import LogWatch
+from processors.quick_start import FirstRecord, Start
 from projections.chain import Chain, chained
 from projections.fold import apply
 from projections.image import EMPTY, Image
+from projections.replay import replay
+from projections.tree import CompactRange
 from projections.trust import DistrustError
 from tests.paper_log import key
-from tests.signed_log import ORIGIN, busy_log, signed_over
+from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
 
 RECORDS = busy_log()
 SIGNED = signed_over(RECORDS, 6)
@@ -92,7 +96,7 @@ class Fold:
 
 def begun(signed: Sequence[SignedCheckpoint] = (), root: str | None = ROOT) -> Fold:
     fold = Fold(PaperStore(signed), root)
-    fold.watch.begin()
+    fold.watch.begin(FirstRecord())
     return fold
 
 
@@ -257,7 +261,7 @@ def test_checkpoints_that_contradict_each_other_are_found() -> None:
 def test_places_that_do_not_answer_hold_nothing_up() -> None:
     fold = Fold(PaperStore(SIGNED[:3]))
     fold.store.broken = True
-    fold.watch.begin()
+    fold.watch.begin(FirstRecord())
     fold.take(RECORDS)
     keeper = fold.keeper()
     reconcile(fold, keeper)
@@ -280,3 +284,65 @@ def test_a_fold_that_fails_on_believed_records_is_done_again() -> None:
     assert all(fold.watch.doubts(record) for record in RECORDS)
     assert not fold.watch.is_to_blame(error)
     assert has_valid_signature(RECORDS[0])
+
+
+class At:
+    """A beginning behind some records that were folded before."""
+
+    def __init__(self, count: int) -> None:
+        records = RECORDS[:count]
+        image = replay(records)
+        undecided = {one.offset: one for one in records if one.offset in image.intents.undecided}
+        unverified = [one.offset for one in records if not has_valid_signature(one)]
+        tree = CompactRange().extend(map(leaf_hash, records))
+        self.start = Start(image, undecided, tree, unverified)
+
+    def find(self, root_key: str | None) -> Start | None:
+        return self.start if root_key == ROOT else None
+
+
+def begun_at(count: int, signed: Sequence[SignedCheckpoint]) -> Fold:
+    fold = Fold(PaperStore(signed))
+    start = fold.watch.begin(At(count))
+    assert start is not None
+    fold.image = start.image
+    return fold
+
+
+@pytest.mark.parametrize("count", range(1, len(RECORDS) + 1))
+def test_who_begins_in_the_midst_signs_checkpoints_that_hold(count: int) -> None:
+    signed = [one for one in SIGNED if one.body.offset <= RECORDS[count - 1].offset]
+    for known in (signed, SIGNED[: len(signed) + 1], SIGNED):
+        fold = begun_at(count, known)
+        assert fold.take(RECORDS[count:]) == replay(RECORDS)
+        keeper = fold.keeper()
+        reconcile(fold, keeper)
+        assert fold.store.signed == known
+        fold.watch.look_back(RECORDS)
+        reconcile(fold, keeper)
+        assert fold.watch.finding is None
+        assert fold.store.signed[: len(known)] == known
+        trusted = trusting(fold.store.signed)
+        assert trusted.offset == RECORDS[-1].offset
+        assert replay(RECORDS, trusted=trusted) == replay(RECORDS)
+
+
+@pytest.mark.parametrize("altered", [0, 7, 29])
+def test_what_was_altered_before_the_beginning_is_found(altered: int) -> None:
+    fold = begun_at(30, SIGNED[:3])
+    fold.take(RECORDS[30:])
+    record = RECORDS[altered]
+    log = [replace(one, time=one.time + 1) if one is record else one for one in RECORDS]
+    fold.watch.look_back(log)
+    finding = fold.watch.describe()["finding"]
+    assert finding["code"] == "record_edited"
+    assert finding["first"] <= record.offset <= finding["last"]
+    reconcile(fold, fold.keeper())
+    assert fold.store.signed == SIGNED[:3]
+
+
+def test_without_the_roots_word_the_log_is_read_from_its_first_record() -> None:
+    fold = Fold(PaperStore(SIGNED), None)
+    assert fold.watch.begin(At(30)) is None
+    fold.take(RECORDS)
+    assert fold.checked == len(RECORDS)

@@ -1,0 +1,89 @@
+"""Where a worker's fold begins: at the newest snapshot of this home that stands on the log."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from mesh_events.errors import MeshError
+from mesh_events.kafka import Connection
+from mesh_events.read import LogReader
+from mesh_events.record import Record
+from projections.image import Image
+from projections.tree import CompactRange
+from snapshots.history import OtherLogError, behind
+from snapshots.store import ORIGIN, Snapshot, Store
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What was folded before this worker began.
+
+    Args:
+        image: at the offset of the snapshot.
+        undecided: the bytes of what waits for its decision in this image, by offset.
+        tree: over the log up to there.
+        unverified: offsets of records whose signature does not verify.
+    """
+
+    image: Image
+    undecided: dict[int, Record]
+    tree: CompactRange
+    unverified: list[int]
+
+
+class Beginning(Protocol):
+    """Tells where to begin."""
+
+    def find(self, root_key: str | None) -> Start | None:
+        """The latest start of a mesh with this root; None to begin at the log's first record."""
+
+
+class QuickStart:
+    """The snapshots of this home as a beginning.
+
+    Args:
+        connection: login that reads the log.
+        open_store: opens the file; raises SnapshotError.
+    """
+
+    def __init__(self, connection: Connection, open_store: Callable[[], Store]) -> None:
+        self._connection, self._open = connection, open_store
+
+    def find(self, root_key: str | None) -> Start | None:
+        """As of `Beginning`. Whatever is wrong with the snapshots, the log itself is there."""
+        try:
+            with self._open() as store:
+                newest = store.newest()
+                if newest == ORIGIN or newest.rest.root != root_key:
+                    return None
+                found = self._load(store, newest)
+        except MeshError as error:
+            log.warning("snapshots_not_used", error=str(error), next="sdm audit verify")
+            return None
+        log.info("snapshot_loaded", offset=found.image.offset)
+        return found
+
+    def _load(self, store: Store, newest: Snapshot) -> Start:
+        with LogReader(self._connection, None, brief=True) as reader:
+            behind(newest, reader.since)
+            image = store.whole_image(newest)
+            undecided: dict[int, Record] = {}
+            for offset in image.intents.undecided:
+                record = next(reader.since(offset), None)
+                if record is None or record.offset != offset:
+                    raise OtherLogError(offset, offset)
+                undecided[offset] = record
+        return Start(image, undecided, newest.tree, store.unverified(-1, newest.offset))
+
+
+class FirstRecord:
+    """The log's beginning, always."""
+
+    def find(self, root_key: str | None) -> Start | None:
+        """None."""
+        del root_key
+        return None
