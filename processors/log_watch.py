@@ -139,6 +139,12 @@ class LogWatch:
         self._before = None
         log.info("looked_back", offset=before.offset, size=before.tree.size)
 
+    def beginning_gone(self, text: str) -> None:
+        """Records before the start are not on the log any more."""
+        with self._lock:
+            if self._before is not None:
+                self._found("log_start_truncated", 0, self._before.offset, text)
+
     def trusted(self) -> Trusted | None:
         """The checkpoints as what vouches for the log; None where there are none."""
         try:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
-from mesh_events.errors import MeshError
+from mesh_events.errors import MeshError, StateFaultError
 from mesh_events.kafka import Connection
 from mesh_events.read import LogReader
 from processors.keepers.keeper import Reign
@@ -67,6 +67,8 @@ class SnapshotsKeeper:
             try:
                 with LogReader(self._connection) as reader:
                     self._watch.look_back(reader.to_end())
+            except StateFaultError as error:
+                self._watch.beginning_gone(str(error))
             except MeshError as error:
                 log.warning("not_looked_back", error=str(error))
         return not self._watch.looks_back

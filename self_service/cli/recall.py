@@ -73,7 +73,7 @@ def _recalled(
 
 def _bring_up(mesh: "Mesh", store: "Store", end: int) -> None:
     """Make the snapshots that are missing, if they are many and nobody else does."""
-    from snapshots.history import extend
+    from snapshots.history import EVERY, extend
     from snapshots.store import BusyError
 
     missing = end - 1 - store.newest().offset
@@ -83,7 +83,7 @@ def _bring_up(mesh: "Mesh", store: "Store", end: int) -> None:
         note(f"{missing} records are read for the first time; what follows will be quicker")
     with mesh.log(start=None) as reader:
         try:
-            extend(store, reader.since, mesh.trusted(reader))
+            extend(store, reader.since, mesh.trusted(reader), EVERY)
         except BusyError:
             # the worker or another command makes them now
             return

@@ -17,11 +17,16 @@ from local_platform import LocalPlatform, PlatformSettings
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
 from mesh_events.settings import notes_path
+from snapshots.place import open_store
+from snapshots.store import Store
 from tests.conftest import new_settings, start
 from tests.faults.worker import REPOSITORY, WorkerProcess
 from tests.mesh_kit import Mesh, eventually
 
 SERVICES = ("kafka-east", "kafka-west", "registry", "found")
+
+SNAPSHOT_RECORDS = 8
+"""So few, that each worker but the first begins at a snapshot."""
 
 
 @dataclass
@@ -39,7 +44,12 @@ class Stage:
     def worker(self, crash_at: str | None = None) -> WorkerProcess:
         self.stop()
         self.workers.append(
-            WorkerProcess(self.settings.home, self.settings.port_base + 80, crash_at)
+            WorkerProcess(
+                self.settings.home,
+                self.settings.port_base + 80,
+                crash_at,
+                {"SDM_SNAPSHOT_RECORDS": str(SNAPSHOT_RECORDS), "SDM_CHECKPOINT_S": "1"},
+            )
         )
         return self.workers[-1]
 
@@ -76,6 +86,9 @@ class Stage:
             check=False,
         )
         return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+    def snapshots(self) -> Store:
+        return open_store(self.settings.home, self.kit.profile.mesh, self.kit.profile.root_key)
 
     def delete_records(self, topic: str, before: int) -> None:
         """What a cluster's administrator can do to the beginning of a topic."""

@@ -8,8 +8,11 @@ import pytest
 
 from mesh_events import topics
 from mesh_events.intents import ApplicationRegistered
+from mesh_events.read import LogReader
+from projections.replay import fold
+from snapshots.history import image_at
 from tests.integration.checkpoints.conftest import Stage
-from tests.mesh_kit import Domain, fresh
+from tests.mesh_kit import Domain, eventually, fresh
 
 pytestmark = pytest.mark.platform
 
@@ -18,7 +21,8 @@ def test_checkpoints_hold_the_log_to_its_word(stage: Stage, tmp_path: Path) -> N
     """One story, for each part begins with what the one before has left.
 
     A worker signs and dies between the two places; a record is proven without Kafka; then an
-    administrator deletes checkpoints, edits the file, and deletes the beginning of the log.
+    administrator deletes checkpoints, edits the file, and deletes the beginning of the log. Every
+    worker but the first begins at a snapshot.
     """
     worker = stage.worker()
     worker.wait_ready()
@@ -31,6 +35,7 @@ def test_checkpoints_hold_the_log_to_its_word(stage: Stage, tmp_path: Path) -> N
     _is_proven_without_kafka(stage, shop, tmp_path)
     _checkpoints_deleted_from_the_topic(stage)
     _a_note_edited_in_the_file(stage)
+    _begins_at_a_snapshot(stage, shop)
     _beginning_of_the_log_deleted(stage)
 
 
@@ -108,9 +113,37 @@ def _a_note_edited_in_the_file(stage: Stage) -> None:
     stage.file.write_text(text)
 
 
+def _begins_at_a_snapshot(stage: Stage, shop: Domain) -> None:
+    worker = stage.worker()
+    worker.wait_ready()
+    _say(stage, shop)
+    stage.covered()
+    lines = worker.last_lines(200)
+    assert "snapshot_loaded" in lines
+    assert "looked_back" in lines
+    assert worker.describe()["finding"] is None  # type: ignore[index]  # it is ready
+    _holds(stage)
+    with stage.snapshots() as store, LogReader(stage.kit.login("mesh.operator")) as reader:
+        images = {image.offset: image for image in fold(reader.to_end())}
+        assert store.count() > 3
+        for offset, image in images.items():
+            assert image_at(store, reader.since, at_offset=offset) == image
+
+
 def _beginning_of_the_log_deleted(stage: Stage) -> None:
+    stage.stop()
     stage.delete_records(topics.GOVERNANCE, 5)
     code, told, said = stage.sdm("audit", "verify", "-o", "json")
     assert (code, told["findings"][0]["code"]) == (8, "log_start_truncated")
     assert (told["findings"][0]["offset"], told["findings"][0]["last"]) == (0, 4)
     assert "offsets 0 to 4" in said
+    # a worker's state does not rest on what is gone; it works on, tells it, and signs nothing more
+    signed, worker = stage.in_file(), stage.worker()
+    worker.wait_ready()
+
+    def told_so() -> bool:
+        finding = (worker.describe() or {}).get("finding")
+        return bool(finding) and finding["code"] == "log_start_truncated"
+
+    eventually(told_so, "the worker tells that the beginning of the log is gone", 30)
+    assert stage.in_file() == signed
