@@ -175,7 +175,7 @@ def replay(
     if compare and not reading.is_now:
         raise UsageError("--compare is about now: leave out --as-of and --at-offset")
     began = time.monotonic()
-    image = mesh.image(reading)
+    image = mesh.image(reading, whole_log=True)
     seconds = time.monotonic() - began
     shown = _state(image, seconds)
     if not compare:

@@ -199,16 +199,22 @@ class Mesh:
         ) as emitter:
             yield emitter
 
-    def image(self, reading: "Reading | None" = None) -> "Image":
+    def image(self, reading: "Reading | None" = None, *, whole_log: bool = False) -> "Image":
         """The mesh's state: now, or where `reading` says; tells the latter on stderr.
 
+        With `whole_log` it is replayed from the first record, and no snapshot is believed.
         Raises NotFoundError where the log is shorter than the wanted offset.
         """
-        from self_service.cli.recall import state
+        from self_service.cli.recall import replayed, state
 
         at_offset, as_of = _position(reading)
         # before 1970 there was no log: the same as its beginning
-        image = state(self, at_offset, None if as_of is None else max(0, as_of))
+        end = None if as_of is None else max(0, as_of)
+        if whole_log:
+            with self.log() as reader:
+                image = replayed(self, reader, at_offset, end)
+        else:
+            image = state(self, at_offset, end)
         if at_offset is not None and image.offset < at_offset:
             raise NotFoundError(f"the log has no offset {at_offset}: it ends at {image.offset}")
         if at_offset is None and as_of is None:

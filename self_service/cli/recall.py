@@ -7,6 +7,7 @@ from self_service.cli.output import note
 if TYPE_CHECKING:
     from mesh_events.read import LogReader
     from projections.image import Image
+    from self_service.cli.callers import Caller
     from self_service.cli.context import Mesh
     from snapshots.store import Store
 
@@ -18,28 +19,35 @@ VERY_MANY = 100_000
 """Records of which it is told that they are read."""
 
 
-def state(mesh: "Mesh", at_offset: int | None, as_of: int | None) -> "Image":
-    """The state at an offset, as of a time (ms) or now.
+def state(
+    mesh: "Mesh",
+    at_offset: int | None = None,
+    as_of: int | None = None,
+    *,
+    who: "Caller | None" = None,
+) -> "Image":
+    """The state at an offset, as of a time (ms) or now, as `who` reads it.
 
     Where the snapshots are of no use, that is told on stderr and the log is replayed.
     """
     from mesh_events.read import LogReader
 
-    with LogReader(mesh.governance(mesh.reader), None, brief=True) as reader:
+    with LogReader(mesh.governance(who or mesh.reader), None, brief=True) as reader:
         end = reader.partition.bounds()[1]
         if end <= SHORT_LOG:
             reader.partition.seek(0)
-            return _replayed(mesh, reader, at_offset, as_of)
+            return replayed(mesh, reader, at_offset, as_of)
         found = _recalled(mesh, reader, end, at_offset, as_of)
     if found is not None:
         return found
-    with mesh.log() as reader:
-        return _replayed(mesh, reader, at_offset, as_of)
+    with mesh.log(who) as reader:
+        return replayed(mesh, reader, at_offset, as_of)
 
 
-def _replayed(
+def replayed(
     mesh: "Mesh", reader: "LogReader", at_offset: int | None, as_of: int | None
 ) -> "Image":
+    """The same from the log's first record on, whatever snapshots say."""
     from projections.replay import replay
 
     return mesh.fold(

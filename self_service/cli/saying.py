@@ -119,11 +119,11 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
     """Fold the log on until the accepted intent has reached `until`; returns the image."""
     from mesh_events.codec import decode
     from projections.fold import apply
-    from projections.replay import replay
+    from self_service.cli.recall import state
 
     assert said.outcome is not None  # noqa: S101 - only accepted intents come here
-    with mesh.log(who) as reader:
-        image = mesh.fold(reader, lambda log, trusted: replay(log, trusted=trusted))
+    image = state(mesh, who=who)
+    with mesh.log(who, image.offset + 1) as reader:
         while True:
             if image.offset >= said.outcome.offset:
                 stage = progress(image, said.intent, until)
