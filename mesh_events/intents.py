@@ -125,6 +125,35 @@ class DomainThawed(Intent):
         return f"domain/{self.domain}/{self.domain}"
 
 
+class DomainQuarantined(Intent):
+    """Emitted by the operator when a domain must be cut off until somebody has looked at it.
+
+    As a freeze without an end; besides, every right of the domain and its applications is
+    withdrawn on every cluster. Grants stay, and are applied again at the release. What others read
+    of the domain goes on.
+    """
+
+    domain: str = Field(description="The domain")
+    reason: str = Field(description="Why, for those who are refused and the audit")
+
+    @property
+    def key(self) -> str:
+        """`domain/<domain>/<domain>`."""
+        return f"domain/{self.domain}/{self.domain}"
+
+
+class DomainReleased(Intent):
+    """Emitted by the operator when a domain's quarantine ends: its rights come back."""
+
+    domain: str = Field(description="The domain")
+    reason: str = Field(description="Why, for the audit")
+
+    @property
+    def key(self) -> str:
+        """`domain/<domain>/<domain>`."""
+        return f"domain/{self.domain}/{self.domain}"
+
+
 class ApplicationRegistered(Intent):
     """Emitted by a domain when it has a program that will read or write products."""
 
@@ -300,6 +329,8 @@ INTENTS: tuple[type[Intent], ...] = (
     KeyRevoked,
     DomainFrozen,
     DomainThawed,
+    DomainQuarantined,
+    DomainReleased,
     ApplicationRegistered,
     CredentialsRequested,
     ProductPublished,

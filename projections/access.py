@@ -1,5 +1,6 @@
 """Requests for access and the grants that came of them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from immutables import Map
@@ -181,15 +182,20 @@ def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int
     )
 
 
-def suspended(accesses: Accesses, link: str, generation: int) -> Accesses:
-    """The link was removed under its grants: the readers stay entitled, and lose their rights."""
-    for access in accesses.of_link(link):
+def suspended(
+    accesses: Accesses, found: Iterable[Access], generation: int, *, again: bool = True
+) -> Accesses:
+    """Readers stay entitled and lose their rights: for good, or until they are applied `again`.
+
+    The link was removed under its grants, or the consumer is cut off or is so no more.
+    """
+    for access in found:
         if access.state in ENTITLED:
             waiting = replace(
                 access,
                 state=State.GRANTED,
                 generation=generation,
-                applying=(*access.applying, generation),
+                applying=(*access.applying, generation) if again else access.applying,
                 changed=generation,
             )
             accesses = _put(accesses, waiting)

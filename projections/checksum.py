@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from mesh_events.rows import Row
+from projections.identity import Identity
 from projections.image import Image
 from projections.rows import all_rows
 
@@ -46,5 +47,13 @@ def _established(image: Image) -> Iterator[str]:
     for name, link in sorted(image.links.items()):
         topics = f"{link.source_topic_id} {link.destination_topic_id}"
         yield f"link {name} {link.on_revoke} {topics} {sorted(link.positions.items())}"
+    yield from _held_up(identity)
     for offset in sorted(image.intents.undecided):
         yield f"undecided {offset}"
+
+
+def _held_up(identity: Identity) -> Iterator[str]:
+    for name, freeze in sorted(identity.freezes.items()):
+        yield f"freeze {name} {freeze.until} {freeze.generation}"
+    for name, quarantine in sorted(identity.quarantines.items()):
+        yield f"quarantine {name} {quarantine.generation}"

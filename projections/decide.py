@@ -120,6 +120,13 @@ def _frozen(image: Image, entry: Entry, key: Key) -> Rejected | None:
     """Whether the speaker is to be silent; the mesh's own parts never are."""
     if key.domain == MESH_DOMAIN:
         return None
+    quarantine = image.identity.quarantines.get(key.domain)
+    if quarantine is not None:
+        return Rejected(
+            "domain_quarantined",
+            f"{quarantine.by} has put {key.domain} into quarantine: {quarantine.reason}; "
+            "ask the operator",
+        )
     freeze = image.identity.freeze_of(key.domain, entry.time)
     if freeze is None:
         return None

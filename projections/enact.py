@@ -65,6 +65,25 @@ def _(event: intents.DomainThawed, image: Image, at: Acceptance) -> Image:
 
 
 @enact.register
+def _(event: intents.DomainQuarantined, image: Image, at: Acceptance) -> Image:
+    after = identity.domain_quarantined(image.identity, event, at.generation)
+    return _regranted(image._replace(identity=after), event.domain, at, again=False)
+
+
+@enact.register
+def _(event: intents.DomainReleased, image: Image, at: Acceptance) -> Image:
+    after = identity.domain_released(image.identity, event, at.generation)
+    return _regranted(image._replace(identity=after), event.domain, at, again=True)
+
+
+def _regranted(image: Image, domain: str, at: Acceptance, *, again: bool) -> Image:
+    """What a domain reads is to be taken from it, or given again, under its grants."""
+    found = [one for one in image.access.requests.values() if one.consumer == domain]
+    after = access.suspended(image.access, found, at.generation, again=again)
+    return _access_changed(image, after, [one.request for one in found], at)
+
+
+@enact.register
 def _(event: intents.ApplicationRegistered, image: Image, at: Acceptance) -> Image:
     after = identity.application_registered(image.identity, event, at.generation)
     return image._replace(identity=after)
@@ -135,8 +154,15 @@ def _(event: intents.LinkResumed, image: Image, at: Acceptance) -> Image:
 def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
     image = _redirected(image, event, links.Desired.REMOVED, at)
     name = links.link_id(event.product, event.cluster)
-    after = access.suspended(image.access, name, at.generation)
-    changed = [found.request for found in after.of_link(name) if found.changed == at.generation]
+    found = image.access.of_link(name)
+    after = access.suspended(image.access, found, at.generation)
+    return _access_changed(image, after, [one.request for one in found], at)
+
+
+def _access_changed(
+    image: Image, after: access.Accesses, requests: list[str], at: Acceptance
+) -> Image:
+    changed = [one for one in requests if after.requests[one].changed == at.generation]
     rows = tuple((AccessRow.topic, request) for request in changed)
     return image._replace(access=after, touched=image.touched + rows)
 

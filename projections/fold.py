@@ -141,7 +141,8 @@ def _reported(image: Image, entry: Entry, event: Event) -> Image:
             return _access_reported(image._replace(identity=own), after, event)
         case facts.AclRemoved():
             after = access.removed(image.access, event, entry.offset, entry.time)
-            return _access_reported(image, after, event)
+            own = identity.rights_removed(image.identity, event)
+            return _access_reported(image._replace(identity=own), after, event)
         case facts.DriftFound():
             left = drift.reported(image.drifts, event, entry.offset, entry.time)
             return image._replace(drifts=left)

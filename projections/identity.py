@@ -6,13 +6,15 @@ from enum import StrEnum
 from immutables import Map
 
 from mesh_events.decisions import MeshFounded, MeshKeyIntroduced, MeshKeyRevoked, MeshRole
-from mesh_events.facts import AclApplied, CredentialsIssued
+from mesh_events.facts import AclApplied, AclRemoved, CredentialsIssued, RightsFact
 from mesh_events.intents import (
     ApplicationRegistered,
     ClusterRegistered,
     CredentialsRequested,
     DomainFrozen,
+    DomainQuarantined,
     DomainRegistered,
+    DomainReleased,
     DomainThawed,
     KeyRegistered,
     KeyRevoked,
@@ -99,6 +101,16 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class Quarantine:
+    """A domain is cut off: nothing that it says counts, and it has no rights."""
+
+    domain: str
+    reason: str
+    by: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """All of the above. `root` is the key that signed the first record of the log."""
 
@@ -111,6 +123,7 @@ class Identity:
     applications: Table[str, Application] = field(default_factory=Map)
     credentials: Table[tuple[str, str], Credentials] = field(default_factory=Map)
     freezes: Table[str, Freeze] = field(default_factory=Map)
+    quarantines: Table[str, Quarantine] = field(default_factory=Map)
 
     def freeze_of(self, domain: str, time: int) -> Freeze | None:
         """The freeze that a domain is under at a time of the log, its own or everybody's."""
@@ -217,6 +230,29 @@ def domain_thawed(identity: Identity, event: DomainThawed) -> Identity:
     return replace(identity, freezes=identity.freezes.delete(event.domain))
 
 
+def domain_quarantined(identity: Identity, event: DomainQuarantined, generation: int) -> Identity:
+    """A domain is cut off."""
+    found = Quarantine(event.domain, event.reason, event.meta.actor, generation)
+    identity = replace(identity, quarantines=identity.quarantines.set(event.domain, found))
+    return _other_rights(identity, event.domain, generation)
+
+
+def domain_released(identity: Identity, event: DomainReleased, generation: int) -> Identity:
+    """A domain is cut off no more."""
+    identity = replace(identity, quarantines=identity.quarantines.delete(event.domain))
+    return _other_rights(identity, event.domain, generation)
+
+
+def _other_rights(identity: Identity, name: str, generation: int) -> Identity:
+    """A domain and its applications are to have other rights from this generation on."""
+    domain = replace(identity.domains[name], generation=generation)
+    applications = identity.applications
+    for one, application in identity.applications.items():
+        if domain_of(one) == name:
+            applications = applications.set(one, replace(application, generation=generation))
+    return replace(identity, domains=identity.domains.set(name, domain), applications=applications)
+
+
 def application_registered(
     identity: Identity, event: ApplicationRegistered, generation: int
 ) -> Identity:
@@ -249,16 +285,35 @@ def credentials_issued(identity: Identity, event: CredentialsIssued) -> Identity
 
 def rights_applied(identity: Identity, event: AclApplied) -> Identity:
     """A domain's or an application's own rights exist on a cluster."""
+    owner = _owner(identity, event)
+    if owner is None:
+        return identity
+    return _put(identity, replace(owner, rights=owner.rights.set(event.cluster, event.generation)))
+
+
+def rights_removed(identity: Identity, event: AclRemoved) -> Identity:
+    """A domain's or an application's own rights are gone from a cluster."""
+    owner = _owner(identity, event)
+    if owner is None or event.cluster not in owner.rights:
+        return identity
+    return _put(identity, replace(owner, rights=owner.rights.delete(event.cluster)))
+
+
+def _owner(identity: Identity, event: RightsFact) -> Domain | Application | None:
+    """Whose own rights a fact is about, if it is about those of its present generation."""
     kind, _, name = event.subject.partition("/")
-    domain, application = identity.domains.get(name), identity.applications.get(name)
-    if kind == "domain" and domain is not None and domain.generation == event.generation:
-        domain = replace(domain, rights=domain.rights.set(event.cluster, event.generation))
-        return replace(identity, domains=identity.domains.set(name, domain))
-    if kind == "application" and application and application.generation == event.generation:
-        rights = application.rights.set(event.cluster, event.generation)
-        application = replace(application, rights=rights)
-        return replace(identity, applications=identity.applications.set(name, application))
-    return identity
+    found: Domain | Application | None = None
+    if kind == "domain":
+        found = identity.domains.get(name)
+    elif kind == "application":
+        found = identity.applications.get(name)
+    return found if found is not None and found.generation == event.generation else None
+
+
+def _put(identity: Identity, owner: Domain | Application) -> Identity:
+    if isinstance(owner, Domain):
+        return replace(identity, domains=identity.domains.set(owner.name, owner))
+    return replace(identity, applications=identity.applications.set(owner.id, owner))
 
 
 def _wanted(identity: Identity, principal: str, cluster: str, generation: int) -> Identity:

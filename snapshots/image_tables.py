@@ -19,6 +19,7 @@ from projections.identity import (
     Freeze,
     Identity,
     Key,
+    Quarantine,
 )
 from projections.image import Image, RowKey
 from projections.intents import Intents
@@ -34,6 +35,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "applications": (str, Application),
     "credentials": (tuple[str, str], Credentials),
     "freezes": (str, Freeze),
+    "quarantines": (str, Quarantine),
     "catalog": (str, Product),
     "requests": (str, Access),
     "open": (tuple[str, str], str),
@@ -87,6 +89,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "applications": identity.applications,
         "credentials": identity.credentials,
         "freezes": identity.freezes,
+        "quarantines": identity.quarantines,
         "catalog": image.catalog,
         "requests": image.access.requests,
         "open": image.access.open,
@@ -119,6 +122,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
             applications=tables["applications"],
             credentials=tables["credentials"],
             freezes=tables["freezes"],
+            quarantines=tables["quarantines"],
         ),
         catalog=tables["catalog"],
         access=Accesses(tables["requests"], tables["open"]),

@@ -171,6 +171,7 @@ def _apply_rights(log: PaperLog, image: Image) -> None:
     for asked, access in sorted(image.access.requests.items()):
         link = image.links.get(access.link or "")
         away = link is not None and link.desired is Desired.REMOVED
+        away = away or access.consumer in image.identity.quarantines
         if access.state is State.GRANTED and not away:
             rights(log, facts.AclApplied, asked)
         dropped = access.state is State.GRANTED and access.is_enforced

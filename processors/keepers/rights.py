@@ -63,6 +63,7 @@ def domain_rights(domain: str, *, home: bool, governance: bool) -> frozenset[Bin
 
 def _of_domain(image: Image, domain: Domain) -> Iterator[Wish]:
     governance = image.identity.governance_cluster
+    wanted = domain.name not in image.identity.quarantines
     for cluster in sorted({domain.cluster, governance}):
         yield Wish(
             subject=f"domain/{domain.name}",
@@ -73,8 +74,8 @@ def _of_domain(image: Image, domain: Domain) -> Iterator[Wish]:
             bindings=domain_rights(
                 domain.name, home=cluster == domain.cluster, governance=cluster == governance
             ),
-            wanted=True,
-            reported=domain.rights.get(cluster) == domain.generation,
+            wanted=wanted,
+            reported=_own_reported(domain, cluster, wanted=wanted),
         )
 
 
@@ -82,6 +83,7 @@ def _of_application(image: Image, application: Application) -> Wish:
     """An application reads what its domain owns, in consumer groups of its own."""
     domain = image.identity.domains[application.id.partition(".")[0]]
     home, prefix, read = domain.cluster, f"{application.id}.", Operation.READ
+    wanted = domain.name not in image.identity.quarantines
     return Wish(
         subject=f"application/{application.id}",
         cluster=home,
@@ -94,9 +96,14 @@ def _of_application(image: Image, application: Application) -> Wish:
                 Binding(application.id, read, Resource.TOPIC, f"{domain.name}.", prefixed=True),
             }
         ),
-        wanted=True,
-        reported=application.rights.get(home) == application.generation,
+        wanted=wanted,
+        reported=_own_reported(application, home, wanted=wanted),
     )
+
+
+def _own_reported(owner: Domain | Application, cluster: str, *, wanted: bool) -> bool:
+    """Whether the log says that somebody's own rights are there, or gone."""
+    return owner.rights.get(cluster) == (owner.generation if wanted else None)
 
 
 def _of_access(image: Image, access: Access) -> Wish | None:
@@ -105,9 +112,10 @@ def _of_access(image: Image, access: Access) -> Wish | None:
     A right that was revoked stays unwanted for ever: a worker that was replaced while it granted
     may finish that call long after its successor saw the right gone.
     """
-    wanted = access.state in ENTITLED
-    if not wanted and access.state not in (State.REVOKING, State.REVOKED):
+    entitled = access.state in ENTITLED
+    if not entitled and access.state not in (State.REVOKING, State.REVOKED):
         return None
+    wanted = entitled and access.consumer not in image.identity.quarantines
     if wanted and access.link is not None:
         link = image.links.get(access.link)
         if link is not None and link.desired is Desired.REMOVED:

@@ -67,6 +67,11 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         f"request {intent.request} is {access.state}: only a REQUESTED one can be granted; "
         "a consumer can ask again",
     )
+    require(
+        access.consumer not in case.image.identity.quarantines,
+        "domain_quarantined",
+        f"{access.consumer} is in quarantine: grant it after its release, or ask the operator",
+    )
     names.note(intent.reason, "the reason")
     require(
         intent.on_revoke is not OnRevoke.UNKNOWN,

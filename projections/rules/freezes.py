@@ -1,6 +1,6 @@
-"""Rules for freezes: the operator silences domains, a domain only itself."""
+"""Rules for emergencies: the operator silences domains or cuts them off, a domain only itself."""
 
-from mesh_events.intents import DomainFrozen, DomainThawed
+from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN
 from projections.identity import Role
 from projections.rules import names
@@ -31,11 +31,7 @@ def _(intent: DomainFrozen, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: DomainThawed, case: Case) -> Verdict:
-    require(
-        case.key.role is Role.OPERATOR,
-        "operators_only",
-        "only the mesh's operator may end a freeze: ask the operator",
-    )
+    _operators(case, "end a freeze")
     _known(case, intent.domain)
     names.text(intent.reason, "the reason")
     require(
@@ -44,6 +40,48 @@ def _(intent: DomainThawed, case: Case) -> Verdict:
         f"{intent.domain} is not frozen",
     )
     return Accepted()
+
+
+@judge.register
+def _(intent: DomainQuarantined, case: Case) -> Verdict:
+    _operators(case, "put a domain into quarantine")
+    _one(case, intent.domain)
+    names.text(intent.reason, "the reason")
+    require(
+        intent.domain not in case.image.identity.quarantines,
+        "quarantined_already",
+        f"{intent.domain} is in quarantine already",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: DomainReleased, case: Case) -> Verdict:
+    _operators(case, "release a domain")
+    _one(case, intent.domain)
+    names.text(intent.reason, "the reason")
+    require(
+        intent.domain in case.image.identity.quarantines,
+        "not_quarantined",
+        f"{intent.domain} is not in quarantine",
+    )
+    return Accepted()
+
+
+def _operators(case: Case, what: str) -> None:
+    require(
+        case.key.role is Role.OPERATOR,
+        "operators_only",
+        f"only the mesh's operator may {what}: ask the operator",
+    )
+
+
+def _one(case: Case, domain: str) -> None:
+    require(
+        domain in case.image.identity.domains,
+        "unknown_domain",
+        f"there is no domain {domain}: list them",
+    )
 
 
 def _known(case: Case, domain: str) -> None:

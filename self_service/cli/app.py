@@ -29,6 +29,8 @@ COMMANDS: dict[str, Place] = {
     "key": Place("key", None, "Keys that may speak for a domain: register, revoke, list."),
     "freeze": Place("freeze", "freeze", "Let nothing count that a domain says, for a time."),
     "thaw": Place("freeze", "thaw", "End a freeze before its time."),
+    "quarantine": Place("freeze", "quarantine", "Cut a domain off until its release."),
+    "release": Place("freeze", "release", "End a quarantine."),
     "topic": Place("topic", None, "Topics: list, create, describe, produce, consume, delete."),
     "connect": Place("connect", None, "Connectors that bring data in."),
     "product": Place("product", None, "Data products: publish, update, describe."),

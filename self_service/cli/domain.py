@@ -84,7 +84,16 @@ def list_domains(reading: Reading) -> None:
     items = [
         _fields(image, image.identity.domains[name]) for name in sorted(image.identity.domains)
     ]
-    columns = ("domain", "cluster", "owner", "products", "ready", "frozen_until", "description")
+    columns = (
+        "domain",
+        "cluster",
+        "owner",
+        "products",
+        "ready",
+        "frozen_until",
+        "quarantined",
+        "description",
+    )
     show(Listing(columns, items, "no domains yet: `sdm domain register`"), reading.output)
 
 
@@ -134,4 +143,5 @@ def _fields(image: Image, found: Domain) -> dict[str, Any]:
         "ready": places <= set(found.rights),
         "generation": found.generation,
         "frozen_until": stamp(freeze.until) if freeze else None,
+        "quarantined": found.name in image.identity.quarantines,
     }

@@ -49,6 +49,9 @@ def _latest(image: Image, product: str, application: str) -> Access | None:
 
 def _waits_for(access: Access, image: Image) -> str:
     """What a grant that is not applied waits for."""
+    quarantine = image.identity.quarantines.get(access.consumer)
+    if quarantine is not None:
+        return f"{access.consumer} is in quarantine: {quarantine.reason}"
     link = image.links.get(access.link or "")
     if link is None or link.desired is not Desired.REMOVED:
         return "the rights are not seen applied yet"

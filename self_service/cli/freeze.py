@@ -1,15 +1,15 @@
-"""`sdm freeze` and `sdm thaw`: for a time nothing counts that a domain says."""
+"""`sdm freeze`, `thaw`, `quarantine`, `release`: what a domain says, or may do, for a while."""
 
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from mesh_events.intents import DomainFrozen, DomainThawed
+from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion
 from self_service.cli.context import Mesh
-from self_service.cli.options import Reason, Saying, command, noun
+from self_service.cli.options import Reason, Saying, Until, command, noun
 from self_service.cli.output import Detail, note, show
 from self_service.cli.times import parse_duration, stamp
 
@@ -18,6 +18,7 @@ Domain = Annotated[
     str,
     typer.Argument(help="The domain; without it, all of them.", autocompletion=completion.domains),
 ]
+One = Annotated[str, typer.Argument(help="The domain.", autocompletion=completion.domains)]
 
 
 @command(
@@ -36,7 +37,7 @@ def freeze(
 ) -> None:
     """Let nothing count that a domain says, for a time; what is in force stays in force.
 
-    Who reads goes on reading: revoke grants, or remove links, to stop that as well.
+    Who reads goes on reading: `sdm quarantine` takes its rights as well.
     """
     from self_service.cli.saying import say
 
@@ -63,5 +64,43 @@ def thaw(saying: Saying, reason: Reason, name: Domain = MESH_DOMAIN) -> None:
         mesh.speaker(saying.domain),
         saying,
         lambda meta: DomainThawed(meta=meta, domain=name, reason=reason),
+    )
+    show(Detail({**said.fields(), "domain": name}), saying.output)
+
+
+@command(app, "quarantine", "sdm quarantine west --reason 'a laptop was stolen' --domain mesh")
+def quarantine(saying: Saying, reason: Reason, name: One) -> None:
+    """Cut a domain off until its release: nothing counts that it says, and it has no rights.
+
+    Its applications can neither read nor write anything on any cluster, and its connectors stop.
+    Grants stay, and apply again after the release. What others read of it goes on: remove links,
+    or pause them, to stop that.
+    """
+    from self_service.cli.saying import say
+
+    mesh = Mesh()
+    said = say(
+        mesh,
+        mesh.speaker(saying.domain),
+        saying,
+        lambda meta: DomainQuarantined(meta=meta, domain=name, reason=reason),
+        default=Until.APPLIED,
+    )
+    note(f"end it with `sdm release {name}`")
+    show(Detail({**said.fields(), "domain": name}), saying.output)
+
+
+@command(app, "release", "sdm release west --reason 'new keys and logins' --domain mesh")
+def release(saying: Saying, reason: Reason, name: One) -> None:
+    """End a quarantine: the domain's rights come back."""
+    from self_service.cli.saying import say
+
+    mesh = Mesh()
+    said = say(
+        mesh,
+        mesh.speaker(saying.domain),
+        saying,
+        lambda meta: DomainReleased(meta=meta, domain=name, reason=reason),
+        default=Until.APPLIED,
     )
     show(Detail({**said.fields(), "domain": name}), saying.output)

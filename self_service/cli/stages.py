@@ -10,6 +10,7 @@ from mesh_events import intents
 from mesh_events.intents import Intent
 from mesh_events.rows import AccessState, LinkState
 from projections.access import ENTITLED
+from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import link_id
 from self_service.cli.options import Until
@@ -33,6 +34,10 @@ def progress(image: Image, intent: Intent, until: Until) -> Progress:
             return _domain_ready(image, intent.domain)
         case intents.ApplicationRegistered():
             return _application_ready(image, intent.application)
+        case intents.DomainQuarantined():
+            return _cut_off(image, intent.domain)
+        case intents.DomainReleased():
+            return _back(image, intent.domain)
         case intents.CredentialsRequested():
             return _of(_issued(image, intent.principal, intent.cluster))
         case _:
@@ -87,6 +92,32 @@ def _application_ready(image: Image, name: str) -> Progress:
     application = image.identity.applications[name]
     home = image.identity.domains[intents.domain_of(name)].cluster
     return _of(home in application.rights and _issued(image, name, home))
+
+
+def _own(image: Image, name: str) -> list[Domain | Application]:
+    """A domain and its applications."""
+    identity = image.identity
+    found = [one for id_, one in identity.applications.items() if intents.domain_of(id_) == name]
+    return [identity.domains[name], *found]
+
+
+def _cut_off(image: Image, name: str) -> Progress:
+    if name not in image.identity.quarantines:
+        return Progress.OVERTAKEN
+    left = any(one.rights for one in _own(image, name))
+    reads = any(one.is_enforced for one in image.access.requests.values() if one.consumer == name)
+    return _of(not left and not reads)
+
+
+def _back(image: Image, name: str) -> Progress:
+    """The rights of its own are back; those by grants come with what they are granted on."""
+    if name in image.identity.quarantines:
+        return Progress.OVERTAKEN
+    return _of(
+        all(
+            one.rights and set(one.rights.values()) == {one.generation} for one in _own(image, name)
+        )
+    )
 
 
 def _requested(image: Image, request: str, until: Until) -> Progress:

@@ -102,6 +102,11 @@ def _happens(said: Plain, record: Plain, offset: int) -> None:
     elif kind == "ProductUpdated":
         given = {name: value for name, value in fields.items() if value is not None}
         said["products"][fields["product"]] |= {**given, "generation": offset}
+    elif kind in ("DomainQuarantined", "DomainReleased"):
+        for access in said["accesses"].values():
+            reads = access["application"].split(".")[0] == fields["domain"]
+            if reads and access["state"] in ("GRANTED", "ACTIVE"):
+                access |= {"state": "GRANTED", "generation": offset, "cut": kind[6:] != "Released"}
     elif kind.startswith(("Access", "Acl")):
         _access(said, kind, fields, offset)
     elif kind in DESIRED or kind.startswith(("Link", "Copy")):
@@ -141,7 +146,8 @@ def _access(said: Plain, kind: str, fields: Plain, offset: int) -> None:
     elif fields["subject"] in accesses:
         access = accesses[fields["subject"]]
         before, after = {"AclApplied": ("GRANTED", "ACTIVE")}.get(kind, ("REVOKING", "REVOKED"))
-        if access["state"] == before and _same(access, fields, "generation", "cluster"):
+        cut = kind == "AclApplied" and access.get("cut")
+        if not cut and access["state"] == before and _same(access, fields, "generation", "cluster"):
             access["state"] = after
 
 

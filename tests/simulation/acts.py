@@ -133,6 +133,13 @@ def rotate(world: World, a: int, _: int) -> None:
     )
 
 
+@act(2)
+def quarantine(world: World, a: int, b: int) -> None:
+    """The operator cuts a consumer off, or lets it back."""
+    kind = intents.DomainReleased if a % 3 else intents.DomainQuarantined
+    world.log.operator(kind, domain=pick(("west", "north", "east"), b), reason="to be looked at")
+
+
 @act(6)
 def direct(world: World, a: int, b: int) -> None:
     """Somebody tells a link what to do."""

@@ -158,9 +158,17 @@ class Ledger:
                 if (one.application, one.product) == pair
             }
             gone = states <= {State.REVOKED, State.DENIED, State.REQUESTED}
+            gone = gone or self._is_cut_off(found.principal)
             assert not gone or (cluster, found) not in self.world.given, (
                 f"{pair} may be read after it was reported gone"
             )
+
+    def _is_cut_off(self, application: str) -> bool:
+        """Whether its domain is in quarantine, and its rights were reported gone."""
+        return application.partition(".")[0] in self.last.identity.quarantines and not any(
+            one.application == application and one.is_enforced
+            for one in self.last.access.requests.values()
+        )
 
     def _readable(self) -> Iterator[tuple[str, Binding]]:
         for name, cluster in self.world.clusters.items():
@@ -205,9 +213,13 @@ class Ledger:
         assert readable == entitled, f"readable {sorted(readable)}, entitled {sorted(entitled)}"
         for one in image.access.requests.values():
             link = image.links.get(one.link or "")
-            if one.state is State.GRANTED:
+            if one.state is State.GRANTED and one.consumer not in image.identity.quarantines:
                 assert link is not None, f"{one.request} is granted and nothing hinders it"
                 assert link.copy.value != "PRESENT" or link.desired.value == "REMOVED"
+        for cluster in self.world.clusters.values():
+            for found in cluster.bindings:
+                name = found.principal.partition(".")[0]
+                assert name not in image.identity.quarantines, f"{name} is cut off, and has {found}"
         for link in image.links.values():
             if link.state.value == "ACTIVE":
                 self._check_copy(link.product, complete=True)
@@ -223,7 +235,7 @@ _INTENTS = {
     "ClusterRegistered", "DomainRegistered", "ApplicationRegistered", "KeyRegistered", "KeyRevoked",
     "CredentialsRequested", "ProductPublished", "ProductUpdated", "AccessRequested",
     "AccessGranted", "AccessDenied", "AccessRevoked", "LinkCreated", "LinkPaused", "LinkResumed",
-    "LinkRemoved",
+    "LinkRemoved", "DomainQuarantined", "DomainReleased",
 }  # fmt: skip
 
 

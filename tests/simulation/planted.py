@@ -124,6 +124,19 @@ def rights_are_given_before_the_grant(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
+def a_domain_in_quarantine_keeps_what_it_was_granted(patch: pytest.MonkeyPatch) -> None:
+    from processors.keepers import rights
+
+    real = rights._of_access
+
+    def of_access(image: Any, one: Any) -> Any:
+        known = replace(image.identity, quarantines={})
+        return real(image._replace(identity=known), one)
+
+    patch.setattr(rights, "_of_access", of_access)
+
+
+@planted
 def rows_are_not_repaired(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RowsKeeper, "_repair", lambda *_: None)
 

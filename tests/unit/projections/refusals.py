@@ -101,6 +101,18 @@ def _identity() -> list[Refusal]:
         thaw("unknown_domain", "mesh", "nowhere"),
         thaw("missing_text", "mesh", "east", reason=""),
         thaw("not_frozen", "mesh", "east"),
+        *(
+            Refusal(code, speaker, kind, {"domain": name, "reason": reason})
+            for kind in (intents.DomainQuarantined, intents.DomainReleased)
+            for code, speaker, name, reason in (
+                ("operators_only", "east", "east", "so"),
+                ("unknown_domain", "mesh", "mesh", "so"),
+                ("missing_text", "mesh", "east", ""),
+            )
+        ),
+        Refusal(
+            "not_quarantined", "mesh", intents.DomainReleased, {"domain": "east", "reason": "so"}
+        ),
         application("invalid_name", "west"),
         application("invalid_name", "west."),
         application("invalid_name", "west.a.b"),

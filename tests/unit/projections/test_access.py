@@ -146,7 +146,7 @@ def test_rights_that_a_revocation_has_overtaken_were_enforced_all_the_same() -> 
 
 
 def test_every_period_of_enforcement_is_remembered() -> None:
-    away = access.suspended(ACTIVE, "east.users@two", 40)
+    away = access.suspended(ACTIVE, ACTIVE.of_link("east.users@two"), 40)
     assert (only(away).state, only(away).is_enforced) == (State.GRANTED, True)
     gone = access.removed(away, fact(facts.AclRemoved, 40), 41, 4100)
     assert (only(gone).state, only(gone).is_enforced) == (State.GRANTED, False)
@@ -155,7 +155,7 @@ def test_every_period_of_enforcement_is_remembered() -> None:
 
 
 def test_a_revocation_while_the_link_is_away_prolongs_nothing() -> None:
-    away = access.suspended(ACTIVE, "east.users@two", 40)
+    away = access.suspended(ACTIVE, ACTIVE.of_link("east.users@two"), 40)
     gone = access.removed(away, fact(facts.AclRemoved, 40), 41, 4100)
     revoked = access.revoked(gone, REVOKE, 50, 5000)
     assert not only(revoked).is_enforced

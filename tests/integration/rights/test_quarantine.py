@@ -1,0 +1,63 @@
+"""A domain that is cut off can do nothing on real clusters, and everything again afterwards."""
+
+from mesh_events.errors import RefusedError
+from mesh_events.intents import ApplicationRegistered, DomainQuarantined, DomainReleased, Intent
+from projections.access import State
+from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, filled, keeper_of, login
+from tests.mesh_kit import Domain, Mesh, eventually, fresh, write
+
+
+def told(kit: Mesh, kind: type[Intent], domain: str) -> None:
+    """The operator says it, and it is accepted."""
+    kit.accepted(
+        kit.operator.emit(
+            kind(meta=kit.operator.meta(), domain=domain, reason="to be looked at")  # type: ignore[call-arg]
+        )
+    )
+
+
+def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, kit: Mesh) -> None:
+    product, topic = filled(owner)
+    suspect = kit.register_domain("suspect")
+    application, own_topic = suspect.application(), suspect.topic()
+    request = suspect.request(product, application.name)
+    owner.grant(product, request)
+    assert application.read(topic) == [b"one", b"two"]
+    bystander = kit.register_domain("bystander").application()
+
+    told(kit, DomainQuarantined, suspect.name)
+    kit.wait_for(
+        lambda image: (
+            not image.access.requests[request].is_enforced
+            and not image.identity.domains[suspect.name].rights
+            and not image.identity.applications[application.name].rights
+        ),
+        f"every right of {suspect.name} gone",
+    )
+    assert application.read(topic) in (DENIED, GROUP_DENIED)
+    assert write(login(suspect), own_topic) == DENIED
+    theirs = [
+        one
+        for one in keeper_of(kit, "east").rights()
+        if one.principal.partition(".")[0] == suspect.name
+    ]
+    assert theirs == []
+    assert kit.image().access.requests[request].state is State.GRANTED
+    try:
+        said = suspect.say(ApplicationRegistered, application=f"{suspect.name}.{fresh('app')}")
+        code = kit.code(said)
+    except RefusedError:
+        # Kafka refuses its word before the governor does
+        code = "refused by Kafka"
+    assert code in ("domain_quarantined", "refused by Kafka")
+    assert bystander.name in kit.image().identity.applications
+
+    told(kit, DomainReleased, suspect.name)
+    kit.wait_for(
+        lambda image: image.access.requests[request].state is State.ACTIVE,
+        f"the grant {request} enforced again",
+    )
+    eventually(lambda: application.read(topic) == [b"one", b"two"], "both values again")
+    eventually(lambda: write(login(suspect), own_topic) != DENIED, f"{suspect.name} writes again")
+    said = suspect.say(ApplicationRegistered, application=f"{suspect.name}.{fresh('app')}")
+    assert kit.code(said) == ""

@@ -1,0 +1,151 @@
+"""A quarantine: nothing counts that a domain says, and it reads nothing, until its release."""
+
+import pytest
+
+from mesh_events import facts, intents
+from projections.access import State
+from projections.verdict import Accepted, Rejected, Verdict
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    return found
+
+
+def cut_off(log: PaperLog, domain: str = "west") -> None:
+    log.operator(intents.DomainQuarantined, domain=domain, reason="a laptop was stolen")
+    log.govern()
+
+
+def release(log: PaperLog, domain: str = "west") -> None:
+    log.operator(intents.DomainReleased, domain=domain, reason="new keys")
+    log.govern()
+
+
+def code(verdict: Verdict) -> str:
+    return verdict.code if isinstance(verdict, Rejected) else ""
+
+
+def said_by(log: PaperLog, domain: str) -> Verdict:
+    return log.verdict(log.say(intents.ApplicationRegistered, domain, application=f"{domain}.late"))
+
+
+def test_what_it_says_is_refused_with_the_reason(log: PaperLog) -> None:
+    cut_off(log)
+    verdict = said_by(log, "west")
+    assert code(verdict) == "domain_quarantined"
+    assert isinstance(verdict, Rejected)
+    assert "a laptop was stolen" in verdict.reason
+    assert said_by(log, "east") == Accepted()
+    release(log)
+    assert said_by(log, "west") == Accepted()
+
+
+def test_its_readers_stay_entitled_and_lose_their_rights_until_the_release(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    first = log.image.access.requests[asked]
+    assert first.is_enforced
+    cut_off(log)
+    waiting = log.image.access.requests[asked]
+    assert (waiting.state, waiting.revoked_at) == (State.GRANTED, None)
+    story.settle(log)
+    assert not log.image.access.requests[asked].is_enforced
+    release(log)
+    story.settle(log)
+    again = log.image.access.requests[asked]
+    assert again.state is State.ACTIVE
+    (began, ended), (back, still) = again.enforced
+    assert began < (ended or 0) < back
+    assert still is None
+    assert again.generation > waiting.generation > first.generation
+
+
+def test_others_read_on(log: PaperLog) -> None:
+    asked = story.granted(log, "north")
+    story.settle(log)
+    before = log.image.access.requests[asked]
+    cut_off(log)
+    cut_off(log, "east")
+    assert log.image.access.requests[asked] == before
+
+
+def test_a_report_of_what_the_quarantine_has_overtaken_does_not_make_it_active(
+    log: PaperLog,
+) -> None:
+    asked = story.granted(log)
+    before = log.image.access.requests[asked]
+    cut_off(log)
+    for generation in (before.generation, log.image.access.requests[asked].generation):
+        story.rights(log, facts.AclApplied, asked, generation=generation)
+    found = log.image.access.requests[asked]
+    assert found.state is State.GRANTED
+    # the right may be there: it counts as enforced until it was seen gone
+    assert found.is_enforced
+    story.rights(log, facts.AclRemoved, asked)
+    assert not log.image.access.requests[asked].is_enforced
+
+
+def test_its_own_rights_are_reported_gone_and_back_by_generation(log: PaperLog) -> None:
+    def report(kind: type[facts.RightsFact], generation: int) -> dict[str, int]:
+        subject, cluster = "domain/west", "west"
+        log.report(kind, subject=subject, cluster=cluster, generation=generation, bindings=[])
+        return dict(log.image.identity.domains["west"].rights)
+
+    founded = log.image.identity.domains["west"].generation
+    assert report(facts.AclApplied, founded)["west"] == founded
+    cut_off(log)
+    cut = log.image.identity.domains["west"].generation
+    theirs = {
+        one.generation
+        for one in log.image.identity.applications.values()
+        if one.id.startswith("west.")
+    }
+    assert theirs == {cut}
+    assert cut > founded
+    assert "west" in report(facts.AclRemoved, founded)
+    assert "west" not in report(facts.AclRemoved, cut)
+    assert "west" not in report(facts.AclApplied, founded)
+    release(log)
+    back = log.image.identity.domains["west"].generation
+    assert back > cut
+    assert report(facts.AclApplied, back)["west"] == back
+
+
+def test_nobody_grants_to_a_domain_in_quarantine(log: PaperLog) -> None:
+    asked = story.request(log)
+    cut_off(log)
+    offset = log.say(
+        intents.AccessGranted, "east", product=story.PRODUCT, request=asked, reason="yes"
+    )
+    assert code(log.verdict(offset)) == "domain_quarantined"
+
+
+@pytest.mark.parametrize("kind", [intents.DomainQuarantined, intents.DomainReleased])
+@pytest.mark.parametrize(
+    ("domain", "expected"), [("mesh", "unknown_domain"), ("nowhere", "unknown_domain")]
+)
+def test_it_is_about_one_domain(
+    kind: type[intents.Intent], domain: str, expected: str, log: PaperLog
+) -> None:
+    offset = log.operator(kind, domain=domain, reason="so")
+    assert code(log.verdict(offset)) == expected
+
+
+def test_only_the_operator_cuts_off_and_releases_each_once(log: PaperLog) -> None:
+    def said(kind: type[intents.Intent], speaker: str) -> str:
+        if speaker == "operator":
+            return code(log.verdict(log.operator(kind, domain="west", reason="so")))
+        return code(log.verdict(log.say(kind, speaker, domain="west", reason="so")))
+
+    quarantined, released = intents.DomainQuarantined, intents.DomainReleased
+    assert said(released, "operator") == "not_quarantined"
+    assert {said(quarantined, one) for one in ("west", "east")} == {"operators_only"}
+    cut_off(log)
+    assert said(quarantined, "operator") == "quarantined_already"
+    assert said(released, "east") == "operators_only"
+    assert said(released, "west") == "domain_quarantined"
