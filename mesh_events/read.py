@@ -6,9 +6,10 @@ Positions are plain offsets: keep the last one you handled, and start at the nex
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Self
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from mesh_events import avro, topics
 from mesh_events.codec import build, schema_id_of, unframe
@@ -113,6 +114,7 @@ class PartitionReader:
                 self._hear_refusal()
                 if left <= 1.0:
                     raise
+                self._learn_leader()
 
     def poll(self, timeout: float) -> Iterator[Message]:
         """What has arrived, in offset order; waits up to `timeout` seconds for the first.
@@ -187,6 +189,15 @@ class PartitionReader:
         refused, self._refused = self._refused, None
         if refused is not None:
             raise translated(refused, self._doing)
+
+    def _learn_leader(self) -> None:
+        """Ask who leads now.
+
+        What is known of a partition that is not fetched lasts for minutes, also when its leader
+        has died: measured, the question went to the dead broker until that came back.
+        """
+        with suppress(KafkaException):
+            self._consumer.list_topics(self._topic, timeout=1.0)
 
     def _hear_refusal(self) -> None:
         """A refused login is tried over and over, and only a poll is told of it."""

@@ -6,6 +6,7 @@ A `PartitionLog` is the port; `KafkaLog` is the real one. No groups, no commits.
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ Bounds = Mapping[int, tuple[int, int]]
 """Partition -> (first offset, end offset)."""
 TIMEOUT_S = 15.0
 _POLL_S = 0.05
+_TRY_S = 2.0
 _STEP = 16
 
 
@@ -85,13 +87,15 @@ class KafkaLog:
         while True:
             try:
                 low, high = self._consumer.get_watermark_offsets(
-                    TopicPartition(topic, partition), timeout=self._timeout_s
+                    TopicPartition(topic, partition), timeout=min(_TRY_S, self._timeout_s)
                 )
             except KafkaException as error:
                 if error.args[0].code() not in _MOVED or time.monotonic() > deadline:
                     raise
-                # a topic made anew: what the client remembers of its leader is out of date
-                self._consumer.list_topics(topic, timeout=self._timeout_s)
+                # what the client remembers of the leader is out of date: it died, or the topic is
+                # a new one
+                with suppress(KafkaException):
+                    self._consumer.list_topics(topic, timeout=_TRY_S)
                 time.sleep(_POLL_S)
             else:
                 return int(low), int(high)
@@ -155,6 +159,8 @@ class KafkaLog:
 
 
 _MOVED = {
+    KafkaError._TIMED_OUT,  # noqa: SLF001 - the library's name
+    KafkaError._TRANSPORT,  # noqa: SLF001
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
