@@ -3,7 +3,7 @@
 from mesh_events.errors import RefusedError
 from mesh_events.intents import ApplicationRegistered, DomainQuarantined, DomainReleased, Intent
 from projections.access import State
-from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, filled, keeper_of, login
+from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, filled, keeper_of
 from tests.mesh_kit import Domain, Mesh, eventually, fresh, write
 
 
@@ -35,7 +35,7 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
         f"every right of {suspect.name} gone",
     )
     assert application.read(topic) in (DENIED, GROUP_DENIED)
-    assert write(login(suspect), own_topic) == DENIED
+    assert write(kit.login(suspect.name, "east"), own_topic) == DENIED
     theirs = [
         one
         for one in keeper_of(kit, "east").rights()
@@ -58,6 +58,9 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
         f"the grant {request} enforced again",
     )
     eventually(lambda: application.read(topic) == [b"one", b"two"], "both values again")
-    eventually(lambda: write(login(suspect), own_topic) != DENIED, f"{suspect.name} writes again")
+    eventually(
+        lambda: write(kit.login(suspect.name, "east"), own_topic) != DENIED,
+        f"{suspect.name} writes again",
+    )
     said = suspect.say(ApplicationRegistered, application=f"{suspect.name}.{fresh('app')}")
     assert kit.code(said) == ""
