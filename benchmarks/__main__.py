@@ -5,12 +5,18 @@ from pathlib import Path
 
 from local_platform import Endpoints, PlatformSettings
 
+NAMES = ("replay", "verify", "snapshots", "control", "link", "start")
+
 
 def main() -> None:
     """Run one benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", choices=("replay", "snapshots", "control", "link", "start"))
-    parser.add_argument("--events", type=int, default=1_000_000, help="replay, snapshots: events")
+    parser.add_argument(
+        "name", choices=("replay", "verify", "snapshots", "control", "link", "start")
+    )
+    parser.add_argument(
+        "--events", type=int, default=1_000_000, help="replay, verify, snapshots: events"
+    )
     parser.add_argument("--verified", type=int, default=100_000, help="replay: signatures checked")
     parser.add_argument("--questions", type=int, default=500, help="snapshots: asked so often")
     parser.add_argument("--rounds", type=int, default=10, help="control: grants and revocations")
@@ -28,6 +34,10 @@ def main() -> None:
         from benchmarks import link
 
         link.run(endpoints, settings.home, options.backlog)
+    elif options.name == "verify":
+        from benchmarks import verify
+
+        verify.run(endpoints, options.events)
     elif options.name == "snapshots":
         from benchmarks import snapshots
 
