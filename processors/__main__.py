@@ -100,7 +100,8 @@ def build(settings: WorkerSettings) -> faust.App:
             clusters,
             SideBySide("rights"),
             settings.drift,
-            Strangers(founding.rights(), settings.drift),
+            Strangers(founding.rights(), settings.drift, settings.look_s),
+            settings.look_s,
         ),
         links_keeper(settings, connection, clusters, registry),
         CheckpointsKeeper(

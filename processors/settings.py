@@ -12,6 +12,8 @@ from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
 from processors.drift import Policy
+from processors.keepers.strangers import LOOK_S
+from processors.reign import LEASE_S
 from processors.secrets import SecretStore
 from snapshots.history import EVERY
 
@@ -36,6 +38,8 @@ class WorkerSettings(BaseSettings):
     governor_url: where the worker answers whether it is ready
     drift: whether rights that somebody changed behind the mesh's back are put right, `repair`, or
         only told, `report` (`SDM_DRIFT`)
+    look_s: seconds from one look at a cluster's rights to the next, when nothing was said
+        (`SDM_LOOK_S`); longer than a reign's lease, see `Strangers`
     session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
     checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long
         after the first of them
@@ -55,6 +59,7 @@ class WorkerSettings(BaseSettings):
     spark_token: str | None = None
     governor_url: str = "http://127.0.0.1:19090"
     drift: Policy = Policy.REPAIR
+    look_s: float = Field(default=LOOK_S, gt=LEASE_S, le=3600)
     session_timeout_s: float = Field(default=2, ge=1, le=60)
     checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
     checkpoint_s: float = Field(default=5, ge=0, le=86_400)

@@ -18,6 +18,8 @@ from local_platform.services import SERVERS
 
 # A run that is killed cannot stop its servers; then they stop by themselves.
 LIFETIME_S = 3600
+# Clusters are looked at as often as a worker may, so that tests of drift wait for less.
+os.environ["SDM_LOOK_S"] = "6"
 
 
 def free_port_base() -> int:

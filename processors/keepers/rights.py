@@ -20,7 +20,7 @@ from processors.keepers.checks import Clusters
 from processors.keepers.drift_telling import DriftTelling
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
-from processors.keepers.strangers import Strangers
+from processors.keepers.strangers import LOOK_S, Strangers
 from processors.rights import Binding, Operation, Resource, Wish, reader
 from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
@@ -28,8 +28,6 @@ from projections.image import Image
 from projections.links import Copy, Desired
 
 log = structlog.get_logger(__name__)
-LOOK_S = 10.0
-"""How often the clusters are looked at when no wish changed: what drifted is put right."""
 
 
 def desired(image: Image) -> Iterator[Wish]:
@@ -143,13 +141,14 @@ def _seen_gone(access: Access) -> bool:
 class RightsKeeper:
     """Grants what is missing, withdraws what was revoked, and reports what it saw.
 
-    Looks at a cluster whenever a wish changed, and every `LOOK_S` seconds anyway.
+    Looks at a cluster whenever a wish changed, and every so often anyway, for what drifted.
 
     Args:
         clusters: gives a cluster's admin.
         lanes: how clusters are worked on side by side.
         policy: what is done about rights that the log says are there or gone, and are not.
         strangers: looks for rights that nobody granted; nobody does without it.
+        look_s: seconds from one look at a cluster to the next when no wish changed.
     """
 
     name = "rights"
@@ -160,9 +159,10 @@ class RightsKeeper:
         lanes: Lanes | None = None,
         policy: Policy = Policy.REPAIR,
         strangers: Strangers | None = None,
+        look_s: float = LOOK_S,
     ) -> None:
         self._clusters, self._lanes = clusters, lanes or OneByOne()
-        self._policy, self._strangers = policy, strangers
+        self._policy, self._strangers, self._look_s = policy, strangers, look_s
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
         self._tellings: dict[str, DriftTelling] = {}
 
@@ -185,7 +185,7 @@ class RightsKeeper:
         if cluster not in self._looked:
             return True
         seen, looked = self._looked[cluster]
-        return not all(map(is_, seen, parts)) or time.monotonic() - looked >= LOOK_S
+        return not all(map(is_, seen, parts)) or time.monotonic() - looked >= self._look_s
 
     def _cluster(
         self,

@@ -32,8 +32,10 @@ def paused(link: RealLink) -> RealLink:
 
 
 def assert_closed(link: RealLink, code: str) -> None:
-    link.reconcile_until(lambda: bool(link.desk.said(LinkFailed)))
-    assert [fault.code for fault in link.desk.said(LinkFailed)] == [code]
+    link.reconcile_until(lambda: any(not fault.retriable for fault in link.desk.said(LinkFailed)))
+    # on a busy machine the copy may have stalled before
+    final = [fault.code for fault in link.desk.said(LinkFailed) if not fault.retriable]
+    assert final == [code]
     assert link.keeper._engine.states() == {}
     rights = bindings_of(link.west, link.topic, link.desk.name)
     assert not [found for found in rights if found.operation is Operation.WRITE]
