@@ -50,10 +50,7 @@ class Bench:
         self.profile = Profile.load(home)
         self.registry = Registry(endpoints.registry_url)
         self.clusters = {
-            name: KafkaAdmin(
-                name, one.bootstrap_servers, one.admin_user, resolve(one.admin_password)
-            )
-            for name, one in endpoints.clusters.items()
+            name: KafkaAdmin(name, endpoints.administration(name)) for name in endpoints.clusters
         }
         self._reader = LogReader(self.clusters["east"].login)
         self._image = EMPTY

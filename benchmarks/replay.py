@@ -15,7 +15,6 @@ from mesh_events.codec import decode
 from mesh_events.kafka import Connection
 from mesh_events.read import PartitionReader, to_record
 from mesh_events.record import Record
-from mesh_events.references import resolve
 from mesh_events.signing import SigningKey
 from processors.clusters import KafkaAdmin
 from projections.ledger import Ledger
@@ -32,10 +31,7 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
     `verified` records are replayed with all signatures checked.
     """
     around = surroundings()
-    east = endpoints.clusters["east"]
-    admin = KafkaAdmin(
-        "east", east.bootstrap_servers, east.admin_user, resolve(east.admin_password)
-    )
+    admin = KafkaAdmin("east", endpoints.administration("east"))
     topic = f"benchmark.{uuid.uuid4().hex[:8]}"
     admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
     try:

@@ -8,14 +8,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from local_platform.errors import NoLocalMeshError
 from local_platform.layout import Layout
 from mesh_events.files import write_atomically
+from mesh_events.kafka import Connection
 from mesh_events.references import resolve
+from mesh_events.transport import Tls
 
 CONNECT_GROUP = "connect-east"
 """The group of the Connect workers, whose own topics lie on the cluster east."""
 
 
 class ClusterEndpoint(BaseModel):
-    """One Kafka cluster, SASL_PLAINTEXT with SCRAM-SHA-512.
+    """One Kafka cluster, to log in with SCRAM-SHA-512.
 
     admin_password: a reference, "file:/abs/path" (see `mesh_events.references.resolve`)
     """
@@ -37,6 +39,7 @@ class Endpoints(BaseModel):
     registry_admin_user, registry_admin_password: may also set global rules
     connect_secrets: folder whose files connectors may name as `${dir:<folder>:<file>}`
     connect_group: the workers' group, which begins the transactional ids of their tasks
+    tls_ca, tls_certificate: PEM files for clients of the brokers; none: no TLS
     spark_token: reference of the bearer token, to be set as SPARK_CONNECT_AUTHENTICATE_TOKEN
     """
 
@@ -62,6 +65,8 @@ class Endpoints(BaseModel):
     spark_remote: str
     spark_token: str | None
     governor_url: str
+    tls_ca: Path | None = None
+    tls_certificate: Path | None = None
 
     @classmethod
     def load(cls, home: Path) -> Self:
@@ -83,6 +88,13 @@ class Endpoints(BaseModel):
                 f"{Layout(home).endpoints} cannot be read (was it written by another "
                 f"version?): run `sdm down` and `sdm up` ({fault.error_count()} faults)"
             ) from None
+
+    def administration(self, cluster: str) -> Connection:
+        """The super user's login to a cluster; password and files are looked up now."""
+        found = self.clusters[cluster]
+        tls = Tls.of(self.tls_ca, self.tls_certificate)
+        password = resolve(found.admin_password)
+        return Connection(found.bootstrap_servers, found.admin_user, password, tls)
 
     def postgres_login(self) -> dict[str, Any]:
         """How psycopg connects to the example database; its password is resolved now."""

@@ -7,6 +7,7 @@ PlatformError
 ├── PortInUseError          stop the other program or choose other ports
 ├── UnreachableFolderError  choose another folder
 ├── UnusableSettingError    correct the named variable
+├── BadCertificateError     replace the named file
 ├── ServiceFailedError      read the named log
 ├── UnknownServiceError     correct the name
 └── NotReadyError           raised by probes: not yet, ask again
@@ -41,6 +42,10 @@ class UnreachableFolderError(PlatformError):
 
 class UnusableSettingError(PlatformError):
     """An `SDM_*` variable has a value that cannot be used; the text says what it may be."""
+
+
+class BadCertificateError(PlatformError):
+    """A certificate or key of the home is missing, of no use, or has ended."""
 
 
 class ServiceFailedError(PlatformError):

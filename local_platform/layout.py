@@ -41,6 +41,16 @@ class Layout:
         return self.home / "secrets"
 
     @property
+    def tls(self) -> Path:
+        """Certificates and their keys, every key in a 0600 file; a fresh start leaves them."""
+        return self.home / "tls"
+
+    @property
+    def transport(self) -> Path:
+        """The home's choice of transport; a fresh start must not open what was shut."""
+        return self.home / "transport"
+
+    @property
     def endpoints(self) -> Path:
         """Where the running mesh answers (`Endpoints` as JSON)."""
         return self.home / "platform.json"

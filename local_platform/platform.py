@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from local_platform import certificates
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError
 from local_platform.fetch import Fetcher
@@ -18,6 +19,7 @@ from local_platform.services import catalogue, chosen
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import PlatformState, Progress, ServiceStatus, State
+from local_platform.transport import Transport, record, require_same
 from local_platform.unpack import connect_plugins, registry_folder
 
 Report = Callable[[Progress], None]
@@ -61,6 +63,8 @@ class LocalPlatform:
         return Endpoints.load(self._layout.home)
 
     def _up(self, report: Report, timeout_s: float) -> None:
+        if self._supervisor() is not None:
+            require_same(self._layout, self._site.settings.tls)
         if self._all_ready():
             report(Progress("running", services=tuple(self.status())))
             return
@@ -72,6 +76,9 @@ class LocalPlatform:
             self._follow(report, timeout_s, asked)
             return
         self.down()  # what an earlier supervisor left
+        record(self._layout, self._site.transport)
+        if self._site.transport is not Transport.OFF:
+            certificates.ensure(self._layout)
         try:
             self._follow(report, timeout_s, launch(self._site, self._services))
         except BaseException:
@@ -112,6 +119,15 @@ class LocalPlatform:
             return []
         supervised = state.supervisor.alive
         return [_as_is(status, supervised=supervised) for status in state.services]
+
+    @property
+    def transport(self) -> Transport:
+        """How the brokers of this home are reached."""
+        return self._site.transport
+
+    def protocols(self) -> dict[str, str | None]:
+        """Service -> what its port speaks; None where it has no port."""
+        return {service.name: service.protocol for service in self._every}
 
     def kill(self, service: str, sign: signal.Signals) -> ServiceStatus:
         """Send a signal to a service's process; return its status before that."""

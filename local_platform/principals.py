@@ -80,13 +80,14 @@ def principals_of(cluster: str, password: Callable[[str, str], str]) -> tuple[Pr
     )
 
 
-def ensure_principals(servers: str, password: str, wanted: Iterable[Principal]) -> None:
+def ensure_principals(login: Connection, wanted: Iterable[Principal]) -> None:
     """Sign in as the super user, describe the cluster, and make the principals; repeatable.
+
+    login: the super user's
 
     Raises:
         NotReadyError: the cluster does not answer yet.
     """
-    login = Connection(servers, "admin", password)
     admin = AdminClient(login.config(socket_timeout_ms=_TIMEOUT_S * 1000))
     try:
         nodes = admin.describe_cluster(request_timeout=_TIMEOUT_S).result(_TIMEOUT_S).nodes
@@ -96,7 +97,7 @@ def ensure_principals(servers: str, password: str, wanted: Iterable[Principal]) 
         for principal in wanted:
             _ensure(admin, principal)
     except (KafkaException, TimeoutError) as fault:
-        raise NotReadyError(f"Kafka at {servers}: {fault}") from fault
+        raise NotReadyError(f"Kafka at {login.bootstrap_servers}: {fault}") from fault
 
 
 def _ensure(admin: Any, principal: Principal) -> None:

@@ -7,6 +7,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from local_platform.errors import UnusableSettingError
+from local_platform.transport import Transport
 from mesh_events.settings import default_home
 
 # Linux hands out ports from 32768 up to any program; a server's port there may be gone.
@@ -18,6 +19,7 @@ _MAY_BE = {
     "port_base": f"a whole number from 1024 to {_FIRST_EPHEMERAL_PORT - _PORT_SPAN - 1}",
     "maven_url": "the address of a Maven repository",
     "lifetime_s": "a number of seconds above 0",
+    "tls": "off, tls or mtls",
 }
 
 
@@ -38,6 +40,7 @@ class PlatformSettings(BaseSettings):
     maven_url: base address of a mirror; None means Maven Central (`SDM_MAVEN_URL`)
     lifetime_s: seconds after which the mesh stops by itself; None means never, as a test
         that was killed could not stop it (`SDM_LIFETIME_S`)
+    tls: how brokers are reached; None means as the home did before, or off (`SDM_TLS`)
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -47,6 +50,7 @@ class PlatformSettings(BaseSettings):
     port_base: int = Field(default=19000, ge=1024, lt=_FIRST_EPHEMERAL_PORT - _PORT_SPAN)
     maven_url: str | None = None
     lifetime_s: float | None = Field(default=None, gt=0)
+    tls: Transport | None = None
 
     def environment(self) -> dict[str, str]:
         """Return the variables that make a child process see these same settings."""

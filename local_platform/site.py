@@ -11,6 +11,9 @@ from local_platform.jars import JarStore, read_lock
 from local_platform.layout import Layout
 from local_platform.ports import HOST, port
 from local_platform.settings import PlatformSettings
+from local_platform.transport import Transport, client_tls, recorded
+from mesh_events.kafka import Connection
+from mesh_events.transport import Tls
 
 CLUSTERS = ("east", "west")
 
@@ -23,18 +26,30 @@ class Site:
     layout: Layout
     jars: JarStore
     credentials: Credentials
+    transport: Transport
 
     @classmethod
     def of(cls, settings: PlatformSettings) -> "Site":
         """Describe the mesh that the settings name; makes no folder."""
         layout = Layout(settings.home.absolute())
         jars = JarStore(settings.cache.absolute() / "jars", read_lock())
-        return cls(settings, layout, jars, Credentials(layout.secrets))
+        transport = settings.tls or recorded(layout)
+        return cls(settings, layout, jars, Credentials(layout.secrets), transport)
 
     @property
     def cache(self) -> Path:
         """The cache folder, absolute."""
         return self.settings.cache.absolute()
+
+    @property
+    def tls(self) -> Tls | None:
+        """How clients reach the brokers."""
+        return client_tls(self.layout, self.transport)
+
+    def login(self, cluster: str, principal: str) -> Connection:
+        """How one of the platform's own principals logs in to a cluster."""
+        password = self.credentials.password(cluster, principal)
+        return Connection(self.address(f"kafka-{cluster}"), principal, password, self.tls)
 
     def port(self, listener: str) -> int:
         """Return the port of a listener (see `ports.OFFSETS`)."""
@@ -55,7 +70,7 @@ class Site:
 
     def endpoints(self) -> Endpoints:
         """Return where the running mesh answers, generating missing passwords."""
-        secret = self.credentials.reference
+        secret, tls = self.credentials.reference, self.tls
         return Endpoints(
             clusters={name: self._cluster(name) for name in CLUSTERS},
             registry_url=f"http://{self.address('registry')}/apis/ccompat/v7",
@@ -75,6 +90,8 @@ class Site:
             spark_remote=f"sc://localhost:{self.port('spark')}",
             spark_token=secret("spark", "token"),
             governor_url=f"http://{self.address('governor')}",
+            tls_ca=tls and tls.ca,
+            tls_certificate=tls and tls.certificate,
         )
 
     def _cluster(self, name: str) -> ClusterEndpoint:

@@ -174,7 +174,7 @@ class Emitter(LogWriter):
         mesh = Profile.load(home)
         password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / domain}")
         return cls(
-            Connection(mesh.bootstrap_servers, domain, password),
+            Connection(mesh.bootstrap_servers, domain, password, mesh.tls(home)),
             Registry(mesh.registry_url),
             SigningKey.load(key_path(home, domain)),
             domain=domain,

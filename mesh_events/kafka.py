@@ -9,32 +9,61 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from mesh_events.errors import InfrastructureError, LoginRefusedError, RefusedError
+from mesh_events.transport import Tls, protocol
 
 SCRAM = "SCRAM-SHA-512"
+LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where and as whom to log in. The password never appears in a repr."""
+    """Where and as whom to log in, and under TLS or not. The password never appears in a repr."""
 
     bootstrap_servers: str
     user: str
     password: str = field(repr=False)
+    tls: Tls | None = None
 
     def config(self, **more: Any) -> dict[str, Any]:
         """Settings for confluent-kafka; `more` uses underscores for dots."""
         return {
-            "bootstrap.servers": self.bootstrap_servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": SCRAM,
-            "sasl.username": self.user,
-            "sasl.password": self.password,
+            **self.librdkafka(),
             # a broker that comes back is found again at once
             "reconnect.backoff.max.ms": 1000,
             # librdkafka prints to stderr by itself; what matters comes back as an error
             "log_level": 0,
             **{name.replace("_", "."): value for name, value in more.items()},
         }
+
+    def librdkafka(self) -> dict[str, str]:
+        """The login under the names of clients on librdkafka (C, Python, Go ...), nothing more."""
+        return {
+            **self._common(),
+            "sasl.username": self.user,
+            "sasl.password": self.password,
+            **(self.tls.librdkafka() if self.tls else {}),
+        }
+
+    def java(self) -> dict[str, str]:
+        """The login under the names of Java clients, nothing more."""
+        return {
+            **self._common(),
+            "sasl.jaas.config": jaas(self.user, self.password),
+            **(self.tls.java() if self.tls else {}),
+        }
+
+    def _common(self) -> dict[str, str]:
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": protocol(self.tls),
+            "sasl.mechanism": SCRAM,
+        }
+
+
+def jaas(user: str, password: str) -> str:
+    """How a Java client is told a SCRAM login."""
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in (user, password))
+    return '{} required username="{}" password="{}";'.format(LOGIN_MODULE, *quoted)
 
 
 _DENIED = {

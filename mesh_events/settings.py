@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from mesh_events.errors import ConfigurationError
 from mesh_events.files import write_atomically
 from mesh_events.meta import Frozen
+from mesh_events.transport import Tls, TlsSettings
 
 
 def default_home() -> Path:
@@ -38,6 +39,13 @@ class Profile(Frozen):
     registry_url: str = Field(description="Schema registry, Confluent API")
     root_key: str = Field(description="The mesh's root: it signed the log's first record")
     governor_key: str = Field(description="Decisions count under this key")
+    tls_ca: str | None = Field(
+        default=None,
+        description="PEM file of the brokers' authority, seen from this file; none: no TLS",
+    )
+    tls_certificate: str | None = Field(
+        default=None, description="PEM file of key and chain that clients show to brokers"
+    )
 
     @classmethod
     def load(cls, home: Path) -> Self:
@@ -49,6 +57,17 @@ class Profile(Frozen):
             raise ConfigurationError(f"no mesh at {home}: run `sdm up` or set SDM_HOME") from None
         except (OSError, ValidationError) as error:
             raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+    def tls(self, home: Path) -> Tls | None:
+        """How clients reach the brokers: what the environment says, else this profile at `home`.
+
+        Raises ConfigurationError where a named file is missing or of no use.
+        """
+        ca, certificate = (
+            home / named if named is not None else None
+            for named in (self.tls_ca, self.tls_certificate)
+        )
+        return TlsSettings.found(ca, certificate)
 
     def save(self, home: Path) -> None:
         """Write the profile; whoever reads meanwhile sees the old one or the new one."""

@@ -16,6 +16,7 @@ from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
+from mesh_events.transport import Tls
 from processors import app as faust_app
 from processors import founding, logs
 from processors.checkpoint_store import CheckpointStore
@@ -52,7 +53,8 @@ from spark_streams.spark import SparkEngine
 class Admins:
     """One admin per registered cluster, made anew when its registration or password changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Tls | None) -> None:
+        self._tls = tls
         self._known: dict[tuple[Cluster, str], ClusterAdmin] = {}
 
     def __call__(self, image: Image, name: str) -> ClusterAdmin:
@@ -60,9 +62,9 @@ class Admins:
         cluster = image.identity.clusters[name]
         password = resolve(cluster.admin_password)
         if (cluster, password) not in self._known:
-            self._known[cluster, password] = KafkaAdmin(
-                name, cluster.bootstrap_servers, cluster.admin_user, password
-            )
+            servers, user = cluster.bootstrap_servers, cluster.admin_user
+            login = Connection(servers, user, password, self._tls)
+            self._known[cluster, password] = KafkaAdmin(name, login)
         return self._known[cluster, password]
 
 
@@ -91,10 +93,10 @@ def build(settings: WorkerSettings) -> faust.App:
     governor = Governor(
         decisions, rows, quarantine.copy, watch, QuickStart(connection, snapshots(settings))
     )
-    clusters = Admins()
+    clusters = Admins(settings.tls)
     keepers: list[Keeper] = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
-        ChecksKeeper(clusters, registry, SideBySide("checks")),
+        ChecksKeeper(clusters, registry, SideBySide("checks"), settings.tls),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
         RightsKeeper(
             clusters,
@@ -148,7 +150,7 @@ def links_keeper(
     engine = SparkEngine(settings.spark_remote, token, settings.mesh)
     return LinksKeeper(
         clusters,
-        ClusterLogs(),
+        ClusterLogs(settings.tls),
         engine,
         LineageTopic(connection),
         registry.schema_text,

@@ -53,7 +53,10 @@ def build(
         connection.user,
         broker=f"kafka://{connection.bootstrap_servers.replace(',', ';kafka://')}",
         broker_credentials=faust.SASLCredentials(
-            username=connection.user, password=connection.password, mechanism=SCRAM
+            username=connection.user,
+            password=connection.password,
+            ssl_context=connection.tls.context() if connection.tls else None,
+            mechanism=SCRAM,
         ),
         broker_session_timeout=session_timeout_s,
         broker_heartbeat_interval=session_timeout_s / 4,

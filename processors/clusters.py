@@ -6,7 +6,7 @@ A `ClusterAdmin` is the port that keepers use; `KafkaAdmin` is the real one.
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -86,9 +86,9 @@ class ClusterAdmin(Protocol):
 class KafkaAdmin:
     """A real cluster, over the admin API with the operator's login."""
 
-    def __init__(self, name: str, bootstrap_servers: str, user: str, password: str) -> None:
-        self.name, self.bootstrap_servers = name, bootstrap_servers
-        self._login = Connection(bootstrap_servers, user, password)
+    def __init__(self, name: str, login: Connection) -> None:
+        self.name, self.bootstrap_servers = name, login.bootstrap_servers
+        self._login = login
         self._admin: Any = AdminClient(self._login.config(socket_timeout_ms=TIMEOUT_S * 1000))
 
     @property
@@ -98,7 +98,7 @@ class KafkaAdmin:
 
     def connection(self, principal: str, password: str) -> Connection:
         """How a principal logs in here."""
-        return Connection(self.bootstrap_servers, principal, password)
+        return replace(self._login, user=principal, password=password)
 
     def ping(self) -> int:
         """Number of brokers that answer, after a login."""

@@ -16,7 +16,6 @@ from mesh_events.errors import MeshError, StateFaultError
 from mesh_events.intents import ClusterRegistered
 from mesh_events.meta import Meta, derived_id, new_id
 from mesh_events.read import LogReader
-from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
@@ -79,9 +78,7 @@ def rights() -> frozenset[Binding]:
 def found(settings: WorkerSettings) -> Profile:
     """Found the mesh, or complete a foundation that was cut off; returns its public profile."""
     home = settings.cluster(settings.governance_cluster)
-    admin = KafkaAdmin(
-        home.name, home.bootstrap_servers, home.admin_user, resolve(home.admin_password)
-    )
+    admin = KafkaAdmin(home.name, settings.administration(home.name))
     _prepare(admin, settings)
     registry = settings.registry()
     with LogReader(admin.login) as reader:
@@ -101,9 +98,19 @@ def found(settings: WorkerSettings) -> Profile:
         registry_url=settings.registry_url,
         root_key=image.identity.root or keys["root"].public,
         governor_key=keys["governor"].public,
+        tls_ca=_beside(settings.tls_ca, settings.home),
+        tls_certificate=_beside(settings.tls_certificate, settings.home),
     )
     profile.save(settings.home)
     return profile
+
+
+def _beside(path: Path | None, home: Path) -> str | None:
+    """A file as the profile in `home` names it: relative where it lies there, as in a copy."""
+    if path is None:
+        return None
+    absolute, home = path.absolute(), home.absolute()
+    return str(absolute.relative_to(home) if absolute.is_relative_to(home) else absolute)
 
 
 def _prepare(admin: ClusterAdmin, settings: WorkerSettings) -> None:

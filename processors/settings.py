@@ -11,6 +11,7 @@ from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
+from mesh_events.transport import Tls
 from processors.drift import Policy
 from processors.keepers.strangers import LOOK_S
 from processors.reign import LEASE_S
@@ -40,6 +41,8 @@ class WorkerSettings(BaseSettings):
         only told, `report` (`SDM_DRIFT`)
     look_s: seconds from one look at a cluster's rights to the next, when nothing was said
         (`SDM_LOOK_S`); longer than a reign's lease, see `Strangers`
+    tls_ca, tls_certificate: how brokers are reached, see `mesh_events.transport`; without an
+        authority there is no TLS
     session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
     checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long
         after the first of them
@@ -60,6 +63,8 @@ class WorkerSettings(BaseSettings):
     governor_url: str = "http://127.0.0.1:19090"
     drift: Policy = Policy.REPAIR
     look_s: float = Field(default=LOOK_S, gt=LEASE_S, le=3600)
+    tls_ca: Path | None = None
+    tls_certificate: Path | None = None
     session_timeout_s: float = Field(default=2, ge=1, le=60)
     checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
     checkpoint_s: float = Field(default=5, ge=0, le=86_400)
@@ -97,6 +102,11 @@ class WorkerSettings(BaseSettings):
         except KeyError:
             raise ConfigurationError(f"SDM_CLUSTERS has no cluster {name}") from None
 
+    @property
+    def tls(self) -> Tls | None:
+        """How brokers are reached; raises ConfigurationError where a file is of no use."""
+        return Tls.of(self.tls_ca, self.tls_certificate)
+
     def secrets(self) -> SecretStore:
         """Where issued passwords lie."""
         return SecretStore(self.home / "secrets")
@@ -109,7 +119,13 @@ class WorkerSettings(BaseSettings):
         """The login of one of the mesh's own principals on the governance cluster."""
         reference = self.secrets().reference(self.governance_cluster, principal)
         servers = self.cluster(self.governance_cluster).bootstrap_servers
-        return Connection(servers, principal, resolve(reference))
+        return Connection(servers, principal, resolve(reference), self.tls)
+
+    def administration(self, name: str) -> Connection:
+        """The login that administers one of the configured clusters."""
+        found = self.cluster(name)
+        password = resolve(found.admin_password)
+        return Connection(found.bootstrap_servers, found.admin_user, password, self.tls)
 
 
 class _LocalPlatform(PydanticBaseSettingsSource):
@@ -142,4 +158,6 @@ class _LocalPlatform(PydanticBaseSettingsSource):
             "spark_remote": found.spark_remote,
             "spark_token": found.spark_token,
             "governor_url": found.governor_url,
+            "tls_ca": found.tls_ca,
+            "tls_certificate": found.tls_certificate,
         }

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mesh_events.kafka import SCRAM, Connection
+from mesh_events.kafka import Connection
 from spark_streams.copy import with_provenance
 from spark_streams.engine import CopySpec, Failed, Running, States
 from spark_streams.errors import EngineError
@@ -151,17 +151,7 @@ def sink_options(spec: CopySpec) -> dict[str, str]:
 
 
 def _login(connection: Connection) -> dict[str, str]:
-    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
-    user, password = (
-        text.replace("\\", "\\\\").replace('"', '\\"')
-        for text in (connection.user, connection.password)
-    )
-    return {
-        "kafka.bootstrap.servers": connection.bootstrap_servers,
-        "kafka.security.protocol": "SASL_PLAINTEXT",
-        "kafka.sasl.mechanism": SCRAM,
-        "kafka.sasl.jaas.config": f'{module} required username="{user}" password="{password}";',
-    }
+    return {f"kafka.{name}": value for name, value in connection.java().items()}
 
 
 def _start(session: Any, spec: CopySpec, name: str) -> Any:

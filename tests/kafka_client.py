@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def eventually(condition: Callable[[], object], what: str, seconds: float = PATI
 def login(endpoints: Endpoints, home: Path, cluster: str, principal: str) -> Connection:
     """How a principal of the mesh logs in to a cluster now."""
     password = resolve(f"file:{home / 'secrets' / cluster / principal}")
-    return Connection(endpoints.clusters[cluster].bootstrap_servers, principal, password)
+    return replace(endpoints.administration(cluster), user=principal, password=password)
 
 
 class RawProducer:

@@ -118,8 +118,7 @@ class Mesh:
 
     def admin_login(self, cluster: str = "east") -> Connection:
         """The super user's login."""
-        found = self.endpoints.clusters[cluster]
-        return Connection(found.bootstrap_servers, found.admin_user, resolve(found.admin_password))
+        return self.endpoints.administration(cluster)
 
     def admin(self, cluster: str = "east") -> AdminClient:
         """The super user's admin client; hold it, since a collected one fails its futures."""

@@ -27,9 +27,8 @@ def main() -> int:
     """Make principals and connectors' secrets; return 1 with a clear sentence on failure."""
     try:
         endpoints = Endpoints.load(PlatformSettings().home)
-        for name, cluster in endpoints.clusters.items():
-            admin = resolve(cluster.admin_password)
-            ensure_principals(cluster.bootstrap_servers, admin, principals_of(name, password))
+        for name in endpoints.clusters:
+            ensure_principals(endpoints.administration(name), principals_of(name, password))
         hand_secrets_to_connectors(endpoints)
     except MeshError as fault:
         sys.stderr.write(f"{fault}\n")

@@ -49,6 +49,11 @@ class Service(ABC):
         """The service's data folder."""
         return self.site.layout.data / self.name
 
+    @property
+    def protocol(self) -> str | None:
+        """What its first listener speaks, "+ certificate" where clients need one; None: nothing."""
+        return "http" if self.listeners else None
+
     def prepare(self) -> None:
         """Make data and settings files; repeatable, and an interruption leaves nothing half."""
         self.data.mkdir(parents=True, exist_ok=True)

@@ -8,16 +8,15 @@ from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
 from local_platform.services.base import Command, Service
 from local_platform.services.java import (
-    LOGIN_MODULE,
     java,
     log4j_options,
     properties,
-    scram_jaas,
     small_jvm,
 )
 from local_platform.site import Site
 from local_platform.unpack import connect_plugins
 from mesh_events.files import write_atomically
+from mesh_events.kafka import LOGIN_MODULE
 from mesh_events.references import resolve
 
 HEAP_MB = 256
@@ -87,21 +86,15 @@ class Connect(Service):
         write_atomically(self._jaas, f"KafkaConnect {{\n  {login}\n}};\n", mode=0o600)
 
     def _worker(self) -> dict[str, str]:
-        jaas = scram_jaas("connect", self.site.credentials.password("east", "connect"))
-        sign_in = {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": jaas,
-        }
+        login = self.site.login("east", "connect").java()
         clients = {
             f"{client}{key}": value
             for client in ("", "producer.", "consumer.", "admin.")
-            for key, value in sign_in.items()
+            for key, value in login.items()
         }
         plugins = connect_plugins(self.site.jars, self.site.cache)
         return (
             {
-                "bootstrap.servers": self.site.address("kafka-east"),
                 "listeners": f"http://{self.site.address('connect')}",
                 "plugin.path": str(plugins),
             }

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from mesh_events.files import write_atomically
 
-LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
-
 _LOG4J = """\
 status = error
 appender.out.type = Console
@@ -42,8 +40,3 @@ def log4j_options(folder: Path) -> list[str]:
 def properties(values: dict[str, str]) -> str:
     """Return values as the text of a Java properties file."""
     return "".join(f"{key}={value}\n" for key, value in values.items())
-
-
-def scram_jaas(user: str, password: str) -> str:
-    """Return the JAAS line of a Kafka client that signs in by SCRAM."""
-    return f'{LOGIN_MODULE} required username="{user}" password="{password}";'

@@ -10,9 +10,12 @@ from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
 from local_platform.principals import ensure_principals, principals_of
 from local_platform.services.base import Command, Service
-from local_platform.services.java import java, log4j_options, properties, scram_jaas
+from local_platform.services.java import java, log4j_options, properties
 from local_platform.site import CLUSTERS, Site
+from local_platform.transport import Transport, broker_settings
 from mesh_events.files import write_atomically
+from mesh_events.kafka import jaas
+from mesh_events.transport import protocol
 
 HEAP_MB = 256
 
@@ -26,6 +29,12 @@ class KafkaBroker(Service):
         self.name = f"kafka-{cluster}"
         self.listeners = (self.name, f"{self.name}-controller")
         self._settings = site.layout.conf / f"{self.name}.properties"
+
+    @property
+    def protocol(self) -> str:
+        """Kafka's name of its listener's protocol."""
+        certificate = " + certificate" if self.site.transport is Transport.MTLS else ""
+        return f"{protocol(self.site.tls)}{certificate}"
 
     def prepare(self) -> None:
         """Write the settings and format the log folder, which gets its name when complete."""
@@ -83,8 +92,7 @@ class KafkaBroker(Service):
     def probe(self) -> None:
         """Describe the cluster as the super user, and make the platform's own principals."""
         ensure_principals(
-            self.site.address(self.name),
-            self._password(),
+            self.site.login(self.cluster, "admin"),
             principals_of(self.cluster, self.site.credentials.password),
         )
 
@@ -114,23 +122,19 @@ class KafkaBroker(Service):
                 "listeners": f"CLIENT://{client},CONTROLLER://{controller}",
                 "advertised.listeners": f"CLIENT://{client},CONTROLLER://{controller}",
                 "inter.broker.listener.name": "CLIENT",
-                "listener.security.protocol.map": (
-                    "CONTROLLER:SASL_PLAINTEXT,CLIENT:SASL_PLAINTEXT"
-                ),
                 "sasl.enabled.mechanisms": "SCRAM-SHA-512",
                 "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
                 # with a user of its own, no anonymous controller has to be a super user
                 "sasl.mechanism.controller.protocol": "PLAIN",
                 "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
                 "listener.name.controller.plain.sasl.jaas.config": plain,
-                "listener.name.client.scram-sha-512.sasl.jaas.config": scram_jaas(
-                    "admin", password
-                ),
+                "listener.name.client.scram-sha-512.sasl.jaas.config": jaas("admin", password),
                 "authorizer.class.name": (
                     "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
                 ),
                 "super.users": "User:admin",
             }
+            | broker_settings(self.site.layout, self.site.transport)
             | SMALL_NODE
         )
 

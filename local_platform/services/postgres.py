@@ -35,6 +35,11 @@ class Postgres(Service):
         self._database = database
         self._account = NOBODY if runs_as_root() else None
 
+    @property
+    def protocol(self) -> str:
+        """PostgreSQL's own."""
+        return "postgresql"
+
     def prepare(self) -> None:
         """Run initdb into a folder that gets its name only when complete."""
         if self._account is not None:

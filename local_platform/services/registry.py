@@ -6,7 +6,7 @@ from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
-from local_platform.services.java import java, properties, scram_jaas, small_jvm
+from local_platform.services.java import java, properties, small_jvm
 from local_platform.site import Site
 from local_platform.unpack import registry_folder
 from mesh_events.files import write_atomically
@@ -50,6 +50,7 @@ class Registry(Service):
             raise NotReadyError(f"registry: GET /subjects answered {answer.status_code}")
 
     def _settings(self) -> dict[str, str]:
+        login = self.site.login("east", "registry").java()
         return (
             {
                 "quarkus.http.host": HOST,
@@ -62,12 +63,8 @@ class Registry(Service):
                 "apicurio.kafkasql.bootstrap.servers": self.site.address("kafka-east"),
                 # the default of 5 s is waited for at each start
                 "apicurio.kafkasql.consumer.poll.timeout": "300",
-                "apicurio.kafka.common.security.protocol": "SASL_PLAINTEXT",
-                "apicurio.kafka.common.sasl.mechanism": "SCRAM-SHA-512",
-                "apicurio.kafka.common.sasl.jaas.config": scram_jaas(
-                    "registry", self.site.credentials.password("east", "registry")
-                ),
             }
+            | {f"apicurio.kafka.common.{name}": value for name, value in login.items()}
             | ACCESS
             | self._users()
         )

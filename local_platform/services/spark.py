@@ -29,6 +29,11 @@ class SparkConnect(Service):
     name = "spark"
     listeners = ("spark",)
 
+    @property
+    def protocol(self) -> str:
+        """Spark Connect speaks gRPC."""
+        return "grpc"
+
     def command(self) -> Command:
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
         opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()]

@@ -15,8 +15,10 @@ from mesh_events.intents import (
     ProductPublished,
     domain_of,
 )
+from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
+from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.keepers import fence
 from processors.keepers.keeper import Reign
@@ -60,8 +62,15 @@ class ChecksKeeper:
 
     name = "checks"
 
-    def __init__(self, clusters: Clusters, registry: Registry, lanes: Lanes | None = None) -> None:
+    def __init__(
+        self,
+        clusters: Clusters,
+        registry: Registry,
+        lanes: Lanes | None = None,
+        tls: Tls | None = None,
+    ) -> None:
         self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
+        self._tls = tls
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Look at the world for waiting intents, some of each domain."""
@@ -100,7 +109,7 @@ class ChecksKeeper:
     def _look(self, check: str, image: Image, intent: Intent) -> Finding:
         match check, intent:
             case (name, ClusterRegistered()) if name == CLUSTER_REACHABLE:
-                return cluster_reachable(intent)
+                return cluster_reachable(intent, self._tls)
             case (name, ProductPublished()) if name == TOPIC_EXISTS:
                 home = image.identity.domains[domain_of(intent.product)].cluster
                 return topic_exists(intent.topic, self._clusters(image, home))
@@ -154,13 +163,13 @@ def _server(task: Task, image: Image) -> str:
     return "registry"
 
 
-def cluster_reachable(intent: ClusterRegistered) -> Finding:
+def cluster_reachable(intent: ClusterRegistered, tls: Tls | None) -> Finding:
     """The cluster answers, and lets the operator's principal in."""
     where = {"bootstrap_servers": intent.bootstrap_servers}
     try:
         password = resolve(intent.admin_password)
-        admin = KafkaAdmin(intent.cluster, intent.bootstrap_servers, intent.admin_user, password)
-        return Finding({**where, "brokers": str(admin.ping())})
+        login = Connection(intent.bootstrap_servers, intent.admin_user, password, tls)
+        return Finding({**where, "brokers": str(KafkaAdmin(intent.cluster, login).ping())})
     except ConfigurationError as error:
         return Finding(where, "cluster_login_failed", f"{error}; correct it and register again")
 

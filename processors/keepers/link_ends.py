@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
+from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, Topic
 from processors.keepers import fence
 from projections.image import Image
@@ -59,9 +60,13 @@ class Logs(Protocol):
 
 
 class ClusterLogs:
-    """Real clusters, one lasting connection per cluster and kind."""
+    """Real clusters, one lasting connection per cluster and kind.
 
-    def __init__(self) -> None:
+    tls: how their brokers are reached
+    """
+
+    def __init__(self, tls: Tls | None = None) -> None:
+        self._tls = tls
         self._open: dict[tuple[Connection, bool], KafkaLog] = {}
         self._opening = threading.Lock()
 
@@ -89,7 +94,7 @@ class ClusterLogs:
     def _of(self, image: Image, cluster: str, *, committed: bool) -> PartitionLog:
         found = image.identity.clusters[cluster]
         password = resolve(found.admin_password)
-        login = Connection(found.bootstrap_servers, found.admin_user, password)
+        login = Connection(found.bootstrap_servers, found.admin_user, password, self._tls)
         with self._opening:
             if (login, committed) not in self._open:
                 self._open[login, committed] = KafkaLog(login, committed=committed)

@@ -29,7 +29,7 @@ def admin(login: Connection) -> "KafkaAdmin":
     """Topics and rights of a cluster, as far as the login may."""
     from processors.clusters import KafkaAdmin
 
-    return KafkaAdmin(f"of {login.user}", login.bootstrap_servers, login.user, login.password)
+    return KafkaAdmin(f"of {login.user}", login)
 
 
 def create_topic(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mesh_events.errors import ConfigurationError, InvalidValueError, RefusedError
-from mesh_events.kafka import SCRAM
+from mesh_events.kafka import SCRAM, jaas
 from self_service.cli import connector_secrets
 from self_service.cli.brokers import admin
 from self_service.cli.logins import home_of
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from projections.image import Image
     from self_service.cli.context import Mesh
 
-_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _CLIENTS = ("producer", "consumer", "admin")
 _FOLDER = "logins"
-_OWN = re.compile(r"(producer|consumer|admin)\.override\.(bootstrap\.|security\.|sasl\.).*")
+_OWN = re.compile(r"(producer|consumer|admin)\.override\.(bootstrap\.|security\.|sasl\.|ssl\.).*")
 _USER = re.compile(r'username="([^"]+)"')
 
 
@@ -55,12 +54,11 @@ class ConnectorLogin:
         """
         servers = self.image.identity.clusters[self.cluster].bootstrap_servers
         password = connector_secrets.reference(self._linked().parent, self.domain)
-        jaas = f'{_MODULE} required username="{self.domain}" password="{password}";'
+        # the worker's own clients know how the brokers of the mesh are reached, under TLS or not
         login = {
             "bootstrap.servers": servers,
-            "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": SCRAM,
-            "sasl.jaas.config": jaas,
+            "sasl.jaas.config": jaas(self.domain, password),
         }
         overrides = {
             f"{client}.override.{name}": value

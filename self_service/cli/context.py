@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mesh_events.read import LogReader
     from mesh_events.record import Record
     from mesh_events.registry import Registry
+    from mesh_events.transport import Tls
     from projections.image import Image
     from projections.trust import Trusted
     from self_service.cli.options import Reading
@@ -55,6 +56,11 @@ class Mesh:
         from local_platform import Endpoints
 
         return Endpoints.load(self.home)
+
+    @cached_property
+    def tls(self) -> "Tls | None":
+        """How the clusters' brokers are reached; raises ConfigurationError for a missing file."""
+        return self.profile.tls(self.home)
 
     @cached_property
     def registry(self) -> "Registry":
@@ -104,7 +110,7 @@ class Mesh:
 
         password = self.password(self.profile.governance_cluster, who.principal)
         require_answer(self.profile.bootstrap_servers, self.profile.governance_cluster)
-        return Connection(self.profile.bootstrap_servers, who.principal, password)
+        return Connection(self.profile.bootstrap_servers, who.principal, password, self.tls)
 
     def login(self, image: "Image", cluster: str, principal: str) -> "Connection":
         """How a principal logs in to a registered cluster."""
@@ -120,7 +126,7 @@ class Mesh:
         reference = credentials.reference if credentials else None
         password = self.password(cluster, principal, reference)
         require_answer(found.bootstrap_servers, cluster)
-        return Connection(found.bootstrap_servers, principal, password)
+        return Connection(found.bootstrap_servers, principal, password, self.tls)
 
     def administration(self, image: "Image", cluster: str) -> "Connection":
         """How the operator logs in to administer a registered cluster."""
@@ -129,7 +135,8 @@ class Mesh:
 
         found = image.identity.clusters[cluster]
         require_answer(found.bootstrap_servers, cluster)
-        return Connection(found.bootstrap_servers, found.admin_user, resolve(found.admin_password))
+        password = resolve(found.admin_password)
+        return Connection(found.bootstrap_servers, found.admin_user, password, self.tls)
 
     @contextmanager
     def log(self, who: Caller | None = None, start: int | None = 0) -> "Iterator[LogReader]":

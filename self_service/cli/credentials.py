@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.intents import CredentialsRequested, domain_of
-from mesh_events.kafka import SCRAM, Connection
+from mesh_events.kafka import Connection
+from mesh_events.transport import Tls
 from projections.image import Image
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
@@ -26,19 +27,12 @@ class Form(StrEnum):
 
 def client_settings(login: Connection, form: Form) -> dict[str, str]:
     """Settings with which a client logs in and reads, under the client's own names."""
-    settings = {
-        "bootstrap.servers": login.bootstrap_servers,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": SCRAM,
+    return {
+        **(login.java() if form is Form.JAVA else login.librdkafka()),
         # the principal may join any group that begins with its id and a dot
         "group.id": f"{login.user}.main",
         "auto.offset.reset": "earliest",
     }
-    if form is Form.JAVA:
-        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
-        jaas = f'{module} required username="{login.user}" password="{login.password}";'
-        return {**settings, "sasl.jaas.config": jaas}
-    return {**settings, "sasl.username": login.user, "sasl.password": login.password}
 
 
 def properties(settings: dict[str, str]) -> str:
@@ -64,8 +58,14 @@ def read_properties(path: Path) -> dict[str, str]:
 
 def login_of(settings: dict[str, str]) -> Connection:
     """The login that a client's settings hold."""
-    password = settings.get("sasl.password", "")
-    return Connection(settings["bootstrap.servers"], settings["sasl.username"], password)
+    files = (settings.get(name) for name in ("ssl.ca.location", "ssl.certificate.location"))
+    ca, certificate = (Path(named) if named else None for named in files)
+    return Connection(
+        settings["bootstrap.servers"],
+        settings["sasl.username"],
+        settings.get("sasl.password", ""),
+        Tls.of(ca, certificate),
+    )
 
 
 def hand_out(

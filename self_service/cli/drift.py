@@ -106,7 +106,7 @@ def _admin(mesh: Mesh, image: "Image", cluster: str) -> "KafkaAdmin":
             f"{found.admin_user}, which is not to be had here: {error}; run `sdm drift` where the "
             "operator's passwords are"
         ) from error
-    return KafkaAdmin(cluster, login.bootstrap_servers, login.user, login.password)
+    return KafkaAdmin(cluster, login)
 
 
 def _told(one: Told) -> dict[str, Any]:

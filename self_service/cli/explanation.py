@@ -112,7 +112,7 @@ def _enforced(mesh: Mesh, image: Image, product: str, application: str) -> dict[
     place = reading_place(image, product, application)
     try:
         login = mesh.administration(image, place.cluster)
-        admin = KafkaAdmin(place.cluster, login.bootstrap_servers, login.user, login.password)
+        admin = KafkaAdmin(place.cluster, login)
         found = [
             right
             for right in sorted(admin.rights(principal=application))

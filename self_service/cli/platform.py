@@ -14,12 +14,13 @@ from self_service.cli.output import Detail, Listing, note, show
 
 if TYPE_CHECKING:
     from local_platform import LocalPlatform, Progress, ServiceStatus
+    from local_platform.transport import Transport
 
 app = noun("The local mesh.")
 _MIB = 1 << 20
 
 
-@command(app, "up", "sdm up", "sdm up --fresh --yes", "SDM_PORT_BASE=23000 sdm up")
+@command(app, "up", "sdm up", "sdm up --fresh --yes", "sdm up --mtls", "SDM_PORT_BASE=23000 sdm up")
 def up(
     shown: Shown,
     fresh: Annotated[
@@ -29,18 +30,27 @@ def up(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to become ready.")
     ] = 180.0,
+    tls: Annotated[
+        bool | None,
+        typer.Option("--tls/--no-tls", help="Brokers under TLS; default: as it was before."),
+    ] = None,
+    mtls: Annotated[
+        bool,
+        typer.Option("--mtls", help="TLS, and brokers demand a certificate of the mesh's own."),
+    ] = False,
 ) -> None:
     """Start the local mesh and wait until it is ready; what runs already is left alone.
 
     The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
     """
-    platform = _platform()
+    platform = _platform(_transport(tls=tls, mtls=mtls))
     if fresh and not yes:
         _confirm_loss(Mesh().home)
     with _Meter() as meter:
         endpoints = platform.up(fresh=fresh, report=meter, timeout_s=timeout)
     fields = {
         "home": str(Mesh().home),
+        "tls": platform.transport.value,
         **{
             f"kafka_{name}": cluster.bootstrap_servers
             for name, cluster in endpoints.clusters.items()
@@ -67,9 +77,11 @@ def status(shown: Shown) -> None:
 
     Ends with 6 where a service is not ready or the mesh cannot be read.
     """
-    services = [_service(one) for one in _platform().status()]
+    platform = _platform()
+    protocols = platform.protocols()
+    services = [_service(one, protocols[one.name]) for one in platform.status()]
     mesh, fault = _mesh()
-    columns = ("service", "state", "pid", "port", "memory_mib", "restarts", "detail")
+    columns = ("service", "state", "pid", "port", "protocol", "memory_mib", "restarts", "detail")
     parts = {"services": Listing(columns, services, "no local services: run `sdm up`")}
     show(Detail(mesh, parts), shown.output)
     if fault is not None:
@@ -93,11 +105,26 @@ def restart_governor() -> None:
         note("no governor runs here: restart the workers of this mesh now, with the new key")
 
 
-def _platform() -> "LocalPlatform":
+def _platform(transport: "Transport | None" = None) -> "LocalPlatform":
+    """The platform of this home; without a transport the environment's, or what it had before."""
     from local_platform import LocalPlatform
     from local_platform.settings import read_settings
 
-    return LocalPlatform(read_settings())
+    settings = read_settings()
+    if transport is not None:
+        settings = settings.model_copy(update={"tls": transport})
+    return LocalPlatform(settings)
+
+
+def _transport(*, tls: bool | None, mtls: bool) -> "Transport | None":
+    """What the flags ask for; None where they ask for nothing."""
+    from local_platform.transport import Transport
+
+    if mtls and tls is False:
+        raise UsageError("--mtls and --no-tls exclude each other: give one of them")
+    if mtls:
+        return Transport.MTLS
+    return None if tls is None else Transport.TLS if tls else Transport.OFF
 
 
 def _confirm_loss(home: Path) -> None:
@@ -117,12 +144,13 @@ def _confirm_loss(home: Path) -> None:
         raise RefusedError("not_confirmed", f"{home} was left as it is")
 
 
-def _service(one: "ServiceStatus") -> dict[str, Any]:
+def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
     return {
         "service": one.name,
         "state": one.state.value,
         "pid": one.pid,
         "port": one.port,
+        "protocol": protocol,
         "memory_mib": round(one.rss_bytes / _MIB),
         "restarts": one.restarts,
         "detail": one.detail,

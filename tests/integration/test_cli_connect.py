@@ -10,7 +10,6 @@ import pytest
 from psycopg import sql
 
 from local_platform import Endpoints, PlatformSettings
-from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.rights import Binding, Operation, Resource
@@ -51,9 +50,7 @@ def _drop_slots(connection: Any, slot: str) -> None:
 
 
 def admin(mesh: Endpoints, cluster: str) -> KafkaAdmin:
-    found = mesh.clusters[cluster]
-    password = resolve(found.admin_password)
-    return KafkaAdmin(cluster, found.bootstrap_servers, found.admin_user, password)
+    return KafkaAdmin(cluster, mesh.administration(cluster))
 
 
 @pytest.mark.timeout(180)
@@ -121,9 +118,7 @@ def others_keep_off(sdm: Sdm, connector: str, other: Party) -> None:
 
 def configs(mesh: Endpoints) -> str:
     """What Connect keeps of the connectors' configs."""
-    found = mesh.clusters["east"]
-    login = Connection(found.bootstrap_servers, found.admin_user, resolve(found.admin_password))
-    values = read(reading(login, fresh("configs")), "connect-configs")
+    values = read(reading(mesh.administration("east"), fresh("configs")), "connect-configs")
     assert not isinstance(values, str), values
     return b"".join(filter(None, values)).decode()
 

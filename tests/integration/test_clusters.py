@@ -9,7 +9,6 @@ from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints
 from mesh_events.kafka import Connection
-from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.rights import Acl
 from tests.kafka_acls import made, unmade
@@ -20,9 +19,7 @@ from tests.links.real import until
 class TestKafkaAdmin(ClusterContract):
     @pytest.fixture(autouse=True)
     def _world(self, platform: Endpoints) -> Iterator[None]:
-        east = platform.clusters["east"]
-        password = resolve(east.admin_password)
-        self.kafka = KafkaAdmin("east", east.bootstrap_servers, east.admin_user, password)
+        self.kafka = KafkaAdmin("east", platform.administration("east"))
         self.admin, self.topic = self.kafka, f"contract.{uuid.uuid4().hex[:10]}"
         self.made: list[Acl] = []
         yield

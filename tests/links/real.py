@@ -44,10 +44,7 @@ class RealLink:
     def __init__(self, endpoints: Endpoints, partitions: int = 3, **config: str) -> None:
         self.endpoints = endpoints
         self.admins = {
-            name: KafkaAdmin(
-                name, one.bootstrap_servers, one.admin_user, resolve(one.admin_password)
-            )
-            for name, one in endpoints.clusters.items()
+            name: KafkaAdmin(name, endpoints.administration(name)) for name in endpoints.clusters
         }
         self.topic = f"east.t{uuid.uuid4().hex[:10]}"
         self.partitions = partitions

@@ -94,9 +94,8 @@ class Node(KafkaBroker):
 
     def probe(self) -> None:
         """Three brokers are there, and the platform's own principals."""
-        ensure_principals(
-            self.servers, self._password(), principals_of("east", self.site.credentials.password)
-        )
+        login = replace(self.site.login("east", "admin"), bootstrap_servers=self.servers)
+        ensure_principals(login, principals_of("east", self.site.credentials.password))
 
 
 @dataclass

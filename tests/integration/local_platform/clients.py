@@ -9,18 +9,10 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
-from mesh_events.references import resolve
 
 
 def kafka(endpoints: Endpoints, cluster: str) -> dict[str, str]:
-    found = endpoints.clusters[cluster]
-    return {
-        "bootstrap.servers": found.bootstrap_servers,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": found.admin_user,
-        "sasl.password": resolve(found.admin_password),
-    }
+    return endpoints.administration(cluster).librdkafka()
 
 
 def postgres(endpoints: Endpoints) -> "psycopg.Connection[tuple[object, ...]]":

@@ -1,6 +1,7 @@
 """Nobody gets anything from a cluster without a right."""
 
 import time
+from dataclasses import replace
 
 import pytest
 import requests
@@ -22,19 +23,12 @@ CLUSTERS = ("east", "west")
 
 
 def client(endpoints: Endpoints, cluster: str, user: str, password: str) -> dict[str, str]:
-    return {
-        "bootstrap.servers": endpoints.clusters[cluster].bootstrap_servers,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": user,
-        "sasl.password": password,
-        "log_level": "0",
-    }
+    login = replace(endpoints.administration(cluster), user=user, password=password)
+    return {**login.librdkafka(), "log_level": "0"}
 
 
 def admin_of(endpoints: Endpoints, cluster: str) -> AdminClient:
-    found = endpoints.clusters[cluster]
-    return AdminClient(client(endpoints, cluster, found.admin_user, resolve(found.admin_password)))
+    return AdminClient(endpoints.administration(cluster).config())
 
 
 @pytest.fixture(params=CLUSTERS)
@@ -132,14 +126,10 @@ def test_connect_asks_for_its_password(platform: Endpoints) -> None:
 def test_a_principal_of_the_platform_has_its_rights_and_keeps_no_older_ones(
     platform: Endpoints, cluster: str
 ) -> None:
-    name, found = f"platform-{time.time_ns()}", platform.clusters[cluster]
+    name = f"platform-{time.time_ns()}"
     for topic in ("older", "newer"):
         rights = (Right("READ", "TOPIC", topic), Right("ALL", "GROUP", "kept-", prefixed=True))
-        ensure_principals(
-            found.bootstrap_servers,
-            resolve(found.admin_password),
-            [Principal(name, "known", rights)],
-        )
+        ensure_principals(platform.administration(cluster), [Principal(name, "known", rights)])
 
     admin = admin_of(platform, cluster)  # held, since a collected client fails its futures
     held = admin.describe_acls(of_principal(name)).result(10)

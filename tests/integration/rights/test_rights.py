@@ -18,8 +18,7 @@ GROUP_DENIED = "GROUP_AUTHORIZATION_FAILED"
 
 def keeper_of(kit: Mesh, cluster: str) -> KafkaAdmin:
     """A cluster as the keepers see it."""
-    login = kit.admin_login(cluster)
-    return KafkaAdmin(cluster, login.bootstrap_servers, login.user, login.password)
+    return KafkaAdmin(cluster, kit.admin_login(cluster))
 
 
 def filled(owner: Domain) -> tuple[str, str]:

@@ -15,10 +15,10 @@ from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
 from local_platform.services.connect import WORKER
-from local_platform.services.java import LOGIN_MODULE
 from local_platform.services.kafka import SMALL_NODE
 from local_platform.services.registry import ACCESS
 from local_platform.settings import PlatformSettings
+from mesh_events.kafka import LOGIN_MODULE
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "local_platform" / "containers"
