@@ -89,12 +89,16 @@ class Endpoints(BaseModel):
                 f"version?): run `sdm down` and `sdm up` ({fault.error_count()} faults)"
             ) from None
 
+    @property
+    def tls(self) -> Tls | None:
+        """How clients reach the brokers; raises ConfigurationError for a file of no use."""
+        return Tls.of(self.tls_ca, self.tls_certificate)
+
     def administration(self, cluster: str) -> Connection:
         """The super user's login to a cluster; password and files are looked up now."""
         found = self.clusters[cluster]
-        tls = Tls.of(self.tls_ca, self.tls_certificate)
         password = resolve(found.admin_password)
-        return Connection(found.bootstrap_servers, found.admin_user, password, tls)
+        return Connection(found.bootstrap_servers, found.admin_user, password, self.tls)
 
     def postgres_login(self) -> dict[str, Any]:
         """How psycopg connects to the example database; its password is resolved now."""

@@ -20,6 +20,7 @@ _MAY_BE = {
     "maven_url": "the address of a Maven repository",
     "lifetime_s": "a number of seconds above 0",
     "tls": "off, tls or mtls",
+    "reauth_s": "a whole number of seconds from 1 to 86400",
 }
 
 
@@ -41,6 +42,8 @@ class PlatformSettings(BaseSettings):
     lifetime_s: seconds after which the mesh stops by itself; None means never, as a test
         that was killed could not stop it (`SDM_LIFETIME_S`)
     tls: how brokers are reached; None means as the home did before, or off (`SDM_TLS`)
+    reauth_s: seconds after which a session with a broker must prove its login anew, or ends
+        (`SDM_REAUTH_S`)
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -51,6 +54,7 @@ class PlatformSettings(BaseSettings):
     maven_url: str | None = None
     lifetime_s: float | None = Field(default=None, gt=0)
     tls: Transport | None = None
+    reauth_s: int = Field(default=3600, ge=1, le=86_400)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that make a child process see these same settings."""

@@ -86,24 +86,27 @@ class Connect(Service):
         write_atomically(self._jaas, f"KafkaConnect {{\n  {login}\n}};\n", mode=0o600)
 
     def _worker(self) -> dict[str, str]:
-        login = self.site.login("east", "connect").java()
-        clients = {
-            f"{client}{key}": value
-            for client in ("", "producer.", "consumer.", "admin.")
-            for key, value in login.items()
-        }
         plugins = connect_plugins(self.site.jars, self.site.cache)
         return (
             {
                 "listeners": f"http://{self.site.address('connect')}",
                 "plugin.path": str(plugins),
             }
-            | clients
+            | self._clients()
             | self._secret_providers()
             | self._avro("key")
             | self._avro("value")
             | WORKER
         )
+
+    def _clients(self) -> dict[str, str]:
+        """How the worker's own clients log in; those of connectors begin with the same."""
+        login = self.site.login("east", "connect").java()
+        return {
+            f"{client}{key}": value
+            for client in ("", "producer.", "consumer.", "admin.")
+            for key, value in login.items()
+        }
 
     def _secret_providers(self) -> dict[str, str]:
         """Let connectors name secrets, in one folder only, so that no config holds one."""

@@ -133,6 +133,8 @@ class KafkaBroker(Service):
                     "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
                 ),
                 "super.users": "User:admin",
+                # a login that was closed or given a new password loses its open sessions
+                "connections.max.reauth.ms": str(self.site.settings.reauth_s * 1000),
             }
             | broker_settings(self.site.layout, self.site.transport)
             | SMALL_NODE

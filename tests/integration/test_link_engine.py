@@ -49,8 +49,8 @@ class TestSparkEngine(EngineContract):
             start={0: 2},
             max_record_bytes=1_000_000,
         )
-        allowed(ClusterLogs(), spec.source, topic)
-        allowed(ClusterLogs(), spec.destination, topic)
+        allowed(ClusterLogs(spec.source.tls), spec.source, topic)
+        allowed(ClusterLogs(spec.source.tls), spec.destination, topic)
         return spec
 
     def produce(self, keys: list[bytes]) -> None:

@@ -74,7 +74,7 @@ class RealLink:
         """Another process's keeper, as far as the keeper can tell."""
         return LinksKeeper(
             lambda _, name: self.admins[name],
-            ClusterLogs(),
+            ClusterLogs(self.endpoints.tls),
             self.new_engine(),
             self.lineage,
             lambda _: json.dumps("bytes"),
