@@ -21,6 +21,8 @@ _MAY_BE = {
     "lifetime_s": "a number of seconds above 0",
     "tls": "off, tls or mtls",
     "reauth_s": "a whole number of seconds from 1 to 86400",
+    "quota_mib_s": "a whole number of MiB per second, or 0 for no quota",
+    "quota_requests": "a whole number of percent, or 0 for no quota",
 }
 
 
@@ -44,6 +46,9 @@ class PlatformSettings(BaseSettings):
     tls: how brokers are reached; None means as the home did before, or off (`SDM_TLS`)
     reauth_s: seconds after which a session with a broker must prove its login anew, or ends
         (`SDM_REAUTH_S`)
+    quota_mib_s: what each login may write to a cluster, MiB per second (`SDM_QUOTA_MIB_S`)
+    quota_requests: what each login may take of a broker's threads, percent of one
+        (`SDM_QUOTA_REQUESTS`)
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -55,6 +60,8 @@ class PlatformSettings(BaseSettings):
     lifetime_s: float | None = Field(default=None, gt=0)
     tls: Transport | None = None
     reauth_s: int = Field(default=3600, ge=1, le=86_400)
+    quota_mib_s: int = Field(default=64, ge=0, le=1_000_000)
+    quota_requests: int = Field(default=200, ge=0, le=1_000_000)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that make a child process see these same settings."""

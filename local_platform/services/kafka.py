@@ -9,6 +9,7 @@ from uuid import uuid4
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
 from local_platform.principals import ensure_principals, principals_of
+from local_platform.quotas import ensure_quotas
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, log4j_options, properties
 from local_platform.site import CLUSTERS, Site
@@ -18,6 +19,7 @@ from mesh_events.kafka import jaas
 from mesh_events.transport import protocol
 
 HEAP_MB = 256
+_MIB = 1 << 20
 
 
 class KafkaBroker(Service):
@@ -90,11 +92,10 @@ class KafkaBroker(Service):
         return ClassArchive(self.site.cache / "archives", "kafka", self._class_path())
 
     def probe(self) -> None:
-        """Describe the cluster as the super user, and make the platform's own principals."""
-        ensure_principals(
-            self.site.login(self.cluster, "admin"),
-            principals_of(self.cluster, self.site.credentials.password),
-        )
+        """Describe the cluster as the super user; make the platform's own principals, and quotas."""
+        login, settings = self.site.login(self.cluster, "admin"), self.site.settings
+        ensure_principals(login, principals_of(self.cluster, self.site.credentials.password))
+        ensure_quotas(login, settings.quota_mib_s * _MIB, settings.quota_requests)
 
     def _password(self) -> str:
         return self.site.credentials.password(self.cluster, "admin")

@@ -1,0 +1,152 @@
+"""A mesh whose brokers demand a certificate and, every few seconds, the login anew."""
+
+import shutil
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka.admin import AdminClient
+
+from local_platform import LocalPlatform, certificates
+from local_platform.layout import Layout
+from local_platform.transport import Transport
+from mesh_events.kafka import Connection
+from mesh_events.transport import Tls
+from self_service.cli.credentials import (
+    Form,
+    client_settings,
+    login_of,
+    properties,
+    read_properties,
+)
+from tests.conftest import new_settings, start
+from tests.kafka_client import eventually, fresh
+from tests.mesh_kit import Mesh
+
+pytestmark = pytest.mark.platform
+
+REAUTH_S = 4
+WITHOUT_CONNECT = ("kafka-east", "kafka-west", "registry", "spark", "found", "governor")
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[Mesh]:
+    """A mesh of this module's own, founded and governed."""
+    settings = new_settings().model_copy(update={"tls": Transport.MTLS, "reauth_s": REAUTH_S})
+    platform = LocalPlatform(settings, WITHOUT_CONNECT)
+    try:
+        kit = Mesh(start(platform), settings.home)
+        yield kit
+        kit.close()
+    finally:
+        platform.down()
+        shutil.rmtree(settings.home)
+
+
+def lists_topics(login: Connection) -> bool:
+    """Whether Kafka lets a login in at all."""
+    failed: list[KafkaError] = []
+    client = AdminClient({**login.config(), "error_cb": failed.append})
+    try:
+        return bool(client.list_topics(timeout=3).brokers)
+    except Exception:
+        assert failed
+        return False
+
+
+def test_only_tls_with_a_certificate_of_this_home_gets_in(strict: Mesh, tmp_path: Path) -> None:
+    admin, other = strict.admin_login(), Layout(tmp_path)
+    certificates.ensure(other)
+    assert admin.tls is not None
+    assert lists_topics(admin)
+    assert not lists_topics(replace(admin, tls=None)), "in the open"
+    assert not lists_topics(replace(admin, tls=Tls(admin.tls.ca))), "without a certificate"
+    foreign = Tls(admin.tls.ca, other.tls / "client.pem")
+    assert not lists_topics(replace(admin, tls=foreign)), "with another home's certificate"
+    distrustful = Tls(other.tls / "ca.pem", admin.tls.certificate)
+    assert not lists_topics(replace(admin, tls=distrustful)), "trusting another home"
+
+
+@pytest.mark.parametrize("listener", ["kafka-east", "kafka-east-controller", "kafka-west"])
+def test_every_listener_of_a_broker_ends_a_handshake_without_certificate(
+    strict: Mesh, listener: str
+) -> None:
+    tls = strict.admin_login().tls
+    assert tls is not None
+    host, port = strict.endpoints.clusters["east"].bootstrap_servers.split(":")
+    number = int(port) + {"kafka-east": 0, "kafka-east-controller": 1, "kafka-west": 100}[listener]
+    with (
+        socket.create_connection((host, number), 5) as plain,
+        Tls(tls.ca).context().wrap_socket(plain, server_hostname=host) as secured,
+        pytest.raises(ssl.SSLError, match="ALERT"),
+    ):
+        # in TLS 1.3 a client learns of the refusal with what it reads first
+        secured.recv(1)
+
+
+def test_a_product_is_granted_and_read_over_a_link_through_many_logins(
+    strict: Mesh, tmp_path: Path
+) -> None:
+    east, west = strict.register_domain("shop"), strict.register_domain("lab", cluster="west")
+    product, topic = east.product()
+    reader = west.application()
+    east.fill(topic, b"one")
+    east.grant(product, west.request(product, reader.name))
+    copy = strict.wait_for(lambda image: image.links, "a link").access
+    path = tmp_path / "client.properties"
+    login = strict.login(reader.name, "west")
+    path.write_text(properties(client_settings(login, Form.LIBRDKAFKA)))
+    [local] = {one.topic for one in copy.requests.values()}
+
+    settings = {**login_of(read_properties(path)).config(), "group.id": reader.group}
+    consumer = Consumer({**settings, "auto.offset.reset": "earliest"})
+    producer = Producer(strict.login(east.name).config(acks="all"))
+    failed: list[str] = []
+    consumer.subscribe([local])
+    began, wanted, found = time.monotonic(), [b"one"], []
+    while time.monotonic() < began + 3 * REAUTH_S or found != wanted:
+        assert time.monotonic() < began + 3 * REAUTH_S + 30, (len(found), len(wanted))
+        if time.monotonic() < began + 3 * REAUTH_S:
+            wanted.append(b"%d" % len(wanted))
+            producer.produce(
+                topic, wanted[-1], on_delivery=lambda e, _: e and failed.append(str(e))
+            )
+        producer.poll(0)
+        message = consumer.poll(0.1)
+        if message is not None:
+            assert message.error() is None, message.error()
+            found.append(message.value())
+    consumer.close()
+    assert producer.flush(10) == 0
+    assert not failed
+    assert strict.image().epoch == strict.image().epoch
+
+
+def test_an_open_session_ends_soon_after_its_login_got_a_new_password(strict: Mesh) -> None:
+    shop = strict.register_domain("shop")
+    _, topic = shop.product()
+    refused: list[KafkaError] = []
+    before = strict.login(shop.name)
+    old = Producer(
+        {**before.config(acks="all", message_timeout_ms=3000), "error_cb": refused.append}
+    )
+
+    def taken() -> bool:
+        told: list[KafkaError | None] = []
+        old.produce(topic, b"x", on_delivery=lambda error, _: told.append(error))
+        old.flush(5)
+        return told == [None]
+
+    assert taken()
+    shop.rotate(shop.name)
+    rotated = time.monotonic()
+    assert strict.login(shop.name).password != before.password
+    eventually(lambda: not taken(), "the old session ends", 3 * REAUTH_S)
+    assert time.monotonic() - rotated < 2 * REAUTH_S + 5
+    assert any(error.code() == KafkaError._AUTHENTICATION for error in refused)
+    shop.fill(topic, b"with the new password")
