@@ -92,7 +92,7 @@ class KafkaBroker(Service):
         return ClassArchive(self.site.cache / "archives", "kafka", self._class_path())
 
     def probe(self) -> None:
-        """Describe the cluster as the super user; make the platform's own principals, and quotas."""
+        """Describe the cluster as the super user; make the platform's principals and quotas."""
         login, settings = self.site.login(self.cluster, "admin"), self.site.settings
         ensure_principals(login, principals_of(self.cluster, self.site.credentials.password))
         ensure_quotas(login, settings.quota_mib_s * _MIB, settings.quota_requests)
