@@ -26,7 +26,7 @@ from mesh_events.files import write_atomically
 CA_LIFE = timedelta(days=5 * 365)
 LEAF_LIFE = timedelta(days=397)
 RENEW_BEFORE = timedelta(days=30)
-"""A certificate with less than this left is made anew at the next start."""
+"""A certificate of brokers or clients with less than this left is made anew at the next start."""
 _SKEW = timedelta(minutes=5)
 """Clocks that are a little behind take a fresh certificate, too."""
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
@@ -65,6 +65,12 @@ def certificates(path: Path) -> list[x509.Certificate]:
         raise BadCertificateError(f"{path} holds no certificate: {error}") from error
 
 
+def first_end(layout: Layout) -> datetime:
+    """When the first of the home's certificates ends; raises BadCertificateError."""
+    paths = ca_path(layout), broker_path(layout), client_path(layout)
+    return min(one.not_valid_after_utc for path in paths for one in certificates(path))
+
+
 def _look_at_foreign(layout: Layout, now: datetime) -> None:
     for path in (ca_path(layout), broker_path(layout), client_path(layout)):
         if not path.exists():
@@ -80,7 +86,8 @@ def _look_at_foreign(layout: Layout, now: datetime) -> None:
 def _issuer(ca: Path, key: Path, now: datetime) -> Issuer:
     """The home's authority; its key lives on where its certificate is renewed."""
     private = _stored_key(key) or _new_key()
-    if key.exists() and _is_fresh(ca, now):
+    # so no certificate lasts longer than the authority's that vouches for it
+    if key.exists() and _is_fresh(ca, now, LEAF_LIFE + RENEW_BEFORE):
         return Issuer(private, certificates(ca)[0])
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sdm local authority")])
     usage = _usage(key_cert_sign=True, crl_sign=True)
@@ -100,7 +107,7 @@ def _leaf(
     issuer: Issuer, path: Path, name: str, purposes: Sequence[x509.ObjectIdentifier], now: datetime
 ) -> None:
     """Make a certificate of the authority unless a good one is there."""
-    if _is_fresh(path, now) and _is_from(issuer, path):
+    if _is_fresh(path, now, RENEW_BEFORE) and _is_from(issuer, path):
         return
     private = _new_key()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -150,11 +157,11 @@ def _usage(
     )
 
 
-def _is_fresh(path: Path, now: datetime) -> bool:
-    """Whether a certificate is there and lasts a while yet."""
+def _is_fresh(path: Path, now: datetime, left: timedelta) -> bool:
+    """Whether a certificate is there and lasts longer than `left`."""
     if not path.exists():
         return False
-    return certificates(path)[0].not_valid_after_utc - now > RENEW_BEFORE
+    return certificates(path)[0].not_valid_after_utc - now > left
 
 
 def _is_from(issuer: Issuer, path: Path) -> bool:

@@ -6,6 +6,8 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from local_platform import certificates
 from local_platform.endpoints import Endpoints
@@ -19,7 +21,7 @@ from local_platform.services import catalogue, chosen
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import PlatformState, Progress, ServiceStatus, State
-from local_platform.transport import Transport, record, require_same
+from local_platform.transport import Transport, record, recorded, require_same
 from local_platform.unpack import connect_plugins, registry_folder
 
 Report = Callable[[Progress], None]
@@ -122,12 +124,17 @@ class LocalPlatform:
 
     @property
     def transport(self) -> Transport:
-        """How the brokers of this home are reached."""
-        return self._site.transport
+        """How the brokers of this home are reached, by its record."""
+        return recorded(self._layout)
+
+    def certified_until(self) -> datetime | None:
+        """When the first certificate of the brokers' TLS ends; None without TLS."""
+        return None if self.transport is Transport.OFF else certificates.first_end(self._layout)
 
     def protocols(self) -> dict[str, str | None]:
         """Service -> what its port speaks; None where it has no port."""
-        return {service.name: service.protocol for service in self._every}
+        site = replace(self._site, transport=self.transport)
+        return {service.name: service.protocol for service in catalogue(site)}
 
     def kill(self, service: str, sign: signal.Signals) -> ServiceStatus:
         """Send a signal to a service's process; return its status before that."""

@@ -11,6 +11,7 @@ from self_service.cli.context import Mesh
 from self_service.cli.exits import ExitCode, UsageError
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
+from self_service.cli.times import stamp
 
 if TYPE_CHECKING:
     from local_platform import LocalPlatform, Progress, ServiceStatus
@@ -81,6 +82,8 @@ def status(shown: Shown) -> None:
     protocols = platform.protocols()
     services = [_service(one, protocols[one.name]) for one in platform.status()]
     mesh, fault = _mesh()
+    if (end := platform.certified_until()) is not None:
+        mesh["tls_until"] = stamp(end)
     columns = ("service", "state", "pid", "port", "protocol", "memory_mib", "restarts", "detail")
     parts = {"services": Listing(columns, services, "no local services: run `sdm up`")}
     show(Detail(mesh, parts), shown.output)

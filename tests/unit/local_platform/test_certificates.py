@@ -109,11 +109,14 @@ def test_an_authority_that_ends_soon_is_renewed_and_old_copies_of_it_still_vouch
     layout: Layout,
 ) -> None:
     old = certificates.certificates(ca_path(layout))
-    certificates.ensure(layout, NOW + certificates.CA_LIFE - certificates.RENEW_BEFORE + DAY)
+    later = NOW + certificates.CA_LIFE - certificates.LEAF_LIFE
+    certificates.ensure(layout, later)
     [new] = certificates.certificates(ca_path(layout))
     assert new.not_valid_after_utc > old[0].not_valid_after_utc
     assert new.public_key() == old[0].public_key()
     leaf(broker_path(layout)).verify_directly_issued_by(old[0])
+    assert certificates.first_end(layout) == leaf(client_path(layout)).not_valid_after_utc
+    assert new.not_valid_after_utc > leaf(broker_path(layout)).not_valid_after_utc
 
 
 def test_a_lost_certificate_is_made_again_and_a_lost_authority_replaces_all(layout: Layout) -> None:
