@@ -1,6 +1,6 @@
 """Writes one record whose header has a name that is not UTF-8; prints its offset.
 
-    python -m tests.integration.governance.odd_header SERVERS USER TOPIC < password
+    python -m tests.integration.governance.odd_header SERVERS USER TOPIC [CA CERTIFICATE] < password
 
 Kafka allows it and no Python client offers it: here aiokafka's plain Python encoder is given a
 text that encodes itself as it likes.
@@ -12,7 +12,11 @@ import sys
 
 os.environ["AIOKAFKA_NO_EXTENSIONS"] = "1"
 
+from pathlib import Path
+
 from aiokafka import AIOKafkaProducer
+
+from mesh_events.transport import Tls, protocol
 
 
 class Odd(str):
@@ -24,10 +28,12 @@ class Odd(str):
         return b"\xff\xfe\xfd"
 
 
-async def write(servers: str, user: str, topic: str, password: str) -> int:
+async def write(password: str, servers: str, user: str, topic: str, *files: str) -> int:
+    tls = Tls(*map(Path, files)) if files else None
     producer = AIOKafkaProducer(
         bootstrap_servers=servers,
-        security_protocol="SASL_PLAINTEXT",
+        security_protocol=protocol(tls),
+        ssl_context=tls.context() if tls else None,
         sasl_mechanism="SCRAM-SHA-512",
         sasl_plain_username=user,
         sasl_plain_password=password,
@@ -43,4 +49,4 @@ async def write(servers: str, user: str, topic: str, password: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(str(asyncio.run(write(*sys.argv[1:], sys.stdin.read().strip()))))
+    sys.stdout.write(str(asyncio.run(write(sys.stdin.read().strip(), *sys.argv[1:]))))

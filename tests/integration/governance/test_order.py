@@ -120,8 +120,10 @@ def test_a_header_name_that_is_no_text_stops_nobody(
 ) -> None:
     pid, login = governor_pid(), scene.kit.login(scene.stranger.name)
     module = "tests.integration.governance.odd_header"
+    files = filter(None, (login.tls.ca, login.tls.certificate) if login.tls else ())
+    where = [login.bootstrap_servers, login.user, topics.GOVERNANCE, *map(str, files)]
     done = subprocess.run(
-        [sys.executable, "-m", module, login.bootstrap_servers, login.user, topics.GOVERNANCE],
+        [sys.executable, "-m", module, *where],
         input=login.password,
         capture_output=True,
         text=True,

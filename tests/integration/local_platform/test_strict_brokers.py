@@ -1,4 +1,4 @@
-"""A mesh whose brokers demand a certificate and, every few seconds, the login anew."""
+"""Brokers that demand a certificate and, every few seconds, the login anew, and bound writing."""
 
 import shutil
 import socket
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
 from local_platform import LocalPlatform, certificates
@@ -31,6 +31,7 @@ from tests.mesh_kit import Mesh
 pytestmark = pytest.mark.platform
 
 REAUTH_S = 3
+QUOTA_MIB_S = 1
 LIVES_S = 3 * REAUTH_S + 1
 """In so long every client has to log in anew three times."""
 WITHOUT_CONNECT = ("kafka-east", "kafka-west", "registry", "spark", "found", "governor")
@@ -39,7 +40,8 @@ WITHOUT_CONNECT = ("kafka-east", "kafka-west", "registry", "spark", "found", "go
 @pytest.fixture(scope="module")
 def strict() -> Iterator[Mesh]:
     """A mesh of this module's own, founded and governed."""
-    settings = new_settings().model_copy(update={"tls": Transport.MTLS, "reauth_s": REAUTH_S})
+    strictness = {"tls": Transport.MTLS, "reauth_s": REAUTH_S, "quota_mib_s": QUOTA_MIB_S}
+    settings = new_settings().model_copy(update=strictness)
     platform = LocalPlatform(settings, WITHOUT_CONNECT)
     try:
         kit = Mesh(start(platform), settings.home)
@@ -154,3 +156,27 @@ def test_an_open_session_ends_soon_after_its_login_got_a_new_password(strict: Me
     assert time.monotonic() - rotated < 2 * REAUTH_S + 5
     assert KafkaError._AUTHENTICATION in refused
     shop.fill(topic, b"with the new password")
+
+
+def test_a_login_that_writes_too_much_is_slowed_down_and_the_meshs_own_are_not(
+    strict: Mesh,
+) -> None:
+    shop = strict.register_domain("shop")
+    _, topic = shop.product()
+
+    def slowed(login: Connection) -> float:
+        """For how long Kafka made a login wait that wrote 16 times its quota of a second."""
+        waits: list[float] = []
+
+        def told(event: ThrottleEvent) -> None:
+            waits.append(event.throttle_time)
+
+        producer = Producer({**login.config(acks="all"), "throttle_cb": told})
+        for _ in range(16 * QUOTA_MIB_S):
+            producer.produce(topic, bytes(900_000))
+            producer.poll(0)
+        assert producer.flush(60) == 0
+        return sum(waits)
+
+    assert slowed(strict.login(shop.name)) > 1
+    assert slowed(strict.admin_login()) == 0
