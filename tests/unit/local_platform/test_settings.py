@@ -8,11 +8,19 @@ from pydantic import ValidationError
 from local_platform.errors import UnusableSettingError
 from local_platform.ports import OFFSETS, port
 from local_platform.settings import PlatformSettings, read_settings
+from local_platform.transport import Transport
 
 
 @pytest.fixture(autouse=True)
 def no_settings_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SDM_HOME", "SDM_CACHE", "SDM_PORT_BASE", "SDM_MAVEN_URL", "SDM_LIFETIME_S"):
+    for name in (
+        "SDM_HOME",
+        "SDM_CACHE",
+        "SDM_PORT_BASE",
+        "SDM_MAVEN_URL",
+        "SDM_LIFETIME_S",
+        "SDM_TLS",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -51,7 +59,14 @@ def test_a_child_process_sees_the_same_settings(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     given = PlatformSettings(
-        home=tmp_path, port_base=21000, maven_url="http://127.0.0.1:1", lifetime_s=9
+        home=tmp_path,
+        port_base=21000,
+        maven_url="http://127.0.0.1:1",
+        lifetime_s=9,
+        tls=Transport.MTLS,
+        reauth_s=60,
+        quota_mib_s=0,
+        quota_requests=50,
     )
     for name, value in given.environment().items():
         monkeypatch.setenv(name, value)
@@ -77,6 +92,11 @@ def test_every_port_stays_below_the_ephemeral_range() -> None:
         ("SDM_PORT_BASE", "99999", "a whole number from 1024 to 32567"),
         ("SDM_PORT_BASE", "", "a whole number"),
         ("SDM_LIFETIME_S", "-1", "a number of seconds above 0"),
+        ("SDM_TLS", "on", "off, tls or mtls"),
+        ("SDM_TLS", "", "off, tls or mtls"),
+        ("SDM_REAUTH_S", "0", "a whole number of seconds from 1 to 86400"),
+        ("SDM_QUOTA_MIB_S", "-1", "a whole number of MiB per second"),
+        ("SDM_QUOTA_REQUESTS", "all", "a whole number of percent"),
         ("SDM_HOME", "/etc/passwd", "a folder"),
         ("SDM_HOME", "/etc/passwd/below", "a folder"),
         ("SDM_HOME", "", "a folder"),

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -5,8 +6,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from local_platform import certificates
+from local_platform.layout import Layout
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
+from mesh_events.transport import Tls
 from self_service.cli.credentials import (
     Form,
     client_settings,
@@ -47,6 +51,19 @@ def test_a_written_file_logs_in_as_it_said_and_only_its_owner_can_read_it(tmp_pa
     assert path.stat().st_mode & 0o777 == 0o600
     assert login_of(read_properties(path)) == LOGIN
     assert [one.name for one in tmp_path.iterdir()] == ["client.properties"]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_written_file_carries_what_tls_needs(tmp_path: Path, shown: bool) -> None:
+    certificates.ensure(Layout(tmp_path))
+    tls = Tls(tmp_path / "tls" / "ca.pem", tmp_path / "tls" / "client.pem" if shown else None)
+    login, path = replace(LOGIN, tls=tls), tmp_path / "client.properties"
+    path.write_text(properties(client_settings(login, Form.LIBRDKAFKA)))
+    assert login_of(read_properties(path)) == login
+    java = client_settings(login, Form.JAVA)
+    assert java["security.protocol"] == "SASL_SSL"
+    assert java["ssl.truststore.location"] == str(tls.ca)
+    assert java.get("ssl.keystore.location") == (str(tls.certificate) if shown else None)
 
 
 def test_a_file_of_something_else_is_told(tmp_path: Path) -> None:
