@@ -123,8 +123,9 @@ def build(settings: WorkerSettings) -> faust.App:
         connection,
         life,
         settings.governor_url,
-        settings.session_timeout_s,
         str(settings.home / "data" / "governor"),
+        session_timeout_s=settings.session_timeout_s,
+        reauth_s=settings.reauth_s,
     )
 
 

@@ -14,7 +14,7 @@ from faust.types import TP
 from mesh_events.kafka import SCRAM, Connection
 from mesh_events.record import Record
 from mesh_events.topics import GOVERNANCE
-from processors.log_consumer import LogConsumer
+from processors.log_consumer import log_consumer
 
 
 class Life(Protocol):
@@ -37,7 +37,13 @@ class Life(Protocol):
 
 
 def build(
-    connection: Connection, life: Callable[[], Life], url: str, session_timeout_s: float, data: str
+    connection: Connection,
+    life: Callable[[], Life],
+    url: str,
+    data: str,
+    *,
+    session_timeout_s: float,
+    reauth_s: float,
 ) -> faust.App:
     """The app for one worker process.
 
@@ -45,8 +51,9 @@ def build(
         connection: login of the governor.
         life: gives the worker; called once the event loop runs.
         url: where readiness is told, http://host:port.
-        session_timeout_s: silence after which Kafka gives the log to another worker.
         data: folder for Faust's own files.
+        session_timeout_s: silence after which Kafka gives the log to another worker.
+        reauth_s: age of a connection at which brokers ask for the login anew.
     """
     place = urlsplit(url)
     app = faust.App(
@@ -70,7 +77,7 @@ def build(
         web_host=place.hostname or "127.0.0.1",
         web_port=place.port or 80,
     )
-    app.transport.Consumer = LogConsumer
+    app.transport.Consumer = log_consumer(reauth_s)
     log_topic = app.topic(
         GOVERNANCE, value_type=bytes, value_serializer="raw", key_serializer="raw"
     )

@@ -41,6 +41,8 @@ class WorkerSettings(BaseSettings):
         only told, `report` (`SDM_DRIFT`)
     look_s: seconds from one look at a cluster's rights to the next, when nothing was said
         (`SDM_LOOK_S`); longer than a reign's lease, see `Strangers`
+    reauth_s: age of a connection at which brokers ask for the login anew, as they are told
+        (`SDM_REAUTH_S`)
     tls_ca, tls_certificate: how brokers are reached, see `mesh_events.transport`; without an
         authority there is no TLS
     session_timeout_s: how soon Kafka gives the log to a standby when this worker falls silent
@@ -63,6 +65,7 @@ class WorkerSettings(BaseSettings):
     governor_url: str = "http://127.0.0.1:19090"
     drift: Policy = Policy.REPAIR
     look_s: float = Field(default=LOOK_S, gt=LEASE_S, le=3600)
+    reauth_s: int = Field(default=3600, ge=1, le=86_400)
     tls_ca: Path | None = None
     tls_certificate: Path | None = None
     session_timeout_s: float = Field(default=2, ge=1, le=60)

@@ -56,7 +56,7 @@ def lists_topics(login: Connection) -> bool:
     """Whether Kafka lets a login in at all."""
     client = AdminClient(login.config())
     try:
-        return bool(client.list_topics(timeout=2).brokers)
+        return bool(client.list_topics(timeout=1.5).brokers)
     except KafkaException:
         return False
 
