@@ -16,7 +16,6 @@ from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.kafka import Connection
 from mesh_events.read import PartitionReader, to_record
 from mesh_events.record import Record
-from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from projections.checksum import checksum
 from projections.image import Image
@@ -33,10 +32,7 @@ SEED = 1
 def run(endpoints: Endpoints, events: int, questions: int) -> None:
     """Write `events` records, make snapshots of them, ask `questions` times what was then."""
     around = surroundings()
-    east = endpoints.clusters["east"]
-    admin = KafkaAdmin(
-        "east", east.bootstrap_servers, east.admin_user, resolve(east.admin_password)
-    )
+    admin = KafkaAdmin("east", endpoints.administration("east"))
     topic = f"benchmark.{uuid.uuid4().hex[:8]}"
     admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
     try:
