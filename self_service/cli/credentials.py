@@ -9,7 +9,7 @@ from pathlib import Path
 from mesh_events.errors import ConfigurationError
 from mesh_events.intents import CredentialsRequested, domain_of
 from mesh_events.kafka import Connection
-from mesh_events.transport import Tls
+from mesh_events.transport import ENCRYPTED, Tls
 from projections.image import Image
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
@@ -57,9 +57,17 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def login_of(settings: dict[str, str]) -> Connection:
-    """The login that a client's settings hold."""
+    """The login that a client's settings hold.
+
+    Raises ConfigurationError where they ask for TLS and name no authority, or a file of no use.
+    """
     files = (settings.get(name) for name in ("ssl.ca.location", "ssl.certificate.location"))
     ca, certificate = (Path(named) if named else None for named in files)
+    if ca is None and settings.get("security.protocol") == ENCRYPTED:
+        raise ConfigurationError(
+            "the client's settings ask for SASL_SSL without ssl.ca.location: name the PEM file of "
+            "the brokers' authority"
+        )
     return Connection(
         settings["bootstrap.servers"],
         settings["sasl.username"],

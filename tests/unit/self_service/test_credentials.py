@@ -66,6 +66,12 @@ def test_a_written_file_carries_what_tls_needs(tmp_path: Path, shown: bool) -> N
     assert java.get("ssl.keystore.location") == (str(tls.certificate) if shown else None)
 
 
+def test_a_file_that_asks_for_tls_never_logs_in_in_the_clear() -> None:
+    settings = client_settings(LOGIN, Form.LIBRDKAFKA) | {"security.protocol": "SASL_SSL"}
+    with pytest.raises(ConfigurationError, match=r"without ssl\.ca\.location"):
+        login_of(settings)
+
+
 def test_a_file_of_something_else_is_told(tmp_path: Path) -> None:
     path = tmp_path / "other.properties"
     path.write_text("# nothing\nname=value\n")
