@@ -7,7 +7,7 @@ asked of an old image costs a search in an index. Rows are fetched when they are
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -218,7 +218,9 @@ class Store:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            # a full disk has rolled it back already
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
             raise
         with self.translated():
             self._db.execute("COMMIT")

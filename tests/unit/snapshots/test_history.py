@@ -252,6 +252,16 @@ def test_rows_that_cannot_be_read_are_told_as_such(tmp_path: Path) -> None:
         checksum(image_at(store, READ))
 
 
+def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path: Path) -> None:
+    store = stored(tmp_path / "log.db", 5, RECORDS[:20])
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
+    with pytest.raises(SnapshotError, match="disk is full"):
+        extend(store, READ, every=5)
+    assert store.count() == 4
+    assert image_at(store, READ) == IMAGES[LAST]
+
+
 def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     store = stored(tmp_path / "made" / "log.db", 5)
     assert store.path.stat().st_mode & 0o777 == 0o600
