@@ -49,7 +49,7 @@ def _figures(
     login: Connection, topic: str, count: int, questions: int, folder: Path, workload: Workload
 ) -> dict[str, dict[str, Any]]:
     figures: dict[str, dict[str, Any]] = {}
-    with Store(folder / "log.db", {}) as store:
+    with Store(folder / "log.db") as store:
         figures["made"] = _made(store, login, topic, count, workload)
         chance = random.Random(SEED)
         offsets = [chance.randrange(count) for _ in range(questions)]

@@ -19,7 +19,6 @@ from mesh_events.leaf import leaf_hash
 from mesh_events.meta import Meta, new_id
 from mesh_events.read import PartitionReader, to_record
 from mesh_events.record import Record
-from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from projections.chain import Chain, chained
 from projections.replay import replay
@@ -34,10 +33,7 @@ Figures = dict[str, dict[str, Any]]
 def run(endpoints: Endpoints, events: int) -> None:
     """Write `events` records with a checkpoint over every thousand, and verify them."""
     around = surroundings()
-    east = endpoints.clusters["east"]
-    admin = KafkaAdmin(
-        "east", east.bootstrap_servers, east.admin_user, resolve(east.admin_password)
-    )
+    admin = KafkaAdmin("east", endpoints.administration("east"))
     topic = f"benchmark.{uuid.uuid4().hex[:8]}"
     admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
     try:

@@ -176,6 +176,8 @@ class Governor:
     def _judge(self, error: MeshError) -> NoReturn:
         """Raise the error, or that what was believed must be forgotten."""
         if not self.watch.is_to_blame(error):
+            # a snapshot that does not fit would end the next worker in the same way
+            self._beginning.discard()
             raise error
         offset = self.image.offset
         self.forget()

@@ -1,7 +1,9 @@
 """Where a worker's fold begins: at the newest snapshot of this home that stands on the log."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import structlog
@@ -41,6 +43,9 @@ class Beginning(Protocol):
     def find(self, root_key: str | None) -> Start | None:
         """The latest start of a mesh with this root; None to begin at the log's first record."""
 
+    def discard(self) -> None:
+        """What was found did not fit the log: never tell it again."""
+
 
 class QuickStart:
     """The snapshots of this home as a beginning.
@@ -52,6 +57,8 @@ class QuickStart:
 
     def __init__(self, connection: Connection, open_store: Callable[[], Store]) -> None:
         self._connection, self._open = connection, open_store
+        # set once this worker has begun there
+        self.path: Path | None = None
 
     def find(self, root_key: str | None) -> Start | None:
         """As of `Beginning`. Whatever is wrong with the snapshots, the log itself is there."""
@@ -61,11 +68,24 @@ class QuickStart:
                 if newest == ORIGIN or newest.rest.root != root_key:
                     return None
                 found = self._load(store, newest)
+                self.path = store.path
         except MeshError as error:
             log.warning("snapshots_not_used", error=str(error), next="sdm audit verify")
             return None
         log.info("snapshot_loaded", offset=found.image.offset)
         return found
+
+    def discard(self) -> None:
+        """Put the file aside: whoever begins next begins at the log's first record."""
+        path = self.path
+        if path is None:
+            return
+        log.error("snapshots_put_aside", file=f"{path}.bad", next="sdm audit verify")
+        with suppress(OSError):
+            path.replace(f"{path}.bad")
+        for more in ("-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{path}{more}").unlink()
 
     def _load(self, store: Store, newest: Snapshot) -> Start:
         with LogReader(self._connection, None, brief=True) as reader:
@@ -87,3 +107,6 @@ class FirstRecord:
         """None."""
         del root_key
         return None
+
+    def discard(self) -> None:
+        """Nothing to discard."""

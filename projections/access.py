@@ -32,7 +32,8 @@ class Access:
     `enforced`, (from, to), the last one without an end while rights apply; how long a copy existed
     stands with the link. A grant whose link was removed is GRANTED again: entitled, and enforced
     once the link is back. `applying` holds the generations at which rights were wanted and not
-    reported yet: a report counts once, also one that a revocation has overtaken.
+    reported yet: a report counts once, also one that a revocation has overtaken. While it is
+    `withdrawing`, the rights of a GRANTED one may be there, reported or not, until seen gone.
     """
 
     request: str
@@ -59,6 +60,7 @@ class Access:
     revoke_reason: str | None = None
     removed_at: int | None = None
     applying: tuple[int, ...] = ()
+    withdrawing: bool = False
     enforced: tuple[tuple[int, int | None], ...] = ()
 
     @property
@@ -196,6 +198,7 @@ def suspended(
                 state=State.GRANTED,
                 generation=generation,
                 applying=(*access.applying, generation) if again else access.applying,
+                withdrawing=True,
                 changed=generation,
             )
             accesses = _put(accesses, waiting)
@@ -208,7 +211,7 @@ def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Ac
     if access is None or access.cluster != event.cluster or event.generation not in access.applying:
         return accesses
     left = tuple(found for found in access.applying if found != event.generation)
-    access = replace(access, applying=left, changed=offset)
+    access = replace(access, applying=left, withdrawing=False, changed=offset)
     if not access.is_enforced:
         periods = (*access.enforced, (time, None))
         access = replace(access, active_at=time, removed_at=None, enforced=periods)
@@ -224,12 +227,15 @@ def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Ac
         return accesses
     if access.state is State.REVOKING:
         access = replace(access, state=State.REVOKED, applying=())
-    elif access.state is not State.GRANTED or not access.is_enforced:
+    elif access.state is not State.GRANTED or not (access.is_enforced or access.withdrawing):
         return accesses
+    access = replace(access, withdrawing=False)
     if access.is_enforced:
         since = access.enforced[-1][0]
-        access = replace(access, enforced=(*access.enforced[:-1], (since, time)))
-    return _put(accesses, replace(access, removed_at=time, changed=offset))
+        access = replace(access, enforced=(*access.enforced[:-1], (since, time)), removed_at=time)
+    elif access.state is State.REVOKED:
+        access = replace(access, removed_at=time)
+    return _put(accesses, replace(access, changed=offset))
 
 
 def _meant(accesses: Accesses, event: RightsFact) -> Access | None:

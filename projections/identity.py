@@ -23,6 +23,9 @@ from mesh_events.intents import (
 from mesh_events.meta import MESH_DOMAIN
 from projections.table import Table
 
+UNREPORTED = -1
+"""Generation of rights of which the log has not said that they exist."""
+
 
 class Role(StrEnum):
     """What a key may do."""
@@ -234,13 +237,26 @@ def domain_quarantined(identity: Identity, event: DomainQuarantined, generation:
     """A domain is cut off."""
     found = Quarantine(event.domain, event.reason, event.meta.actor, generation)
     identity = replace(identity, quarantines=identity.quarantines.set(event.domain, found))
-    return _other_rights(identity, event.domain, generation)
+    identity = _other_rights(identity, event.domain, generation)
+    return _maybe_everywhere(identity, event.domain)
 
 
 def domain_released(identity: Identity, event: DomainReleased, generation: int) -> Identity:
     """A domain is cut off no more."""
     identity = replace(identity, quarantines=identity.quarantines.delete(event.domain))
     return _other_rights(identity, event.domain, generation)
+
+
+def _maybe_everywhere(identity: Identity, name: str) -> Identity:
+    """Own rights may exist wherever they were ever wanted, reported or not, until seen gone."""
+    domain, applications = identity.domains[name], identity.applications
+    for place in {domain.cluster, identity.governance_cluster} - set(domain.rights):
+        domain = replace(domain, rights=domain.rights.set(place, UNREPORTED))
+    for one, application in identity.applications.items():
+        if domain_of(one) == name and domain.cluster not in application.rights:
+            rights = application.rights.set(domain.cluster, UNREPORTED)
+            applications = applications.set(one, replace(application, rights=rights))
+    return replace(identity, domains=identity.domains.set(name, domain), applications=applications)
 
 
 def _other_rights(identity: Identity, name: str, generation: int) -> Identity:

@@ -5,6 +5,8 @@ without checking signatures again, if the records give the tree of the later one
 that were checked when it was made. Behind the newest one every signature is checked.
 """
 
+import math
+import time
 from collections.abc import Callable, Iterator
 
 from mesh_events.codec import has_valid_signature
@@ -21,6 +23,8 @@ Read = Callable[[int], Iterator[Record]]
 """The log's records from an offset on, to its end of now."""
 EVERY = 512
 """A snapshot is made of so many records."""
+SLICE = 50_000
+"""So many offsets, at least, are folded before what came of them is written for good."""
 
 
 class OtherLogError(MeshError):
@@ -34,26 +38,58 @@ class OtherLogError(MeshError):
         self.first, self.last = first, last
 
 
-def extend(store: Store, read: Read, trusted: Trusted | None = None, every: int = EVERY) -> int:
+def extend(
+    store: Store,
+    read: Read,
+    trusted: Trusted | None = None,
+    every: int = EVERY,
+    seconds: float = math.inf,
+) -> int:
     """Make the snapshots that are missing; returns how many.
+
+    They are written in slices, so that what was made is there when something ends this.
 
     Args:
         store: where they go.
         read: the log.
         trusted: checkpoints that make checking signatures unnecessary for what they cover.
         every: a snapshot is made of so many records.
+        seconds: begin no slice when so much time is over.
 
     Raises:
         BusyError: another process does so now.
         OtherLogError: the log is another than that of the snapshots.
-        DistrustError: it is not what the checkpoints say. None was made then.
+        DistrustError: it is not what the checkpoints say.
     """
+    made, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        # what a checkpoint covers may be too little for a snapshot
+        more = _slice(store, read, trusted, every) or _slice(store, read, None, every)
+        made += more
+        if not more:
+            break
+    return made
+
+
+def _slice(store: Store, read: Read, trusted: Trusted | None, every: int) -> int:
     with store.writing():
         newest = store.newest()
-        growth = _Growth(store, newest, trusted, every)
+        believed = _reach(newest, trusted)
+        growth = _Growth(store, newest, believed, every)
         for record in behind(newest, read):
             growth.take(record)
+            enough = growth.made * every >= SLICE
+            if record.offset >= believed.offset if believed else enough:
+                break
         return growth.close()
+
+
+def _reach(newest: Snapshot, trusted: Trusted | None) -> Trusted | None:
+    """The checkpoints up to the first one that covers a slice, or to the last."""
+    if trusted is None or trusted.offset <= newest.offset:
+        return None
+    far = [one.body.offset for one in trusted.path if one.body.offset >= newest.offset + SLICE]
+    return trusted.until(far[0]) if far else trusted
 
 
 class _Growth:
@@ -65,7 +101,7 @@ class _Growth:
         self._prefix = _believing(newest, trusted)
         self._leaves: list[bytes] = []
         self._unverified: list[int] = []
-        self._made = 0
+        self.made = 0
 
     def take(self, record: Record) -> None:
         entry, self._image = step(record, self._image, self._prefix)
@@ -78,12 +114,12 @@ class _Growth:
                 self._image, self._tree, self._leaves[-1], tuple(self._unverified)
             )
             self._leaves, self._unverified = [], []
-            self._made += 1
+            self.made += 1
 
     def close(self) -> int:
         if self._prefix is not None:
             self._prefix.close()
-        return self._made
+        return self.made
 
 
 def image_at(

@@ -1,5 +1,7 @@
 """Where the snapshots of a mesh lie, and what they depend on."""
 
+import time
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -11,16 +13,30 @@ import schemas
 import snapshots
 from snapshots.store import Store
 
+STALE_S = 7 * 24 * 3600
+"""A file that nobody has written for so long is of software that nobody runs any more."""
+
 
 def open_store(home: Path, mesh: str, root_key: str) -> Store:
     """The snapshots of a mesh's log in a home folder. Raises SnapshotError."""
-    about = {"mesh": mesh, "root": root_key, "software": software()}
-    return Store(store_path(home, mesh), about)
+    path = store_path(home, mesh, root_key)
+    if not path.exists():
+        _remove_stale(path.parent)
+    return Store(path)
 
 
-def store_path(home: Path, mesh: str) -> Path:
-    """`<home>/snapshots/<mesh>.db`."""
-    return home / "snapshots" / f"{quote(mesh, safe='')}.db"
+def store_path(home: Path, mesh: str, root_key: str) -> Path:
+    """`<home>/snapshots/<mesh>.<digest>.db`: another mesh or other software has another file."""
+    digest = sha256(f"{mesh}\n{root_key}\n{software()}".encode()).hexdigest()[:16]
+    return home / "snapshots" / f"{quote(mesh, safe='')}.{digest}.db"
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what is not written any more; who still reads it keeps it open."""
+    for path in folder.glob("*.db*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > STALE_S:
+                path.unlink()
 
 
 @cache

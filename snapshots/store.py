@@ -27,7 +27,6 @@ V = TypeVar("V")
 BUSY_S = 5
 """So long a reader waits for a writer that changes the file's index."""
 _LAYOUT = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS snapshots (at INTEGER PRIMARY KEY, time INTEGER NOT NULL, head BLOB);
 CREATE INDEX IF NOT EXISTS snapshots_by_time ON snapshots (time);
 CREATE TABLE IF NOT EXISTS versions (
@@ -125,11 +124,9 @@ class Store:
 
     Args:
         path: the file; its folder is made.
-        about: what the snapshots depend on, such as the mesh and the version of the software.
-            A file that says something else is emptied.
     """
 
-    def __init__(self, path: Path, about: Mapping[str, str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self._numbers = 0
         try:
@@ -138,7 +135,7 @@ class Store:
             self._db = sqlite3.connect(
                 path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
             )
-            self._prepare(about)
+            self._prepare()
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
 
@@ -212,6 +209,8 @@ class Store:
             self._db.execute("PRAGMA busy_timeout = 0")
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise self._unusable(error) from error
             raise BusyError(f"{self.path} is being written by another process") from error
         finally:
             self._db.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000}")
@@ -302,21 +301,14 @@ class Store:
             found: Snapshot | None = decoder(Snapshot)(row[0]) if row else None
         return found
 
-    def _prepare(self, about: Mapping[str, str]) -> None:
+    def _prepare(self) -> None:
         # what a crash of the machine loses is made again
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.executescript(_LAYOUT)
-        known = dict(self._db.execute("SELECT name, value FROM about"))
-        if known == dict(about):
-            return
-        with self.writing():
-            for table in ("about", "snapshots", "versions"):
-                self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
-            self._db.executemany("INSERT INTO about VALUES (?, ?)", list(about.items()))
 
     def _unusable(self, error: Exception) -> SnapshotError:
         return SnapshotError(
-            f"the snapshots {self.path} cannot be used ({error}): remove the file, "
+            f"the snapshots {self.path} cannot be used ({error}): mend that or remove the file, "
             "it is made again from the log"
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 LOCK = Path(__file__).parents[1] / "requirements.lock"
 LIMIT_S = 300
+UNREACHED = (0, ["not audited: the package index does not answer"])
 
 
 def judge(report: dict[str, Any]) -> tuple[int, list[str]]:
@@ -33,16 +34,24 @@ def judge(report: dict[str, Any]) -> tuple[int, list[str]]:
     return 0, [f"no known vulnerability in {len(audited)} packages{rest}"]
 
 
+def failed(said: str) -> tuple[int, list[str]]:
+    """The same where pip-audit made no report: no way to the index is no failure, all else is."""
+    if any(word in said for word in ("ConnectionError", "Timeout", "Max retries exceeded")):
+        return UNREACHED
+    return 1, [f"the audit itself failed: {said.strip()[-500:] or 'without a word'}"]
+
+
 def main() -> int:
     """Audit the lock file."""
     command = [sys.executable, "-m", "pip_audit", "-r", str(LOCK), "--require-hashes"]
     command += ["--disable-pip", "--progress-spinner", "off", "-f", "json"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        report = json.loads(done.stdout)
-    except (subprocess.TimeoutExpired, json.JSONDecodeError):
-        report = None
-    code, lines = judge(report) if report else (0, ["not audited: the index does not answer"])
+        code, lines = judge(json.loads(done.stdout))
+    except subprocess.TimeoutExpired:
+        code, lines = UNREACHED
+    except json.JSONDecodeError:
+        code, lines = failed(done.stderr)
     sys.stdout.write("\n".join(lines) + "\n")
     return code
 

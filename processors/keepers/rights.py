@@ -134,8 +134,9 @@ def _of_access(image: Image, access: Access) -> Wish | None:
 
 
 def _seen_gone(access: Access) -> bool:
-    """Whether the log says that the rights are gone, or never said that they were there."""
-    return access.state is not State.REVOKING and not access.is_enforced
+    """Whether the log says that the rights are gone."""
+    withdrawn = access.state is not State.REVOKING and not access.withdrawing
+    return withdrawn and not access.is_enforced
 
 
 class RightsKeeper:

@@ -15,6 +15,8 @@ from snapshots.history import EVERY, extend
 from snapshots.store import BusyError, Store
 
 log = structlog.get_logger(__name__)
+ROUND_S = 60.0
+"""A round takes about so long at most; what is left is for the next."""
 FAR = 20 * EVERY
 """Records from which on reading the checkpoints costs less than checking signatures."""
 
@@ -81,6 +83,6 @@ class SnapshotsKeeper:
                 return
             trusted: Trusted | None = self._watch.trusted() if missing > FAR else None
             with LogReader(self._connection, None) as reader:
-                made = extend(store, reader.since, trusted, self._every)
+                made = extend(store, reader.since, trusted, self._every, ROUND_S)
             self._newest = store.newest().offset
         log.info("snapshots_made", count=made, offset=self._newest)

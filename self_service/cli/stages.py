@@ -105,7 +105,11 @@ def _cut_off(image: Image, name: str) -> Progress:
     if name not in image.identity.quarantines:
         return Progress.OVERTAKEN
     left = any(one.rights for one in _own(image, name))
-    reads = any(one.is_enforced for one in image.access.requests.values() if one.consumer == name)
+    reads = any(
+        one.is_enforced or one.withdrawing
+        for one in image.access.requests.values()
+        if one.consumer == name
+    )
     return _of(not left and not reads)
 
 
@@ -113,11 +117,11 @@ def _back(image: Image, name: str) -> Progress:
     """The rights of its own are back; those by grants come with what they are granted on."""
     if name in image.identity.quarantines:
         return Progress.OVERTAKEN
-    return _of(
-        all(
-            one.rights and set(one.rights.values()) == {one.generation} for one in _own(image, name)
-        )
-    )
+    domain = image.identity.domains[name]
+    places = {domain.cluster, image.identity.governance_cluster}
+    back = all(domain.rights.get(place) == domain.generation for place in places)
+    theirs = [one for one in _own(image, name) if isinstance(one, Application)]
+    return _of(back and all(one.rights.get(domain.cluster) == one.generation for one in theirs))
 
 
 def _requested(image: Image, request: str, until: Until) -> Progress:

@@ -45,7 +45,7 @@ def test_a_state_is_the_replayed_one_and_the_log_is_read_once(
     kit.register_domain("recalled")
     known = images(kit)
     assert recall.state(home, known[-1].offset, None) == known[-1]
-    store = store_path(home.home, home.profile.mesh)
+    store = store_path(home.home, home.profile.mesh, home.profile.root_key)
     assert store.exists()
     monkeypatch.delattr(Home, "fold")
     monkeypatch.setattr(recall, "BEHIND", 1_000_000)
@@ -66,12 +66,14 @@ def test_snapshots_of_no_use_are_told_and_the_log_is_replayed(
         extend(store, lambda start: iter(busy_log()[start:]), every=EVERY)
         store.close()
     else:
-        store_path(home.home, home.profile.mesh).parent.mkdir()
-        store_path(home.home, home.profile.mesh).write_bytes(b"no database" * 1000)
+        store_path(home.home, home.profile.mesh, home.profile.root_key).parent.mkdir()
+        store_path(home.home, home.profile.mesh, home.profile.root_key).write_bytes(
+            b"no database" * 1000
+        )
     assert recall.state(home, known[-1].offset, None) == known[-1]
     said = capsys.readouterr().err.replace("\n", " ")
     expected = {
         "other log": "hold other records than when they were read: all of the log is replayed",
-        "no database": "remove the file, it is made again from the log",
+        "no database": "or remove the file, it is made again from the log",
     }
     assert expected[broken] in said

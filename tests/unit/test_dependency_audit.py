@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from tests.dependency_audit import LOCK, judge
+from tests.dependency_audit import LOCK, UNREACHED, failed, judge
 
 
 def package(name: str, *vulnerable: tuple[str, list[str]]) -> dict[str, Any]:
@@ -34,6 +34,12 @@ def test_what_could_not_be_audited_is_told() -> None:
         0,
         ["no known vulnerability in 1 packages; 1 are unknown to the index"],
     )
+
+
+def test_an_audit_that_cannot_be_made_fails_unless_nobody_answers() -> None:
+    assert failed("requests.exceptions.ConnectionError: Max retries exceeded") == UNREACHED
+    assert failed("No module named pip_audit")[0] == 1
+    assert failed("")[0] == 1
 
 
 def test_every_package_is_pinned_with_hashes() -> None:

@@ -64,7 +64,7 @@ def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:
     assert (wish.wanted, wish.reported) == (False, True)
 
 
-def test_a_grant_that_was_never_applied_has_nothing_to_take_back() -> None:
+def test_a_grant_that_was_not_reported_yet_may_have_been_applied() -> None:
     log = PaperLog()
     story.published(log)
     request = story.granted(log)
@@ -72,4 +72,9 @@ def test_a_grant_that_was_never_applied_has_nothing_to_take_back() -> None:
     log.govern()
     wish = wish_of(log, request)
     assert wish is not None
+    assert (wish.wanted, wish.reported) == (False, False)
+    story.rights(log, facts.AclRemoved, request)
+    wish = wish_of(log, request)
+    assert wish is not None
     assert (wish.wanted, wish.reported) == (False, True)
+    assert log.image.access.requests[request].removed_at is None

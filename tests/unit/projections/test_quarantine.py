@@ -149,3 +149,19 @@ def test_only_the_operator_cuts_off_and_releases_each_once(log: PaperLog) -> Non
     assert said(quarantined, "operator") == "quarantined_already"
     assert said(released, "east") == "operators_only"
     assert said(released, "west") == "domain_quarantined"
+
+
+def test_what_may_have_been_applied_unreported_is_withdrawn_until_it_is_seen_gone(
+    log: PaperLog,
+) -> None:
+    asked = story.granted(log)
+    cut_off(log)
+    found = log.image.access.requests[asked]
+    assert (found.is_enforced, found.withdrawing) == (False, True)
+    places = {"east", "west"}
+    assert set(log.image.identity.domains["west"].rights) == places
+    story.rights(log, facts.AclRemoved, asked)
+    assert not log.image.access.requests[asked].withdrawing
+    release(log)
+    cut_off(log)
+    assert log.image.access.requests[asked].withdrawing
