@@ -1,13 +1,13 @@
 """Replaying a long log: ours against consuming and decoding only, on the same records."""
 
 import time
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
 from confluent_kafka import Producer
 
 from benchmarks.report import surroundings, tell
+from benchmarks.scratch import scratch_log
 from benchmarks.workload import Workload
 from local_platform import Endpoints
 from mesh_events.checkpoint import SignedCheckpoint
@@ -16,7 +16,6 @@ from mesh_events.kafka import Connection
 from mesh_events.read import PartitionReader, to_record
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
-from processors.clusters import KafkaAdmin
 from projections.ledger import Ledger
 from projections.replay import replay
 from projections.trust import Trusted
@@ -31,34 +30,29 @@ def run(endpoints: Endpoints, events: int, verified: int) -> None:
     `verified` records are replayed with all signatures checked.
     """
     around = surroundings()
-    admin = KafkaAdmin("east", endpoints.administration("east"))
-    topic = f"benchmark.{uuid.uuid4().hex[:8]}"
-    admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
-    try:
+    with scratch_log(endpoints) as (login, topic):
         workload = Workload()
-        count, took = write(admin.login, topic, events, workload)
+        count, took = write(login, topic, events, workload)
         figures: dict[str, dict[str, Any]] = {"encode, sign, write": _rate(count, took)}
-        floor = _rate(*_timed(admin.login, topic, _consume))
+        floor = _rate(*_timed(login, topic, _consume))
         figures["floor: consume only"] = floor
-        decoded = _rate(*_timed(admin.login, topic, _decode))
+        decoded = _rate(*_timed(login, topic, _decode))
         figures["floor: consume and decode"] = decoded
-        folded = _rate(*_timed(admin.login, topic, _fold))
+        folded = _rate(*_timed(login, topic, _fold))
         figures["replay"] = {**folded, "of decode": _ratio(folded, decoded)}
-        checked = _rate(*_timed(admin.login, topic, _verify, verified))
+        checked = _rate(*_timed(login, topic, _verify, verified))
         figures["replay, signatures checked"] = {**checked, "of decode": _ratio(checked, decoded)}
         signed: list[SignedCheckpoint] = []
         keeper = workload.key("keeper")
-        hashed = _rate(*_timed(admin.login, topic, lambda log: sign(log, keeper, signed)))
+        hashed = _rate(*_timed(login, topic, lambda log: sign(log, keeper, signed)))
         figures["tree and checkpoints"] = {**hashed, "of consume": _ratio(hashed, floor)}
         trusted = Trusted(signed, workload.key("root").public)
-        believed = _rate(*_timed(admin.login, topic, lambda log: _believe(log, trusted)))
+        believed = _rate(*_timed(login, topic, lambda log: _believe(log, trusted)))
         figures["replay, covered by checkpoints"] = {
             **believed,
             "of decode": _ratio(believed, decoded),
         }
         tell("replay", around, figures)
-    finally:
-        admin.delete_topic(topic)
 
 
 def write(login: Connection, topic: str, events: int, workload: Workload) -> tuple[int, float]:

@@ -3,20 +3,19 @@
 import random
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.replay import sign, write
 from benchmarks.report import spread, surroundings, tell
+from benchmarks.scratch import scratch_log
 from benchmarks.workload import Workload
 from local_platform import Endpoints
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.kafka import Connection
 from mesh_events.read import PartitionReader, to_record
 from mesh_events.record import Record
-from processors.clusters import KafkaAdmin
 from projections.checksum import checksum
 from projections.image import Image
 from projections.replay import replay
@@ -32,17 +31,12 @@ SEED = 1
 def run(endpoints: Endpoints, events: int, questions: int) -> None:
     """Write `events` records, make snapshots of them, ask `questions` times what was then."""
     around = surroundings()
-    admin = KafkaAdmin("east", endpoints.administration("east"))
-    topic = f"benchmark.{uuid.uuid4().hex[:8]}"
-    admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
-    try:
+    with scratch_log(endpoints) as (login, topic):
         with tempfile.TemporaryDirectory() as folder:
             workload = Workload()
-            count, _ = write(admin.login, topic, events, workload)
-            figures = _figures(admin.login, topic, count, questions, Path(folder), workload)
+            count, _ = write(login, topic, events, workload)
+            figures = _figures(login, topic, count, questions, Path(folder), workload)
         tell("snapshots", around, figures)
-    finally:
-        admin.delete_topic(topic)
 
 
 def _figures(

@@ -1,12 +1,12 @@
 """What trust costs: verifying a long log against hashing and decoding it only, and signing."""
 
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks.replay import sign, write
 from benchmarks.report import surroundings, tell
+from benchmarks.scratch import scratch_log
 from benchmarks.workload import Workload
 from local_platform import Endpoints
 from mesh_events import avro
@@ -19,7 +19,6 @@ from mesh_events.leaf import leaf_hash
 from mesh_events.meta import Meta, new_id
 from mesh_events.read import PartitionReader, to_record
 from mesh_events.record import Record
-from processors.clusters import KafkaAdmin
 from projections.chain import Chain, chained
 from projections.replay import replay
 from projections.trust import Trusted
@@ -33,15 +32,10 @@ Figures = dict[str, dict[str, Any]]
 def run(endpoints: Endpoints, events: int) -> None:
     """Write `events` records with a checkpoint over every thousand, and verify them."""
     around = surroundings()
-    admin = KafkaAdmin("east", endpoints.administration("east"))
-    topic = f"benchmark.{uuid.uuid4().hex[:8]}"
-    admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
-    try:
+    with scratch_log(endpoints) as (login, topic):
         workload = Workload()
-        count, _ = write(admin.login, topic, events, workload)
-        figures = _figures(admin.login, topic, count, workload)
-    finally:
-        admin.delete_topic(topic)
+        count, _ = write(login, topic, events, workload)
+        figures = _figures(login, topic, count, workload)
     tell("verify", around, {**figures, **_signing(workload)})
 
 

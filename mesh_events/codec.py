@@ -138,6 +138,14 @@ def has_valid_signature(record: Record) -> bool:
     return True
 
 
+def holds_signature(record: Record, entry: Entry) -> bool:
+    """Whether a record's signature is valid or was believed, whatever became of it in `entry`.
+
+    It is checked again only where `entry` tells no signer.
+    """
+    return entry.signer is not None or has_valid_signature(record)
+
+
 def _event(record: Record, schemas: Mapping[int, str]) -> Event:
     if record.value is None:
         raise UnusableRecordError(FaultCode.GARBAGE, "the record has no value")

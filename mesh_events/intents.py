@@ -53,7 +53,18 @@ class ClusterRegistered(Intent):
         return f"cluster/{MESH_DOMAIN}/{self.cluster}"
 
 
-class DomainRegistered(Intent):
+class DomainIntent(Intent):
+    """What all intents about a domain as such name."""
+
+    domain: str = Field(description="The domain")
+
+    @property
+    def key(self) -> str:
+        """`domain/<domain>/<domain>`."""
+        return f"domain/{self.domain}/{self.domain}"
+
+
+class DomainRegistered(DomainIntent):
     """Emitted by the operator when a domain joins; brings the domain's first key."""
 
     domain: str = Field(description="Name of the domain, [a-z][a-z0-9-]*")
@@ -63,11 +74,6 @@ class DomainRegistered(Intent):
         description="Home cluster: where its topics live and its applications read"
     )
     public_key: str = Field(description="Ed25519 public key, base64url without padding")
-
-    @property
-    def key(self) -> str:
-        """`domain/<domain>/<domain>`."""
-        return f"domain/{self.domain}/{self.domain}"
 
 
 class KeyRegistered(Intent):
@@ -95,7 +101,7 @@ class KeyRevoked(Intent):
         return f"key/{self.domain}/{self.public_key}"
 
 
-class DomainFrozen(Intent):
+class DomainFrozen(DomainIntent):
     """Emitted by the operator, or the domain itself, when nothing that a domain says may count.
 
     For a time: whatever of the domain is undecided then, or reaches the log before `until`, is
@@ -107,25 +113,15 @@ class DomainFrozen(Intent):
     until: datetime = Field(description="End, by the log's time; at most a year ahead")
     reason: str = Field(description="Why, for those who are refused and the audit")
 
-    @property
-    def key(self) -> str:
-        """`domain/<domain>/<domain>`."""
-        return f"domain/{self.domain}/{self.domain}"
 
-
-class DomainThawed(Intent):
+class DomainThawed(DomainIntent):
     """Emitted by the operator when a freeze ends before its time."""
 
     domain: str = Field(description="The domain, or mesh for all of them")
     reason: str = Field(description="Why, for the audit")
 
-    @property
-    def key(self) -> str:
-        """`domain/<domain>/<domain>`."""
-        return f"domain/{self.domain}/{self.domain}"
 
-
-class DomainQuarantined(Intent):
+class DomainQuarantined(DomainIntent):
     """Emitted by the operator when a domain must be cut off until somebody has looked at it.
 
     As a freeze without an end; besides, every right of the domain and its applications is
@@ -133,25 +129,13 @@ class DomainQuarantined(Intent):
     of the domain goes on.
     """
 
-    domain: str = Field(description="The domain")
     reason: str = Field(description="Why, for those who are refused and the audit")
 
-    @property
-    def key(self) -> str:
-        """`domain/<domain>/<domain>`."""
-        return f"domain/{self.domain}/{self.domain}"
 
-
-class DomainReleased(Intent):
+class DomainReleased(DomainIntent):
     """Emitted by the operator when a domain's quarantine ends: its rights come back."""
 
-    domain: str = Field(description="The domain")
     reason: str = Field(description="Why, for the audit")
-
-    @property
-    def key(self) -> str:
-        """`domain/<domain>/<domain>`."""
-        return f"domain/{self.domain}/{self.domain}"
 
 
 class ApplicationRegistered(Intent):

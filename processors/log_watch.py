@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import structlog
 
 from mesh_events.checkpoint import Checkpoint
-from mesh_events.codec import has_valid_signature
+from mesh_events.codec import holds_signature
 from mesh_events.errors import MeshError
 from mesh_events.record import Entry, Record
 from processors.checkpoint_store import CheckpointStore
@@ -184,7 +184,7 @@ class LogWatch:
         with self._lock:
             if self.finding:
                 return
-            verified = entry.signer is not None or has_valid_signature(record)
+            verified = holds_signature(record, entry)
             try:
                 if self._prefix is None:
                     self._ledger.take(record, verified=verified)

@@ -97,7 +97,7 @@ class QuickStart:
                 if record is None or record.offset != offset:
                     raise OtherLogError(offset, offset)
                 undecided[offset] = record
-        return Start(image, undecided, newest.tree, store.unverified(-1, newest.offset))
+        return Start(image, undecided, newest.tree, store.unverified(newest))
 
 
 class FirstRecord:

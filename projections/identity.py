@@ -234,11 +234,12 @@ def domain_thawed(identity: Identity, event: DomainThawed) -> Identity:
 
 
 def domain_quarantined(identity: Identity, event: DomainQuarantined, generation: int) -> Identity:
-    """A domain is cut off."""
+    """A domain is cut off: own rights may exist wherever they were wanted, until seen gone."""
     found = Quarantine(event.domain, event.reason, event.meta.actor, generation)
     identity = replace(identity, quarantines=identity.quarantines.set(event.domain, found))
-    identity = _other_rights(identity, event.domain, generation)
-    return _maybe_everywhere(identity, event.domain)
+    home = identity.domains[event.domain].cluster
+    places = frozenset({home, identity.governance_cluster})
+    return _other_rights(identity, event.domain, generation, places, frozenset({home}))
 
 
 def domain_released(identity: Identity, event: DomainReleased, generation: int) -> Identity:
@@ -247,26 +248,33 @@ def domain_released(identity: Identity, event: DomainReleased, generation: int) 
     return _other_rights(identity, event.domain, generation)
 
 
-def _maybe_everywhere(identity: Identity, name: str) -> Identity:
-    """Own rights may exist wherever they were ever wanted, reported or not, until seen gone."""
-    domain, applications = identity.domains[name], identity.applications
-    for place in {domain.cluster, identity.governance_cluster} - set(domain.rights):
-        domain = replace(domain, rights=domain.rights.set(place, UNREPORTED))
-    for one, application in identity.applications.items():
-        if domain_of(one) == name and domain.cluster not in application.rights:
-            rights = application.rights.set(domain.cluster, UNREPORTED)
-            applications = applications.set(one, replace(application, rights=rights))
-    return replace(identity, domains=identity.domains.set(name, domain), applications=applications)
+def _other_rights(
+    identity: Identity,
+    name: str,
+    generation: int,
+    places: frozenset[str] = frozenset(),
+    of_applications: frozenset[str] = frozenset(),
+) -> Identity:
+    """A domain and its applications are to have other rights from this generation on.
 
-
-def _other_rights(identity: Identity, name: str, generation: int) -> Identity:
-    """A domain and its applications are to have other rights from this generation on."""
-    domain = replace(identity.domains[name], generation=generation)
+    `places` are clusters on which the domain's may exist though the log never said so, and
+    `of_applications` those on which its applications' may.
+    """
+    domain = identity.domains[name]
+    domain = replace(domain, generation=generation, rights=_maybe(domain.rights, places))
     applications = identity.applications
-    for one, application in identity.applications.items():
+    for one, found in identity.applications.items():
         if domain_of(one) == name:
-            applications = applications.set(one, replace(application, generation=generation))
+            rights = _maybe(found.rights, of_applications)
+            applications = applications.set(
+                one, replace(found, generation=generation, rights=rights)
+            )
     return replace(identity, domains=identity.domains.set(name, domain), applications=applications)
+
+
+def _maybe(rights: Map[str, int], places: frozenset[str]) -> Map[str, int]:
+    """The rights, and those of which the log has not said that they exist."""
+    return rights.update(dict.fromkeys(places - set(rights), UNREPORTED))
 
 
 def application_registered(

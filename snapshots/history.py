@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 
-from mesh_events.codec import has_valid_signature
+from mesh_events.codec import holds_signature
 from mesh_events.errors import MeshError
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import Record
@@ -63,18 +63,23 @@ def extend(
     """
     made, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        # what a checkpoint covers may be too little for a snapshot
-        more = _slice(store, read, trusted, every) or _slice(store, read, None, every)
+        if trusted is not None and trusted.offset <= store.newest().offset:
+            trusted = None
+        more = _slice(store, read, trusted, every)
         made += more
-        if not more:
+        if more:
+            continue
+        if trusted is None:
             break
+        # what the checkpoints cover is too little for another snapshot
+        trusted = None
     return made
 
 
 def _slice(store: Store, read: Read, trusted: Trusted | None, every: int) -> int:
     with store.writing():
         newest = store.newest()
-        believed = _reach(newest, trusted)
+        believed = _reach(newest, trusted) if trusted is not None else None
         growth = _Growth(store, newest, believed, every)
         for record in behind(newest, read):
             growth.take(record)
@@ -84,10 +89,8 @@ def _slice(store: Store, read: Read, trusted: Trusted | None, every: int) -> int
         return growth.close()
 
 
-def _reach(newest: Snapshot, trusted: Trusted | None) -> Trusted | None:
+def _reach(newest: Snapshot, trusted: Trusted) -> Trusted:
     """The checkpoints up to the first one that covers a slice, or to the last."""
-    if trusted is None or trusted.offset <= newest.offset:
-        return None
     far = [one.body.offset for one in trusted.path if one.body.offset >= newest.offset + SLICE]
     return trusted.until(far[0]) if far else trusted
 
@@ -98,7 +101,7 @@ class _Growth:
     def __init__(self, store: Store, newest: Snapshot, trusted: Trusted | None, every: int) -> None:
         self._store, self._every = store, every
         self._image, self._tree = store.image(newest), newest.tree
-        self._prefix = _believing(newest, trusted)
+        self._prefix = _believing(newest, trusted) if trusted is not None else None
         self._leaves: list[bytes] = []
         self._unverified: list[int] = []
         self.made = 0
@@ -106,7 +109,7 @@ class _Growth:
     def take(self, record: Record) -> None:
         entry, self._image = step(record, self._image, self._prefix)
         self._leaves.append(leaf_hash(record))
-        if entry.signer is None and not has_valid_signature(record):
+        if not holds_signature(record, entry):
             self._unverified.append(record.offset)
         if len(self._leaves) == self._every:
             self._tree = self._tree.extend(self._leaves)
@@ -173,9 +176,7 @@ def between(below: Snapshot, above: Snapshot, records: Iterator[Record]) -> list
     return found
 
 
-def _believing(newest: Snapshot, trusted: Trusted | None) -> Prefix | None:
-    if trusted is None or trusted.offset <= newest.offset:
-        return None
+def _believing(newest: Snapshot, trusted: Trusted) -> Prefix:
     ledger = Ledger(newest.tree, newest.offset)
     ledger.expect(one.body for one in trusted.path if one.body.offset > newest.offset)
     return Prefix(trusted, ledger)

@@ -170,17 +170,13 @@ class Store:
         with self.translated():
             return int(self._db.execute("SELECT count(*) FROM snapshots").fetchone()[0])
 
-    def unverified(self, behind: int, until: int) -> list[int]:
-        """Offsets in (behind, until] whose signature does not verify; both are snapshots' own.
-
-        A snapshot in whose midst `behind` lies gives only what stands behind it.
-        """
+    def unverified(self, until: Snapshot) -> list[int]:
+        """Offsets up to a snapshot whose signature does not verify."""
         with self.translated():
             heads = self._db.execute(
-                "SELECT head FROM snapshots WHERE at > ? AND at <= ? ORDER BY at", (behind, until)
+                "SELECT head FROM snapshots WHERE at <= ? ORDER BY at", (until.offset,)
             )
-            found = [one for (head,) in heads for one in decoder(Snapshot)(head).unverified]
-        return [one for one in found if one > behind]
+            return [one for (head,) in heads for one in decoder(Snapshot)(head).unverified]
 
     def image(self, snapshot: Snapshot) -> Image:
         """The image; its rows are fetched when they are asked for."""

@@ -1,7 +1,7 @@
 """`sdm freeze`, `thaw`, `quarantine`, `release`: what a domain says, or may do, for a while."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from self_service.cli.context import Mesh
 from self_service.cli.options import Reason, Saying, Until, command, noun
 from self_service.cli.output import Detail, note, show
 from self_service.cli.times import parse_duration, stamp
+
+if TYPE_CHECKING:
+    from self_service.cli.saying import Make, Said
 
 app = noun("Emergencies.")
 Domain = Annotated[
@@ -39,16 +42,8 @@ def freeze(
 
     Who reads goes on reading: `sdm quarantine` takes its rights as well.
     """
-    from self_service.cli.saying import say
-
     end = datetime.now(UTC) + parse_duration(duration)
-    mesh = Mesh()
-    said = say(
-        mesh,
-        mesh.speaker(saying.domain),
-        saying,
-        lambda meta: DomainFrozen(meta=meta, domain=name, until=end, reason=reason),
-    )
+    said = _say(saying, lambda meta: DomainFrozen(meta=meta, domain=name, until=end, reason=reason))
     note(f"end it before its time with `sdm thaw {'' if name == MESH_DOMAIN else name}`".rstrip())
     show(Detail({**said.fields(), "domain": name, "until": stamp(end)}), saying.output)
 
@@ -56,15 +51,7 @@ def freeze(
 @command(app, "thaw", "sdm thaw west --reason 'new key registered' --domain mesh")
 def thaw(saying: Saying, reason: Reason, name: Domain = MESH_DOMAIN) -> None:
     """End a freeze before its time."""
-    from self_service.cli.saying import say
-
-    mesh = Mesh()
-    said = say(
-        mesh,
-        mesh.speaker(saying.domain),
-        saying,
-        lambda meta: DomainThawed(meta=meta, domain=name, reason=reason),
-    )
+    said = _say(saying, lambda meta: DomainThawed(meta=meta, domain=name, reason=reason))
     show(Detail({**said.fields(), "domain": name}), saying.output)
 
 
@@ -76,15 +63,10 @@ def quarantine(saying: Saying, reason: Reason, name: One) -> None:
     Grants stay, and apply again after the release. What others read of it goes on: remove links,
     or pause them, to stop that.
     """
-    from self_service.cli.saying import say
-
-    mesh = Mesh()
-    said = say(
-        mesh,
-        mesh.speaker(saying.domain),
+    said = _say(
         saying,
         lambda meta: DomainQuarantined(meta=meta, domain=name, reason=reason),
-        default=Until.APPLIED,
+        Until.APPLIED,
     )
     note(f"end it with `sdm release {name}`")
     show(Detail({**said.fields(), "domain": name}), saying.output)
@@ -93,14 +75,16 @@ def quarantine(saying: Saying, reason: Reason, name: One) -> None:
 @command(app, "release", "sdm release west --reason 'new keys and logins' --domain mesh")
 def release(saying: Saying, reason: Reason, name: One) -> None:
     """End a quarantine: the domain's rights come back."""
+    said = _say(
+        saying,
+        lambda meta: DomainReleased(meta=meta, domain=name, reason=reason),
+        Until.APPLIED,
+    )
+    show(Detail({**said.fields(), "domain": name}), saying.output)
+
+
+def _say(saying: Saying, make: "Make", default: Until = Until.DECIDED) -> "Said":
     from self_service.cli.saying import say
 
     mesh = Mesh()
-    said = say(
-        mesh,
-        mesh.speaker(saying.domain),
-        saying,
-        lambda meta: DomainReleased(meta=meta, domain=name, reason=reason),
-        default=Until.APPLIED,
-    )
-    show(Detail({**said.fields(), "domain": name}), saying.output)
+    return say(mesh, mesh.speaker(saying.domain), saying, make, default=default)

@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 
 from mesh_events.checkpoint import Checkpoint, SignedCheckpoint
-from mesh_events.codec import has_valid_signature
+from mesh_events.codec import has_valid_signature, holds_signature
 from mesh_events.record import Entry, Record
 from projections.chain import Chain
 from projections.identity import Identity, Role
@@ -55,7 +55,7 @@ class TreeCheck:
 
     def take(self, record: Record, entry: Entry, identity: Identity, *, checked: bool) -> None:
         """The next record as it was understood; `checked` if its signature was looked at."""
-        if checked and entry.signer is None and not has_valid_signature(record):
+        if checked and not holds_signature(record, entry):
             self._unverified.append(record.offset)
         if not checked:
             self._unchecked.append(record.offset)

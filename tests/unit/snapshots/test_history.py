@@ -139,7 +139,7 @@ def test_signatures_are_checked_once_and_behind_the_newest_snapshot(
     real = codec.signing.verifies
     monkeypatch.setattr(codec.signing, "verifies", counted)
     newest = store.newest().offset
-    unverified = store.unverified(-1, newest)
+    unverified = store.unverified(store.newest())
     assert unverified
     for offset in OFFSETS:
         checked = 0
