@@ -130,12 +130,12 @@ def rights(log: PaperLog, kind: type[facts.RightsFact], asked: str, **changes: A
     return log.report(kind, **{**fields, **changes})
 
 
-def activated(log: PaperLog, **changes: Any) -> int:
+def activated(log: PaperLog, name: str = LINK, **changes: Any) -> int:
     """A keeper's report that the link runs, about its present generation."""
-    link = log.image.links[LINK]
+    link = log.image.links[name]
     started = link.incarnation + 1
     fields = {
-        "link": LINK,
+        "link": name,
         "generation": link.generation,
         "incarnation": started,
         "principal": f"link-{started % 2}",
@@ -149,10 +149,10 @@ def activated(log: PaperLog, **changes: Any) -> int:
     return log.report(facts.LinkActivated, **{**fields, **changes})
 
 
-def told(log: PaperLog, kind: type[facts.LinkFact], **fields: Any) -> int:
+def told(log: PaperLog, kind: type[facts.LinkFact], name: str = LINK, **fields: Any) -> int:
     """A keeper's report on the link, about its present generation unless it is given."""
-    generation = log.image.links[LINK].generation
-    return log.report(kind, **{"link": LINK, "generation": generation, **fields})
+    generation = log.image.links[name].generation
+    return log.report(kind, **{"link": name, "generation": generation, **fields})
 
 
 def _issue_credentials(log: PaperLog, image: Image) -> None:
@@ -182,11 +182,11 @@ def _apply_rights(log: PaperLog, image: Image) -> None:
 def _move(log: PaperLog, link: Link) -> None:
     match link.desired:
         case Desired.RUNNING if link.state is LinkState.CREATED:
-            activated(log)
+            activated(log, link.id)
         case Desired.PAUSED if link.state is LinkState.PAUSING:
-            told(log, facts.LinkStopped, positions=POSITIONS)
+            told(log, facts.LinkStopped, link.id, positions=POSITIONS)
         case Desired.REMOVED if link.state is LinkState.REMOVING:
-            told(log, facts.LinkStopped, positions=POSITIONS)
+            told(log, facts.LinkStopped, link.id, positions=POSITIONS)
             purge = link.on_revoke is intents.OnRevoke.PURGE
             kind = facts.CopyPurged if purge else facts.CopyRetained
-            told(log, kind, topic=link.topic, topic_id="destination-id")
+            told(log, kind, link.id, topic=link.topic, topic_id="destination-id")
