@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ from local_platform.services import SERVERS
 
 # A run that is killed cannot stop its servers; then they stop by themselves.
 LIFETIME_S = 3600
+LINES_SHOWN = 60
+HOME = pytest.StashKey[Path]()
 # Clusters are looked at as often as a worker may, so that tests of drift wait for less.
 os.environ["SDM_LOOK_S"] = "6"
 
@@ -48,12 +50,14 @@ def start(platform: LocalPlatform) -> Endpoints:
 
 
 @pytest.fixture(scope="session")
-def settings() -> Iterator[PlatformSettings]:
+def settings(pytestconfig: pytest.Config) -> Iterator[PlatformSettings]:
     """Settings of the run's mesh; stops it and removes its folder at the end."""
     if given := os.environ.get("SDM_TEST_HOME"):
+        pytestconfig.stash[HOME] = Path(given)
         yield PlatformSettings(home=Path(given))
         return
     found = new_settings()
+    pytestconfig.stash[HOME] = found.home
     yield found
     LocalPlatform(found).down()
     shutil.rmtree(found.home)
@@ -73,6 +77,21 @@ def mesh(settings: PlatformSettings, platform: Endpoints) -> Endpoints:
     if "SDM_TEST_HOME" in os.environ:
         return platform
     return start(LocalPlatform(settings))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the run's worker said last beside a test that failed on it."""
+    report = yield
+    home = item.config.stash.get(HOME, None)
+    if report.failed and home is not None and item.get_closest_marker("platform"):
+        said = home / "logs" / "governor.log"
+        if said.exists():
+            lines = said.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+            report.sections.append(("the worker's last lines", "\n".join(lines)))
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
