@@ -93,9 +93,12 @@ class Governor:
         Blocks. Changes nothing where records were folded already.
         """
         life = self._life
-        start = self.watch.begin(self._beginning)
+        opening = self.watch.look(self._beginning)
         with self._rows.lock:
-            if start is not None and life == self._life and self.image.offset < 0:
+            if opening is None or life != self._life or self.image.offset >= 0:
+                return
+            self.watch.begin(opening)
+            if (start := opening.start) is not None:
                 self.image = start.image
                 self._open = dict(start.undecided)
 

@@ -7,6 +7,7 @@ signed by this worker.
 
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import structlog
@@ -21,15 +22,34 @@ from projections.chain import Chain, ChainBreakError
 from projections.image import Image
 from projections.ledger import Before, Ledger, MismatchError
 from projections.trust import DistrustError, Prefix, Trusted
+from snapshots.history import OtherLogError
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is known of a log before it is read.
+
+    Args:
+        start: where its fold can begin, None for its first record.
+        chain: its checkpoints.
+        contradiction: why what is known of it cannot be right.
+    """
+
+    start: Start | None
+    chain: Chain
+    contradiction: OtherLogError | None = None
 
 
 class Watch(Protocol):
     """What a fold tells, and what it asks."""
 
-    def begin(self, beginning: Beginning) -> Start | None:
-        """Before the log is read: where the fold begins, None for its first record."""
+    def look(self, beginning: Beginning) -> Opening | None:
+        """Before the log is read: what is known of it, if that can be learned. Changes nothing."""
+
+    def begin(self, opening: Opening) -> None:
+        """The fold begins where the opening says."""
 
     def doubts(self, record: Record) -> bool:
         """Whether the signature of the next record must be checked."""
@@ -50,9 +70,13 @@ class Watch(Protocol):
 class NoWatch:
     """Checks every signature and keeps nothing."""
 
-    def begin(self, beginning: Beginning) -> Start | None:
-        """Where nothing is checked that was checked before."""
-        return beginning.find(None)
+    def look(self, beginning: Beginning) -> Opening | None:
+        """Nothing is known."""
+        del beginning
+        return None
+
+    def begin(self, opening: Opening) -> None:
+        """Nothing to expect."""
 
     def doubts(self, record: Record) -> bool:
         """Every one."""
@@ -93,11 +117,11 @@ class LogWatch:
         self._known: set[str] = set()
         self.finding: dict[str, Any] | None = None
 
-    def begin(self, beginning: Beginning) -> Start | None:
-        """Before the log is read: learn what was signed over it, and where the fold begins.
+    def look(self, beginning: Beginning) -> Opening | None:
+        """Before the log is read: learn what was signed over it, and where its fold can begin.
 
-        Blocks on both places. One that does not answer is asked again when this worker reigns, and
-        so are both where records were taken already.
+        Blocks on both places, and changes nothing but the finding. A place that does not answer is
+        asked again when this worker reigns, and so are both where records were taken already.
         """
         if self._has_begun() or self.finding:
             return None
@@ -108,17 +132,33 @@ class LogWatch:
             return None
         if chain is None:
             return None
-        # the fold may go on meanwhile
-        start = beginning.find(self._root_key) if self._root_key else None
+        if not self._root_key:
+            return Opening(None, chain)
+        try:
+            return Opening(beginning.find(self._root_key), chain)
+        except OtherLogError as error:
+            return Opening(None, chain, error)
+
+    def begin(self, opening: Opening) -> None:
+        """Expect what was signed, and go on from the start; not once records were taken."""
+        start, chain = opening.start, opening.chain
         with self._lock:
-            if self._has_begun():
-                return None
+            if self._has_begun() or self.finding:
+                return
+            if opening.contradiction is not None:
+                self.contradicted(opening.contradiction)
+                return
             if start is not None:
                 self._go_on(start, chain)
             self._expect(chain)
             if start is None and not self.finding and self._root_key and chain.head is not None:
                 self._prefix = Prefix(Trusted(chain.path(), self._root_key), self._ledger)
-        return start
+
+    def contradicted(self, error: OtherLogError) -> None:
+        """The log holds other records than when the snapshots of this home were made."""
+        with self._lock:
+            if not self.finding:
+                self._found("log_changed", error.first, error.last, str(error))
 
     @property
     def looks_back(self) -> bool:

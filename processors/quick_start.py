@@ -40,8 +40,11 @@ class Start:
 class Beginning(Protocol):
     """Tells where to begin."""
 
-    def find(self, root_key: str | None) -> Start | None:
-        """The latest start of a mesh with this root; None to begin at the log's first record."""
+    def find(self, root_key: str) -> Start | None:
+        """The latest start of a mesh with this root; None to begin at the log's first record.
+
+        Raises OtherLogError: the log is not what it was.
+        """
 
     def discard(self) -> None:
         """What was found did not fit the log: never tell it again."""
@@ -60,7 +63,7 @@ class QuickStart:
         # set once this worker has begun there
         self.path: Path | None = None
 
-    def find(self, root_key: str | None) -> Start | None:
+    def find(self, root_key: str) -> Start | None:
         """As of `Beginning`. Whatever is wrong with the snapshots, the log itself is there."""
         try:
             with self._open() as store:
@@ -69,6 +72,8 @@ class QuickStart:
                     return None
                 found = self._load(store, newest)
                 self.path = store.path
+        except OtherLogError:
+            raise
         except MeshError as error:
             log.warning("snapshots_not_used", error=str(error), next="sdm audit verify")
             return None
@@ -103,7 +108,7 @@ class QuickStart:
 class FirstRecord:
     """The log's beginning, always."""
 
-    def find(self, root_key: str | None) -> Start | None:
+    def find(self, root_key: str) -> Start | None:
         """None."""
         del root_key
         return None

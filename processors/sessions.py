@@ -27,7 +27,10 @@ async def renew(client: Any, session_s: float) -> None:
         for node, group in list(client._conns):  # noqa: SLF001 - it has no other way in
             # what the client began with is closed by itself
             if node != "bootstrap":
-                await _replace(client, node, group)
+                try:
+                    await _replace(client, node, group)
+                except Exception as error:
+                    log.exception("session_not_renewed", node=node, error=str(error))
 
 
 async def _replace(client: Any, node: int, group: Any) -> None:
@@ -38,7 +41,7 @@ async def _replace(client: Any, node: int, group: Any) -> None:
     if await client._get_conn(node, group=group) is None:  # noqa: SLF001
         # the client counts on an entry for each request under way
         connections.setdefault((node, group), old)
-        log.warning("session_not_renewed", node=node)
+        log.warning("session_not_renewed", node=node, error="no connection")
         return
     if answers := [answer for *_, answer in old._requests]:  # noqa: SLF001
         await asyncio.wait(answers, timeout=_PATIENCE_S)

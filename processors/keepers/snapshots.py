@@ -11,7 +11,7 @@ from processors.keepers.keeper import Reign
 from processors.log_watch import LogWatch
 from projections.image import Image
 from projections.trust import Trusted
-from snapshots.history import EVERY, extend
+from snapshots.history import EVERY, OtherLogError, extend
 from snapshots.store import BusyError, Store
 
 log = structlog.get_logger(__name__)
@@ -59,6 +59,8 @@ class SnapshotsKeeper:
         except BusyError:
             # somebody at the command line makes them now
             return
+        except OtherLogError as error:
+            self._watch.contradicted(error)
         except MeshError as error:
             self._failed_in = reign.epoch
             log.warning("snapshots_not_made", error=str(error), next="sdm audit verify")

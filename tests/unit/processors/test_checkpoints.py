@@ -15,13 +15,14 @@ from processors.keepers import checkpoints as module
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.keeper import ReignOverError
 from processors.log_watch import LogWatch
-from processors.quick_start import FirstRecord, Start
+from processors.quick_start import Beginning, FirstRecord, Start
 from projections.chain import Chain, chained
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.replay import replay
 from projections.tree import CompactRange
 from projections.trust import DistrustError
+from snapshots.history import OtherLogError
 from tests.paper_log import key
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
 
@@ -94,9 +95,15 @@ class Fold:
         )
 
 
+def begin(fold: Fold, beginning: Beginning) -> None:
+    """Begin as a governor does that has folded nothing."""
+    if (opening := fold.watch.look(beginning)) is not None:
+        fold.watch.begin(opening)
+
+
 def begun(signed: Sequence[SignedCheckpoint] = (), root: str | None = ROOT) -> Fold:
     fold = Fold(PaperStore(signed), root)
-    fold.watch.begin(FirstRecord())
+    begin(fold, FirstRecord())
     return fold
 
 
@@ -261,7 +268,7 @@ def test_checkpoints_that_contradict_each_other_are_found() -> None:
 def test_places_that_do_not_answer_hold_nothing_up() -> None:
     fold = Fold(PaperStore(SIGNED[:3]))
     fold.store.broken = True
-    fold.watch.begin(FirstRecord())
+    begin(fold, FirstRecord())
     fold.take(RECORDS)
     keeper = fold.keeper()
     reconcile(fold, keeper)
@@ -297,15 +304,20 @@ class At:
         tree = CompactRange().extend(map(leaf_hash, records))
         self.start = Start(image, undecided, tree, unverified)
 
-    def find(self, root_key: str | None) -> Start | None:
+    def find(self, root_key: str) -> Start | None:
         return self.start if root_key == ROOT else None
+
+    def discard(self) -> None:
+        raise AssertionError("the start fits")
 
 
 def begun_at(count: int, signed: Sequence[SignedCheckpoint]) -> Fold:
     fold = Fold(PaperStore(signed))
-    start = fold.watch.begin(At(count))
-    assert start is not None
-    fold.image = start.image
+    opening = fold.watch.look(At(count))
+    assert opening is not None
+    assert opening.start is not None
+    fold.watch.begin(opening)
+    fold.image = opening.start.image
     return fold
 
 
@@ -343,6 +355,28 @@ def test_what_was_altered_before_the_beginning_is_found(altered: int) -> None:
 
 def test_without_the_roots_word_the_log_is_read_from_its_first_record() -> None:
     fold = Fold(PaperStore(SIGNED), None)
-    assert fold.watch.begin(At(30)) is None
+    begin(fold, At(30))
     fold.take(RECORDS)
     assert fold.checked == len(RECORDS)
+
+
+class OfAnotherLog:
+    """A beginning that the log contradicts."""
+
+    def find(self, root_key: str) -> Start | None:
+        del root_key
+        raise OtherLogError(11, 12)
+
+    def discard(self) -> None:
+        raise AssertionError("the file is evidence")
+
+
+def test_a_log_that_is_not_what_was_read_once_is_a_finding_and_nothing_is_signed() -> None:
+    fold = Fold(PaperStore(SIGNED[:2]))
+    begin(fold, OfAnotherLog())
+    assert fold.take(RECORDS) == replay(RECORDS)
+    assert fold.checked == len(RECORDS)
+    finding = fold.watch.describe()["finding"]
+    assert (finding["code"], finding["first"], finding["last"]) == ("log_changed", 11, 12)
+    reconcile(fold, fold.keeper())
+    assert fold.store.signed == SIGNED[:2]
