@@ -51,6 +51,7 @@ def ensure(layout: Layout, now: datetime | None = None) -> None:
     if ca.exists() and not key.exists():
         _look_at_foreign(layout, now)
         return
+    _require_pair(ca, key)
     issuer = _issuer(ca, key, now)
     # brokers are clients of each other
     _leaf(issuer, broker_path(layout), "sdm broker", (_SERVER, _CLIENT), now)
@@ -81,6 +82,18 @@ def _look_at_foreign(layout: Layout, now: datetime) -> None:
         end = min(one.not_valid_after_utc for one in certificates(path))
         if end <= now:
             raise BadCertificateError(f"{path} ended on {end:%Y-%m-%d}: replace it")
+
+
+def _require_pair(ca: Path, key: Path) -> None:
+    """Somebody else's authority beside a key of ours: nothing is made that would replace theirs."""
+    private = _stored_key(key)
+    if private is None or not ca.exists():
+        return
+    if certificates(ca)[0].public_key() != private.public_key():
+        raise BadCertificateError(
+            f"{key} is not the key of {ca}: remove ca.key to use an authority of your own, or "
+            "ca.pem to have all of them made"
+        )
 
 
 def _issuer(ca: Path, key: Path, now: datetime) -> Issuer:

@@ -142,6 +142,18 @@ def test_files_of_an_authority_of_ones_own_are_left_and_looked_at(layout: Layout
         certificates.ensure(layout, NOW)
 
 
+def test_an_authority_of_ones_own_beside_a_forgotten_key_replaces_nothing(
+    layout: Layout, tmp_path: Path
+) -> None:
+    other = Layout(tmp_path / "other")
+    certificates.ensure(other, NOW)
+    brokers = broker_path(layout).read_bytes()
+    ca_path(layout).write_bytes(ca_path(other).read_bytes())
+    with pytest.raises(BadCertificateError, match=r"remove ca\.key"):
+        certificates.ensure(layout, NOW)
+    assert broker_path(layout).read_bytes() == brokers
+
+
 def test_a_file_that_is_no_certificate_is_named(layout: Layout) -> None:
     broker_path(layout).write_text("nothing")
     with pytest.raises(BadCertificateError, match=r"broker\.pem holds no certificate"):
