@@ -8,19 +8,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mesh_events import intents
-from mesh_events.decisions import GovernorStarted, IntentAccepted
+from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
 from mesh_events.facts import AclApplied, CheckPassed
 from mesh_events.meta import MESH_DOMAIN, derived_id
+from processors.drift import Policy
 from processors.rights import reader
 from tests.links.memory import MemoryTopic
-from tests.paper_log import meta
+from tests.paper_log import at, key, meta
 from tests.simulation.interrupts import Fault, Interrupt
 from tests.simulation.world import APPLICATIONS, NAMES, PRODUCTS, Act, World
 
 Thing = TypeVar("Thing")
 TABLE: dict[str, Callable[[World, int, int], object]] = {}
 WEIGHTS: dict[str, int] = {}
-FAULTS = list(Fault)
 PLACES = (
     "",
     "",
@@ -85,7 +85,7 @@ def request(world: World, a: int, b: int) -> None:
         reason="to read it",
     )
     world.said.append(event)
-    world.log.append(event, by=speaker)
+    world.speak(event)
 
 
 def _answer(world: World, kind: type[intents.Intent], a: int, b: int, **fields: object) -> None:
@@ -94,7 +94,7 @@ def _answer(world: World, kind: type[intents.Intent], a: int, b: int, **fields: 
     if known:
         found = pick(known, a)
         speaker = "east" if b < 6 else found.application.partition(".")[0]
-        world.log.say(
+        world.say(
             kind, speaker, product=found.product, request=found.meta.id, reason="so", **fields
         )
 
@@ -118,14 +118,14 @@ def revoke(world: World, a: int, b: int) -> None:
 @act(1)
 def update(world: World, a: int, b: int) -> None:
     speaker = "east" if b else "west"
-    world.log.say(intents.ProductUpdated, speaker, product=pick(sorted(PRODUCTS), a), sla=1 + b % 3)
+    world.say(intents.ProductUpdated, speaker, product=pick(sorted(PRODUCTS), a), sla=1 + b % 3)
 
 
 @act(1)
 def rotate(world: World, a: int, _: int) -> None:
     application = pick(APPLICATIONS, a)
     speaker, home = application.partition(".")[0], {"west": "west"}
-    world.log.say(
+    world.say(
         intents.CredentialsRequested,
         speaker,
         principal=application,
@@ -140,6 +140,50 @@ def quarantine(world: World, a: int, b: int) -> None:
     world.log.operator(kind, domain=pick(("west", "north", "east"), b), reason="to be looked at")
 
 
+@act(1)
+def freeze(world: World, a: int, b: int) -> None:
+    """The operator silences a domain or all of them for a time, or ends that."""
+    domain = pick(("west", "east", "north", MESH_DOMAIN), b)
+    if a % 3:
+        world.log.operator(intents.DomainThawed, domain=domain, reason="over")
+    else:
+        until = at(world.log.now + (5_000, 60_000)[a // 3 % 2])
+        world.log.operator(intents.DomainFrozen, domain=domain, until=until, reason="a moment")
+
+
+@act(1)
+def change_key(world: World, a: int, b: int) -> None:
+    """A domain gets another key, and speaks with it at once."""
+    domain = pick(("west", "east", "north"), a)
+    name = f"{domain} {len(world.log.records)}"
+    fields = {"domain": domain, "public_key": key(name).public}
+    if b % 2:
+        world.say(intents.KeyRegistered, domain, **fields)
+    else:
+        world.log.operator(intents.KeyRegistered, **fields)
+    world.voices[domain] = name
+
+
+@act(1)
+def revoke_key(world: World, a: int, b: int) -> None:
+    """A domain's first key must speak no more, or the one that it speaks with."""
+    domain = pick(("west", "east", "north"), a)
+    name = world.voices.get(domain, domain) if b == 0 else domain
+    public = key(name).public
+    world.log.operator(intents.KeyRevoked, domain=domain, public_key=public, reason="seen")
+
+
+@act(1)
+def change_mesh_key(world: World, a: int, _: int) -> None:
+    """The root gives governor or keeper another key; processes begin with it from now on."""
+    role = pick((MeshRole.GOVERNOR, MeshRole.KEEPER), a)
+    old, name = world.keys[role], f"{role} {len(world.log.records)}"
+    world.log.introduce_key(role, name)
+    world.keys[role] = name
+    if a // 2 % 2:
+        world.log.revoke_key(old)
+
+
 @act(6)
 def direct(world: World, a: int, b: int) -> None:
     """Somebody tells a link what to do."""
@@ -148,7 +192,7 @@ def direct(world: World, a: int, b: int) -> None:
     )
     speaker = pick(("east", "west", "north"), b % 3)
     product = pick(("east.users", "east.users", "east.orders"), b // 3)
-    world.log.say(kind, speaker, product=product, cluster="west")
+    world.say(kind, speaker, product=product, cluster="west")
 
 
 @act(1)
@@ -156,7 +200,7 @@ def publish_badly(world: World, a: int, b: int) -> None:
     """A product without a topic, without a schema, or of somebody else."""
     speaker, name = pick((("east", "east.none"), ("west", "east.more"), ("west", "west.none")), a)
     topic = pick(("east.none", "east.users"), b)
-    world.log.say(
+    world.say(
         intents.ProductPublished,
         speaker,
         product=name,
@@ -261,12 +305,20 @@ def get_on(world: World, a: int, b: int) -> None:
         worker.keep(name)
 
 
-@act(14)
-def hold_up(world: World, a: int, b: int) -> None:
-    """A worker is killed, paused or left without an answer at one of its next places."""
-    worker = world.worker(pick(NAMES, a))
-    fault = pick(FAULTS, a // 2 + b * 4)
-    worker.interrupts.next = Interrupt(fault, 1 + b % 3, length=3 + a, at=pick(PLACES, a * 3 + b))
+def _hold_up(fault: Fault) -> Callable[[World, int, int], None]:
+    """A worker meets this fault at one of its next places."""
+
+    def do(world: World, a: int, b: int) -> None:
+        worker = world.worker(pick(NAMES, a))
+        place = pick(PLACES, a // 2 * 8 + b)
+        worker.interrupts.next = Interrupt(fault, 1 + (a // 2 + b) % 3, 3 + a, place)
+
+    return do
+
+
+for _fault in Fault:
+    TABLE[_fault.name.lower()] = _hold_up(_fault)
+    WEIGHTS[_fault.name.lower()] = 2
 
 
 @act(2)
@@ -328,6 +380,20 @@ def drift(world: World, a: int, b: int) -> None:
         cluster.bindings -= reader(application, topic) if a % 4 < 2 else set()
 
 
+@act(2)
+def take_snapshot(world: World, a: int, _: int) -> None:
+    """A snapshot is made where a worker stands; processes begin there from now on."""
+    image = world.worker(pick(NAMES, a)).governor.image
+    if world.snapshot is None or image.offset > world.snapshot.offset:
+        world.snapshot = image
+
+
+@act(1)
+def change_policy(world: World, a: int, b: int) -> None:
+    """The operator sets what a worker does about drift from its next start on."""
+    world.policies[pick(NAMES, b)] = Policy.REPORT if a % 2 else Policy.REPAIR
+
+
 @act(4)
 def wait(world: World, a: int, _: int) -> None:
     """Time passes: a moment, the time of a lease, or that of a check."""
@@ -360,5 +426,26 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("direct", 3, 0),
         *[("get_on", 0, 7)] * 3,
     ),
+    (
+        ("request", 2, 0),
+        ("get_on", 0, 7),
+        ("grant", 0, 0),
+        ("crash_after", 4, 4),
+        ("get_on", 0, 7),
+        ("quarantine", 0, 1),
+    ),
+    (
+        ("request", 2, 0),
+        ("get_on", 0, 7),
+        ("grant", 0, 0),
+        ("late", 2, 5),
+        ("get_on", 0, 2),
+        ("quarantine", 0, 1),
+        ("get_on", 0, 2),
+    ),
 )
-"""How a schedule may begin: nothing said, a grant, readers and a copy, a copy made again."""
+"""How a schedule may begin.
+
+Nothing said, a grant, readers and a copy, a copy made again, a reader cut off before what was given
+to it was reported, and a report that comes after that.
+"""

@@ -166,9 +166,25 @@ class Ledger:
     def _is_cut_off(self, application: str) -> bool:
         """Whether its domain is in quarantine, and its rights were reported gone."""
         return application.partition(".")[0] in self.last.identity.quarantines and not any(
-            one.application == application and one.is_enforced
+            one.application == application and (one.is_enforced or one.withdrawing)
             for one in self.last.access.requests.values()
         )
+
+    def check_orders(self) -> None:
+        """A worker had all the time it needs: what was taken away by the log is gone.
+
+        Unless a worker without a reign gave it again: that is drift.
+        """
+        entitled = {
+            (one.application, one.product)
+            for one in self.last.access.requests.values()
+            if one.state is State.ACTIVE
+        }
+        for cluster, found in self._readable():
+            pair = (found.principal, found.name)
+            assert pair in entitled or (cluster, found) not in self.world.given, (
+                f"{pair} may be read on {cluster}, and nobody takes it away"
+            )
 
     def _readable(self) -> Iterator[tuple[str, Binding]]:
         for name, cluster in self.world.clusters.items():
@@ -235,7 +251,7 @@ _INTENTS = {
     "ClusterRegistered", "DomainRegistered", "ApplicationRegistered", "KeyRegistered", "KeyRevoked",
     "CredentialsRequested", "ProductPublished", "ProductUpdated", "AccessRequested",
     "AccessGranted", "AccessDenied", "AccessRevoked", "LinkCreated", "LinkPaused", "LinkResumed",
-    "LinkRemoved", "DomainQuarantined", "DomainReleased",
+    "LinkRemoved", "DomainQuarantined", "DomainReleased", "DomainFrozen", "DomainThawed",
 }  # fmt: skip
 
 
@@ -244,7 +260,7 @@ def _may(kind: str, signer: Any) -> bool:
     role = getattr(signer, "role", None)
     if kind in DECISIONS or kind == "GovernorStarted":
         return role == "governor"
-    if kind in ("SchemaIntroduced", "MeshFounded"):
+    if kind in ("SchemaIntroduced", "MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"):
         return role == "root"
     return role == "keeper"
 

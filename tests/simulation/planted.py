@@ -11,7 +11,7 @@ from processors.keepers import fence, link_start
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
 from processors.reign import LogReign
-from projections import access, fold, links
+from projections import access, fold, identity, links
 from projections.identity import Identity
 from projections.intents import Intents
 
@@ -151,3 +151,30 @@ def what_was_open_is_forgotten_at_a_new_start(patch: pytest.MonkeyPatch) -> None
         return epoch
 
     patch.setattr(Governor, "start", start)
+
+
+@planted
+def what_was_undecided_at_a_snapshot_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    real = Governor.begin
+
+    def begin(self: Governor) -> None:
+        real(self)
+        self._open.clear()
+
+    patch.setattr(Governor, "begin", begin)
+
+
+@planted
+def revoked_keys_of_the_mesh_count_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(identity, "mesh_key_revoked", lambda found, *_: found)
+
+
+@planted
+def rights_without_a_report_are_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
+    from processors.keepers import rights
+    from projections.access import State
+
+    def seen_gone(one: Any) -> bool:
+        return one.state is not State.REVOKING and not one.is_enforced
+
+    patch.setattr(rights, "_seen_gone", seen_gone)

@@ -8,25 +8,18 @@ from tests.simulation.schedules import FoundError, explore
 from tests.simulation.simulation import replaced, simulate
 
 SHORT = 400
-ENOUGH = 3000
+ENOUGH = 1500
 """So many schedules find every planted fault, with the seed below."""
-SEED = 2
-QUICKER = {
-    "the_same_intent_counts_twice": 3,
-    "reports_on_links_count_for_any_generation": 12,
-    "earlier_incarnations_keep_the_right_to_write": 7,
-    "a_domain_in_quarantine_keeps_what_it_was_granted": 3,
-}
+SEED = 0
+QUICKER = {"reports_on_rights_count_for_any_generation": 2}
 """Seeds that find a fault sooner."""
-SLOW = {"reports_on_rights_count_for_any_generation"}
-"""Takes half a minute; `./scripts/simulate --planted` finds it too."""
 
 
 def test_every_invariant_holds_in_random_schedules(request: pytest.FixtureRequest) -> None:
     explore(SHORT, request.config.getoption("randomly_seed", SEED))
 
 
-@pytest.mark.parametrize("name", sorted(PLANTED.keys() - SLOW))
+@pytest.mark.parametrize("name", sorted(PLANTED))
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED[name](monkeypatch)
     with pytest.raises(FoundError):
@@ -35,7 +28,7 @@ def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("scene", range(len(SCENES)))
 def test_the_same_schedule_gives_the_same_log(scene: int) -> None:
-    acts = [*SCENES[scene], ("hold_up", 0, 2), ("assign", 1, 0), *SCENES[2], ("get_on", 1, 7)]
+    acts = [*SCENES[scene], ("crash_before", 0, 2), ("assign", 1, 0), *SCENES[2], ("get_on", 1, 7)]
     with replaced():
         first, second = (
             [(one.key, one.headers.get("ce_type")) for one in simulate(acts).log.records]

@@ -10,7 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mesh_events.errors import InfrastructureError
+from mesh_events.decisions import MeshRole
+from mesh_events.errors import ConfigurationError, InfrastructureError
+from processors.drift import Policy
 from processors.governor import Governor
 from processors.keepers.checks import ChecksKeeper
 from processors.keepers.credentials import CredentialsKeeper
@@ -18,7 +20,10 @@ from processors.keepers.keeper import Keeper, ReignOverError
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.log_watch import NoWatch, Opening
+from processors.quick_start import Beginning, Start
 from processors.reign import LogReign
+from projections.chain import Chain
 from projections.image import Image
 from tests.links.memory import QUICK
 from tests.links.real import LineageList
@@ -32,14 +37,38 @@ if TYPE_CHECKING:
 MAIN = "main"
 
 
+class AtSnapshot:
+    """The world's snapshot as a beginning."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def find(self, root_key: str) -> Start | None:
+        """Always one, if only the prefix that every schedule shares."""
+        del root_key
+        return self._world.start()
+
+    def discard(self) -> None:
+        """It fits."""
+        raise AssertionError("a snapshot was put aside")
+
+
+class Unsigned(NoWatch):
+    """Nothing is signed over the log; it is begun at a snapshot."""
+
+    def look(self, beginning: Beginning) -> Opening | None:
+        """The snapshot."""
+        return Opening(beginning.find(""), Chain("paper"))
+
+
 class SimWorker:
     """A process from its start to its death.
 
-    `image` begins at the prefix that every schedule shares. `busy` names the threads that stand in
+    Its fold begins at the world's snapshot of now. `busy` names the threads that stand in
     the middle of something: the process's own, or a keeper's.
     """
 
-    def __init__(self, world: "World", interrupts: Interrupts, known: Image) -> None:
+    def __init__(self, world: "World", interrupts: Interrupts, policy: Policy) -> None:
         self.world, self.interrupts = world, interrupts
         self.busy: set[str] = set()
         self.reign: LogReign | None = None
@@ -47,10 +76,18 @@ class SimWorker:
         self._tenure = 0
         self._must_reach = -1
         log, clusters = world.log, world.clusters
-        self._facts = Writer(log, interrupts, key("keeper"))
+        self._keeper_key = key(world.keys[MeshRole.KEEPER])
+        self._facts = Writer(log, interrupts, self._keeper_key)
         rows = Rows(world.rows, interrupts)
-        self.governor = Governor(Writer(log, interrupts, key("governor")), rows, lambda *_: None)  # type: ignore[arg-type]
-        self.governor.image = known
+        self.governor = Governor(
+            Writer(log, interrupts, key(world.keys[MeshRole.GOVERNOR])),  # type: ignore[arg-type]
+            rows,  # type: ignore[arg-type]
+            lambda *_: None,
+            Unsigned(),
+            AtSnapshot(world),
+        )
+        # a worker stands by before it reigns
+        self.governor.begin()
         given = partial(world.note_rights, self)
         admins = {name: Admin(found, interrupts, given) for name, found in clusters.items()}
 
@@ -70,7 +107,7 @@ class SimWorker:
             RowsKeeper(world.rows, registry, rows, lambda: self.governor.image),  # type: ignore[arg-type]
             ChecksKeeper(admin, registry),
             CredentialsKeeper(admin, Secrets()),  # type: ignore[arg-type]
-            RightsKeeper(admin),
+            RightsKeeper(admin, policy=policy),
             links,
         ]
         self.keepers = {keeper.name: keeper for keeper in everybody}
@@ -94,7 +131,7 @@ class SimWorker:
             self._read()
             if tenure == self._tenure and self.governor.reigns:
                 self.reign = LogReign(
-                    epoch, self._facts, key("keeper"), lambda: self.governor.image
+                    epoch, self._facts, self._keeper_key, lambda: self.governor.image
                 )  # type: ignore[arg-type]
 
     def stop(self) -> None:
@@ -170,7 +207,7 @@ class SimWorker:
             yield True
         except DiedError:
             self.world.buried(self)
-        except InfrastructureError:
+        except (InfrastructureError, ConfigurationError):
             self.interrupts.dead = True
             self.world.buried(self)
         finally:

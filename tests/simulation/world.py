@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from mesh_events import intents
+from mesh_events.decisions import MeshRole
 from mesh_events.errors import MeshError
 from mesh_events.record import Record
+from processors.drift import Policy
+from processors.quick_start import Start
 from processors.rights import Binding
 from projections.image import Image
+from projections.tree import CompactRange
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster, MemoryEngine
 from tests.paper_log import PaperLog
@@ -22,9 +26,13 @@ PRODUCTS = {"east.users": 2, "east.orders": 1}
 """Product, which is its topic's name too -> partitions."""
 APPLICATIONS = ("west.app", "west.two", "north.app")
 NAMES = ("a", "b")
+POLICIES = {"a": Policy.REPAIR, "b": Policy.REPORT}
+"""What a worker of that name does about drift at first."""
 DEEPEST = 3
 """So many workers or threads stand still inside one another at most."""
 CLOCK = SimClock()
+KEYS = {MeshRole.GOVERNOR: "governor", MeshRole.KEEPER: "keeper"}
+"""With which a mesh is founded."""
 Act = tuple[str, int, int]
 
 
@@ -33,7 +41,9 @@ class World:
     """One run of the simulated mesh.
 
     `late` holds what was given to Kafka and is not done yet, `stood` the workers that stand still,
-    `given` the rights (cluster, binding) that the reigning worker gave last, by no late call.
+    `given` the rights (cluster, binding) that the reigning worker gave last, by no late call. A
+    process begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name;
+    `voices` names the key that a domain speaks with, if it is not the first one.
     """
 
     log: PaperLog
@@ -54,6 +64,10 @@ class World:
     landing: bool = False
     working: list[SimWorker] = field(default_factory=list)
     said: list[intents.AccessRequested] = field(default_factory=list)
+    snapshot: Image | None = None
+    policies: dict[str, Policy] = field(default_factory=lambda: dict(POLICIES))
+    voices: dict[str, str] = field(default_factory=dict)
+    keys: dict[MeshRole, str] = field(default_factory=lambda: dict(KEYS))
 
     @classmethod
     def new(cls, after: Callable[["World"], None], obey: Callable[["World", Act], None]) -> "World":
@@ -93,15 +107,29 @@ class World:
         """The living process of that name; it is started if there is none."""
         found = self.workers.get(name)
         if found is None or found.interrupts.dead:
-            found = self.workers[name] = self._process()
+            found = self.workers[name] = self._process(name)
         return found
 
-    def _process(self) -> SimWorker:
+    def say(self, kind: type[intents.Intent], speaker: str, /, **fields: object) -> None:
+        """A domain says something with its key of now."""
+        self.speak(self.log.make(kind, speaker, **fields))
+
+    def speak(self, event: intents.Intent) -> None:
+        """As `say`, for an intent that is made already."""
+        self.log.append(event, by=self.voices.get(event.meta.domain, event.meta.domain))
+
+    def start(self) -> Start:
+        """Where a process begins its fold."""
+        image = self.snapshot or self.known
+        waiting = {at: self.log.records[at] for at in image.intents.undecided}
+        return Start(image, waiting, CompactRange(), [])
+
+    def _process(self, name: str) -> SimWorker:
         def meanwhile(fault: Fault, length: int) -> None:
             self._meanwhile(made, fault, length)
 
         interrupts = Interrupts(meanwhile, self.late.append)
-        made = SimWorker(self, interrupts, self.known)
+        made = SimWorker(self, interrupts, self.policies[name])
         return made
 
     def buried(self, worker: SimWorker) -> None:
