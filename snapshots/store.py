@@ -26,6 +26,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 BUSY_S = 5
 """So long a reader waits for a writer that changes the file's index."""
+_LARGEST = 2**63 - 1
+"""SQLite knows no larger number; no log reaches it."""
 _LAYOUT = """
 CREATE TABLE IF NOT EXISTS snapshots (at INTEGER PRIMARY KEY, time INTEGER NOT NULL, head BLOB);
 CREATE INDEX IF NOT EXISTS snapshots_by_time ON snapshots (time);
@@ -155,11 +157,12 @@ class Store:
 
     def until(self, offset: int) -> Snapshot:
         """The latest one that stands at an offset or before it."""
-        return self._one("WHERE at <= ? ORDER BY at DESC", offset) or ORIGIN
+        return self._one("WHERE at <= ? ORDER BY at DESC", min(offset, _LARGEST)) or ORIGIN
 
     def as_of(self, time: int) -> Snapshot:
         """The latest one that holds no record later than a time, ms of the log."""
-        return self._one("WHERE time <= ? ORDER BY time DESC, at DESC", time) or ORIGIN
+        found = self._one("WHERE time <= ? ORDER BY time DESC, at DESC", min(time, _LARGEST))
+        return found or ORIGIN
 
     def after(self, snapshot: Snapshot) -> Snapshot | None:
         """The next one."""

@@ -58,9 +58,10 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
         f"the grant {request} enforced again",
     )
     eventually(lambda: application.read(topic) == [b"one", b"two"], "both values again")
-    eventually(
-        lambda: write(kit.login(suspect.name, "east"), own_topic) != DENIED,
-        f"{suspect.name} writes again",
+    kit.wait_for(
+        lambda image: bool(image.identity.domains[suspect.name].rights),
+        f"the rights of {suspect.name} back",
     )
+    assert write(kit.login(suspect.name, "east"), own_topic) != DENIED
     said = suspect.say(ApplicationRegistered, application=f"{suspect.name}.{fresh('app')}")
     assert kit.code(said) == ""

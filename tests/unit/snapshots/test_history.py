@@ -72,6 +72,13 @@ def test_at_every_offset_and_time_the_image_is_that_of_a_full_replay(
     assert image_at(store, READ, as_of=0) == replay([])
 
 
+def test_far_behind_the_log_is_its_end(store: Store) -> None:
+    extend(store, READ, every=7)
+    for far in (LAST + 1, 2**63, 10**30):
+        assert image_at(store, READ, at_offset=far) == IMAGES[LAST]
+        assert image_at(store, READ, as_of=RECORDS[-1].time + far) == IMAGES[LAST]
+
+
 @pytest.mark.parametrize("name", recording.names())
 def test_recorded_logs_have_their_checksums(name: str, tmp_path: Path) -> None:
     records = recording.load(name)
