@@ -151,6 +151,7 @@ class Worker:
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
+        await self._announce()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def fold(self, record: Record) -> None:
@@ -185,8 +186,12 @@ class Worker:
         async with self._changed:
             self._changed.notify_all()
 
-    async def _reached(self, offset: int, seconds: float) -> bool:
-        """Wait until the fold has reached `offset`; whether it has within `seconds`."""
+    async def _reached(self, reign: LogReign, offset: int, seconds: float) -> bool:
+        """Wait until the fold has reached `offset`; whether it has within `seconds`.
+
+        Ends with the reign, too: after a cancellation that was lost nothing would be folded for as
+        long as this waits, and `stop` would wait for this.
+        """
 
         def there() -> bool:
             return self.governor.image.offset >= offset
@@ -195,10 +200,10 @@ class Worker:
             # not `wait_for`: it waits in a task of its own, and a cancellation that meets its end
             # leaves this one without the lock that it is about to release
             async with asyncio.timeout(seconds), self._changed:
-                await self._changed.wait_for(there)
+                await self._changed.wait_for(lambda: there() or self._reign is not reign)
         except TimeoutError:
-            return there()
-        return True
+            pass
+        return there()
 
     async def _decide(self, reign: LogReign) -> None:
         """Decide until nothing is left, then wait for something to change."""
@@ -208,14 +213,14 @@ class Worker:
                 reign.check()
             except ReignOverError as over:
                 log.info("governor_paused", reason=str(over))
-                await self._reached(seen + 1, KEEPER_PERIOD_S)
+                await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
             record = await asyncio.to_thread(self.governor.step)
             if record is None:
-                await self._reached(seen + 1, KEEPER_PERIOD_S)
+                await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
             await self._echo(record)
-            if not await self._reached(record.offset, STALL_S):
+            if not await self._reached(reign, record.offset, STALL_S) and self._reign is reign:
                 raise StateFaultError(f"the record at offset {record.offset} does not come back")
         if self._reign is reign:
             self._overtaken(reign.epoch)
@@ -256,7 +261,7 @@ class Worker:
         with LogEnd(self._connection) as there:
             while self._holds(reign):
                 end = await asyncio.to_thread(there.offset)
-                if end is not None and await self._complete(there, end):
+                if end is not None and await self._complete(reign, there, end):
                     reign.heard()
                     since = clock()
                 if self.governor.image.offset != stood or end is None:
@@ -265,9 +270,9 @@ class Worker:
                     raise StateFaultError(f"the fold stands at {stood}, the log ends at {end}")
                 await asyncio.sleep(1.0)
 
-    async def _complete(self, there: LogEnd, end: int) -> bool:
+    async def _complete(self, reign: LogReign, there: LogEnd, end: int) -> bool:
         """Whether the fold holds every record before `end`, which it is given a second for."""
-        if await self._reached(end - 1, 1.0):
+        if await self._reached(reign, end - 1, 1.0):
             return True
         if await asyncio.to_thread(there.only_markers, self.governor.image.offset + 1, end):
             return True
@@ -280,16 +285,16 @@ class Worker:
         while self._holds(reign):
             seen = self.governor.image.offset
             try:
-                await asyncio.wait_for(
-                    asyncio.to_thread(self._reconcile, keeper, reign), KEEPER_STALL_S
-                )
+                # not `wait_for`, which loses a cancellation that meets the end of the round
+                async with asyncio.timeout(KEEPER_STALL_S):
+                    await asyncio.to_thread(self._reconcile, keeper, reign)
             except TimeoutError as error:
                 raise StateFaultError(f"the keeper of {keeper.name} hangs") from error
             except ReignOverError as over:
                 log.info("keeper_paused", keeper=keeper.name, reason=str(over))
             # what was reported must be folded before the next look, or it is reported twice
-            await self._reached(reign.last_report, STALL_S)
-            await self._reached(seen + 1, KEEPER_PERIOD_S)
+            await self._reached(reign, reign.last_report, STALL_S)
+            await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
 
     def _reconcile(self, keeper: Keeper, reign: LogReign) -> None:
         # a cancelled task cannot stop its thread: the lock keeps the next reign's call behind it

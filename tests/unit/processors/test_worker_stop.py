@@ -33,8 +33,8 @@ class DeafWorker(Worker):
     deaf = True
     waits: asyncio.Event
 
-    async def _reached(self, offset: int, seconds: float) -> bool:
-        del offset, seconds
+    async def _reached(self, reign: LogReign, offset: int, seconds: float) -> bool:
+        del reign, offset, seconds
         self.waits.set()
         try:
             await asyncio.sleep(0.01)
@@ -63,11 +63,47 @@ def test_a_keeper_that_misses_its_cancellation_does_not_hold_up_the_stop() -> No
     assert worker._tasks == []
 
 
+class Talker:
+    """A keeper that reports what nobody will fold: the log is taken away meanwhile."""
+
+    name = "talker"
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.spoke, self._loop = asyncio.Event(), loop
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        cast("Any", reign)._reported = image.offset + 1
+        self._loop.call_soon_threadsafe(self.spoke.set)
+
+
+async def stopped_behind_a_report(worker: Worker, keeper: Talker) -> None:
+    """The keeper's job ends by itself, as it must when its cancellation is lost."""
+    reign = LogReign(Reigning.image.epoch, cast("Any", None), key("keeper"), lambda: Reigning.image)
+    worker._reign = reign
+    job = asyncio.create_task(worker._keep(keeper, reign))
+    await keeper.spoke.wait()
+    await worker.stop()
+    await asyncio.wait_for(job, 5)
+
+
+def test_a_report_that_will_not_be_folded_does_not_hold_up_the_stop() -> None:
+    """A worker that was paused once stood still for a minute: nobody folded what it waited for."""
+
+    async def scene() -> None:
+        nothing, keeper = cast("Any", None), Talker(asyncio.get_running_loop())
+        worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [keeper])
+        await stopped_behind_a_report(worker, keeper)
+
+    asyncio.run(scene())
+
+
 async def cancelled_while_its_wait_runs_out() -> BaseException | None:
     """A job whose time is up cannot have the lock yet, and just then it is cancelled."""
     nothing = cast("Any", None)
     worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [])
-    job = asyncio.create_task(worker._reached(1, 0.05))
+    reign = LogReign(0, nothing, key("keeper"), lambda: Reigning.image)
+    worker._reign = reign
+    job = asyncio.create_task(worker._reached(reign, Reigning.image.offset + 1, 0.05))
     await asyncio.sleep(0.01)
     async with worker._changed:
         # the lock is held, as by those who woke up at the same moment
