@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
-from mesh_events.facts import AclApplied, AclRemoved, RightsFact
+from mesh_events.facts import AclApplied, AclRemoved
 from mesh_events.intents import (
     AccessDenied,
     AccessGranted,
@@ -31,9 +31,9 @@ class Access:
     The audit's answers: entitled from `decided_at` to `revoked_at`, enforced in each of the periods
     `enforced`, (from, to), the last one without an end while rights apply; how long a copy existed
     stands with the link. A grant whose link was removed is GRANTED again: entitled, and enforced
-    once the link is back. `applying` holds the generations at which rights were wanted and not
-    reported yet: a report counts once, also one that a revocation has overtaken. While it is
-    `withdrawing`, the rights of a GRANTED one may be there, reported or not, until seen gone.
+    once the link is back. `applying` and `removing` hold the generations at which rights were to
+    be there, or gone, and were not reported so yet: a report counts once, also an overtaken one.
+    While it is `withdrawing`, the rights of a GRANTED one may be there, until they are seen gone.
     """
 
     request: str
@@ -60,6 +60,7 @@ class Access:
     revoke_reason: str | None = None
     removed_at: int | None = None
     applying: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
     withdrawing: bool = False
     enforced: tuple[tuple[int, int | None], ...] = ()
 
@@ -170,12 +171,14 @@ def denied(accesses: Accesses, event: AccessDenied, generation: int, time: int) 
 
 def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int) -> Accesses:
     """The grant ended: from here on the consumer is not entitled, whatever still has to be done."""
+    access = accesses.requests[event.request]
     return _put(
         accesses,
         replace(
-            accesses.requests[event.request],
+            access,
             state=State.REVOKING,
             generation=generation,
+            removing=(*access.removing, generation),
             changed=generation,
             revoked_by=event.meta.actor,
             revoked_at=time,
@@ -198,6 +201,7 @@ def suspended(
                 state=State.GRANTED,
                 generation=generation,
                 applying=(*access.applying, generation) if again else access.applying,
+                removing=(*access.removing, generation),
                 withdrawing=True,
                 changed=generation,
             )
@@ -221,29 +225,25 @@ def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Ac
 
 
 def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Accesses:
-    """The reader's rights are gone: since a revocation that is in force, or without a link."""
-    access = _meant(accesses, event)
-    if access is None:
+    """The reader's rights are gone: since a revocation that is in force, or without a link.
+
+    Gone for a moment, if what called for it was overtaken and they are not back yet.
+    """
+    access = accesses.requests.get(event.subject)
+    if access is None or access.cluster != event.cluster or event.generation not in access.removing:
         return accesses
-    if access.state is State.REVOKING:
-        access = replace(access, state=State.REVOKED, applying=())
-    elif access.state is not State.GRANTED or not (access.is_enforced or access.withdrawing):
+    if access.state not in (State.REVOKING, State.GRANTED):
         return accesses
-    access = replace(access, withdrawing=False)
+    left = tuple(found for found in access.removing if found != event.generation)
+    access = replace(access, removing=left, changed=offset)
+    if event.generation == access.generation:
+        access = replace(access, withdrawing=False)
+        if access.state is State.REVOKING:
+            access = replace(access, state=State.REVOKED, applying=(), removed_at=time)
     if access.is_enforced:
         since = access.enforced[-1][0]
         access = replace(access, enforced=(*access.enforced[:-1], (since, time)), removed_at=time)
-    elif access.state is State.REVOKED:
-        access = replace(access, removed_at=time)
-    return _put(accesses, replace(access, changed=offset))
-
-
-def _meant(accesses: Accesses, event: RightsFact) -> Access | None:
-    """The access whose present generation the fact satisfies, on the cluster where it reads."""
-    access = accesses.requests.get(event.subject)
-    if access is None or (access.generation, access.cluster) != (event.generation, event.cluster):
-        return None
-    return access
+    return _put(accesses, access)
 
 
 def _put(accesses: Accesses, access: Access) -> Accesses:

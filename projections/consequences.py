@@ -39,7 +39,10 @@ def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> 
     link = image.links.get(name)
     entitled = [access for access in accesses if access.state in ENTITLED]
     if entitled:
-        return _creation(image, link, max(entitled, key=lambda a: a.granted_generation), producer)
+        # nobody fills a copy for readers who are cut off; one that is there stays
+        reading = [one for one in entitled if one.consumer not in image.identity.quarantines]
+        latest = max(reading, key=lambda one: one.granted_generation, default=None)
+        return _creation(image, link, latest, producer) if latest else None
     settled = all(access.state is State.REVOKED for access in accesses)
     if link is not None and link.desired is not Desired.REMOVED and settled:
         last = max(accesses, key=lambda access: access.changed)

@@ -119,6 +119,7 @@ def test_a_revocation_ends_the_entitlement_and_keeps_the_times() -> None:
         only(ACTIVE),
         state=State.REVOKING,
         generation=30,
+        removing=(30,),
         changed=30,
         revoked_by="west.somebody",
         revoked_at=3000,
@@ -130,6 +131,7 @@ def test_removed_rights_end_the_enforcement() -> None:
     assert only(REVOKED) == replace(
         only(REVOKING),
         state=State.REVOKED,
+        removing=(),
         removed_at=3100,
         changed=31,
         enforced=((2100, 3100),),

@@ -4,6 +4,7 @@ import pytest
 
 from mesh_events import facts, intents
 from projections.access import State
+from projections.consequences import consequences
 from projections.verdict import Accepted, Rejected, Verdict
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -88,6 +89,35 @@ def test_a_report_of_what_the_quarantine_has_overtaken_does_not_make_it_active(
     assert found.is_enforced
     story.rights(log, facts.AclRemoved, asked)
     assert not log.image.access.requests[asked].is_enforced
+
+
+def test_rights_seen_gone_after_the_release_were_gone_for_a_moment(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    cut_off(log)
+    cut = log.image.access.requests[asked].generation
+    release(log)
+    gone = story.rights(log, facts.AclRemoved, asked, generation=cut)
+    found = log.image.access.requests[asked]
+    assert (found.state, found.is_enforced, found.withdrawing) == (State.GRANTED, False, True)
+    story.rights(log, facts.AclApplied, asked)
+    again = log.image.access.requests[asked]
+    assert (again.state, len(again.enforced)) == (State.ACTIVE, 2)
+    # a copy of the report tells nothing new
+    log.put(log.records[gone])
+    assert log.image.access.requests[asked] == again
+
+
+def test_no_copy_is_begun_for_who_is_cut_off(log: PaperLog) -> None:
+    asked = story.request(log)
+    offset = log.say(
+        intents.AccessGranted, "east", product=story.PRODUCT, request=asked, reason="yes"
+    )
+    log.accept(offset)
+    log.accept(log.operator(intents.DomainQuarantined, domain="west", reason="to be looked at"))
+    assert consequences(log.image, "paper/1") == []
+    log.accept(log.operator(intents.DomainReleased, domain="west", reason="new keys"))
+    assert [one.type_name() for one in consequences(log.image, "paper/1")] == ["LinkCreated"]
 
 
 def test_its_own_rights_are_reported_gone_and_back_by_generation(log: PaperLog) -> None:
