@@ -34,7 +34,7 @@ _DELIVERY_S = 15
 
 
 class CheckpointStore:
-    """Both places of one mesh's checkpoints; used by one thread at a time.
+    """Both places of one mesh's checkpoints; used by one thread at a time, but for `look`.
 
     Args:
         connection: login that may read and write the topic.
@@ -56,7 +56,14 @@ class CheckpointStore:
             MeshError: a place cannot be read.
         """
         self._topic = read_topic(self._connection)
-        found = [*self._topic, *read_file(self.path)]
+        return self._chained(self._topic)
+
+    def look(self) -> Chain:
+        """The same for any thread; raises as `read`."""
+        return self._chained(read_topic(self._connection))
+
+    def _chained(self, topic: list[Found]) -> Chain:
+        found = [*topic, *read_file(self.path)]
         for one in found:
             if one.checkpoint is None:
                 log.warning("checkpoint_unreadable", place=one.place, reason=one.fault)

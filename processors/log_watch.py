@@ -188,7 +188,7 @@ class LogWatch:
     def trusted(self) -> Trusted | None:
         """The checkpoints as what vouches for the log; None where there are none."""
         try:
-            chain = self._store.read()
+            chain = self._store.look()
         except MeshError as error:
             log.warning("checkpoints_not_read", error=str(error))
             return None

@@ -14,6 +14,7 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
 from mesh_events.read import LogReader
 from mesh_events.settings import notes_path
+from projections.image import Image
 from self_service.cli.audit_noun import app
 from self_service.cli.checkpoint_audit import Evidence, is_behind, judge
 from self_service.cli.context import Mesh
@@ -23,6 +24,8 @@ from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.times import stamp
 from self_service.cli.verification import Report, Scope, verify
+from snapshots.place import open_store, store_path
+from snapshots.store import ORIGIN, SnapshotError
 
 _FINDING = ("offset", "last", "code", "text")
 _IN_FLIGHT_S = 5.0
@@ -127,7 +130,22 @@ def _verified(mesh: Mesh, reader: LogReader, evidence: Evidence, scope: Scope) -
         chain=evidence.chain,
         scope=scope,
         end=end,
+        kept=_kept(mesh),
     )
+
+
+def _kept(mesh: Mesh) -> Image | None:
+    """The state at this home's newest snapshot of the log; None where there is none."""
+    about = mesh.home, mesh.profile.mesh, mesh.profile.root_key
+    if not store_path(*about).exists():
+        return None
+    try:
+        with open_store(*about) as store:
+            newest = store.newest()
+            return store.whole_image(newest) if newest != ORIGIN else None
+    except SnapshotError as error:
+        note(str(error))
+        return None
 
 
 def _tell(

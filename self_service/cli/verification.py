@@ -75,6 +75,7 @@ def verify(
     chain: Chain | None = None,
     scope: Scope = WHOLE,
     end: int | None = None,
+    kept: Image | None = None,
 ) -> Report:
     """Fold the log and doubt every record of it.
 
@@ -86,6 +87,7 @@ def verify(
         scope: where signatures and decisions are doubted. Elsewhere a record is believed where a
             checkpoint covers it, and reading ends behind the scope.
         end: the offset behind the log's last record, which need not be read up to.
+        kept: a state of this log that was kept elsewhere, at the offset of one of its records.
     """
     report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Entry]()
     trusted = Trusted(chain.path() if chain else (), root_key)
@@ -111,6 +113,7 @@ def verify(
             report.findings.append(Finding(entry.offset, "state_fault", str(error)))
             faulted = True
             continue
+        _doubt_kept(report, image, kept)
         if not inside:
             continue
         if entry.fault is not None:
@@ -121,6 +124,7 @@ def verify(
             last_decided = max(last_decided, entry.event.offset)
     if not stopped and not faulted:
         _doubt_governor(report, image, governor_key)
+        _doubt_length(report, kept)
     _doubt_end(report, image, faulty, last_decided)
     _doubt_tree(report, image, end if stopped else report.last + 1)
     return report
@@ -158,6 +162,23 @@ def _doubt_position(report: Report, entry: Entry) -> None:
             "transaction that somebody wrote, or records that were deleted"
         )
         report.gaps.append(Finding(entry.offset, "gap", text))
+
+
+def _doubt_length(report: Report, kept: Image | None) -> None:
+    """What was read once must be there."""
+    if kept is not None and kept.offset > report.last:
+        text = f"records up to {kept.offset} were read here once, the log ends at {report.last}"
+        report.findings.append(Finding(report.last + 1, "log_changed", text, kept.offset))
+
+
+def _doubt_kept(report: Report, image: Image, kept: Image | None) -> None:
+    """Reads are answered out of what was kept: it must be what the log gives."""
+    if kept is not None and kept.offset == image.offset and image != kept:
+        text = (
+            "the newest snapshot of this home holds another state than the log gives: move its "
+            "`snapshots` folder away, and see who can write there"
+        )
+        report.findings.append(Finding(kept.offset, "snapshot_differs", text))
 
 
 def _doubt_governor(report: Report, image: Image, governor_key: str) -> None:

@@ -1,11 +1,13 @@
 from dataclasses import replace
 
 import pytest
+from immutables import Map
 
 from mesh_events import intents
 from mesh_events.codec import decode
 from mesh_events.decisions import IntentAccepted, MeshRole
 from mesh_events.record import Record
+from projections.replay import fold
 from projections.verdict import Rejected
 from self_service.cli.verification import Report, verify
 from tests import paper_story as story
@@ -47,6 +49,22 @@ def test_an_untouched_log_holds(log: PaperLog) -> None:
     assert not report.differing
     assert report.records == len(log.records)
     assert report.decisions >= 8
+
+
+def test_a_state_that_was_kept_is_held_against_the_log(log: PaperLog) -> None:
+    images = list(fold(log.records))
+    root, governor = key("root").public, key("governor").public
+    for kept in images[-1], images[20]:
+        assert not verify(log.records, root, governor, kept=kept).findings
+    kept = images[-3]._replace(catalog=Map())
+    [found] = verify(log.records, root, governor, kept=kept).findings
+    assert (found.offset, found.code) == (kept.offset, "snapshot_differs")
+    [found] = verify(log.records[:-2], root, governor, kept=images[-1]).findings
+    assert (found.code, found.offset, found.last) == (
+        "log_changed",
+        images[-3].offset + 1,
+        images[-1].offset,
+    )
 
 
 def test_an_altered_intent_is_found_at_the_decision_that_accepted_it(log: PaperLog) -> None:
