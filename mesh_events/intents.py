@@ -248,7 +248,7 @@ class AccessDenied(Intent):
 
 
 class AccessRevoked(Intent):
-    """Emitted by the owner, or by the consumer who gives it back: the grant ends now."""
+    """Emitted by owner, operator, or the consumer who gives it back: the grant ends now."""
 
     product: str = Field(description="Product id, <domain>.<name>")
     request: str = Field(description="Id of the AccessRequested event")

@@ -9,6 +9,7 @@ from mesh_events.intents import (
     domain_of,
 )
 from projections.access import ENTITLED, Access, State
+from projections.identity import Role
 from projections.image import reading_place
 from projections.rules import names
 from projections.rules.ruling import judge
@@ -98,7 +99,8 @@ def _(intent: AccessDenied, case: Case) -> Verdict:
 def _(intent: AccessRevoked, case: Case) -> Verdict:
     access = _known(case, intent.product, intent.request)
     require(
-        case.domain in (domain_of(access.product), access.consumer),
+        case.domain in (domain_of(access.product), access.consumer)
+        or case.key.role is Role.OPERATOR,
         "not_your_domain",
         f"{case.domain} is neither the owner nor the consumer of this grant",
     )

@@ -166,7 +166,7 @@ def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
     "sdm access revoke '#41' -r 'project ended' --until active",
 )
 def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
-    """Revoke a grant, as the owner, or give it back, as the consumer.
+    """Revoke a grant, as the owner or operator, or give it back, as the consumer.
 
     --until applied waits until the rights are gone, --until active also for the copy's end.
     """

@@ -208,6 +208,7 @@ def _access() -> list[Refusal]:
         answer("invalid_on_revoke", grant, "east", ASKED, on_revoke=intents.OnRevoke.UNKNOWN),
         answer("missing_text", deny, "east", ASKED, reason=" "),
         answer("not_your_domain", revoke, "north", GRANTED),
+        answer("not_your_domain", revoke, "keeper", GRANTED),
         answer("missing_text", revoke, "east", GRANTED, reason=""),
         answer("not_granted", revoke, "east", ASKED),
         answer("not_granted", revoke, "north", DENIED),
