@@ -19,7 +19,8 @@ from mesh_events.kafka import SCRAM, Connection
 from mesh_events.transport import protocol
 
 _TIMEOUT_S = 10
-_BYTES, _REQUESTS = "producer_byte_rate", "request_percentage"
+_WRITTEN, _READ = "producer_byte_rate", "consumer_byte_rate"
+_REQUESTS = "request_percentage"
 _UNBOUND = float(2**60)
 OWN = ("admin", "registry", "connect", "mesh.governor", "mesh.operator")
 """Logins that serve every domain: slowing one of them would slow all."""
@@ -30,7 +31,8 @@ def ensure_quotas(login: Connection, bytes_s: int, request_percent: int) -> None
 
     Args:
         login: the super user's.
-        bytes_s: what a login may write, bytes per second and broker; 0 for no quota.
+        bytes_s: what a login may write, and as much read, bytes per second and broker; 0 for no
+            quota.
         request_percent: what a login may take of the brokers' threads' time, 100 for one thread;
             0 for no quota.
 
@@ -38,8 +40,8 @@ def ensure_quotas(login: Connection, bytes_s: int, request_percent: int) -> None
         NotReadyError: the cluster does not answer yet, or refuses.
     """
     wanted: dict[str | None, Mapping[str, float]] = {
-        None: {_BYTES: float(bytes_s), _REQUESTS: float(request_percent)},
-        **{user: {_BYTES: _UNBOUND, _REQUESTS: _UNBOUND} for user in OWN},
+        None: _quotas(float(bytes_s), float(request_percent)),
+        **{user: _quotas(_UNBOUND, _UNBOUND) for user in OWN},
     }
     try:
         answer = asyncio.run(asyncio.wait_for(_ask(login, wanted), _TIMEOUT_S))
@@ -48,6 +50,10 @@ def ensure_quotas(login: Connection, bytes_s: int, request_percent: int) -> None
     for code, text, *_ in answer.entries:
         if code:
             raise NotReadyError(f"quotas at {login.bootstrap_servers}: {text} (error {code})")
+
+
+def _quotas(bytes_s: float, request_percent: float) -> dict[str, float]:
+    return {_WRITTEN: bytes_s, _READ: bytes_s, _REQUESTS: request_percent}
 
 
 async def _ask(login: Connection, wanted: Mapping[str | None, Mapping[str, float]]) -> Any:

@@ -46,7 +46,8 @@ class PlatformSettings(BaseSettings):
     tls: how brokers are reached; None means as the home did before, or off (`SDM_TLS`)
     reauth_s: seconds after which a session with a broker must prove its login anew, or ends
         (`SDM_REAUTH_S`)
-    quota_mib_s: what each login may write to a cluster, MiB per second (`SDM_QUOTA_MIB_S`)
+    quota_mib_s: what each login may write to a cluster, and as much read from it, MiB per second
+        (`SDM_QUOTA_MIB_S`)
     quota_requests: what each login may take of a broker's threads, percent of one
         (`SDM_QUOTA_REQUESTS`)
     """

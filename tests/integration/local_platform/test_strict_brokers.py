@@ -9,7 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, ThrottleEvent
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    ThrottleEvent,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from local_platform import LocalPlatform, certificates
@@ -26,7 +33,7 @@ from self_service.cli.credentials import (
 )
 from tests.conftest import new_settings, start
 from tests.kafka_client import eventually
-from tests.mesh_kit import Mesh
+from tests.mesh_kit import Mesh, fresh
 
 pytestmark = pytest.mark.platform
 
@@ -158,7 +165,7 @@ def test_an_open_session_ends_soon_after_its_login_got_a_new_password(strict: Me
     shop.fill(topic, b"with the new password")
 
 
-def test_a_login_that_writes_too_much_is_slowed_down_and_the_meshs_own_are_not(
+def test_a_login_that_moves_too_much_is_slowed_down_and_the_meshs_own_are_not(
     strict: Mesh,
 ) -> None:
     shop = strict.register_domain("shop")
@@ -178,5 +185,28 @@ def test_a_login_that_writes_too_much_is_slowed_down_and_the_meshs_own_are_not(
         assert producer.flush(60) == 0
         return sum(waits)
 
+    def slowed_reading(login: Connection) -> float:
+        """The same for who reads that, as long as it takes to see it."""
+        waits: list[float] = []
+
+        def told(event: ThrottleEvent) -> None:
+            waits.append(event.throttle_time)
+
+        group = {"group.id": f"{shop.name}.{fresh('group')}", "enable.auto.commit": False}
+        consumer = Consumer({**login.config(), **group, "throttle_cb": told})
+        place = TopicPartition(topic, 0, 0)
+        consumer.assign([place])
+        _, end = consumer.get_watermark_offsets(place, timeout=10)
+        deadline, last = time.monotonic() + 60, -1
+        while last < end - 1 and sum(waits) <= 1:
+            assert time.monotonic() < deadline, f"read up to {last} of {end}"
+            message = consumer.poll(1)
+            if message is not None and message.error() is None:
+                last = message.offset()
+        consumer.close()
+        return sum(waits)
+
     assert slowed(strict.login(shop.name)) > 1
     assert slowed(strict.admin_login()) == 0
+    assert slowed_reading(strict.login(shop.name)) > 1
+    assert slowed_reading(strict.admin_login()) == 0
