@@ -1,7 +1,6 @@
 """Where a worker's fold begins: at the newest snapshot of this home that stands on the log."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +14,7 @@ from mesh_events.record import Record
 from projections.image import Image
 from projections.tree import CompactRange
 from snapshots.history import OtherLogError, behind
+from snapshots.place import put_aside
 from snapshots.store import ORIGIN, Snapshot, Store
 
 log = structlog.get_logger(__name__)
@@ -82,15 +82,9 @@ class QuickStart:
 
     def discard(self) -> None:
         """Put the file aside: whoever begins next begins at the log's first record."""
-        path = self.path
-        if path is None:
-            return
-        log.error("snapshots_put_aside", file=f"{path}.bad", next="sdm audit verify")
-        with suppress(OSError):
-            path.replace(f"{path}.bad")
-        for more in ("-wal", "-shm"):
-            with suppress(OSError):
-                Path(f"{path}{more}").unlink()
+        if self.path is not None:
+            bad = put_aside(self.path)
+            log.error("snapshots_put_aside", file=str(bad), next="sdm audit verify")
 
     def _load(self, store: Store, newest: Snapshot) -> Start:
         with LogReader(self._connection, None, brief=True) as reader:

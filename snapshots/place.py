@@ -31,6 +31,17 @@ def store_path(home: Path, mesh: str, root_key: str) -> Path:
     return home / "snapshots" / f"{quote(mesh, safe='')}.{digest}.db"
 
 
+def put_aside(path: Path) -> Path:
+    """Keep a file of snapshots under another name, as evidence; returns that name."""
+    bad = Path(f"{path}.bad")
+    with suppress(OSError):
+        path.replace(bad)
+    for more in ("-wal", "-shm"):
+        with suppress(OSError):
+            Path(f"{path}{more}").unlink()
+    return bad
+
+
 def _remove_stale(folder: Path) -> None:
     """Remove what is not written any more; who still reads it keeps it open."""
     for path in folder.glob("*.db*"):

@@ -26,6 +26,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 BUSY_S = 5
 """So long a reader waits for a writer that changes the file's index."""
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LARGEST = 2**63 - 1
 """SQLite knows no larger number; no log reaches it."""
 _LAYOUT = """
@@ -39,6 +40,14 @@ CREATE TABLE IF NOT EXISTS versions (
 
 class SnapshotError(MeshError):
     """The file of snapshots cannot be used; it can be thrown away, and is made again."""
+
+
+class DamagedError(SnapshotError):
+    """What the file at `path` holds cannot be read: it is to be put aside and made again."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        super().__init__(text)
+        self.path = path
 
 
 class BusyError(SnapshotError):
@@ -307,7 +316,10 @@ class Store:
         self._db.executescript(_LAYOUT)
 
     def _unusable(self, error: Exception) -> SnapshotError:
-        return SnapshotError(
-            f"the snapshots {self.path} cannot be used ({error}): mend that or remove the file, "
-            "it is made again from the log"
-        )
+        code = getattr(error, "sqlite_errorcode", None)
+        if isinstance(error, OSError | sqlite3.Error) and code not in _DAMAGE:
+            return SnapshotError(
+                f"the snapshots {self.path} cannot be used ({error}): mend that or remove the "
+                "file, it is made again from the log"
+            )
+        return DamagedError(f"the snapshots {self.path} cannot be read ({error})", self.path)

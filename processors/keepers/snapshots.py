@@ -12,7 +12,8 @@ from processors.log_watch import LogWatch
 from projections.image import Image
 from projections.trust import Trusted
 from snapshots.history import EVERY, OtherLogError, extend
-from snapshots.store import BusyError, Store
+from snapshots.place import put_aside
+from snapshots.store import BusyError, DamagedError, Store
 
 log = structlog.get_logger(__name__)
 ROUND_S = 60.0
@@ -61,6 +62,10 @@ class SnapshotsKeeper:
             return
         except OtherLogError as error:
             self._watch.contradicted(error)
+        except DamagedError as error:
+            self._newest = None
+            bad = put_aside(error.path)
+            log.warning("snapshots_put_aside", file=str(bad), error=str(error))
         except MeshError as error:
             self._failed_in = reign.epoch
             log.warning("snapshots_not_made", error=str(error), next="sdm audit verify")

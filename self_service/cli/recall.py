@@ -61,8 +61,8 @@ def _recalled(
 ) -> "Image | None":
     from projections.trust import DistrustError
     from snapshots.history import OtherLogError, image_at
-    from snapshots.place import open_store
-    from snapshots.store import ORIGIN, SnapshotError
+    from snapshots.place import open_store, put_aside
+    from snapshots.store import ORIGIN, DamagedError, SnapshotError
 
     profile = mesh.profile
     try:
@@ -74,6 +74,8 @@ def _recalled(
         note(f"{error}: all of the log is replayed; see `sdm audit verify`")
     except DistrustError as error:
         note(f"{error}: no snapshots are made; see `sdm audit verify`")
+    except DamagedError as error:
+        note(f"{error}: {put_aside(error.path)} keeps it, it is made again from the log")
     except SnapshotError as error:
         note(str(error))
     return None

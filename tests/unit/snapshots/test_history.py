@@ -23,7 +23,7 @@ from projections.trust import DistrustError
 from snapshots import history, place
 from snapshots.history import OtherLogError, Read, extend, image_at
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart
-from snapshots.store import ORIGIN, BusyError, SnapshotError, Store
+from snapshots.store import ORIGIN, BusyError, DamagedError, SnapshotError, Store
 from tests.fixtures import recording
 from tests.signed_log import busy_log, signed_over, trusting
 
@@ -302,8 +302,11 @@ def test_what_was_made_before_an_interruption_stays(
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     path.write_bytes(b"not a database, and long enough to be looked at" * 100)
-    with pytest.raises(SnapshotError, match=f"{path} cannot be used"):
+    with pytest.raises(DamagedError, match=f"{path} cannot be read") as told:
         Store(path)
+    assert place.put_aside(told.value.path).exists()
+    extend(Store(path), READ, every=5)
+    assert Store(path).count() == len(RECORDS) // 5
 
 
 def test_rows_that_cannot_be_read_are_told_as_such(tmp_path: Path) -> None:
@@ -311,7 +314,7 @@ def test_rows_that_cannot_be_read_are_told_as_such(tmp_path: Path) -> None:
     store = stored(path, 5)
     with sqlite3.connect(path) as file:
         file.execute("UPDATE versions SET value = x'c1' WHERE length(value) > 0")
-    with pytest.raises(SnapshotError, match="or remove the file"):
+    with pytest.raises(DamagedError, match="cannot be read"):
         checksum(image_at(store, READ))
 
 
