@@ -1,0 +1,132 @@
+"""A governor that dies while a domain is cut off, and one whose snapshots are garbage."""
+
+import os
+import sqlite3
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from mesh_events.intents import DomainQuarantined, DomainReleased, ProductUpdated
+from tests.faults.run.drift import admin_of
+from tests.faults.run.fault import Fault
+from tests.faults.run.judge import all_is_right
+from tests.faults.run.stage import WAIT_S, Stage, eventually
+from tests.faults.run.takeover import awake, die, sleeping
+from tests.mesh_kit import fresh
+
+ENOUGH = 3
+"""So many snapshots fill more than the first page of the file."""
+HEADER = 4096
+"""What is left of the file: SQLite still takes it for its own."""
+
+
+def cut_off(stage: Stage) -> float:
+    """A governor dies behind the first right that it takes; until the domain has none."""
+    suspect = stage.kit.register_domain("suspect")
+    reader = suspect.application("reader")
+    request = suspect.request(stage.copied.product, reader.name)
+    stage.owner.grant(stage.copied.product, request)
+    operator, about = stage.kit.operator, {"domain": suspect.name, "reason": "fault"}
+    with sleeping(stage) as before:
+        operator.emit(DomainQuarantined(meta=operator.meta(), **about))
+        die(stage.worker("after-effect"))
+        began = time.monotonic()
+    stage.soon(lambda: not bindings(stage, suspect.name), f"{suspect.name} has no right")
+    recovery = time.monotonic() - began
+    awake(stage, before)
+    refused = reader.read(stage.copied.topic)
+    assert isinstance(refused, str), f"{reader.name} still reads"
+    stage.kit.accepted(operator.emit(DomainReleased(meta=operator.meta(), **about)))
+    right = (reader.name, stage.copied.topic)
+    stage.soon(lambda: right in stage.plain().readers(), "the reader's right is back")
+    return recovery
+
+
+def bindings(stage: Stage, domain: str) -> list[str]:
+    """Who of a domain has any right on the cluster of the log."""
+    everything = AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    admin = admin_of(stage, "east")
+    found = [
+        one.principal.removeprefix("User:") for one in admin.describe_acls(everything).result(15)
+    ]
+    return [one for one in found if one.partition(".")[0] == domain]
+
+
+def garble(stage: Stage) -> float:
+    """The file from which the next worker would begin is garbage behind its header."""
+    path = filled(stage)
+    log = stage.home / "logs" / "governor.log"
+    said = log.stat().st_size
+    with path.open("r+b") as file:
+        length = file.seek(0, os.SEEK_END)
+        file.seek(HEADER)
+        file.write(os.urandom(length - HEADER))
+    began = time.monotonic()
+    before = stage.kill("governor")
+    recovery = stage.pulse(began)
+    stage.back(before)
+    bad = Path(f"{path}.bad")
+    eventually(bad.exists, "the garbage is put aside", WAIT_S)
+    eventually(lambda: count(path) >= ENOUGH, "snapshots are made again", WAIT_S)
+    assert b"snapshots_put_aside" in log.read_bytes()[said:], "nobody was told"
+    bad.unlink()
+    return recovery
+
+
+def filled(stage: Stage) -> Path:
+    """The file, once it holds some snapshots and nothing of it lies beside it."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        for path in (stage.home / "snapshots").glob("*.db"):
+            if count(path) >= ENOUGH:
+                with closing(sqlite3.connect(path)) as file:
+                    file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return path
+        assert time.monotonic() < deadline, "no snapshots were made"
+        for _ in range(200):
+            tags = [fresh("fill")]
+            stage.owner.say(ProductUpdated, product=stage.pulse_product, tags=tags)
+
+
+def count(path: Path) -> int:
+    """How many snapshots a file holds; none where it cannot be read."""
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file,
+    ):
+        return int(file.execute("SELECT count(*) FROM snapshots").fetchone()[0])
+    return 0
+
+
+FAULTS: tuple[Fault[Stage], ...] = (
+    Fault(
+        "quarantine-interrupted",
+        "a domain is quarantined, the governor dies at its first effect; until it has no right",
+        cut_off,
+        all_is_right,
+        bound_s=300,
+    ),
+    Fault(
+        "snapshots-garbled",
+        "the snapshots are overwritten with garbage, kill -9 of the governor",
+        garble,
+        all_is_right,
+        bound_s=300,
+    ),
+)
