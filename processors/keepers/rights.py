@@ -203,10 +203,11 @@ class RightsKeeper:
         telling.begin(image, reign)
         try:
             admin = self._clusters(image, cluster)
-            actual = admin.rights()
-            # the rest comes with the next image: what is revoked meanwhile comes first there
+            actual = set(admin.rights())
+            # the rest comes with the next image: what is revoked meanwhile comes first there, and
+            # before an earlier revocation of the same right, which would take it for drift
             left = len(wishes)
-            for wish in for_a_while(sorted(wishes, key=lambda wish: wish.wanted)):
+            for wish in for_a_while(sorted(wishes, key=lambda wish: (wish.wanted, wish.reported))):
                 self._settle(wish, admin, actual, keep, reign)
                 left -= 1
             if not left:
@@ -252,6 +253,7 @@ class RightsKeeper:
         differs = wrong(wish, actual, keep)
         if differs and not self._leaves(wish):
             self._repair(wish, admin, differs, reign)
+            actual ^= differs
         if not wish.reported:
             fact = AclApplied if wish.wanted else AclRemoved
             step = f"acl-{'applied' if wish.wanted else 'removed'}-{wish.cluster}"

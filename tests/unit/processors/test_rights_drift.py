@@ -16,6 +16,7 @@ from processors.keepers import rights as rights_room
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.strangers import Strangers
 from processors.rights import Acl, reader
+from projections.access import State
 from projections.drift import Left
 from projections.image import Image
 from tests import paper_story as story
@@ -135,6 +136,24 @@ def test_a_revoked_right_that_returns_is_withdrawn_and_told(world: World) -> Non
     world.look(2)
     assert not set(RIGHT) & world.east.bindings
     assert world.told() == [(DriftKind.RIGHT_RETURNED, Remedy.REPAIRED, (str(RIGHT[0]),))]
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_a_second_revocation_of_the_same_right_is_no_drift_of_the_first(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(monkeypatch, policy)
+    story.answer(world.log, AccessRevoked, world.request, reason="r")
+    world.look(2)
+    again = story.granted(world.log, "north")
+    world.look(2)
+    assert set(RIGHT) <= world.east.bindings
+    story.answer(world.log, AccessRevoked, again, reason="r")
+    world.look(2)
+    assert not set(RIGHT) & world.east.bindings
+    assert world.log.image.access.requests[again].state is State.REVOKED
+    assert world.told() == []
+    assert not world.left
 
 
 def test_who_takes_a_right_again_and_again_does_not_fill_the_log(world: World) -> None:
