@@ -15,6 +15,7 @@ from mesh_events import signing
 from mesh_events.record import Entry, Record
 from processors import governor, reign
 from processors.keepers import (
+    checks,
     credentials,
     fence,
     lanes,
@@ -32,7 +33,7 @@ from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
 _PLACES = (governor, credentials, rights, link_start, link_end)
-_TIMED = (governor, reign, credentials, rights, fence, lanes, link_ends)
+_TIMED = (governor, reign, checks, credentials, rights, fence, lanes, link_ends)
 """Modules that ask for the time."""
 
 

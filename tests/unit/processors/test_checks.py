@@ -1,9 +1,17 @@
-"""Checks are made for every domain alike."""
+"""Checks are made for every domain alike, and a server that starts is given time to know."""
+
+from typing import Any
+
+import pytest
 
 from mesh_events import intents
-from processors.keepers.checks import Task, by_turns, missing
+from mesh_events.errors import InfrastructureError
+from mesh_events.facts import CheckFailed, CheckPassed, Fact
+from processors.keepers import checks
+from processors.keepers.checks import CERTAIN_S, ChecksKeeper, Task, by_turns, missing
 from tests import paper_story as story
-from tests.paper_log import Never, PaperLog
+from tests.links.memory import MemoryCluster
+from tests.paper_log import Never, PaperLog, meta
 
 
 def publications(log: PaperLog, domain: str, count: int) -> None:
@@ -43,3 +51,64 @@ def test_domains_take_turns_however_much_one_of_them_says() -> None:
 def test_no_tasks_make_no_turns() -> None:
     nothing: list[Task] = []
     assert by_turns(nothing) == []
+
+
+class Starting:
+    """A registry that answers as told, one answer after the other; None means down."""
+
+    def __init__(self, *answers: tuple[int, int] | bool | None) -> None:
+        self._answers = list(answers)
+
+    def latest(self, subject: str) -> tuple[int, int] | None:
+        answer = self._answers.pop(0)
+        if answer is None:
+            raise InfrastructureError(f"{subject}: no answer", retriable=True)
+        return None if isinstance(answer, bool) else answer
+
+
+class Listening:
+    """A reign that keeps what is reported on the schema."""
+
+    def __init__(self) -> None:
+        self.said: list[Fact] = []
+
+    def meta(self, *_: object, **__: object) -> Any:
+        return meta("mesh", "01a0c451-0000-7000-8000-000000000000", 0)
+
+    def report(self, fact: Fact) -> None:
+        if isinstance(fact, CheckPassed | CheckFailed) and fact.check == "schema_registered":
+            self.said.append(fact)
+
+
+MISSING = False
+FOUND = (7, 1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds", "expected"),
+    [
+        ([MISSING, FOUND], [0.1], [CheckPassed]),
+        ([MISSING, MISSING], [CERTAIN_S + 0.1], [CheckFailed]),
+        ([MISSING, None, MISSING, FOUND], [1, CERTAIN_S, 0.1], [CheckPassed]),
+        ([MISSING, MISSING, MISSING], [CERTAIN_S / 2, CERTAIN_S], [CheckFailed]),
+    ],
+)
+def test_a_registry_must_lack_a_schema_for_a_while(
+    answers: list[Any],
+    seconds: list[float],
+    expected: list[type[Fact]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that was killed once refused a publication: it answered before it knew its schemas."""
+    now = 100.0
+    monkeypatch.setattr(checks.time, "monotonic", lambda: now)
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    publications(log, "east", 1)
+    cluster, registry, reign = MemoryCluster("east"), Starting(*answers), Listening()
+    keeper = ChecksKeeper(lambda *_: cluster, registry)  # type: ignore[arg-type,return-value]
+    for wait in (*seconds, 0.0):
+        assert reign.said == []
+        keeper.reconcile(log.image, reign)  # type: ignore[arg-type]
+        now += wait
+    assert [type(one) for one in reign.said] == expected
