@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from operator import is_
 from typing import NoReturn
 
 import structlog
@@ -83,7 +84,7 @@ class Governor:
         # the same offsets as they came: the first one's time runs out first
         self._oldest: deque[int] = deque()
         self._open: dict[int, Record] = {}
-        self._settled: tuple[object, object] | None = None
+        self._settled: tuple[object, ...] | None = None
         # (append time of the start, ms; when it was heard of, s of the monotonic clock)
         self._heard = (0, 0.0)
 
@@ -97,8 +98,7 @@ class Governor:
         with self._rows.lock:
             if opening is None or life != self._life or self.image.offset >= 0:
                 return
-            self.watch.begin(opening)
-            if (start := opening.start) is not None:
+            if self.watch.begin(opening) and (start := opening.start) is not None:
                 self.image = start.image
                 self._open = dict(start.undecided)
 
@@ -283,15 +283,12 @@ class Governor:
         return record
 
     def _append_consequence(self) -> Record | None:
-        # the state of accesses and links is all that consequences look at
-        parts = (self.image.access, self.image.links)
-        if (
-            self._settled is not None
-            and self._settled[0] is parts[0]
-            and self._settled[1] is parts[1]
-        ):
+        # all that consequences look at
+        image = self.image
+        parts = (image.access, image.links, image.identity.quarantines)
+        if self._settled is not None and all(map(is_, self._settled, parts)):
             return None
-        due = consequences(self.image, software())
+        due = consequences(image, software())
         if not due:
             self._settled = parts
             return None

@@ -48,8 +48,8 @@ class Watch(Protocol):
     def look(self, beginning: Beginning) -> Opening | None:
         """Before the log is read: what is known of it, if that can be learned. Changes nothing."""
 
-    def begin(self, opening: Opening) -> None:
-        """The fold begins where the opening says."""
+    def begin(self, opening: Opening) -> bool:
+        """The fold begins where the opening says; False where it has begun already."""
 
     def doubts(self, record: Record) -> bool:
         """Whether the signature of the next record must be checked."""
@@ -75,8 +75,10 @@ class NoWatch:
         del beginning
         return None
 
-    def begin(self, opening: Opening) -> None:
+    def begin(self, opening: Opening) -> bool:
         """Nothing to expect."""
+        del opening
+        return True
 
     def doubts(self, record: Record) -> bool:
         """Every one."""
@@ -139,20 +141,21 @@ class LogWatch:
         except OtherLogError as error:
             return Opening(None, chain, error)
 
-    def begin(self, opening: Opening) -> None:
-        """Expect what was signed, and go on from the start; not once records were taken."""
+    def begin(self, opening: Opening) -> bool:
+        """Expect what was signed, and go on from the start; not once something was expected."""
         start, chain = opening.start, opening.chain
         with self._lock:
-            if self._has_begun() or self.finding:
-                return
+            if self._has_begun() or self._known or self.finding:
+                return False
             if opening.contradiction is not None:
                 self.contradicted(opening.contradiction)
-                return
+                return False
             if start is not None:
                 self._go_on(start, chain)
             self._expect(chain)
             if start is None and not self.finding and self._root_key and chain.head is not None:
                 self._prefix = Prefix(Trusted(chain.path(), self._root_key), self._ledger)
+            return True
 
     def contradicted(self, error: OtherLogError) -> None:
         """The log holds other records than when the snapshots of this home were made."""

@@ -15,7 +15,7 @@ from projections.image import Image
 from projections.tree import CompactRange
 from snapshots.history import OtherLogError, behind
 from snapshots.place import put_aside
-from snapshots.store import ORIGIN, Snapshot, Store
+from snapshots.store import ORIGIN, DamagedError, Snapshot, Store
 
 log = structlog.get_logger(__name__)
 
@@ -60,8 +60,8 @@ class QuickStart:
 
     def __init__(self, connection: Connection, open_store: Callable[[], Store]) -> None:
         self._connection, self._open = connection, open_store
-        # set once this worker has begun there
-        self.path: Path | None = None
+        # the file that was told last, and its inode
+        self._told: tuple[Path, int] | None = None
 
     def find(self, root_key: str) -> Start | None:
         """As of `Beginning`. Whatever is wrong with the snapshots, the log itself is there."""
@@ -71,9 +71,13 @@ class QuickStart:
                 if newest == ORIGIN or newest.rest.root != root_key:
                     return None
                 found = self._load(store, newest)
-                self.path = store.path
+                self._told = store.path, store.inode
         except OtherLogError:
             raise
+        except DamagedError as error:
+            bad = put_aside(error.path, error.inode)
+            log.warning("snapshots_put_aside", file=str(bad), error=str(error))
+            return None
         except MeshError as error:
             log.warning("snapshots_not_used", error=str(error), next="sdm audit verify")
             return None
@@ -82,8 +86,8 @@ class QuickStart:
 
     def discard(self) -> None:
         """Put the file aside: whoever begins next begins at the log's first record."""
-        if self.path is not None:
-            bad = put_aside(self.path)
+        if self._told is not None:
+            bad = put_aside(*self._told)
             log.error("snapshots_put_aside", file=str(bad), next="sdm audit verify")
 
     def _load(self, store: Store, newest: Snapshot) -> Start:

@@ -38,10 +38,15 @@ async def _replace(client: Any, node: int, group: Any) -> None:
     old = connections.pop((node, group), None)
     if old is None:
         return
-    if await client._get_conn(node, group=group) is None:  # noqa: SLF001
-        # the client counts on an entry for each request under way
-        connections.setdefault((node, group), old)
-        log.warning("session_not_renewed", node=node, error="no connection")
+    made = None
+    try:
+        made = await client._get_conn(node, group=group)  # noqa: SLF001
+    finally:
+        if made is None:
+            # the client counts on an entry for each request under way
+            connections.setdefault((node, group), old)
+            log.warning("session_not_renewed", node=node, error="no connection")
+    if made is None:
         return
     if answers := [answer for *_, answer in old._requests]:  # noqa: SLF001
         await asyncio.wait(answers, timeout=_PATIENCE_S)

@@ -117,9 +117,12 @@ class Worker:
             _die(error)
 
     async def _begin(self) -> None:
+        tenure = self._tenure + 1
         await self.stop()
+        if tenure != self._tenure:
+            # the log was taken away while the jobs of an earlier reign ended
+            return
         self._standby.over()
-        tenure = self._tenure
         await asyncio.to_thread(self.governor.begin)
         await self._catch_up()
         if tenure != self._tenure:

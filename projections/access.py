@@ -214,8 +214,14 @@ def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Ac
     access = accesses.requests.get(event.subject)
     if access is None or access.cluster != event.cluster or event.generation not in access.applying:
         return accesses
-    left = tuple(found for found in access.applying if found != event.generation)
-    access = replace(access, applying=left, withdrawing=False, changed=offset)
+    access = replace(
+        access,
+        applying=tuple(found for found in access.applying if found != event.generation),
+        # what was to be gone before they were there tells nothing any more
+        removing=tuple(found for found in access.removing if found > event.generation),
+        withdrawing=False,
+        changed=offset,
+    )
     if not access.is_enforced:
         periods = (*access.enforced, (time, None))
         access = replace(access, active_at=time, removed_at=None, enforced=periods)
@@ -234,8 +240,13 @@ def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Ac
         return accesses
     if access.state not in (State.REVOKING, State.GRANTED):
         return accesses
-    left = tuple(found for found in access.removing if found != event.generation)
-    access = replace(access, removing=left, changed=offset)
+    access = replace(
+        access,
+        removing=tuple(found for found in access.removing if found != event.generation),
+        # what was to be there before they were gone; of the same generation they still come
+        applying=tuple(found for found in access.applying if found >= event.generation),
+        changed=offset,
+    )
     if event.generation == access.generation:
         access = replace(access, withdrawing=False)
         if access.state is State.REVOKING:

@@ -31,15 +31,21 @@ def store_path(home: Path, mesh: str, root_key: str) -> Path:
     return home / "snapshots" / f"{quote(mesh, safe='')}.{digest}.db"
 
 
-def put_aside(path: Path) -> Path:
-    """Keep a file of snapshots under another name, as evidence; returns that name."""
-    bad = Path(f"{path}.bad")
-    with suppress(OSError):
-        path.replace(bad)
-    for more in ("-wal", "-shm"):
-        with suppress(OSError):
-            Path(f"{path}{more}").unlink()
-    return bad
+def put_aside(path: Path, inode: int) -> Path | None:
+    """Keep a file of snapshots under another name, as evidence.
+
+    Returns that name; None where it is not there any more, as another process was first.
+    """
+    try:
+        if path.stat().st_ino != inode:
+            return None
+        # its log goes first: beside the next file it would be taken for that one's
+        for more in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                Path(f"{path}{more}").replace(f"{path}.bad{more}")
+        return path.replace(f"{path}.bad")
+    except OSError:
+        return None
 
 
 def _remove_stale(folder: Path) -> None:

@@ -43,11 +43,14 @@ class SnapshotError(MeshError):
 
 
 class DamagedError(SnapshotError):
-    """What the file at `path` holds cannot be read: it is to be put aside and made again."""
+    """What a file holds cannot be read: `place.put_aside` it, and it is made again.
 
-    def __init__(self, text: str, path: Path) -> None:
+    `inode` tells the file from another one that has taken its `path` meanwhile.
+    """
+
+    def __init__(self, text: str, path: Path, inode: int) -> None:
         super().__init__(text)
-        self.path = path
+        self.path, self.inode = path, inode
 
 
 class BusyError(SnapshotError):
@@ -140,9 +143,11 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._numbers = 0
+        self.inode = -1
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.touch(mode=0o600)
+            self.inode = path.stat().st_ino
             self._db = sqlite3.connect(
                 path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
             )
@@ -322,4 +327,6 @@ class Store:
                 f"the snapshots {self.path} cannot be used ({error}): mend that or remove the "
                 "file, it is made again from the log"
             )
-        return DamagedError(f"the snapshots {self.path} cannot be read ({error})", self.path)
+        text = f"the snapshots {self.path} cannot be read ({error})"
+        remedy = "remove the file, it is made again from the log"
+        return DamagedError(f"{text}: {remedy}", self.path, self.inode)

@@ -45,6 +45,7 @@ class SnapshotsKeeper:
         self._every = every
         self._newest: int | None = None
         self._failed_in: int | None = None
+        self._damaged_in: int | None = None
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Make the snapshots that are missing; what fails is tried again in the next reign.
@@ -64,8 +65,12 @@ class SnapshotsKeeper:
             self._watch.contradicted(error)
         except DamagedError as error:
             self._newest = None
-            bad = put_aside(error.path)
+            bad = put_aside(error.path, error.inode)
             log.warning("snapshots_put_aside", file=str(bad), error=str(error))
+            if self._damaged_in == reign.epoch:
+                # a disk that damages every file
+                self._failed_in = reign.epoch
+            self._damaged_in = reign.epoch
         except MeshError as error:
             self._failed_in = reign.epoch
             log.warning("snapshots_not_made", error=str(error), next="sdm audit verify")

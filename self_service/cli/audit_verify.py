@@ -14,7 +14,6 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
 from mesh_events.read import LogReader
 from mesh_events.settings import notes_path
-from projections.image import Image
 from self_service.cli.audit_noun import app
 from self_service.cli.checkpoint_audit import Evidence, is_behind, judge
 from self_service.cli.context import Mesh
@@ -23,7 +22,7 @@ from self_service.cli.finding import Finding, ordered
 from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.times import stamp
-from self_service.cli.verification import Report, Scope, verify
+from self_service.cli.verification import Kept, Report, Scope, verify
 from snapshots.place import open_store, store_path
 from snapshots.store import ORIGIN, SnapshotError
 
@@ -134,15 +133,17 @@ def _verified(mesh: Mesh, reader: LogReader, evidence: Evidence, scope: Scope) -
     )
 
 
-def _kept(mesh: Mesh) -> Image | None:
-    """The state at this home's newest snapshot of the log; None where there is none."""
+def _kept(mesh: Mesh) -> Kept | None:
+    """What this home's newest snapshot of the log says; None where there is none."""
     about = mesh.home, mesh.profile.mesh, mesh.profile.root_key
     if not store_path(*about).exists():
         return None
     try:
         with open_store(*about) as store:
             newest = store.newest()
-            return store.whole_image(newest) if newest != ORIGIN else None
+            if newest == ORIGIN:
+                return None
+            return Kept(store.whole_image(newest), newest.tree.size, newest.tree.root)
     except SnapshotError as error:
         note(str(error))
         return None

@@ -75,7 +75,8 @@ def _recalled(
     except DistrustError as error:
         note(f"{error}: no snapshots are made; see `sdm audit verify`")
     except DamagedError as error:
-        note(f"{error}: {put_aside(error.path)} keeps it, it is made again from the log")
+        kept = put_aside(error.path, error.inode)
+        note(f"{error}" if kept is None else f"{error}; this was done now, {kept} keeps it")
     except SnapshotError as error:
         note(str(error))
     return None

@@ -67,6 +67,15 @@ class Scope:
 WHOLE = Scope()
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The state of a log at one of its records as it was read before, and the tree up to there."""
+
+    image: Image
+    size: int
+    root: bytes
+
+
 def verify(
     records: Iterable[Record],
     root_key: str,
@@ -75,7 +84,7 @@ def verify(
     chain: Chain | None = None,
     scope: Scope = WHOLE,
     end: int | None = None,
-    kept: Image | None = None,
+    kept: Kept | None = None,
 ) -> Report:
     """Fold the log and doubt every record of it.
 
@@ -87,7 +96,7 @@ def verify(
         scope: where signatures and decisions are doubted. Elsewhere a record is believed where a
             checkpoint covers it, and reading ends behind the scope.
         end: the offset behind the log's last record, which need not be read up to.
-        kept: a state of this log that was kept elsewhere, at the offset of one of its records.
+        kept: what was kept elsewhere of this log.
     """
     report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Entry]()
     trusted = Trusted(chain.path() if chain else (), root_key)
@@ -164,21 +173,26 @@ def _doubt_position(report: Report, entry: Entry) -> None:
         report.gaps.append(Finding(entry.offset, "gap", text))
 
 
-def _doubt_length(report: Report, kept: Image | None) -> None:
+def _doubt_length(report: Report, kept: Kept | None) -> None:
     """What was read once must be there."""
-    if kept is not None and kept.offset > report.last:
-        text = f"records up to {kept.offset} were read here once, the log ends at {report.last}"
-        report.findings.append(Finding(report.last + 1, "log_changed", text, kept.offset))
+    if kept is not None and (end := kept.image.offset) > report.last:
+        text = f"records up to {end} were read here once, the log ends at {report.last}"
+        report.findings.append(Finding(report.last + 1, "log_changed", text, end))
 
 
-def _doubt_kept(report: Report, image: Image, kept: Image | None) -> None:
+def _doubt_kept(report: Report, image: Image, kept: Kept | None) -> None:
     """Reads are answered out of what was kept: it must be what the log gives."""
-    if kept is not None and kept.offset == image.offset and image != kept:
+    if kept is None or kept.image.offset != image.offset:
+        return
+    if (kept.size, kept.root) != (report.tree.size, report.tree.root):
+        text = f"up to {image.offset} this home has read other records once"
+        report.findings.append(Finding(image.offset, "log_changed", text))
+    elif image != kept.image:
         text = (
             "the newest snapshot of this home holds another state than the log gives: move its "
             "`snapshots` folder away, and see who can write there"
         )
-        report.findings.append(Finding(kept.offset, "snapshot_differs", text))
+        report.findings.append(Finding(image.offset, "snapshot_differs", text))
 
 
 def _doubt_governor(report: Report, image: Image, governor_key: str) -> None:

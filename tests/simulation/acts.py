@@ -140,14 +140,14 @@ def quarantine(world: World, a: int, b: int) -> None:
     world.log.operator(kind, domain=pick(("west", "north", "east"), b), reason="to be looked at")
 
 
-@act(1)
+@act(2)
 def freeze(world: World, a: int, b: int) -> None:
     """The operator silences a domain or all of them for a time, or ends that."""
     domain = pick(("west", "east", "north", MESH_DOMAIN), b)
     if a % 3:
         world.log.operator(intents.DomainThawed, domain=domain, reason="over")
     else:
-        until = at(world.log.now + (5_000, 60_000)[a // 3 % 2])
+        until = at(world.log.now + (30_000, 200_000)[a // 3 % 2])
         world.log.operator(intents.DomainFrozen, domain=domain, until=until, reason="a moment")
 
 
@@ -439,7 +439,7 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("get_on", 0, 7),
         ("grant", 0, 0),
         ("late", 2, 5),
-        ("get_on", 0, 2),
+        ("get_on", 0, 0),
         ("quarantine", 0, 1),
         ("get_on", 0, 2),
     ),

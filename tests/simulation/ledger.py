@@ -11,7 +11,9 @@ from typing import Any
 from immutables import Map
 
 from mesh_events.codec import decode
+from mesh_events.meta import MESH_DOMAIN
 from mesh_events.record import Entry, Record
+from processors.keepers.rights import desired
 from processors.rights import Binding
 from projections.access import State
 from projections.decide import decide
@@ -41,6 +43,10 @@ class Ledger:
         self.last_counted = self.last.offset
         self.accepted: Counter[tuple[str | None, str]] = Counter()
         self.granted: set[tuple[str, str]] = set()
+        # domain -> until when nothing counts that it says, ms
+        self.frozen: dict[str, int] = {}
+        self.cut_off: set[str] = set()
+        self.revoked: set[str] = set()
         self.turn = 0
         self.told: Plain = {}
 
@@ -94,6 +100,8 @@ class Ledger:
         self.last_counted = offset
         if wanted == "IntentAccepted":
             said: Any = decided.event
+            self._check_speaker(decided)
+            self._hear(said)
             self.accepted[decided.signer, said.meta.id] += 1
             assert self.accepted[decided.signer, said.meta.id] == 1, (
                 f"the intent {said.meta.id} took effect twice"
@@ -101,6 +109,31 @@ class Ledger:
             if type(said).__name__ == "AccessGranted":
                 request = next(one for one in self.world.said if one.meta.id == said.request)
                 self.granted.add((request.application, request.product))
+
+    def _check_speaker(self, said: Entry) -> None:
+        """Nothing was accepted of who is to be silent."""
+        event: Any = said.event
+        assert said.signer not in self.revoked, f"{event.meta.id} is signed with a revoked key"
+        domain = event.meta.domain
+        if domain == MESH_DOMAIN:
+            return
+        assert domain not in self.cut_off, f"{domain} is cut off, and {event.meta.id} counted"
+        until = max(self.frozen.get(name, 0) for name in (domain, MESH_DOMAIN))
+        assert said.time >= until, f"{domain} is frozen, and {event.meta.id} counted"
+
+    def _hear(self, said: Any) -> None:
+        """Who is to be silent from this accepted intent on."""
+        match type(said).__name__:
+            case "DomainFrozen":
+                self.frozen[said.domain] = round(said.until.timestamp() * 1000)
+            case "DomainThawed":
+                self.frozen.pop(said.domain, None)
+            case "DomainQuarantined":
+                self.cut_off.add(said.domain)
+            case "DomainReleased":
+                self.cut_off.discard(said.domain)
+            case "KeyRevoked":
+                self.revoked.add(said.public_key)
 
     def compare(self) -> None:
         """The reference fold says what the oracle says."""
@@ -236,6 +269,8 @@ class Ledger:
             for found in cluster.bindings:
                 name = found.principal.partition(".")[0]
                 assert name not in image.identity.quarantines, f"{name} is cut off, and has {found}"
+        untold = [one.subject for one in desired(image) if not one.reported]
+        assert not untold, f"nobody reports what became of {untold}"
         for link in image.links.values():
             if link.state.value == "ACTIVE":
                 self._check_copy(link.product, complete=True)

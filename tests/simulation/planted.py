@@ -61,10 +61,22 @@ def a_start_counts_again_when_it_is_written_again(patch: pytest.MonkeyPatch) -> 
 
 @planted
 def reports_on_rights_count_for_any_generation(patch: pytest.MonkeyPatch) -> None:
-    def meant(accesses: Any, event: Any) -> Any:
-        return accesses.requests.get(event.subject)
+    def plant(name: str, waited: str) -> None:
+        real = getattr(access, name)
 
-    patch.setattr(access, "_meant", meant)
+        def reported(known: Any, event: Any, offset: int, time: int) -> Any:
+            found = known.requests.get(event.subject)
+            if found is not None:
+                event = event.model_copy(update={"generation": found.generation})
+                more = (*getattr(found, waited), found.generation)
+                changed = known.requests.set(found.request, replace(found, **{waited: more}))
+                known = access.Accesses(changed, known.open)
+            return real(known, event, offset, time)
+
+        patch.setattr(access, name, reported)
+
+    plant("applied", "applying")
+    plant("removed", "removing")
 
 
 @planted
@@ -178,3 +190,29 @@ def rights_without_a_report_are_taken_for_gone(patch: pytest.MonkeyPatch) -> Non
         return one.state is not State.REVOKING and not one.is_enforced
 
     patch.setattr(rights, "_seen_gone", seen_gone)
+
+
+@planted
+def a_freeze_is_without_effect(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(identity, "domain_frozen", lambda found, *_: found)
+
+
+@planted
+def revoked_keys_of_domains_speak_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(identity, "key_revoked", lambda found, *_: found)
+
+
+@planted
+def late_reports_of_rights_count(patch: pytest.MonkeyPatch) -> None:
+    real = access.removed
+
+    def removed(known: Any, event: Any, offset: int, time: int) -> Any:
+        before = known.requests.get(event.subject)
+        after = real(known, event, offset, time)
+        found = after.requests.get(event.subject)
+        if before is None or found is before:
+            return after
+        late = replace(found, applying=before.applying)
+        return access.Accesses(after.requests.set(found.request, late), after.open)
+
+    patch.setattr(access, "removed", removed)

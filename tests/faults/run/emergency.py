@@ -39,6 +39,7 @@ def cut_off(stage: Stage) -> float:
         operator.emit(DomainQuarantined(meta=operator.meta(), **about))
         die(stage.worker("after-effect"))
         began = time.monotonic()
+        assert bindings(stage, suspect.name), "it died when all was done: nothing was shown"
     stage.soon(lambda: not bindings(stage, suspect.name), f"{suspect.name} has no right")
     recovery = time.monotonic() - began
     awake(stage, before)

@@ -118,3 +118,44 @@ async def cancelled_while_its_wait_runs_out() -> BaseException | None:
 def test_a_job_cancelled_at_the_end_of_its_wait_ends_and_is_no_failure() -> None:
     """A worker that slept through its replacement once ended with "Lock is not acquired"."""
     assert asyncio.run(cancelled_while_its_wait_runs_out()) is None
+
+
+class Silent(Reigning):
+    """A governor that counts its starts."""
+
+    starts = 0
+
+    def begin(self) -> None:
+        pass
+
+    def start(self) -> int:
+        self.starts += 1
+        return 7
+
+
+async def overtaken_while_it_waits() -> tuple[Silent, Worker]:
+    """A job of the last reign takes a moment to end; meanwhile Kafka takes the log away."""
+    nothing, governor, ends = cast("Any", None), Silent(), asyncio.Event()
+    worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [])
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await ends.wait()
+
+    worker._tasks = [asyncio.create_task(slow())]
+    await asyncio.sleep(0)
+    begun = asyncio.create_task(worker.begin())
+    await asyncio.sleep(0)
+    taken = asyncio.create_task(worker.stop())
+    await asyncio.sleep(0)
+    ends.set()
+    await asyncio.wait_for(asyncio.gather(begun, taken), 5)
+    return governor, worker
+
+
+def test_a_worker_that_lost_the_log_while_it_waited_starts_no_reign() -> None:
+    governor, worker = asyncio.run(overtaken_while_it_waits())
+    assert governor.starts == 0
+    assert worker._standby._waits.is_set()

@@ -108,6 +108,30 @@ def test_rights_seen_gone_after_the_release_were_gone_for_a_moment(log: PaperLog
     assert log.image.access.requests[asked] == again
 
 
+def test_a_late_report_of_what_was_taken_since_tells_nothing(log: PaperLog) -> None:
+    asked = story.granted(log)
+    granted = log.image.access.requests[asked].generation
+    cut_off(log)
+    story.rights(log, facts.AclRemoved, asked)
+    gone = log.image.access.requests[asked]
+    story.rights(log, facts.AclApplied, asked, generation=granted)
+    assert log.image.access.requests[asked] == gone
+    assert not gone.is_enforced
+
+
+def test_a_late_report_of_what_was_given_back_since_tells_nothing(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    cut_off(log)
+    cut = log.image.access.requests[asked].generation
+    release(log)
+    story.rights(log, facts.AclApplied, asked)
+    story.answer(log, intents.AccessRevoked, asked, reason="done")
+    story.rights(log, facts.AclRemoved, asked, generation=cut)
+    found = log.image.access.requests[asked]
+    assert (found.state, found.is_enforced) == (State.REVOKING, True)
+
+
 def test_no_copy_is_begun_for_who_is_cut_off(log: PaperLog) -> None:
     asked = story.request(log)
     offset = log.say(

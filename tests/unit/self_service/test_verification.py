@@ -6,10 +6,12 @@ from immutables import Map
 from mesh_events import intents
 from mesh_events.codec import decode
 from mesh_events.decisions import IntentAccepted, MeshRole
+from mesh_events.leaf import leaf_hash
 from mesh_events.record import Record
 from projections.replay import fold
+from projections.tree import CompactRange
 from projections.verdict import Rejected
-from self_service.cli.verification import Report, verify
+from self_service.cli.verification import Kept, Report, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned, sign
 
@@ -52,19 +54,23 @@ def test_an_untouched_log_holds(log: PaperLog) -> None:
 
 
 def test_a_state_that_was_kept_is_held_against_the_log(log: PaperLog) -> None:
-    images = list(fold(log.records))
-    root, governor = key("root").public, key("governor").public
-    for kept in images[-1], images[20]:
-        assert not verify(log.records, root, governor, kept=kept).findings
-    kept = images[-3]._replace(catalog=Map())
-    [found] = verify(log.records, root, governor, kept=kept).findings
-    assert (found.offset, found.code) == (kept.offset, "snapshot_differs")
-    [found] = verify(log.records[:-2], root, governor, kept=images[-1]).findings
-    assert (found.code, found.offset, found.last) == (
-        "log_changed",
-        images[-3].offset + 1,
-        images[-1].offset,
-    )
+    kept = [
+        Kept(image, len(leaves), CompactRange().extend(leaves).root)
+        for image in fold(log.records)
+        if (leaves := [leaf_hash(one) for one in log.records if one.offset <= image.offset])
+    ]
+
+    def found(held: Kept, records: list[Record]) -> list[tuple[str, int]]:
+        report = verify(records, key("root").public, key("governor").public, kept=held)
+        return [(one.code, one.offset) for one in report.findings]
+
+    for held in kept[-1], kept[20]:
+        assert found(held, log.records) == []
+    altered_state = replace(kept[-3], image=kept[-3].image._replace(catalog=Map()))
+    assert found(altered_state, log.records) == [("snapshot_differs", log.records[-3].offset)]
+    assert found(kept[-1], log.records[:-2]) == [("log_changed", log.records[-2].offset)]
+    later = [*log.records[:-4], replace(log.records[-4], time=log.records[-4].time + 1)]
+    assert ("log_changed", later[-1].offset) in found(kept[-4], later)
 
 
 def test_an_altered_intent_is_found_at_the_decision_that_accepted_it(log: PaperLog) -> None:

@@ -304,9 +304,11 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, and long enough to be looked at" * 100)
     with pytest.raises(DamagedError, match=f"{path} cannot be read") as told:
         Store(path)
-    assert place.put_aside(told.value.path).exists()
+    damaged = told.value.path, told.value.inode
+    assert place.put_aside(*damaged) == Path(f"{path}.bad")
     extend(Store(path), READ, every=5)
     assert Store(path).count() == len(RECORDS) // 5
+    assert place.put_aside(*damaged) is None, "that file is another one"
 
 
 def test_rows_that_cannot_be_read_are_told_as_such(tmp_path: Path) -> None:
