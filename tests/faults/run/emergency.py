@@ -24,6 +24,8 @@ from tests.mesh_kit import fresh
 
 ENOUGH = 3
 """So many snapshots fill more than the first page of the file."""
+EVERY = 512
+"""Records of one snapshot; each intent makes two."""
 HEADER = 4096
 """What is left of the file: SQLite still takes it for its own."""
 
@@ -84,25 +86,28 @@ def garble(stage: Stage) -> float:
     stage.back(before)
     bad = Path(f"{path}.bad")
     eventually(bad.exists, "the garbage is put aside", WAIT_S)
-    eventually(lambda: count(path) >= ENOUGH, "snapshots are made again", WAIT_S)
+    eventually(lambda: full(path), "snapshots are made again", WAIT_S)
     assert b"snapshots_put_aside" in log.read_bytes()[said:], "nobody was told"
     bad.unlink()
     return recovery
 
 
 def filled(stage: Stage) -> Path:
-    """The file, once it holds some snapshots and nothing of it lies beside it."""
-    deadline = time.monotonic() + WAIT_S
-    while True:
-        for path in (stage.home / "snapshots").glob("*.db"):
-            if count(path) >= ENOUGH:
-                with closing(sqlite3.connect(path)) as file:
-                    file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                return path
-        assert time.monotonic() < deadline, "no snapshots were made"
-        for _ in range(200):
-            tags = [fresh("fill")]
-            stage.owner.say(ProductUpdated, product=stage.pulse_product, tags=tags)
+    """The file, once it holds some snapshots, nothing of it lies beside it, and all is decided."""
+    for _ in range(ENOUGH * EVERY // 2):
+        stage.owner.say(ProductUpdated, product=stage.pulse_product, tags=[fresh("fill")])
+    stage.pulse(time.monotonic())
+    folder = stage.home / "snapshots"
+    eventually(lambda: any(map(full, folder.glob("*.db"))), "snapshots are made", WAIT_S)
+    path = next(filter(full, folder.glob("*.db")))
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+def full(path: Path) -> bool:
+    """Whether a file holds some snapshots."""
+    return count(path) >= ENOUGH
 
 
 def count(path: Path) -> int:
