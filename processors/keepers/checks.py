@@ -36,6 +36,8 @@ log = structlog.get_logger(__name__)
 CERTAIN_S = 2.0
 """What a registry lacks must be lacking for so long: one that starts may answer before it has read
 its own log to the end. Measured with Apicurio after a kill: for 0.05 to 0.3 s."""
+CHECKED = (ClusterRegistered, ProductPublished, AccessGranted)
+"""Intents that may wait for the world; thousands of others may be undecided beside them."""
 Clusters = Callable[[Image, str], ClusterAdmin]
 
 
@@ -148,9 +150,11 @@ def missing(image: Image) -> Iterator[Task]:
     """The checks that intents wait for, the oldest intent first."""
     for offset in sorted(image.intents.undecided):
         entry = image.intents.undecided[offset]
+        if not isinstance(entry.event, CHECKED):
+            continue
         # judged as of its arrival: a timeout is the governor's to declare
         verdict = decide(image, entry, entry.time)
-        if isinstance(verdict, Waiting) and isinstance(entry.event, Intent):
+        if isinstance(verdict, Waiting):
             for check in verdict.checks:
                 yield Task(offset, check, entry.event)
 

@@ -8,7 +8,10 @@ from mesh_events import intents
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from processors.keepers import checks
-from processors.keepers.checks import CERTAIN_S, ChecksKeeper, Task, by_turns, missing
+from processors.keepers.checks import CERTAIN_S, CHECKED, ChecksKeeper, Task, by_turns, missing
+from projections.decide import decide
+from projections.replay import fold
+from projections.verdict import Waiting
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import Never, PaperLog, meta
@@ -112,3 +115,17 @@ def test_a_registry_must_lack_a_schema_for_a_while(
         keeper.reconcile(log.image, reign)  # type: ignore[arg-type]
         now += wait
     assert [type(one) for one in reign.said] == expected
+
+
+def test_only_what_is_looked_at_ever_waits() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    waited = {
+        type(entry.event)
+        for image in fold(log.records)
+        for entry in image.intents.undecided.values()
+        if isinstance(decide(image, entry, entry.time), Waiting)
+    }
+    assert waited == set(CHECKED)
