@@ -55,7 +55,7 @@ def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> 
 
 def _creation(image: Image, link: Link | None, grant: Access, producer: str) -> Intent | None:
     """A link is due if there is none, or if the grant is newer than the link's removal."""
-    removed = link is not None and link.desired is Desired.REMOVED
+    removed = link is not None and link.desired is Desired.REMOVED and not link.held
     if link is not None and not (removed and grant.granted_generation > link.generation):
         return None
     meta = _meta(image, grant, "create-link", grant.granted_generation, producer)

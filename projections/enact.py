@@ -15,12 +15,13 @@ from projections.links import Links
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What an accepted intent is enacted with: where it stood, and what decided it."""
+    """What an accepted intent is enacted with: where it stood, what decided it, who said it."""
 
     offset: int
     checks: Mapping[str, facts.Check]
     generation: int
     time: int
+    by_operator: bool = False
 
 
 @singledispatch
@@ -136,7 +137,9 @@ def _(event: intents.AccessRevoked, image: Image, at: Acceptance) -> Image:
 @enact.register
 def _(event: intents.LinkCreated, image: Image, at: Acceptance) -> Image:
     product = image.catalog[event.product]
-    after = links.created(image.links, event, product, at.generation, at.time)
+    after = links.created(
+        image.links, event, product, at.generation, at.time, by_operator=at.by_operator
+    )
     return _linked(image, after, event)
 
 
@@ -172,7 +175,9 @@ def _redirected(
 ) -> Image:
     name = links.link_id(event.product, event.cluster)
     policy = purge_policy(image, name)
-    after = links.redirected(image.links, name, desired, at.generation, at.time, policy)
+    after = links.redirected(
+        image.links, name, desired, at.generation, at.time, policy, by_operator=at.by_operator
+    )
     return _linked(image, after, event)
 
 

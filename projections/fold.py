@@ -118,7 +118,9 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
             f"this version cannot read ({decided.fault and decided.fault.reason}): "
             "replay with the version that wrote it or a newer one"
         )
-    acceptance = Acceptance(event.offset, checks, entry.offset, entry.time)
+    speaker = image.identity.keys.get(decided.signer or "")
+    by_operator = speaker is not None and speaker.role is identity.Role.OPERATOR
+    acceptance = Acceptance(event.offset, checks, entry.offset, entry.time, by_operator)
     try:
         return enact(decided.event, image, acceptance)
     except KeyError as missing:

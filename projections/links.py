@@ -46,6 +46,7 @@ class Link:
     `positions` maps partition -> next source offset known to be safely behind us;
     `copied_from` and `copied_to` (ms of the log) tell the audit how long data was there.
     `told` holds the ids of the facts counted at this generation: anybody can append a copy of one.
+    The operator has stopped one that is `held`: nobody else can let it go on.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Link:
     copied_from: int | None = None
     copied_to: int | None = None
     told: frozenset[str] = frozenset()
+    held: bool = False
 
 
 Links = Table[str, Link]
@@ -93,7 +95,13 @@ def destination_topic(product: Product) -> str:
 
 
 def created(
-    links: Links, event: LinkCreated, product: Product, generation: int, time: int
+    links: Links,
+    event: LinkCreated,
+    product: Product,
+    generation: int,
+    time: int,
+    *,
+    by_operator: bool = False,
 ) -> Links:
     """A copy is wanted, for the first time or again."""
     identity = link_id(event.product, event.cluster)
@@ -124,6 +132,7 @@ def created(
             destination_topic_id=before.destination_topic_id,
             positions=before.positions,
             copied_from=before.copied_from,
+            held=before.held and not by_operator,
         )
         if before.copy is Copy.PURGED:
             link = replace(link, destination_topic_id=None, positions=Map(), copied_from=None)
@@ -137,8 +146,10 @@ def redirected(
     generation: int,
     time: int,
     on_revoke: OnRevoke = OnRevoke.PURGE,
+    *,
+    by_operator: bool = False,
 ) -> Links:
-    """Somebody paused, resumed or removed the link."""
+    """Somebody paused, resumed or removed the link; what the operator stops is held."""
     waiting = {
         Desired.RUNNING: State.CREATED,
         Desired.PAUSED: State.PAUSING,
@@ -155,6 +166,7 @@ def redirected(
         failure=None,
         failure_code=None,
         told=frozenset(),
+        held=desired is not Desired.RUNNING if by_operator else links[identity].held,
     )
     return links.set(identity, link)
 

@@ -27,6 +27,7 @@ def _(intent: LinkCreated, case: Case) -> Verdict:
         "link_exists",
         f"the link {name} exists already",
     )
+    _not_held(case, link)
     require(
         any(access.state in ENTITLED for access in case.image.access.of_link(name)),
         "no_grant",
@@ -48,6 +49,7 @@ def _(intent: LinkResumed, case: Case) -> Verdict:
     link = _standing(case, intent)
     names.note(intent.reason, "the reason")
     require(link.desired is Desired.PAUSED, "not_paused", f"the link {link.id} is not paused")
+    _not_held(case, link)
     return Accepted()
 
 
@@ -62,6 +64,15 @@ def _(intent: LinkRemoved, case: Case) -> Verdict:
         f"a grant needs the link {link.id}: it ends with the last grant",
     )
     return Accepted()
+
+
+def _not_held(case: Case, link: Link | None) -> None:
+    """What the operator has stopped in an emergency nobody else lets go on."""
+    require(
+        link is None or not link.held or case.key.role is Role.OPERATOR,
+        "held_by_operator",
+        f"the operator has stopped the link {link and link.id}: ask the operator",
+    )
 
 
 def _needed(case: Case, name: str) -> bool:

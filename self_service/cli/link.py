@@ -144,6 +144,7 @@ def fields(link: Link) -> dict[str, Any]:
         "topic": link.topic,
         "state": link.state,
         "desired": link.desired,
+        "held": link.held,
         "copy": link.copy,
         "incarnation": link.incarnation,
         "run": link.run,

@@ -190,9 +190,11 @@ def direct(world: World, a: int, b: int) -> None:
     kind = pick(
         (intents.LinkPaused, intents.LinkResumed, intents.LinkRemoved, intents.LinkCreated), a
     )
-    speaker = pick(("east", "west", "north"), b % 3)
     product = pick(("east.users", "east.users", "east.orders"), b // 3)
-    world.say(kind, speaker, product=product, cluster="west")
+    if a // 4 and b % 3 == 0:
+        world.log.operator(kind, product=product, cluster="west")
+    else:
+        world.say(kind, pick(("east", "west", "north"), b % 3), product=product, cluster="west")
 
 
 @act(1)

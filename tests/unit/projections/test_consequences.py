@@ -271,3 +271,31 @@ def test_the_governor_may_say_what_follows(log: PaperLog) -> None:
     [intent] = due(log)
     assert log.verdict(log.append(intent, by="governor")) == Accepted()
     assert key("governor").public in log.image.identity.keys
+
+
+def test_what_the_operator_has_stopped_nobody_else_lets_go_on(log: PaperLog) -> None:
+    story.granted(log)
+    story.settle(log)
+
+    def refused(kind: type[intents.Intent], speaker: str) -> str:
+        verdict = log.verdict(log.say(kind, speaker, **LINKED))
+        return verdict.code if isinstance(verdict, Rejected) else ""
+
+    def operator(kind: type[intents.Intent]) -> None:
+        log.operator(kind, **LINKED)
+        log.govern()
+
+    operator(intents.LinkPaused)
+    assert {refused(intents.LinkResumed, one) for one in ("east", "west")} == {"held_by_operator"}
+    log.say(intents.LinkRemoved, "east", **LINKED)
+    log.govern()
+    assert refused(intents.LinkCreated, "east") == "held_by_operator"
+    # another grant does not bring it back either
+    story.answer(log, intents.AccessGranted, second_request(log))
+    story.settle(log)
+    assert log.image.links[story.LINK].desired is Desired.REMOVED
+    operator(intents.LinkCreated)
+    assert not log.image.links[story.LINK].held
+    log.say(intents.LinkPaused, "east", **LINKED)
+    log.govern()
+    assert refused(intents.LinkResumed, "east") == ""

@@ -244,8 +244,14 @@ def test_every_code_of_the_rules_has_a_refusal_here() -> None:
     assert written - {case.code for case in REFUSALS} == {"request_exists"} | NOT_IN_THE_TABLE
 
 
-NOT_IN_THE_TABLE = {"not_running", "link_removed", "domain_quarantined", "quarantined_already"}
-"""Need a paused or a removed link; see the tests below, and those of the quarantine."""
+NOT_IN_THE_TABLE = {
+    "not_running",
+    "link_removed",
+    "held_by_operator",
+    "domain_quarantined",
+    "quarantined_already",
+}
+"""Need a link that was stopped; see the tests below, of consequences, and of the quarantine."""
 
 
 def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
