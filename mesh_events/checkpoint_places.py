@@ -13,6 +13,7 @@ from confluent_kafka import Message
 from mesh_events.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
+from mesh_events.note import SIGNATURE
 from mesh_events.read import PartitionReader
 from mesh_events.topics import CHECKPOINTS
 
@@ -46,11 +47,27 @@ def read_file(path: Path) -> list[Found]:
 
 
 def whole_notes(text: str) -> list[str]:
-    """The notes in a file's text, each without the empty line behind it."""
-    blocks = text.split("\n\n")
-    # what stands behind the last empty line was not written to its end
-    count = (len(blocks) - 1) // 2
-    return [f"{blocks[2 * at]}\n\n{blocks[2 * at + 1]}\n" for at in range(count)]
+    """The notes in a file's text, each without the empty line behind it; see `split_notes`."""
+    return split_notes(text)[0]
+
+
+def split_notes(text: str) -> tuple[list[str], str]:
+    """(the notes, what was not written to its end).
+
+    A note ends with its signatures. One that was damaged, and be it that an empty line is lost,
+    does not take the next ones along.
+    """
+    *lines, rest = text.split("\n")
+    notes: list[str] = []
+    note: list[str] = []
+    for line in lines:
+        if note and note[-1].startswith(SIGNATURE) and not line.startswith(SIGNATURE):
+            notes.append("\n".join([*note, ""]))
+            note = []
+            if not line:
+                continue
+        note.append(line)
+    return notes, "\n".join([*note, rest])
 
 
 def file_text(note: object) -> str:

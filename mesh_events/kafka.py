@@ -80,10 +80,15 @@ def is_login_refused(error: KafkaError) -> bool:
     return error.code() in _LOGIN
 
 
+def is_denied(error: KafkaError) -> bool:
+    """Whether an error says that the login has no right to it."""
+    return error.code() in _DENIED
+
+
 def translated(error: KafkaError, doing: str) -> Exception:
     """Our error for one of Kafka's; `doing` says what was tried, with names and place."""
-    code, text = error.code(), error.str()
-    if code in _DENIED:
+    text = error.str()
+    if is_denied(error):
         return RefusedError("kafka_denied", f"{doing}: Kafka refused ({error.name()})")
     if is_login_refused(error):
         return LoginRefusedError(f"{doing}: the login was refused; see user and password")

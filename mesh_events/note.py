@@ -13,7 +13,7 @@ from mesh_events.signing import SigningKey, decode_public, verifies_text
 
 MAX_NOTE_BYTES = 1 << 20
 """A longer note is not read."""
-_DASH = "— "
+SIGNATURE = "— "
 _ED25519 = b"\x01"
 _KEY_ID_BYTES = 4
 
@@ -27,7 +27,7 @@ class NoteSignature:
     value: bytes
 
     def __str__(self) -> str:
-        return f"{_DASH}{self.name} {base64.b64encode(self.key_id + self.value).decode()}\n"
+        return f"{SIGNATURE}{self.name} {base64.b64encode(self.key_id + self.value).decode()}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ def parse_note(raw: str) -> Note:
 
 
 def _signature(line: str) -> NoteSignature:
-    name, _, encoded = line.removeprefix(_DASH).partition(" ")
-    if not line.startswith(_DASH) or not name or not encoded:
+    name, _, encoded = line.removeprefix(SIGNATURE).partition(" ")
+    if not line.startswith(SIGNATURE) or not name or not encoded:
         raise ValueError("a signature line has another form")
     try:
         raw = base64.b64decode(encoded, validate=True)

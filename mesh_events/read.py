@@ -16,6 +16,7 @@ from mesh_events.codec import build, schema_id_of, unframe
 from mesh_events.errors import InfrastructureError, StateFaultError, UnusableRecordError
 from mesh_events.kafka import (
     Connection,
+    is_denied,
     is_login_refused,
     plain_headers,
     translated,
@@ -191,13 +192,16 @@ class PartitionReader:
             raise translated(refused, self._doing)
 
     def _learn_leader(self) -> None:
-        """Ask who leads now.
+        """Ask who leads now; raises RefusedError for who may not know.
 
         What is known of a partition that is not fetched lasts for minutes, also when its leader
         has died: measured, the question went to the dead broker until that came back.
         """
+        found = None
         with suppress(KafkaException):
-            self._consumer.list_topics(self._topic, timeout=1.0)
+            found = self._consumer.list_topics(self._topic, timeout=1.0).topics.get(self._topic)
+        if found is not None and found.error is not None and is_denied(found.error):
+            raise translated(found.error, self._doing)
 
     def _hear_refusal(self) -> None:
         """A refused login is tried over and over, and only a poll is told of it."""

@@ -7,7 +7,7 @@ file has not seen, is written again when the next reign begins.
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +21,7 @@ from mesh_events.checkpoint_places import (
     file_text,
     read_file,
     read_topic,
-    whole_notes,
+    split_notes,
 )
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.kafka import Connection, translated, translating
@@ -70,7 +70,11 @@ class CheckpointStore:
         return chained(self.origin, checkpoints(found))
 
     def equalize(self, chain: Chain) -> None:
-        """Write to each place what only the other one holds, as of the last `read`."""
+        """Write to each place what only the other one holds, as of the last `read`.
+
+        A file with something in it that no keeper wrote is kept as evidence, and written anew.
+        """
+        self._put_aside(chain)
         with self._file() as file:
             _cut_torn(file)
             known = {one.note.digest for one in checkpoints(read_file(self.path))}
@@ -82,6 +86,17 @@ class CheckpointStore:
             self._produce(one)
         if missing or untold:
             log.warning("checkpoints_restored", to_file=len(missing), to_topic=len(untold))
+
+    def _put_aside(self, chain: Chain) -> None:
+        signed = {one.note.digest: str(one.note) for one in chain}
+        for found in read_file(self.path):
+            note = found.checkpoint.note if found.checkpoint else None
+            if note is not None and signed.get(note.digest, str(note)) == str(note):
+                continue
+            with suppress(OSError):
+                bad = self.path.replace(f"{self.path}.bad")
+                log.warning("checkpoints_put_aside", file=str(bad), place=found.place)
+            return
 
     def append(self, checkpoint: SignedCheckpoint) -> None:
         """Write a checkpoint to the file, then to the topic. Raises MeshError."""
@@ -153,7 +168,7 @@ def _cut_torn(file: BinaryIO) -> None:
     """Take away half a note that a crash left at the end."""
     file.seek(0)
     text = file.read().decode(errors="surrogateescape")
-    whole = sum(len(file_text(note).encode(errors="surrogateescape")) for note in whole_notes(text))
-    if whole < file.tell():
-        log.warning("checkpoint_torn", bytes=file.tell() - whole)
-        file.truncate(whole)
+    torn = len(split_notes(text)[1].encode(errors="surrogateescape"))
+    if torn:
+        log.warning("checkpoint_torn", bytes=torn)
+        file.truncate(file.tell() - torn)

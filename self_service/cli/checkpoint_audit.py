@@ -38,6 +38,7 @@ def judge(origin: str, topic: Sequence[Found], file: Sequence[Found] | None) -> 
     for each in as_signed(checkpoints([*topic, *(file or ())])):
         _gather(found.chain, each)
     if file is not None:
+        found.findings += _edited(checkpoints(topic), checkpoints(file))
         found.findings += _differences(chains["mesh.checkpoints"], chains["the file"])
     # the same text is wrong in both places: once is enough
     found.findings = list(dict.fromkeys(found.findings))
@@ -79,6 +80,29 @@ def _gather(chain: Chain, one: SignedCheckpoint) -> None:
     except ChainBreakError as error:
         if error.code == "checkpoint_missing":
             chain.begin_anew(one)
+
+
+def _edited(topic: Sequence[SignedCheckpoint], file: Sequence[SignedCheckpoint]) -> list[Finding]:
+    """The same text under other signatures: one of the two was changed."""
+    told = {one.note.digest: str(one.note) for one in topic}
+    return [
+        Finding(
+            one.body.offset,
+            "checkpoint_edited",
+            f"the file's signature of the checkpoint over {one.body.size} records is not that on "
+            "mesh.checkpoints",
+        )
+        for one in file
+        if told.get(one.note.digest, str(one.note)) != str(one.note)
+    ]
+
+
+def behind(topic: Sequence[Found], file: Sequence[Found] | None) -> int:
+    """How many checkpoints stand on the topic behind the file's last one."""
+    if file is None:
+        return 0
+    end = max((one.body.size for one in checkpoints(file)), default=0)
+    return sum(one.body.size > end for one in checkpoints(topic))
 
 
 def _differences(topic: Chain, file: Chain) -> list[Finding]:

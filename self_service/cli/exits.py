@@ -18,6 +18,7 @@ from mesh_events.errors import (
     UnusableRecordError,
     WaitTimeoutError,
 )
+from mesh_events.topics import GOVERNANCE
 from self_service.cli.output import printable
 
 
@@ -63,6 +64,12 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
 )
 
 
+_CUT_OFF = (
+    "is the domain in quarantine? The operator can see: SDM_DOMAIN=mesh sdm domain list, and "
+    "sdm switch-domain mesh"
+)
+
+
 def code_of(error: BaseException) -> ExitCode:
     """The exit code of an error."""
     for kind, code in _CODES:
@@ -86,7 +93,10 @@ def _platform_code(error: MeshError) -> ExitCode:
 def sentence(error: BaseException) -> str:
     """The error as a person reads it; a refusal begins with its code."""
     if isinstance(error, RefusedError) and not isinstance(error, InvalidValueError):
-        return f"refused ({error.code}): {error}"
+        said = f"refused ({error.code}): {error}"
+        # a domain in quarantine cannot read that it is
+        is_cut_off = error.code == "kafka_denied" and GOVERNANCE in said
+        return f"{said}\n{_CUT_OFF}" if is_cut_off else said
     if isinstance(error, MeshError):
         return f"error: {error}"
     text = " ".join(str(error).split()) or "no message"

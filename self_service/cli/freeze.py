@@ -8,6 +8,7 @@ import typer
 from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion
+from self_service.cli.callers import current_domain
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reason, Saying, Until, command, noun
 from self_service.cli.output import Detail, note, show
@@ -44,7 +45,8 @@ def freeze(
     """
     end = datetime.now(UTC) + parse_duration(duration)
     said = _say(saying, lambda meta: DomainFrozen(meta=meta, domain=name, until=end, reason=reason))
-    note(f"end it before its time with `sdm thaw {'' if name == MESH_DOMAIN else name}`".rstrip())
+    whom = "" if name == MESH_DOMAIN else f" {name}"
+    note(f"end it before its time with `sdm thaw{whom} --reason WHY --domain {MESH_DOMAIN}`")
     show(Detail({**said.fields(), "domain": name, "until": stamp(end)}), saying.output)
 
 
@@ -68,7 +70,9 @@ def quarantine(saying: Saying, reason: Reason, name: One) -> None:
         lambda meta: DomainQuarantined(meta=meta, domain=name, reason=reason),
         Until.APPLIED,
     )
-    note(f"end it with `sdm release {name}`")
+    note(f"end it with `sdm release {name} --reason WHY --domain {MESH_DOMAIN}`")
+    if current_domain(Mesh().home) == name:
+        note(f"{name} cannot read the log any more: `sdm switch-domain {MESH_DOMAIN}` to go on")
     show(Detail({**said.fields(), "domain": name}), saying.output)
 
 

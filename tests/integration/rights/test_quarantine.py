@@ -1,7 +1,10 @@
 """A domain that is cut off can do nothing on real clusters, and everything again afterwards."""
 
+import pytest
+
 from mesh_events.errors import RefusedError
 from mesh_events.intents import ApplicationRegistered, DomainQuarantined, DomainReleased, Intent
+from mesh_events.read import LogReader
 from projections.access import State
 from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, filled, keeper_of
 from tests.mesh_kit import Domain, Mesh, eventually, fresh, write
@@ -43,6 +46,8 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
     ]
     assert theirs == []
     assert kit.image().access.requests[request].state is State.GRANTED
+    with LogReader(kit.login(suspect.name)) as reader, pytest.raises(RefusedError):
+        reader.to_end()
     try:
         said = suspect.say(ApplicationRegistered, application=f"{suspect.name}.{fresh('app')}")
         code = kit.code(said)

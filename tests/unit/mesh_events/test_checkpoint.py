@@ -84,3 +84,17 @@ def test_a_file_is_read_up_to_the_half_note_at_its_end(tmp_path) -> None:
     assert (first.checkpoint, second.checkpoint) == (None, notes[1])
     assert first.fault
     assert "note 1" in first.place
+
+
+@pytest.mark.parametrize("lost", range(6))
+def test_a_lost_line_costs_one_note(lost: int, tmp_path) -> None:
+    path = notes_path(tmp_path, "local")
+    path.parent.mkdir()
+    notes = [replace(BODY, size=size).sign(key("keeper")) for size in (1, 2, 3)]
+    lines = "".join(file_text(one.note) for one in notes).split("\n")
+    each = len(file_text(notes[0].note).split("\n")) - 1
+    del lines[each + lost % each]
+    path.write_text("\n".join(lines))
+    left = checkpoints(read_file(path))
+    assert notes[0] in left
+    assert notes[2] in left

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mesh_events.checkpoint import SignedCheckpoint
+from mesh_events.checkpoint_places import file_text
 from mesh_events.codec import decode, has_valid_signature
 from mesh_events.errors import InfrastructureError, StateFaultError
+from mesh_events.kafka import Connection
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import Record
+from processors.checkpoint_store import CheckpointStore
 from processors.keepers import checkpoints as module
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.keeper import ReignOverError
@@ -380,3 +384,20 @@ def test_a_log_that_is_not_what_was_read_once_is_a_finding_and_nothing_is_signed
     assert (finding["code"], finding["first"], finding["last"]) == ("log_changed", 11, 12)
     reconcile(fold, fold.keeper())
     assert fold.store.signed == SIGNED[:2]
+
+
+@pytest.mark.parametrize("damage", ["garbage", "another signature"])
+def test_a_damaged_file_is_kept_aside(damage: str, tmp_path: Path) -> None:
+    bad = (
+        "what\n\n— is this?\n"
+        if damage == "garbage"
+        else str(SIGNED[1].body.sign(key("stranger")).note)
+    )
+    for whole in (True, False):
+        path = tmp_path / f"{whole}.notes"
+        texts = [str(one.note) for one in SIGNED] if whole else [str(SIGNED[0].note), bad]
+        path.write_text("".join(map(file_text, texts)))
+        store = CheckpointStore(Connection("nowhere", "nobody", ""), path, ORIGIN)
+        store._put_aside(chained(ORIGIN, SIGNED))
+        assert path.exists() is whole
+        assert Path(f"{path}.bad").exists() is not whole

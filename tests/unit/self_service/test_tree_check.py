@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.checkpoint_places import Found
+from mesh_events.decisions import MeshRole
 from mesh_events.record import Record
-from self_service.cli.checkpoint_audit import Evidence, is_behind, judge
+from self_service.cli.checkpoint_audit import Evidence, behind, is_behind, judge
 from self_service.cli.finding import Finding
 from self_service.cli.verification import WHOLE, Report, Scope, verify
-from tests.paper_log import key
+from tests import paper_story as story
+from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over
 
 RECORDS = busy_log()
@@ -148,6 +150,30 @@ def test_in_a_scope_only_its_signatures_are_checked(start: int, count: int) -> N
     assert seen.last >= min(scope.last or 0, LAST)
 
 
+def test_a_key_that_counts_behind_the_scope_is_no_stranger() -> None:
+    log = PaperLog()
+    story.published(log)
+    changed = log.introduce_key(MeshRole.KEEPER, "keeper 2")
+    story.granted(log)
+    story.settle(log)
+    signed = [
+        one if one.body.offset < changed else one.body.sign(key("keeper 2"))
+        for one in signed_over(log.records, 6)
+    ]
+    chain = judge(ORIGIN, found(signed), None).chain
+    root, governor = key("root").public, key("governor").public
+    for last in range(changed - 8, len(log.records)):
+        seen = verify(
+            log.records,
+            root,
+            governor,
+            chain=chain,
+            scope=Scope(0, last),
+            end=len(log.records),
+        )
+        assert seen.findings == []
+
+
 @given(st.sampled_from(RECORDS))
 def test_an_edit_before_the_scope_is_found_by_hashes(record: Record) -> None:
     edited = [replace(one, time=one.time + 1) if one is record else one for one in RECORDS]
@@ -203,6 +229,19 @@ def test_bytes_that_are_no_note_are_named_with_their_place() -> None:
     assert codes(seen)[0] in {"checkpoint_edited", "checkpoint_missing"}
     assert "checkpoint_edited" in codes(seen)
     assert any("mesh.checkpoints, offset 2" in one.text for one in seen.findings)
+
+
+def test_a_signature_that_was_changed_in_one_place_is_named() -> None:
+    bad = [*SIGNED[:2], SIGNED[2].body.sign(key("stranger")), *SIGNED[3:]]
+    [seen] = judge(ORIGIN, found(SIGNED), found(bad, "file")).findings
+    assert (seen.code, seen.offset) == ("checkpoint_edited", SIGNED[2].body.offset)
+
+
+def test_the_end_that_a_file_lacks_is_counted() -> None:
+    assert behind(found(SIGNED), found(SIGNED)) == 0
+    assert behind(found(SIGNED), found(SIGNED[:-2])) == 2
+    assert behind(found(SIGNED), []) == len(SIGNED)
+    assert behind(found(SIGNED), None) == 0
 
 
 def test_two_trees_under_one_key_are_named() -> None:
