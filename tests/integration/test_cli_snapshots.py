@@ -74,6 +74,6 @@ def test_snapshots_of_no_use_are_told_and_the_log_is_replayed(
     said = capsys.readouterr().err.replace("\n", " ")
     expected = {
         "other log": "hold other records than when they were read: all of the log is replayed",
-        "no database": "keeps it, it is made again from the log",
+        "no database": "it is made again from the log; this was done now",
     }
     assert expected[broken] in said
