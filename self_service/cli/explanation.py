@@ -1,18 +1,27 @@
 """Who may read a product, and why: entitled, enforced and copied, each with what decided it."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
 from projections.access import ENTITLED, Access
+from projections.identity import UNREPORTED
 from projections.image import Image, reading_place
-from projections.links import Desired
-from self_service.cli import lookup
+from self_service.cli import lookup, reasons
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading
 from self_service.cli.output import Detail, Listing
 from self_service.cli.times import milliseconds, stamp
+
+_REPORTED = "as the keeper reported on the log"
+
+
+class Seen(NamedTuple):
+    """Whether rights to read are there, None if nobody could look, and what says so."""
+
+    enforced: bool | None
+    by: str
 
 
 def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Detail:
@@ -22,13 +31,19 @@ def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Det
     lookup.application(image, application)
     owner = domain_of(product) == domain_of(application)
     access = _latest(image, product, application)
+    seen = (
+        _observed(mesh, image, product, application)
+        if reading.is_now
+        else _reported(image, product, application, access)
+    )
     fields = {
         "product": product,
         "application": application,
         "entitled": owner or (access is not None and access.state in ENTITLED),
-        "why": _why(access, image, product, application),
+        "why": reasons.why(image, product, application, access, seen.enforced),
         **_times(access),
-        **(_enforced(mesh, image, product, application) if reading.is_now else _reported(access)),
+        "enforced": seen.enforced,
+        "enforced_by": seen.by,
         **_copied(image, access),
     }
     if access is None:
@@ -45,39 +60,6 @@ def _latest(image: Image, product: str, application: str) -> Access | None:
         if one.product == product and one.application == application
     ]
     return max(fitting, key=lambda one: one.offset, default=None)
-
-
-def _waits_for(access: Access, image: Image) -> str:
-    """What a grant that is not applied waits for."""
-    quarantine = image.identity.quarantines.get(access.consumer)
-    if quarantine is not None:
-        return f"{access.consumer} is in quarantine: {quarantine.reason}"
-    link = image.links.get(access.link or "")
-    if link is None or link.desired is not Desired.REMOVED:
-        return "the rights are not seen applied yet"
-    again = f"sdm link create {link.product} --cluster {link.cluster}"
-    return f"its link was removed: `{again}` makes the copy again"
-
-
-def _why(access: Access | None, image: Image, product: str, application: str) -> str:
-    if access is None:
-        owner = domain_of(product)
-        own = f"{product} is {owner}'s own product, which all of {owner}'s applications read"
-        asked = f"{application} never asked for {product}"
-        return own if domain_of(application) == owner else asked
-    match access.state:
-        case "REQUESTED":
-            return f"asked at offset {access.offset}, {domain_of(product)} has not decided"
-        case "DENIED":
-            return f"denied by {access.decided_by}: {access.decision_reason}"
-        case "GRANTED":
-            return f"granted by {access.decided_by}; {_waits_for(access, image)}"
-        case "ACTIVE":
-            return f"granted by {access.decided_by}, the rights are applied"
-        case "REVOKING":
-            return f"revoked by {access.revoked_by}: {access.revoke_reason}; rights still to go"
-        case _:
-            return f"revoked by {access.revoked_by}: {access.revoke_reason}"
 
 
 def _times(access: Access | None) -> dict[str, Any]:
@@ -98,35 +80,28 @@ def _times(access: Access | None) -> dict[str, Any]:
     }
 
 
-def _reported(access: Access | None) -> dict[str, Any]:
+def _reported(image: Image, product: str, application: str, access: Access | None) -> Seen:
     """What the log says was enforced: a past cluster cannot be asked."""
-    enforced = access is not None and access.is_enforced
-    return {"enforced": enforced, "enforced_by": "as the keeper reported on the log"}
+    if access is not None:
+        return Seen(access.is_enforced, _REPORTED)
+    own = domain_of(product) == domain_of(application)
+    rights = image.identity.applications[application].rights
+    since = rights.get(reading_place(image, product, application).cluster, UNREPORTED)
+    return Seen(own and since != UNREPORTED, _REPORTED)
 
 
-def _enforced(mesh: Mesh, image: Image, product: str, application: str) -> dict[str, Any]:
+def _observed(mesh: Mesh, image: Image, product: str, application: str) -> Seen:
     """What the real cluster's rights say now."""
     from processors.clusters import KafkaAdmin
-    from processors.rights import Operation, Resource
 
     place = reading_place(image, product, application)
     try:
-        login = mesh.administration(image, place.cluster)
-        admin = KafkaAdmin(place.cluster, login)
-        found = [
-            right
-            for right in sorted(admin.rights(principal=application))
-            if right.resource is Resource.TOPIC and _covers(right.name, right.prefixed, place.topic)
-        ]
+        admin = KafkaAdmin(place.cluster, mesh.administration(image, place.cluster))
+        reads, found = reasons.allow_reading(admin.acls(), place.topic, application)
     except MeshError as error:
-        return {"enforced": None, "enforced_by": f"not looked up: {error}"}
-    reads = any(right.operation in (Operation.READ, Operation.ALL) for right in found)
-    shown = "; ".join(str(right) for right in found) or f"no right on topic {place.topic}"
-    return {"enforced": reads, "enforced_by": f"cluster {place.cluster}: {shown}"}
-
-
-def _covers(name: str, prefixed: bool, topic: str) -> bool:
-    return topic.startswith(name) if prefixed else topic == name
+        return Seen(None, f"not looked up: {error}")
+    shown = "; ".join(str(acl) for acl in found) or f"no right on topic {place.topic}"
+    return Seen(reads, f"cluster {place.cluster}: {shown}")
 
 
 def _copied(image: Image, access: Access | None) -> dict[str, Any]:

@@ -154,17 +154,31 @@ def conversation(every: Sequence[Step], start: Step) -> list[Step]:
     """The whole conversation of a step, with its checks, decisions and effects, in order.
 
     It is what stands under the same correlation, and what names the same request: a program need
-    not carry the request's correlation on when it grants or revokes.
+    not carry the request's correlation on when it grants or revokes. What others said that had an
+    effect on it belongs to it: a quarantine of the reader, a link that was paused.
     """
     request = getattr(start.event, "request", start.correlation)
     threads = {start.correlation, request}
     seeds = {
         one.offset
         for one in every
-        if one.kind != UNREADABLE
-        and (one.correlation in threads or getattr(one.event, "request", None) == request)
+        if one.kind != UNREADABLE and (one.correlation in threads or request in _named(one))
     }
-    return _followed(every, seeds | {start.offset})
+    found = _followed(every, seeds | {start.offset})
+    offsets = {one.offset for one in found} | _causes(every, found)
+    return [one for one in every if one.offset in offsets]
+
+
+def _named(one: Step) -> tuple[str | None, str | None]:
+    """The request that an intent names, and the subject whose rights a fact is about."""
+    return getattr(one.event, "request", None), getattr(one.event, "subject", None)
+
+
+def _causes(every: Sequence[Step], effects: Iterable[Step]) -> set[int]:
+    """Offsets of the acceptances that effects name as their generation, and of the intents."""
+    generations = {getattr(one.event, "generation", None) for one in effects}
+    accepted = [one for one in every if one.offset in generations and one.about is not None]
+    return {offset for one in accepted for offset in (one.offset, one.about) if offset is not None}
 
 
 def consequences(every: Sequence[Step], start: Step) -> list[Step]:

@@ -1,0 +1,120 @@
+"""Why an application may read or may not: the decision, and what was seen."""
+
+import pytest
+
+from mesh_events import facts, intents
+from processors.rights import Acl
+from self_service.cli import history
+from self_service.cli.reasons import allow_reading, why
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    return found
+
+
+def said(log: PaperLog, application: str = "west.app", *, enforced: bool | None) -> str:
+    asked = [one for one in log.image.access.requests.values() if one.application == application]
+    access = max(asked, key=lambda one: one.offset, default=None)
+    return why(log.image, story.PRODUCT, application, access, enforced)
+
+
+def test_before_a_decision_only_what_is_wrong_is_added(log: PaperLog) -> None:
+    assert said(log, enforced=False) == "west.app never asked for east.users"
+    assert "all the same: `sdm drift`" in said(log, enforced=True)
+    story.request(log)
+    assert said(log, enforced=False).endswith("east has not decided")
+    assert "all the same: `sdm drift`" in said(log, enforced=True)
+
+
+def test_what_was_granted_follows_what_was_seen(log: PaperLog) -> None:
+    asked = story.granted(log)
+    assert said(log, enforced=False) == "granted by east.somebody; the rights are not applied"
+    story.settle(log)
+    assert said(log, enforced=True) == "granted by east.somebody; the rights are applied"
+    assert "the rights are missing: `sdm drift`" in said(log, enforced=False)
+    assert "could not be looked up" in said(log, enforced=None)
+    story.answer(log, intents.AccessRevoked, asked, reason="too much")
+    assert said(log, enforced=True) == "revoked by east.somebody: too much; rights still to go"
+    assert "has yet to report" in said(log, enforced=False)
+    story.settle(log)
+    assert said(log, enforced=False) == "revoked by east.somebody: too much"
+    assert "all the same: `sdm drift`" in said(log, enforced=True)
+
+
+def test_own_products_need_no_request(log: PaperLog) -> None:
+    log.say(intents.ApplicationRegistered, "east", application="east.app")
+    log.govern()
+    assert "east's own product" in said(log, "east.app", enforced=True)
+    assert said(log, "east.app", enforced=True).endswith("; the rights are applied")
+    assert "the rights are missing: `sdm drift`" in said(log, "east.app", enforced=False)
+
+
+def test_a_quarantine_is_the_reason_and_no_drift(log: PaperLog) -> None:
+    story.granted(log)
+    story.settle(log)
+    log.operator(intents.DomainQuarantined, domain="west", reason="a laptop was stolen")
+    log.govern()
+    cut_off = "west is in quarantine: a laptop was stolen"
+    assert said(log, enforced=False) == f"granted by east.somebody; {cut_off}"
+    assert (
+        said(log, enforced=True) == f"granted by east.somebody; the rights are applied; {cut_off}"
+    )
+
+
+def test_a_copy_that_stands_still_is_told(log: PaperLog) -> None:
+    story.granted(log)
+    story.settle(log)
+    story.told(log, facts.LinkFailed, code="spark_lost", reason="no answer", retriable=True)
+    assert "the copy stands still, link east.users@west is FAILED: no answer" in said(
+        log, enforced=True
+    )
+
+
+def test_a_removed_link_is_told_with_the_way_back(log: PaperLog) -> None:
+    story.granted(log)
+    story.settle(log)
+    log.say(intents.LinkRemoved, "west", product=story.PRODUCT, cluster="west", reason="not needed")
+    log.govern()
+    story.settle(log)
+    told = said(log, enforced=False)
+    assert "`sdm link create east.users --cluster west` makes the copy again" in told
+
+
+def test_what_a_quarantine_did_to_a_request_belongs_to_its_conversation(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    log.operator(intents.DomainQuarantined, domain="west", reason="a laptop was stolen")
+    log.govern()
+    story.settle(log)
+    every = history.steps(log.records)
+    told = history.conversation(every, history.find(every, asked))
+    types = [one.type for one in told]
+    assert types.count("DomainQuarantined") == 1
+    assert types.index("DomainQuarantined") < types.index("AclRemoved")
+    assert [one.offset for one in told] == sorted(one.offset for one in told)
+
+
+READ = Acl("west.app", "read", "topic", "east.users")
+
+
+@pytest.mark.parametrize(
+    ("acls", "allowed"),
+    [
+        ([], False),
+        ([READ], True),
+        ([Acl("west.app", "describe", "topic", "east.users")], False),
+        ([Acl("*", "read", "topic", "*")], True),
+        ([Acl("west.app", "all", "topic", "east.", prefixed=True)], True),
+        ([Acl("west.app", "read", "topic", "east.", prefixed=False)], False),
+        ([Acl("north.app", "read", "topic", "east.users")], False),
+        ([READ, Acl("*", "all", "topic", "east.users", denies=True)], False),
+        ([READ, Acl("north.app", "read", "topic", "east.users", denies=True)], True),
+    ],
+)
+def test_acls_are_weighed_as_kafka_does(acls: list[Acl], allowed: bool) -> None:
+    assert allow_reading(acls, "east.users", "west.app")[0] is allowed
