@@ -71,7 +71,8 @@ def _untrusted(image: Image, entry: Entry) -> Quarantined | None:
         return Quarantined(FaultCode.UNKNOWN_KEY, f"no domain has the key {entry.signer}")
     if key.revoked is not None:
         return Quarantined(
-            FaultCode.REVOKED_KEY, f"{key.domain}'s key was revoked at offset {key.revoked}"
+            FaultCode.REVOKED_KEY,
+            f"{key.domain}'s key was revoked at offset {key.revoked}: sign with one in force",
         )
     return None
 

@@ -24,6 +24,7 @@ COMMANDS: dict[str, Place] = {
     "up": Place("platform", "up", "Start the local mesh and wait until it is ready."),
     "down": Place("platform", "down", "Stop the local mesh; its data stays."),
     "status": Place("platform", "status", "Show the services and where the mesh stands."),
+    "kafka": Place("kafka", "kafka", "Run one of Kafka's own tools as an administrator."),
     "domain": Place("domain", None, "Domains: register, list, describe."),
     "application": Place("application", None, "Applications of a domain: register, list."),
     "key": Place("key", None, "Keys that may speak for a domain: register, revoke, list."),

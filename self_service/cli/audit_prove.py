@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.checkpoint import origin_of
+from mesh_events.checkpoint import SignedCheckpoint, origin_of
 from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
 from mesh_events.codec import schema_id_of
 from mesh_events.decisions import SchemaIntroduced
@@ -18,7 +18,7 @@ from mesh_events.record import Entry, Record
 from mesh_events.settings import notes_path
 from mesh_events.signing import is_public_key
 from projections.chain import Chain, ChainBreakError, chained
-from projections.identity import Role
+from projections.identity import Key, Role
 from projections.image import EMPTY, Image
 from projections.replay import walk
 from projections.tree import root_of
@@ -68,10 +68,16 @@ def prove(
         "index": placed.index,
         "checkpoint_size": body.size,
         "root": base64.b64encode(body.root).decode(),
-        "keeper_key": keeper,
+        "keeper_key": keeper.public,
+        "keeper_key_revoked_at": keeper.revoked,
     }
     show(Detail(fields), shown.output)
-    note(f"check it with: sdm audit check-proof {file} --key {keeper}")
+    if keeper.revoked is not None:
+        note(
+            f"the key that signed it was revoked at #{keeper.revoked}: prove it again once another "
+            "keeper's checkpoint covers it"
+        )
+    note(f"check it with: sdm audit check-proof {file} --key {keeper.public}")
 
 
 @command(app, "check-proof", "sdm audit check-proof proof.json --key KEEPER_PUBLIC_KEY")
@@ -122,7 +128,7 @@ class Search:
 
     def run(
         self, log: Iterable[Record], trusted: Trusted | None, signed: Chain
-    ) -> tuple[Proof, str]:
+    ) -> tuple[Proof, Key]:
         """The proof, and the keeper's key that signed its checkpoint.
 
         Raises NotFoundError for a record that is not there or not covered yet, FindingError for a
@@ -161,17 +167,9 @@ class Search:
         # the same id twice on the log: the first counts
         return found[0][0]
 
-    def _proof(self, index: int, signed: Chain, image: Image) -> tuple[Proof, str]:
+    def _proof(self, index: int, signed: Chain, image: Image) -> tuple[Proof, Key]:
         record = self._records[index]
-        keepers = [one.public for one in image.identity.keys.values() if one.role is Role.KEEPER]
-        for one in signed.by_size():
-            if one.body.offset >= record.offset and (keeper := one.signer(keepers)):
-                break
-        else:
-            raise NotFoundError(
-                f"no checkpoint covers offset {record.offset} yet: the worker signs one within "
-                "seconds; see `sdm status`, then try again"
-            )
+        one, keeper = _covering(record.offset, signed, image)
         leaves = self._leaves[: one.body.size]
         if root_of(leaves) != one.body.root:
             raise FindingError(
@@ -182,6 +180,23 @@ class Search:
         placed = [proofs.place(self._records, leaves, at) for at in (index, introduction)]
         named = placed[1] if _schema_id(record) in self._introduced else None
         return Proof(placed[0], named, one), keeper
+
+
+def _covering(offset: int, signed: Chain, image: Image) -> tuple[SignedCheckpoint, Key]:
+    """The first checkpoint over a record, if there is one of a keeper's key that is in force.
+
+    Whoever checks the proof may not believe a revoked key any more, whatever it signed before.
+    """
+    keepers = [one for one in image.identity.keys.values() if one.role is Role.KEEPER]
+    keepers.sort(key=lambda one: one.revoked is not None)
+    for keeper in keepers:
+        for one in signed.by_size():
+            if one.body.offset >= offset and one.signer([keeper.public]):
+                return one, keeper
+    raise NotFoundError(
+        f"no checkpoint covers offset {offset} yet: the worker signs one within seconds; "
+        "see `sdm status`, then try again"
+    )
 
 
 def _schema_id(record: Record) -> int:

@@ -92,6 +92,11 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
     seconds = time.monotonic() - began
     report.findings = ordered([*report.findings, *evidence.findings])
     _tell(report, evidence, seconds, shown, strict=doubted.strict)
+    if scope.first > report.last:
+        raise UsageError(
+            f"--from {scope.first} lies behind the log's last record, #{report.last}: no signature "
+            "was checked, only hashes"
+        )
 
 
 def _evidence(connection: Connection, path: Path, origin: str) -> Evidence:
@@ -168,7 +173,7 @@ def _tell(
     show(Detail(_fields(report, evidence, seconds, valid=not bad), parts), shown.output)
     if bad:
         raise FindingError(_sentence(bad[0]))
-    note(f"all {report.records} records hold")
+    note(f"all {report.records} records hold, up to #{report.last}")
 
 
 def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) -> dict[str, Any]:

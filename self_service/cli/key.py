@@ -1,5 +1,6 @@
 """`sdm key`: the keys that may speak for a domain."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,15 @@ from self_service.cli.options import Actor, Reading, Reason, Saying, Shown, comm
 from self_service.cli.output import Detail, Listing, show
 
 app = noun("Keys sign what a domain says; the log knows which.")
+
+
+class Changeable(StrEnum):
+    """Whose key can be changed; the root's cannot."""
+
+    OPERATOR = "OPERATOR"
+    GOVERNOR = "GOVERNOR"
+    KEEPER = "KEEPER"
+
 
 For = Annotated[
     str | None,
@@ -97,7 +107,7 @@ def revoke(
 )
 def rotate(
     shown: Shown,
-    role: Annotated[MeshRole, typer.Argument(help="Whose key.", case_sensitive=False)],
+    role: Annotated[Changeable, typer.Argument(help="Whose key.", case_sensitive=False)],
     reason: Reason,
     compromised: Annotated[
         bool,
@@ -118,13 +128,11 @@ def rotate(
     from self_service.cli.callers import OPERATOR, actor_id
     from self_service.cli.platform import restart_governor
 
-    if role is MeshRole.UNKNOWN:
-        raise UsageError("name operator, governor or keeper")
     mesh = Mesh()
     root = key_rotation.root_key(mesh.home, root_key)
     with LogWriter(mesh.governance(OPERATOR), mesh.registry, root) as writer:
         rotation = key_rotation.Rotation(
-            mesh.home, role, writer, root, lambda: mesh.image().identity, actor_id(actor)
+            mesh.home, MeshRole(role), writer, root, lambda: mesh.image().identity, actor_id(actor)
         )
         done = rotation.run(reason, restart_governor, compromised=compromised)
     fields = {

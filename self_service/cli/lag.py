@@ -36,3 +36,21 @@ def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
             return lag(source, link.source_topic, destination, link.topic, partitions, origin)
     except MeshError as error:
         return f"not looked up: {error}"
+
+
+def still_fills(mesh: "Mesh", topic: str, servers: str) -> str | None:
+    """What to say of a copy in which nothing was found; None if none is at `servers`."""
+    try:
+        image = mesh.image()
+    except MeshError:
+        return None
+    clusters = image.identity.clusters
+    here = {name for name, one in clusters.items() if one.bootstrap_servers == servers}
+    links = [one for one in image.links.values() if (one.topic, one.copy) == (topic, Copy.PRESENT)]
+    found = next((one for one in links if one.cluster in here), None)
+    if found is None:
+        return None
+    return (
+        f"{topic} is a copy, its link {found.id} is {found.state}: records may be on their way. "
+        f"`sdm link describe {found.id}` shows how many, --follow waits for them"
+    )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mesh_events.errors import ConfigurationError, MeshError
 from mesh_events.intents import domain_of
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion, lookup
@@ -55,6 +56,7 @@ class Login:
                 raise UsageError("--client says login and cluster: leave out the other options")
             found = login_of(read_properties(self.client))
             require_answer(found.bootstrap_servers)
+            _require_transport(self.client, found, mesh)
             return found
         if topic.startswith(f"{MESH_DOMAIN}.") and not self.cluster and not self.application:
             who = mesh.speaker(domain) if domain else mesh.reader
@@ -66,6 +68,32 @@ class Login:
             return mesh.login(image, self.cluster or home, self.application)
         who = mesh.speaker(domain)
         return mesh.login(image, self.cluster or home_of(image, who.domain), who.principal)
+
+
+def _require_transport(client: Path, login: "Connection", mesh: "Mesh") -> None:
+    """Raise ConfigurationError for a file from before its cluster's listeners changed.
+
+    Kafka's clients say of that only that a broker hangs up. The file may also lead to a cluster
+    that no mesh here knows: then nothing is said.
+    """
+    try:
+        if _shows(login) == _shows(mesh):
+            return
+        known = [one.bootstrap_servers for one in mesh.image().identity.clusters.values()]
+    except MeshError:
+        return
+    if login.bootstrap_servers in known:
+        raise ConfigurationError(
+            f"{client} speaks {_shows(login)}, the brokers of this mesh {_shows(mesh)}: have it "
+            f"written again with `sdm access credentials {login.user} --out {client}`"
+        )
+
+
+def _shows(found: "Connection | Mesh") -> str:
+    """How a login, or what the mesh itself uses, speaks to brokers."""
+    if found.tls is None:
+        return "no TLS"
+    return "TLS with a certificate" if found.tls.certificate else "TLS without a certificate"
 
 
 def home_of(image: "Image", domain: str) -> str:

@@ -108,16 +108,20 @@ def _nothing() -> None:
     """A noun by itself does nothing."""
 
 
-def command(app: typer.Typer, name: str, *examples: str) -> Callable[[Function], Function]:
+def command(
+    app: typer.Typer, name: str, *examples: str, passing_on: bool = False
+) -> Callable[[Function], Function]:
     """Register a function as a command, with examples below its help.
 
-    Parameters annotated with a dataclass stand for that dataclass's fields, each an option.
+    Parameters annotated with a dataclass stand for that dataclass's fields, each an option. With
+    `passing_on`, what the command does not know is left for it in its context.
     """
+    extra = {"allow_extra_args": True, "ignore_unknown_options": True} if passing_on else None
     # \b keeps the lines as they are
     epilog = "Examples:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
 
     def register(function: Function) -> Function:
-        app.command(name, epilog=epilog)(_spread(function))
+        app.command(name, epilog=epilog, context_settings=extra)(_spread(function))
         return function
 
     return register

@@ -23,6 +23,6 @@ def require_answer(servers: str, cluster: str = "") -> None:
             continue
     name = f"cluster {cluster}" if cluster else "Kafka"
     raise InfrastructureError(
-        f"no broker of {name} answers at {servers}: see `sdm status`, start it with `sdm up`",
+        f"no broker of {name} answers at {servers}: `sdm up` starts a local mesh",
         retriable=True,
     )

@@ -8,14 +8,14 @@ from mesh_events.errors import InvalidValueError
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _DURATION = re.compile(rf"(?:{_PART.pattern}\s*)+")
-_AGO = re.compile(rf"((?:{_PART.pattern}\s*)+)ago")
+_AGO = re.compile(rf"((?:{_PART.pattern}\s*)+)(?:ago)?")
 
 
 def parse_time(text: str, now: datetime) -> datetime:
     """A point in time, UTC.
 
     Args:
-        text: ISO 8601 (without a zone it is UTC), `now`, or how long ago: `90s ago`, `1h30m ago`.
+        text: ISO 8601 (without a zone it is UTC), `now`, or how long ago: `90s ago`, `1h30m`.
         now: what `now` and `ago` count from.
 
     Raises:

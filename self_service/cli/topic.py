@@ -186,6 +186,7 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
     """
     from self_service.cli import consuming
     from self_service.cli.denial import advising
+    from self_service.cli.lag import still_fills
 
     start, last = consuming.position(wanted.start)
     mesh = Mesh()
@@ -200,6 +201,12 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
             count += 1
     if acting.output is Format.TABLE:
         note(f"{count} records")
+    if (
+        count == 0
+        and not wanted.follow
+        and (waiting := still_fills(mesh, name, connection.bootstrap_servers))
+    ):
+        note(waiting)
 
 
 @command(app, "delete", "sdm topic delete east.old --yes")

@@ -69,7 +69,7 @@ def run(only: list[str], meanwhile: list[dict[str, Any]], *, keep: bool) -> Iter
     while left:
         bound = sum(each.bound_s for each in left) + START_S
         stage = Stage.start(lifetime_s=bound * 1.2, port_base=port_base())
-        say(f"a mesh stands at {stage.home}; {len(left)} faults are to come")
+        say(f"a mesh stands at {stage.home}; faults to come: {len(left)}")
         failed = False
         try:
             while left and not failed:

@@ -10,13 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from mesh_events.checkpoint import SignedCheckpoint
+from mesh_events.decisions import MeshRole
 from mesh_events.meta import Event
 from projections.chain import chained
+from projections.identity import Key
 from self_service.cli import proof as proofs
 from self_service.cli.app import app
 from self_service.cli.audit_prove import Search
 from self_service.cli.exits import FindingError, NotFoundError, UsageError
-from tests.paper_log import key
+from tests import paper_story as story
+from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -27,7 +31,7 @@ KEEPER = key("keeper").public
 
 def proven(reference: str) -> proofs.Proof:
     found, keeper = Search(reference).run(RECORDS, trusting(SIGNED), chained(ORIGIN, SIGNED))
-    assert keeper == KEEPER
+    assert keeper.public == KEEPER
     return found
 
 
@@ -124,3 +128,21 @@ def test_the_command_needs_nothing_but_file_and_key(
     file.write_bytes(b"\xff")
     assert command(file, "--key", KEEPER)[0] == 8
     assert command(tmp_path / "none.json", "--key", KEEPER)[0] == 2
+
+
+def test_a_key_in_force_vouches_rather_than_a_revoked_one() -> None:
+    log = PaperLog()
+    story.published(log)
+    old = signed_over(log.records, 6)
+    log.introduce_key(MeshRole.KEEPER, "next")
+    log.revoke_key("keeper")
+    new = signed_over(log.records, len(log.records), by="next")
+    trusted = trusting([*old, *new])
+
+    def signer(signed: list[SignedCheckpoint]) -> Key:
+        return Search("#3").run(log.records, trusted, chained(ORIGIN, signed))[1]
+
+    assert signer([*old, *new]).public == key("next").public
+    only = signer(old)
+    assert only.public == KEEPER
+    assert only.revoked is not None
