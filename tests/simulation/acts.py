@@ -375,11 +375,18 @@ def switch(world: World, a: int, _: int) -> None:
 
 @act(2)
 def drift(world: World, a: int, b: int) -> None:
-    """An administrator takes away a right of an application."""
-    cluster = world.clusters["west" if a % 2 else "east"]
-    for application in APPLICATIONS:
-        topic = pick(sorted(PRODUCTS), b)
-        cluster.bindings -= reader(application, topic) if a % 4 < 2 else set()
+    """An administrator takes the rights to a topic away, or gives an application one."""
+    name, topic = "west" if a % 2 else "east", pick(sorted(PRODUCTS), b)
+    cluster = world.clusters[name]
+    if a % 4 < 2:
+        for application in APPLICATIONS:
+            cluster.bindings -= reader(application, topic)
+    else:
+        rights = reader(pick(APPLICATIONS, a // 4), topic)
+        strange = {(name, right) for right in rights - cluster.bindings}
+        world.strange |= strange
+        world.given -= strange
+        cluster.bindings |= rights
 
 
 @act(2)

@@ -13,7 +13,7 @@ from mesh_events.record import Record
 from mesh_events.rows import Row
 from mesh_events.signing import SigningKey
 from processors.clusters import Topic
-from processors.rights import Binding
+from processors.rights import Acl, Binding
 from projections.image import Image
 from spark_streams.engine import CopySpec, States
 from spark_streams.log import Bounds, Last
@@ -143,6 +143,10 @@ class Admin:
 
     def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
         found: set[Binding] = self._do("rights", lambda: self._cluster.rights(principal, topic))
+        return found
+
+    def acls(self) -> set[Acl]:
+        found: set[Acl] = self._do("acls", self._cluster.acls)
         return found
 
     def grant(self, bindings: Iterable[Binding]) -> None:

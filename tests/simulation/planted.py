@@ -10,6 +10,7 @@ from processors.governor import Governor
 from processors.keepers import fence, link_start
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.keepers.strangers import Strangers
 from processors.reign import LogReign
 from projections import access, fold, identity, links
 from projections.identity import Identity
@@ -216,3 +217,8 @@ def late_reports_of_rights_count(patch: pytest.MonkeyPatch) -> None:
         return access.Accesses(after.requests.set(found.request, late), after.open)
 
     patch.setattr(access, "removed", removed)
+
+
+@planted
+def rights_that_nobody_granted_stay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Strangers, "look", lambda *_: None)

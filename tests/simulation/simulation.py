@@ -24,6 +24,7 @@ from processors.keepers import (
     link_start,
     rights,
     rows,
+    strangers,
 )
 from tests.links import memory
 from tests.simulation.acts import obey
@@ -33,7 +34,7 @@ from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
 _PLACES = (governor, credentials, rights, link_start, link_end)
-_TIMED = (governor, reign, checks, credentials, rights, fence, lanes, link_ends)
+_TIMED = (governor, reign, checks, credentials, rights, strangers, fence, lanes, link_ends)
 """Modules that ask for the time."""
 
 

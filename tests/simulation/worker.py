@@ -20,6 +20,7 @@ from processors.keepers.keeper import Keeper, ReignOverError
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.keepers.strangers import Strangers
 from processors.log_watch import NoWatch, Opening
 from processors.quick_start import Beginning, Start
 from processors.reign import LogReign
@@ -107,7 +108,7 @@ class SimWorker:
             RowsKeeper(world.rows, registry, rows, lambda: self.governor.image),  # type: ignore[arg-type]
             ChecksKeeper(admin, registry),
             CredentialsKeeper(admin, Secrets()),  # type: ignore[arg-type]
-            RightsKeeper(admin, policy=policy),
+            RightsKeeper(admin, policy=policy, strangers=Strangers(frozenset(), policy)),
             links,
         ]
         self.keepers = {keeper.name: keeper for keeper in everybody}

@@ -41,9 +41,10 @@ class World:
     """One run of the simulated mesh.
 
     `late` holds what was given to Kafka and is not done yet, `stood` the workers that stand still,
-    `given` the rights (cluster, binding) that the reigning worker gave last, by no late call. A
-    process begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name;
-    `voices` names the key that a domain speaks with, if it is not the first one.
+    `given` the rights (cluster, binding) that the reigning worker gave last, by no late call,
+    `strange` those that an administrator gave past the mesh and that are still there. A process
+    begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name; `voices`
+    names the key that a domain speaks with, if it is not the first one.
     """
 
     log: PaperLog
@@ -60,6 +61,7 @@ class World:
     stood: list[SimWorker] = field(default_factory=list)
     acts: Iterator[Act] = field(default_factory=lambda: iter(()))
     given: set[tuple[str, Binding]] = field(default_factory=set)
+    strange: set[tuple[str, Binding]] = field(default_factory=set)
     epoch: int = -1
     landing: bool = False
     working: list[SimWorker] = field(default_factory=list)
