@@ -14,17 +14,19 @@ from confluent_kafka.admin import AdminClient
 
 from local_platform.state import ServiceStatus
 from mesh_events.intents import LinkPaused, LinkResumed
+from snapshots.place import open_store
 from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right
 from tests.faults.run.stage import WAIT_S, Stage, eventually
 from tests.faults.worker import WorkerProcess
 
 GROUP = "mesh.governor"
+
 TAKEOVER_S = 60
 POINTS: dict[str, Callable[[Stage], int]] = {
     "after-start": lambda _: 1,
-    # behind the replay comes the start, then what the load says
-    "after-fold": lambda stage: len(stage.transcript.read().records) + 10,
+    # behind what is folded first comes the start, then what the load says
+    "after-fold": lambda stage: unfolded(stage) + 10,
     "before-append": lambda _: 3,
     # the first acknowledgement is that of the start
     "before-ack": lambda _: 4,
@@ -34,6 +36,13 @@ POINTS: dict[str, Callable[[Stage], int]] = {
 }
 """Crash point of the governor -> the how manieth time it is passed under this load."""
 STARTING = ("link-after-fence", "link-after-tail", "link-after-grant", "link-after-start")
+
+
+def unfolded(stage: Stage) -> int:
+    """Records behind the newest snapshot, which a worker folds when it starts."""
+    profile = stage.kit.profile
+    with open_store(stage.home, profile.mesh, profile.root_key) as store:
+        return stage.transcript.read().records[-1]["offset"] - store.newest().offset
 
 
 @contextmanager
@@ -55,10 +64,9 @@ def awake(stage: Stage, before: ServiceStatus) -> None:
 
 def crash(point: str, stage: Stage) -> float:
     """A worker takes over, dies at the point, and the one that slept goes on."""
-    count = POINTS[point](stage)
     removed = stage.revoke_one() if point in ("after-effect", "before-append") else None
     with sleeping(stage) as before:
-        die(stage.worker(f"{point}:{count}"))
+        die(stage.worker(f"{point}:{POINTS[point](stage)}"))
         began = time.monotonic()
     recovery = stage.pulse(began)
     awake(stage, before)
