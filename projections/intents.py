@@ -20,18 +20,23 @@ class Intents(NamedTuple):
     """Undecided records by offset, checks by offset and name, (signer, id) of intents lately seen.
 
     Undecided records are state: whichever governor comes next decides them. An id belongs to its
-    signer: nobody can use up the id of somebody else's intent by writing it first.
+    signer: nobody can use up the id of somebody else's intent by writing it first. Where the clock
+    of its maker was far ahead, an intent is refused and stands in `ahead` with the time (ms) until
+    which a copy of it would not be stale: whoever reads the log can append it again.
     """
 
     undecided: Table[int, Entry] = Map()
     checks: Table[int, Map[str, Check]] = Map()
     seen: Table[tuple[str | None, str], int] = Map()
     seen_before: Table[tuple[str | None, str], int] = Map()
+    ahead: Table[tuple[str | None, str], tuple[int, int]] = Map()
     window_start: int = 0
 
     def first_offset(self, signer: str | None, intent: str) -> int | None:
         """Where the signer's intent with this id stood first, if it is still remembered."""
-        return self.seen.get((signer, intent), self.seen_before.get((signer, intent)))
+        who = (signer, intent)
+        first = self.seen.get(who, self.seen_before.get(who))
+        return self.ahead[who][0] if first is None and who in self.ahead else first
 
 
 EMPTY = Intents()
@@ -42,13 +47,28 @@ def arrived(intents: Intents, entry: Entry) -> Intents:
     intents = intents._replace(undecided=intents.undecided.set(entry.offset, entry))
     if entry.event is None:
         return intents
-    identity = entry.event.meta.id
     if entry.time - intents.window_start > REMEMBERED_MS:
-        intents = intents._replace(seen=Map(), seen_before=intents.seen, window_start=entry.time)
-    if intents.first_offset(entry.signer, identity) is None:
-        seen = intents.seen.set((entry.signer, identity), entry.offset)
-        intents = intents._replace(seen=seen)
+        intents = intents._replace(
+            seen=Map(),
+            seen_before=intents.seen,
+            ahead=_still(intents.ahead, entry.time),
+            window_start=entry.time,
+        )
+    who, meta = (entry.signer, entry.event.meta.id), entry.event.meta
+    if intents.first_offset(*who) is None:
+        intents = intents._replace(seen=intents.seen.set(who, entry.offset))
+        made = round(meta.time.timestamp() * 1000)
+        if made > entry.time + AHEAD_MS:
+            until = made + WINDOW_MS
+            intents = intents._replace(ahead=intents.ahead.set(who, (entry.offset, until)))
     return intents
+
+
+def _still(
+    ahead: Table[tuple[str | None, str], tuple[int, int]], now: int
+) -> Table[tuple[str | None, str], tuple[int, int]]:
+    """Those of which a copy would not be stale yet at `now` (ms)."""
+    return Map({who: found for who, found in ahead.items() if found[1] >= now}) if ahead else ahead
 
 
 def checked(intents: Intents, event: Check) -> Intents:

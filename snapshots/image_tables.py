@@ -44,6 +44,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "checks": (int, Map[str, Check]),
     "seen": (tuple[str | None, str], int),
     "seen_before": (tuple[str | None, str], int),
+    "ahead": (tuple[str | None, str], tuple[int, int]),
     "drifts": (tuple[str, str, DriftKind], Left),
 }
 """Name -> (type of the keys, type of the rows)."""
@@ -98,6 +99,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "checks": intents.checks,
         "seen": intents.seen,
         "seen_before": intents.seen_before,
+        "ahead": intents.ahead,
         "drifts": image.drifts,
     }
 
@@ -132,6 +134,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
             checks=tables["checks"],
             seen=tables["seen"],
             seen_before=tables["seen_before"],
+            ahead=tables["ahead"],
             window_start=rest.window_start,
         ),
         drifts=tables["drifts"],

@@ -167,6 +167,25 @@ def test_a_copy_made_with_a_fast_clock_is_still_refused(log: PaperLog) -> None:
     assert code(log.verdict(copy)) == "duplicate_intent"
 
 
+@pytest.mark.parametrize("ahead_ms", [AHEAD_MS + 1, WINDOW_MS + 60_000, 10 * WINDOW_MS])
+def test_what_was_refused_for_its_clock_never_counts_later(log: PaperLog, ahead_ms: int) -> None:
+    """Whoever may write the log can append the same bytes when their time has come."""
+    made = log.now + ahead_ms
+    first = log.append(pause(log, time=at(made)), by="east")
+    assert code(log.verdict(first)) == "clock_ahead"
+    log.govern()
+    for later in (made - AHEAD_MS, made, made + WINDOW_MS):
+        log.now = later - 10_000
+        log.say(intents.LinkResumed, "east", **PAUSE)
+        log.govern()
+        copy = log.put(log.records[first])
+        assert code(log.verdict(copy)) == "duplicate_intent"
+        log.govern()
+    log.now = made + 4 * WINDOW_MS
+    log.say(intents.LinkResumed, "east", **PAUSE)
+    assert not log.image.intents.ahead
+
+
 def publish(log: PaperLog) -> int:
     return log.say(
         intents.ProductPublished, "east", **story.product(product="east.b", topic="east.b")

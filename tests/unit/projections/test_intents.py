@@ -11,11 +11,12 @@ from tests.paper_log import PaperLog
 LOG = PaperLog(founded=False)
 PAUSE = LOG.make(intents.LinkPaused, "east", product="east.users", cluster="two")
 ID = PAUSE.meta.id
+MADE = round(PAUSE.meta.time.timestamp() * 1000)
 FRESH_MS = WINDOW_MS + AHEAD_MS
 """How long after its arrival a copy of an intent need not be stale."""
 
 
-def entry(offset: int, time: int = 0, signer: str = "S") -> Entry:
+def entry(offset: int, time: int = MADE, signer: str = "S") -> Entry:
     return Entry(offset, time, signer, PAUSE, None)
 
 
@@ -93,6 +94,21 @@ def test_an_id_is_remembered_as_long_as_a_copy_is_not_stale(since: int) -> None:
 def test_ids_are_forgotten_in_the_end() -> None:
     state = ONE
     for window in (1, 2):
-        later = Entry(5 + window, window * (FRESH_MS + 1), "S", other(), None)
+        later = Entry(5 + window, MADE + window * (FRESH_MS + 1), "S", other(), None)
         state = pending.arrived(state, later)
     assert state.first_offset("S", ID) is None
+
+
+def test_who_was_ahead_is_remembered_until_a_copy_would_be_stale() -> None:
+    hours = 10 * WINDOW_MS
+    state = pending.arrived(pending.EMPTY, entry(5, MADE - hours))
+    at = MADE - hours
+    while at + FRESH_MS + 1 < MADE + WINDOW_MS:
+        at += FRESH_MS + 1
+        state = pending.arrived(state, Entry(6, at, "S", other(), None))
+        assert state.first_offset("S", ID) == 5
+    for _ in range(3):
+        at += FRESH_MS + 1
+        state = pending.arrived(state, Entry(7, at, "S", other(), None))
+    assert state.first_offset("S", ID) is None
+    assert all(known != ID for _, known in state.ahead)

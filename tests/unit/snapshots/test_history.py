@@ -98,7 +98,7 @@ def test_the_logs_of_these_tests_fill_every_table() -> None:
         for name, table in take_apart(image)[1].items()
         if table
     }
-    assert filled >= set(TABLES) - {"seen_before"}
+    assert filled >= set(TABLES) - {"seen_before", "ahead"}
 
 
 def test_nothing_of_an_image_is_left_out() -> None:
@@ -117,6 +117,17 @@ def test_the_ids_of_an_hour_ago_are_kept_where_they_moved(tmp_path: Path) -> Non
     store = stored(tmp_path / "log.db", 4, hours)
     for image in images:
         assert image_at(store, log_of(hours), at_offset=image.offset) == image
+
+
+def test_the_ids_of_who_is_hours_ahead_are_kept(tmp_path: Path) -> None:
+    early = [
+        replace(one, time=one.time - 10_000_000 + 4_000_000 * (one.offset // 30)) for one in RECORDS
+    ]
+    images = list(fold(early))
+    assert any(image.intents.ahead for image in images)
+    store = stored(tmp_path / "log.db", 4, early)
+    for image in images:
+        assert image_at(store, log_of(early), at_offset=image.offset) == image
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
