@@ -29,6 +29,11 @@ def key_without_effect(name: str, public: str) -> ConfigurationError:
     )
 
 
+def now() -> float:
+    """Seconds that go on while the machine sleeps, which `time.monotonic` leaves out on Linux."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class LogReign:
     """The reign of one governor, for its keepers. Safe to use from their threads.
 
@@ -37,14 +42,20 @@ class LogReign:
         writer: appends to the log.
         key: the keeper's signing key.
         current: the latest image.
+        asked: when Kafka was asked for the log's end that the fold stands at, by `now`.
     """
 
     def __init__(
-        self, epoch: int, writer: LogWriter, key: SigningKey, current: Callable[[], Image]
+        self,
+        epoch: int,
+        writer: LogWriter,
+        key: SigningKey,
+        current: Callable[[], Image],
+        asked: float,
     ) -> None:
         self._epoch, self._writer, self._key, self._current = epoch, writer, key, current
         self._over = threading.Event()
-        self._heard = time.monotonic()
+        self._heard = asked
         self._reported = -1
 
     @property
@@ -60,15 +71,18 @@ class LogReign:
     @property
     def silence(self) -> float:
         """Seconds since the fold was last known to stand at the end of the log."""
-        return time.monotonic() - self._heard
+        return now() - self._heard
 
     def end(self) -> None:
         """The log was taken away, or the worker stops."""
         self._over.set()
 
-    def heard(self) -> None:
-        """The fold stands at the end of the log, as Kafka said just now."""
-        self._heard = time.monotonic()
+    def heard(self, asked: float) -> None:
+        """The fold stands at the end of the log, for which Kafka was asked at `asked` of `now`.
+
+        The answer's own age is not known: who stood still between the two may be replaced by now.
+        """
+        self._heard = max(self._heard, asked)
 
     def check(self) -> None:
         """Raise ReignOverError unless this worker reigns and has heard of the log lately.

@@ -23,7 +23,7 @@ from processors.crash_points import crash_point
 from processors.governor import Governor
 from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log_end import LogEnd
-from processors.reign import LEASE_S, LogReign
+from processors.reign import LEASE_S, LogReign, now
 from processors.standby import Standby
 from projections.trust import DistrustError
 
@@ -128,6 +128,7 @@ class Worker:
         if tenure != self._tenure:
             return
         self._loaded.set()
+        asked = now()
         epoch = await asyncio.to_thread(self.governor.start)
         crash_point("after-start")
         await self._catch_up()
@@ -136,7 +137,9 @@ class Worker:
         if not self.governor.reigns:
             self._overtaken(epoch)
             return
-        self._reign = LogReign(epoch, self._writer, self._keeper_key, lambda: self.governor.image)
+        self._reign = LogReign(
+            epoch, self._writer, self._keeper_key, lambda: self.governor.image, asked
+        )
         jobs = [self._listen(self._reign), self._decide(self._reign)]
         jobs += [self._keep(keeper, self._reign) for keeper in self.keepers]
         self._tasks = [asyncio.create_task(job) for job in jobs]
@@ -263,9 +266,10 @@ class Worker:
         stood, since = -1, clock()
         with LogEnd(self._connection) as there:
             while self._holds(reign):
+                asked = now()
                 end = await asyncio.to_thread(there.offset)
                 if end is not None and await self._complete(reign, there, end):
-                    reign.heard()
+                    reign.heard(asked)
                     since = clock()
                 if self.governor.image.offset != stood or end is None:
                     stood, since = self.governor.image.offset, clock()

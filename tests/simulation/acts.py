@@ -22,7 +22,7 @@ Thing = TypeVar("Thing")
 TABLE: dict[str, Callable[[World, int, int], object]] = {}
 WEIGHTS: dict[str, int] = {}
 PLACES = (
-    "",
+    "log end",
     "",
     "",
     "append Intent",
@@ -451,6 +451,15 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("get_on", 0, 0),
         ("quarantine", 0, 1),
         ("get_on", 0, 2),
+    ),
+    (
+        ("request", 2, 0),
+        ("get_on", 0, 7),
+        ("grant", 0, 0),
+        ("decide", 0, 1),
+        ("pause", 0, 0),
+        ("keep", 0, 3),
+        ("wait", 2, 0),
     ),
 )
 """How a schedule may begin.

@@ -14,6 +14,11 @@ class SimClock:
         return self.log.now / 1000 if self.log else 0.0
 
     monotonic = time
+    CLOCK_BOOTTIME = 7
+
+    def clock_gettime(self, _: int) -> float:
+        """The same, whichever clock is asked."""
+        return self.time()
 
     def sleep(self, seconds: float) -> None:
         """Let time pass; at least a little."""

@@ -121,12 +121,18 @@ class Admin:
         cluster: MemoryCluster,
         interrupts: Interrupts,
         granted: Callable[[str, list[Binding]], None],
+        may_act: Callable[[str], None],
     ) -> None:
         self._cluster, self._interrupts, self._granted = cluster, interrupts, granted
+        self._may_act = may_act
         self.name, self.bootstrap_servers = cluster.name, cluster.bootstrap_servers
 
     def _do(self, what: str, do: Callable[[], Any]) -> Any:
         return self._interrupts.effect(f"{what} on {self.name}", do)
+
+    def _change(self, what: str, do: Callable[[], Any]) -> None:
+        self._may_act(f"{what} on {self.name}")
+        self._do(what, do)
 
     def ping(self) -> int:
         return self._cluster.ping()
@@ -136,10 +142,10 @@ class Admin:
         return found
 
     def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
-        self._do("create topic", lambda: self._cluster.create_topic(name, partitions, config))
+        self._change("create topic", lambda: self._cluster.create_topic(name, partitions, config))
 
     def delete_topic(self, name: str) -> None:
-        self._do("delete topic", lambda: self._cluster.delete_topic(name))
+        self._change("delete topic", lambda: self._cluster.delete_topic(name))
 
     def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
         found: set[Binding] = self._do("rights", lambda: self._cluster.rights(principal, topic))
@@ -156,11 +162,11 @@ class Admin:
             self._cluster.grant(wanted)
             self._granted(self.name, wanted)
 
-        self._do("grant", give)
+        self._change("grant", give)
 
     def withdraw(self, bindings: Iterable[Binding]) -> None:
         unwanted = list(bindings)
-        self._do("withdraw", lambda: self._cluster.withdraw(unwanted))
+        self._change("withdraw", lambda: self._cluster.withdraw(unwanted))
 
     def set_password(self, principal: str, password: str) -> None:
         self._do("password", lambda: self._cluster.set_password(principal, password))

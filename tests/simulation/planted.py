@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from processors import reign
 from processors.governor import Governor
 from processors.keepers import fence, link_start
 from processors.keepers.rights import RightsKeeper
@@ -217,6 +218,15 @@ def late_reports_of_rights_count(patch: pytest.MonkeyPatch) -> None:
         return access.Accesses(after.requests.set(found.request, late), after.open)
 
     patch.setattr(access, "removed", removed)
+
+
+@planted
+def an_old_answer_about_the_log_counts_as_new(patch: pytest.MonkeyPatch) -> None:
+    def heard(self: LogReign, _: float) -> None:
+        real(self, reign.now())
+
+    real = LogReign.heard
+    patch.setattr(LogReign, "heard", heard)
 
 
 @planted

@@ -23,7 +23,7 @@ from processors.keepers.rows import RowsKeeper
 from processors.keepers.strangers import Strangers
 from processors.log_watch import NoWatch, Opening
 from processors.quick_start import Beginning, Start
-from processors.reign import LogReign
+from processors.reign import LEASE_S, LogReign, now
 from projections.chain import Chain
 from projections.image import Image
 from tests.links.memory import QUICK
@@ -74,6 +74,8 @@ class SimWorker:
         self.busy: set[str] = set()
         self.reign: LogReign | None = None
         self.owns = False
+        # when Kafka was last asked for the end of the log, by the simulation's own account
+        self.asked = 0.0
         self._tenure = 0
         self._must_reach = -1
         log, clusters = world.log, world.clusters
@@ -90,7 +92,9 @@ class SimWorker:
         # a worker stands by before it reigns
         self.governor.begin()
         given = partial(world.note_rights, self)
-        admins = {name: Admin(found, interrupts, given) for name, found in clusters.items()}
+        admins = {
+            name: Admin(found, interrupts, given, self.may_act) for name, found in clusters.items()
+        }
 
         def admin(_: Image, name: str) -> Admin:
             return admins[name]
@@ -127,13 +131,18 @@ class SimWorker:
             tenure = self._tenure
             self.owns = True
             self._read()
+            self.asked = asked = now()
             epoch = self.governor.start()
             self.interrupts.place("after-start")
             self._read()
             if tenure == self._tenure and self.governor.reigns:
                 self.reign = LogReign(
-                    epoch, self._facts, self._keeper_key, lambda: self.governor.image
-                )  # type: ignore[arg-type]
+                    epoch,
+                    self._facts,  # type: ignore[arg-type]
+                    self._keeper_key,
+                    lambda: self.governor.image,
+                    asked,
+                )
 
     def stop(self) -> None:
         """The log is another's."""
@@ -157,9 +166,17 @@ class SimWorker:
         """Read to the end of the log, which Kafka has told just now."""
         with self._thread(MAIN) as free:
             if free:
-                self._read()
+                self.asked = now()
+                asked, end = self.asked, len(self.world.log.records)
+                self.interrupts.place("log end")
+                self.governor.fold(self.world.log.records[self.governor.image.offset + 1 : end])
                 if self.reign is not None:
-                    self.reign.heard()
+                    self.reign.heard(asked)
+
+    def may_act(self, what: str) -> None:
+        """Nothing is changed by who has not asked for the end of the log lately."""
+        silent = now() - self.asked
+        assert silent <= LEASE_S, f"{what} is begun {silent:g} s after the log was asked for"
 
     def step(self) -> bool:
         """Decide one record; whether something was said."""

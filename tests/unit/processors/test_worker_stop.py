@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from processors.governor import Governor
 from processors.keepers.keeper import Reign
-from processors.reign import LogReign
+from processors.reign import LogReign, now
 from processors.worker import Worker
 from projections.image import Image
 from tests.paper_log import PaperLog, key
@@ -49,7 +49,9 @@ async def stopped_after_work() -> DeafWorker:
     nothing, keeper = cast("Any", None), Idle()
     worker = DeafWorker(cast("Governor", Reigning()), nothing, nothing, nothing, [keeper])
     worker.waits = asyncio.Event()
-    worker._reign = LogReign(Reigning.image.epoch, nothing, key("keeper"), lambda: Reigning.image)
+    worker._reign = LogReign(
+        Reigning.image.epoch, nothing, key("keeper"), lambda: Reigning.image, now()
+    )
     worker._tasks = [asyncio.create_task(worker._keep(keeper, worker._reign))]
     await asyncio.wait_for(worker.waits.wait(), 5)
     await asyncio.wait_for(worker.stop(), 5)
@@ -78,7 +80,9 @@ class Talker:
 
 async def stopped_behind_a_report(worker: Worker, keeper: Talker) -> None:
     """The keeper's job ends by itself, as it must when its cancellation is lost."""
-    reign = LogReign(Reigning.image.epoch, cast("Any", None), key("keeper"), lambda: Reigning.image)
+    reign = LogReign(
+        Reigning.image.epoch, cast("Any", None), key("keeper"), lambda: Reigning.image, now()
+    )
     worker._reign = reign
     job = asyncio.create_task(worker._keep(keeper, reign))
     await keeper.spoke.wait()
@@ -101,7 +105,7 @@ async def cancelled_while_its_wait_runs_out() -> BaseException | None:
     """A job whose time is up cannot have the lock yet, and just then it is cancelled."""
     nothing = cast("Any", None)
     worker = Worker(cast("Governor", Reigning()), nothing, nothing, nothing, [])
-    reign = LogReign(0, nothing, key("keeper"), lambda: Reigning.image)
+    reign = LogReign(0, nothing, key("keeper"), lambda: Reigning.image, now())
     worker._reign = reign
     job = asyncio.create_task(worker._reached(reign, Reigning.image.offset + 1, 0.05))
     await asyncio.sleep(0.01)
