@@ -55,6 +55,16 @@ def is_claimed(admin: ClusterAdmin, topic: str, link: str) -> bool:
     return any(found == claim(found.principal, topic) for found in bindings_of(admin, topic, link))
 
 
+def is_claimed_by_others(admin: ClusterAdmin, topic: str, link: str) -> bool:
+    """Whether a topic's name bears the mark of another link: two would write the same copy."""
+    return any(
+        found.principal.startswith(PREFIX)
+        and not is_writer(found.principal, link)
+        and found == claim(found.principal, topic)
+        for found in admin.rights(topic=topic)
+    )
+
+
 def withdraw(
     admin: ClusterAdmin,
     topic: str,

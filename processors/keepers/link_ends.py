@@ -177,7 +177,18 @@ class Ends:
                 f"{place} was not made by the mesh and is never overwritten: rename or delete it, "
                 "then pause and resume the link",
             )
+        if fresh:
+            self._require_alone()
         return found
+
+    def _require_alone(self) -> None:
+        """Raise `destination_foreign` where another link has marked the copy's name as its own."""
+        if fence.is_claimed_by_others(self.destination, self.link.topic, self.link.id):
+            raise CopyError(
+                "destination_foreign",
+                f"another link makes the topic {self.link.topic} on cluster {self.link.cluster}, "
+                "two products are on one topic: remove one of the links",
+            )
 
     def is_claimed(self) -> bool:
         """Whether the mesh has marked the destination's name as its own."""
@@ -187,6 +198,8 @@ class Ends:
         """Make the copy's topic as the source's is, and wait until the cluster shows it."""
         name = self.link.topic
         self.destination.create_topic(name, source.partitions, copied_settings(source.config))
+        # that a topic exists is no error above: it may be another's, who came a moment before
+        self._require_alone()
         return until(lambda: self.destination.topic(name), f"the new topic {name} to appear")
 
 

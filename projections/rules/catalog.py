@@ -34,6 +34,13 @@ def _(intent: ProductPublished, case: Case) -> Verdict:
         "product_exists",
         f"the product {intent.product} is published already: update it instead",
     )
+    other = next((one.id for one in case.image.catalog.values() if one.topic == intent.topic), None)
+    require(
+        other is None,
+        "topic_taken",
+        f"the topic {intent.topic} carries the product {other}: publish another one, since rights "
+        "and copies go by topic",
+    )
     return case.after(TOPIC_EXISTS, SCHEMA_REGISTERED)
 
 

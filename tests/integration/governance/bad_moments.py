@@ -122,6 +122,13 @@ def a_publication_of_a_published_product(scene):
     return scene.write(scene.wire(made, scene.owner.key), scene.owner)
 
 
+@case("topic_taken")
+def a_publication_of_another_products_topic(scene):
+    topic = scene.kit.image().catalog[scene.product].topic
+    made = scene.owner.make(ProductPublished, **publication(f"{scene.product}-again", topic))
+    return scene.write(scene.wire(made, scene.owner.key), scene.owner)
+
+
 def published(scene: Scene, topic: str, **more: Any) -> int:
     fields = {**publication(f"{scene.stranger.name}.{fresh('new')}", topic), **more}
     return of_stranger(scene, scene.stranger.make(ProductPublished, **fields))

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from mesh_events.facts import LinkActivated, LinkFailed
+from processors.keepers import fence
 from processors.rights import Operation
 from projections.links import State
 from tests.links.memory import MemoryLink
@@ -276,3 +277,19 @@ def test_what_fails_again_and_again_is_tried_ever_more_seldom() -> None:
     assert pauses[:6] == [1, 2, 4, 8, 16, 32]
     assert set(pauses[6:]) == {60}
     assert len(link.desk.said(LinkFailed)) == 1
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_two_links_never_write_one_copy(made: bool) -> None:
+    """Products of one topic, from before that was refused: both links took the name for free."""
+    link = MemoryLink()
+    other = fence.claim("mesh.link.east.people@west.0a1b2c3d", link.topic)
+    if made:
+        link.west.create_topic(link.topic, 2, {})
+    link.west.bindings.add(other)
+    link.produce(4)
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert fact.code == "destination_foreign"
+    assert [len(p.records) for p in link.destination.partitions] == [0, 0]
+    assert link.engine.states() == {}

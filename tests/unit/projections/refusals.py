@@ -171,6 +171,7 @@ def _catalog() -> list[Refusal]:
         publish("foreign_topic", topic="east."),
         publish("not_acknowledged", acknowledged=False),
         publish("product_exists", product=story.PRODUCT),
+        publish("topic_taken", topic="east.users"),
         update("invalid_name", product="users"),
         update("not_your_domain", "west"),
         update("unknown_product", product="east.orders"),

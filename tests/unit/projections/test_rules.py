@@ -25,7 +25,9 @@ def mesh() -> tuple[PaperLog, dict[str, str]]:
     """The state that `refusals` describes, and the ids of its requests."""
     log = PaperLog()
     story.published(log)
-    log.say(intents.ProductPublished, "east", **story.product(product="east.more"))
+    log.say(
+        intents.ProductPublished, "east", **story.product(product="east.more", topic="east.more")
+    )
     for application in ("west.two", "north.two", "east.app"):
         speaker = application.partition(".")[0]
         log.say(intents.ApplicationRegistered, speaker, application=application)
