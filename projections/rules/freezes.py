@@ -26,6 +26,12 @@ def _(intent: DomainFrozen, case: Case) -> Verdict:
         "invalid_end",
         f"a freeze ends in the future and within a year, but {intent.until.isoformat()} does not",
     )
+    before = case.image.identity.freezes.get(intent.domain)
+    require(
+        before is None or ahead >= before.until - case.image.time,
+        "frozen_longer",
+        f"{intent.domain} is frozen for longer already: to end that earlier, thaw it first",
+    )
     return Accepted()
 
 

@@ -25,7 +25,7 @@ def _(intent: LinkCreated, case: Case) -> Verdict:
     require(
         link is None or link.desired is Desired.REMOVED,
         "link_exists",
-        f"the link {name} exists already",
+        f"the link {name} exists already: remove it first to make its copy anew",
     )
     _not_held(case, link)
     require(

@@ -15,10 +15,10 @@ from mesh_events.kafka import Connection
 from mesh_events.read import LogReader
 from mesh_events.settings import notes_path
 from self_service.cli.audit_noun import app
-from self_service.cli.checkpoint_audit import Evidence, behind, is_behind, judge
+from self_service.cli.checkpoint_audit import WHOLE, Evidence, behind, is_behind, judge
 from self_service.cli.context import Mesh
 from self_service.cli.exits import FindingError, UsageError
-from self_service.cli.finding import Finding, ordered
+from self_service.cli.finding import Finding, is_of_checkpoints, ordered
 from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.times import stamp
@@ -58,6 +58,13 @@ class Doubted:
         ),
     ] = False
 
+    require_file: Annotated[
+        bool,
+        typer.Option(
+            "--require-file", help="Also fail where the checkpoint file is missing or was cut."
+        ),
+    ] = False
+
     @property
     def scope(self) -> Scope:
         """The offsets; raises UsageError for none."""
@@ -71,6 +78,7 @@ class Doubted:
     "verify",
     "sdm audit verify",
     "sdm audit verify --strict -o json",
+    "sdm audit verify --require-file",
     "sdm audit verify --from 1000 --to 2000",
     "sdm audit verify --checkpoints /mnt/witness/local.notes",
 )
@@ -86,6 +94,10 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
     if doubted.checkpoints is not None and not path.exists():
         raise UsageError(f"there is no file {path}: leave out --checkpoints, or name another")
     evidence = _evidence(connection, path, origin_of(mesh.profile.mesh))
+    if doubted.require_file and evidence.file != WHOLE:
+        evidence.findings.append(
+            Finding(0, "checkpoint_missing", f"the file {path} is {evidence.file}")
+        )
     began = time.monotonic()
     with LogReader(connection) as reader:
         report = _verified(mesh, reader, evidence, scope)
@@ -113,7 +125,12 @@ def _evidence(connection: Connection, path: Path, origin: str) -> Evidence:
             f"{path} ends {late} checkpoints before mesh.checkpoints: it was cut, unless no worker "
             "of this home has reigned since; the next start of one writes them again"
         )
-    return judge(origin, topic, file)
+    found = judge(origin, topic, file)
+    if file is None:
+        found.file = "missing"
+    elif late:
+        found.file = f"behind by {late}"
+    return found
 
 
 def _topic(connection: Connection) -> list[Found]:
@@ -172,7 +189,7 @@ def _tell(
         parts = {name: part for name, part in parts.items() if part.items}
     show(Detail(_fields(report, evidence, seconds, valid=not bad), parts), shown.output)
     if bad:
-        raise FindingError(_sentence(bad[0]))
+        raise FindingError(_sentence(bad[0], log_holds=all(map(is_of_checkpoints, bad))))
     note(f"all {report.records} records hold, up to #{report.last}")
 
 
@@ -191,6 +208,7 @@ def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) 
         "tree_size": report.tree.size,
         "root": base64.b64encode(report.tree.root).decode(),
         "checkpoints": len(evidence.chain),
+        "checkpoint_file": evidence.file,
         "checkpoint_size": confirmed.size if confirmed else None,
         "checkpoint_offset": confirmed.offset if confirmed else None,
         "checkpoint_time": stamp(evidence.time_of(head)) if head else None,
@@ -199,7 +217,13 @@ def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) 
     }
 
 
-def _sentence(first: Finding) -> str:
+def _sentence(first: Finding, *, log_holds: bool) -> str:
+    """The first finding; that the log itself is whole must not be missed."""
+    if log_holds:
+        return (
+            f"every record of the log holds; of its checkpoints one does not ({first.code}): "
+            f"{first.text}"
+        )
     place = f"offset {first.offset}"
     if first.last is not None:
         place = f"offsets {first.offset} to {first.last}"

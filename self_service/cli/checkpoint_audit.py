@@ -8,17 +8,21 @@ from mesh_events.checkpoint_places import Found, checkpoints
 from projections.chain import Chain, ChainBreakError, as_signed
 from self_service.cli.finding import Finding
 
+WHOLE = "whole"
+
 
 @dataclass
 class Evidence:
     """What both places hold together, and what is wrong with them.
 
-    `times`: digest of a checkpoint's text -> when Kafka took it, ms.
+    `times`: digest of a checkpoint's text -> when Kafka took it, ms. `file` tells how the file
+    stands: whole, missing, or behind the topic.
     """
 
     chain: Chain
     findings: list[Finding] = field(default_factory=list)
     times: dict[str, int] = field(default_factory=dict)
+    file: str = WHOLE
 
     def time_of(self, one: SignedCheckpoint) -> int | None:
         """When a checkpoint reached the topic."""

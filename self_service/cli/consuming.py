@@ -118,7 +118,10 @@ def _partitions(
         consumer.poll(0.3)
         topic = _topic(consumer, wanted.topic, doing, failed_logins)
     if _is_unknown(topic):
-        raise NotFoundError(f"{doing}: there is no such topic; see `sdm topic list`")
+        raise NotFoundError(
+            f"{doing}: there is no such topic; see `sdm topic list`, and "
+            "`sdm link list` if it was a copy"
+        )
     if topic.error is not None:
         raise translated(topic.error, doing)
     if wanted.partition is None:

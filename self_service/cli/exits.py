@@ -64,6 +64,8 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
 )
 
 
+_OWN = f" {GOVERNANCE.partition('.')[0]}."
+"""How a text names one of the mesh's own topics."""
 _CUT_OFF = (
     "is the domain in quarantine? The operator can see: SDM_DOMAIN=mesh sdm domain list, and "
     "sdm switch-domain mesh"
@@ -95,7 +97,7 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, RefusedError) and not isinstance(error, InvalidValueError):
         said = f"refused ({error.code}): {error}"
         # a domain in quarantine cannot read that it is
-        is_cut_off = error.code == "kafka_denied" and GOVERNANCE in said
+        is_cut_off = error.code == "kafka_denied" and _OWN in said
         return f"{said}\n{_CUT_OFF}" if is_cut_off else said
     if isinstance(error, MeshError):
         return f"error: {error}"

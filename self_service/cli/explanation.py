@@ -109,9 +109,12 @@ def _copied(image: Image, access: Access | None) -> dict[str, Any]:
     if link is None:
         none = "read at home, no copy" if access and access.link is None else "no copy"
         return {"copied": False, "copy": none}
+    # the log tells when the mesh purged a copy, and nothing of who else deleted it
+    lost = link.failure_code == "destination_lost"
+    state = "LOST" if lost else link.copy.value
     return {
-        "copied": link.copy.value in ("PRESENT", "RETAINED"),
-        "copy": f"{link.topic} on {link.cluster}: {link.copy}, link {link.state}",
+        "copied": link.copy.value in ("PRESENT", "RETAINED") and not lost,
+        "copy": f"{link.topic} on {link.cluster}: {state}, link {link.state}",
         "copied_from": stamp(link.copied_from),
         "copied_to": stamp(link.copied_to),
     }

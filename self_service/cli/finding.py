@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 ALTERED = {"record_edited", "record_deleted", "record_inserted"}
 """The codes of a log whose records are not those that were signed."""
+OF_CHECKPOINTS = {"checkpoint_missing", "checkpoint_edited", "checkpoint_foreign"}
+"""The codes of what is wrong with a place where checkpoints stand, and not with the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,11 @@ class Finding:
     code: str
     text: str
     last: int | None = None
+
+
+def is_of_checkpoints(finding: Finding) -> bool:
+    """Whether a finding says nothing against the log's own records."""
+    return finding.code in OF_CHECKPOINTS
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:

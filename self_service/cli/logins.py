@@ -85,7 +85,8 @@ def _require_transport(client: Path, login: "Connection", mesh: "Mesh") -> None:
     if login.bootstrap_servers in known:
         raise ConfigurationError(
             f"{client} speaks {_shows(login)}, the brokers of this mesh {_shows(mesh)}: have it "
-            f"written again with `sdm access credentials {login.user} --out {client}`"
+            f"written again, with a new password, by `sdm access credentials {login.user} "
+            f"--out {client} -d {domain_of(login.user)}`"
         )
 
 

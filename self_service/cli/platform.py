@@ -8,7 +8,7 @@ import typer
 
 from mesh_events.errors import MeshError, RefusedError
 from self_service.cli.context import Mesh
-from self_service.cli.exits import ExitCode, UsageError
+from self_service.cli.exits import ExitCode, UsageError, sentence
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
 from self_service.cli.times import stamp
@@ -76,7 +76,8 @@ def down(shown: Shown) -> None:
 def status(shown: Shown) -> None:
     """Show the services and where the mesh stands.
 
-    Ends with 6 where a service is not ready or the mesh cannot be read.
+    Ends with 6 where a service is not ready or the mesh cannot be read, and with 3 where only the
+    current domain may not read it.
     """
     platform = _platform()
     protocols = platform.protocols()
@@ -88,7 +89,9 @@ def status(shown: Shown) -> None:
     parts = {"services": Listing(columns, services, "no local services: run `sdm up`")}
     show(Detail(mesh, parts), shown.output)
     if fault is not None:
-        note(f"the mesh cannot be read: {fault}")
+        note(f"the mesh cannot be read: {sentence(fault)}")
+        if isinstance(fault, RefusedError) and all(one["state"] == "ready" for one in services):
+            raise typer.Exit(ExitCode.REFUSED)
     if fault is not None or any(one["state"] != "ready" for one in services):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 

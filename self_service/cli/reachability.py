@@ -23,6 +23,7 @@ def require_answer(servers: str, cluster: str = "") -> None:
             continue
     name = f"cluster {cluster}" if cluster else "Kafka"
     raise InfrastructureError(
-        f"no broker of {name} answers at {servers}: `sdm up` starts a local mesh",
+        f"no broker of {name} answers at {servers}: a server that died starts again within "
+        "seconds, a stopped mesh with `sdm up`",
         retriable=True,
     )

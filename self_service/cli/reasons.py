@@ -103,6 +103,8 @@ def _of_copy(image: Image, access: Access | None) -> Iterator[str]:
     if link.desired is Desired.REMOVED:
         again = f"`sdm link create {link.product} --cluster {link.cluster}`"
         yield f"its link was removed: {again} makes the copy again"
+    elif link.failure_code == "destination_lost":
+        yield f"the copy is gone or another one: {link.failure}"
     elif link.state in _STILL:
         failure = f": {link.failure}" if link.failure else ""
         yield f"the copy stands still, link {link.id} is {link.state}{failure}"

@@ -41,6 +41,20 @@ def test_a_frozen_domain_is_refused_and_told_why_and_until_when(log: PaperLog) -
     assert said_by(log, "east") == Accepted()
 
 
+def test_a_second_freeze_never_shortens_the_first(log: PaperLog) -> None:
+    freeze(log, "west", 2 * HOUR_MS)
+
+    def again(hours: float) -> Verdict:
+        until = at(log.now + round(hours * HOUR_MS))
+        fields = {"domain": "west", "until": until, "reason": "again"}
+        return log.verdict(log.operator(intents.DomainFrozen, **fields))
+
+    assert code(again(1)) == "frozen_longer"
+    assert again(3) == Accepted()
+    log.now += 3 * HOUR_MS
+    assert again(1) == Accepted()
+
+
 def test_what_was_undecided_when_the_freeze_came_is_refused_too(log: PaperLog) -> None:
     waiting = log.say(intents.ApplicationRegistered, "west", application="west.late")
     until = at(log.now + HOUR_MS)

@@ -252,8 +252,9 @@ NOT_IN_THE_TABLE = {
     "held_by_operator",
     "domain_quarantined",
     "quarantined_already",
+    "frozen_longer",
 }
-"""Need a link that was stopped; see the tests below, of consequences, and of the quarantine."""
+"""Need a link that was stopped; see the tests below, of consequences, of quarantine and freeze."""
 
 
 def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
