@@ -192,11 +192,16 @@ class Governor:
     def _remember(self, record: Record, entry: Entry) -> None:
         """Keep the bytes of what is undecided, and no longer."""
         undecided, event = self.image.intents.undecided, entry.event
+        # who stands by decides nothing, and begins with what the image holds; a start of ours that
+        # was not folded yet is later than the image's
+        decides = self.epoch is not None and self.image.epoch <= self.epoch
         if record.offset in undecided:
             self._open[record.offset] = record
-            self._arrived.append(record.offset)
+            if decides:
+                self._arrived.append(record.offset)
         elif isinstance(event, Check):
-            self._answered.append((record.offset, event.offset))
+            if decides:
+                self._answered.append((record.offset, event.offset))
         elif isinstance(event, Decision) and event.offset not in undecided:
             self._open.pop(event.offset, None)
 

@@ -78,9 +78,13 @@ class CredentialsKeeper:
         try:
             admin = self._clusters(image, cluster)
             reign.check()
-            self._secrets.issue(
-                cluster, principal, lambda password: admin.set_password(principal, password)
-            )
+
+            def use(password: str) -> None:
+                admin.set_password(principal, password)
+                # whoever came after us has stored a password of its own by now
+                reign.check()
+
+            self._secrets.issue(cluster, principal, use)
         except MeshError as error:
             log.warning("login_not_made", principal=principal, cluster=cluster, error=str(error))
             self._failed(wanted, str(error), reign)

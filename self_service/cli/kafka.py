@@ -43,6 +43,7 @@ def kafka(
     tells of rights and topics that the log does not explain. It ends as the tool ends.
     """
     from local_platform import kafka_tools
+    from local_platform.files import private_folder
     from local_platform.settings import read_settings
     from local_platform.site import Site
 
@@ -51,10 +52,12 @@ def kafka(
     mesh = Mesh()
     image = mesh.image()
     login = mesh.login(image, cluster or image.identity.governance_cluster, OPERATOR.principal)
-    with tempfile.TemporaryDirectory(prefix="sdm-kafka-") as folder:
+    site = Site.of(read_settings())
+    private_folder(site.layout.conf)
+    # where the brokers' own settings lie: should this process be killed, nothing is left elsewhere
+    with tempfile.TemporaryDirectory(prefix=".kafka-", dir=site.layout.conf) as folder:
         file = Path(folder) / "admin.properties"
         write_atomically(file, kafka_tools.settings(login), mode=0o600)
-        site = Site.of(read_settings())
         argv = kafka_tools.command(site, tool, login.bootstrap_servers, file, context.args)
         done = subprocess.run(argv, check=False, cwd=mesh.home)
     raise typer.Exit(done.returncode)

@@ -77,24 +77,28 @@ def _require_transport(client: Path, login: "Connection", mesh: "Mesh") -> None:
     that no mesh here knows: then nothing is said.
     """
     try:
-        if _shows(login) == _shows(mesh):
+        if _shows(login) >= _shows(mesh) and bool(login.tls) == bool(mesh.tls):
             return
         known = [one.bootstrap_servers for one in mesh.image().identity.clusters.values()]
     except MeshError:
         return
     if login.bootstrap_servers in known:
         raise ConfigurationError(
-            f"{client} speaks {_shows(login)}, the brokers of this mesh {_shows(mesh)}: have it "
+            f"{client} speaks {_SHOWN[_shows(login)]}, the brokers of this mesh ask for "
+            f"{_SHOWN[_shows(mesh)]}: have it "
             f"written again, with a new password, by `sdm access credentials {login.user} "
             f"--out {client} -d {domain_of(login.user)}`"
         )
 
 
-def _shows(found: "Connection | Mesh") -> str:
-    """How a login, or what the mesh itself uses, speaks to brokers."""
+_SHOWN = ("no TLS", "TLS without a certificate", "TLS with a certificate")
+
+
+def _shows(found: "Connection | Mesh") -> int:
+    """How much of itself a login, or the mesh with its own, shows to brokers: see `_SHOWN`."""
     if found.tls is None:
-        return "no TLS"
-    return "TLS with a certificate" if found.tls.certificate else "TLS without a certificate"
+        return 0
+    return 2 if found.tls.certificate else 1
 
 
 def home_of(image: "Image", domain: str) -> str:

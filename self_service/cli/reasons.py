@@ -49,7 +49,8 @@ def why(
 def allow_reading(acls: Iterable[Acl], topic: str, principal: str) -> tuple[bool, list[Acl]]:
     """Whether ACLs let a principal read a topic, and those about it, as Kafka's authorizer has it.
 
-    A denial beats what allows, and what holds for everybody holds for the principal.
+    A denial beats what allows, and what holds for everybody holds for the principal. One that holds
+    only for some hosts is shown, and leaves the answer as it is for the others.
     """
     about = sorted(
         acl
@@ -59,7 +60,8 @@ def allow_reading(acls: Iterable[Acl], topic: str, principal: str) -> tuple[bool
         and (topic.startswith(acl.name) if acl.prefixed else acl.name in (topic, _EVERYBODY))
     )
     reading = [acl for acl in about if acl.operation in _READING]
-    return bool(reading) and not any(acl.denies for acl in reading), about
+    allowed = any(not acl.denies for acl in reading)
+    return allowed and not any(acl.denies and acl.host == _EVERYBODY for acl in reading), about
 
 
 def _decision(access: Access | None, product: str, application: str) -> str:

@@ -49,8 +49,8 @@ def test_a_file_from_before_the_listeners_changed_is_told(
 def test_a_file_that_fits_or_leads_elsewhere_is_taken(
     tmp_path: Path, monkeypatch: Any, tls: Tls
 ) -> None:
-    for own in (None, tls):
+    for own, here in ((None, None), (tls, tls), (tls, Tls(tls.ca, None))):
         login = given(tmp_path, monkeypatch, tls=own)
-        assert login.connection(mesh(own), None).user == "west.app"
+        assert login.connection(mesh(here), None).user == "west.app"
     elsewhere = given(tmp_path, monkeypatch, tls=None, place="broker.invalid:9092")
     assert elsewhere.connection(mesh(tls), None).user == "west.app"

@@ -114,6 +114,8 @@ READ = Acl("west.app", "read", "topic", "east.users")
         ([Acl("north.app", "read", "topic", "east.users")], False),
         ([READ, Acl("*", "all", "topic", "east.users", denies=True)], False),
         ([READ, Acl("north.app", "read", "topic", "east.users", denies=True)], True),
+        ([READ, Acl("*", "read", "topic", "*", host="10.1.1.1", denies=True)], True),
+        ([Acl("*", "read", "topic", "*", host="10.1.1.1", denies=True)], False),
     ],
 )
 def test_acls_are_weighed_as_kafka_does(acls: list[Acl], allowed: bool) -> None:
