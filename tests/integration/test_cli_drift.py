@@ -91,6 +91,7 @@ def test_a_products_topic_that_is_widened_deleted_or_made_again_is_shown(
     eventually(lambda: kinds() == [("TOPIC_RECREATED", product)], "another topic")
 
 
+@pytest.mark.usefixtures("kit")
 def test_who_is_not_the_operator_is_told_whose_login_it_needs(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,10 +21,7 @@ from tests.simulation.world import APPLICATIONS, NAMES, PRODUCTS, Act, World
 Thing = TypeVar("Thing")
 TABLE: dict[str, Callable[[World, int, int], object]] = {}
 WEIGHTS: dict[str, int] = {}
-PLACES = (
-    "log end",
-    "",
-    "",
+_NAMED = (
     "append Intent",
     "append",
     "grant",
@@ -38,6 +35,7 @@ PLACES = (
     "append Acl",
     "delete topic",
 )
+PLACES = ("", "", "", *_NAMED, "", "", "log end", *_NAMED)
 """Beginnings of the names of places where a worker is held up; the empty one is any place."""
 
 
@@ -457,13 +455,22 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("get_on", 0, 7),
         ("grant", 0, 0),
         ("decide", 0, 1),
-        ("pause", 0, 0),
+        ("pause", 4, 1),
         ("keep", 0, 3),
         ("wait", 2, 0),
+    ),
+    (
+        ("forge", 0, 0),
+        ("deliver", 0, 0),
+        ("take_snapshot", 0, 0),
+        ("kill", 0, 0),
+        ("assign", 0, 0),
     ),
 )
 """How a schedule may begin.
 
 Nothing said, a grant, readers and a copy, a copy made again, a reader cut off before what was given
-to it was reported, and a report that comes after that.
+to it was reported, a report that comes after that, and a worker that stands still behind the
+answer to where the log ends, with a right to give in its hands, and a forged record that waits
+when a snapshot is made.
 """

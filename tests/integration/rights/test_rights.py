@@ -183,23 +183,6 @@ def make_topic(domain: Domain, name: str) -> None:
     admin.create_topics([NewTopic(name, 1, 1)])[name].result(15)
 
 
-def test_revoking_one_of_two_products_on_a_topic_keeps_the_other(
-    owner: Domain, buyer: Domain, application: Application
-) -> None:
-    first, topic = filled(owner)
-    second = f"{owner.name}.{fresh('same')}"
-    owner.mesh.accepted(owner.publish(second, topic))
-    requests = {product: buyer.request(product, application.name) for product in (first, second)}
-    for product, request in requests.items():
-        owner.grant(product, request)
-
-    owner.revoke(first, requests[first])
-    assert application.read(topic) == [b"one", b"two"]
-
-    owner.revoke(second, requests[second])
-    assert application.read(topic) == DENIED
-
-
 def test_a_domain_reads_the_log_and_the_rows_and_writes_only_the_log(
     kit: Mesh, buyer: Domain
 ) -> None:
