@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from local_platform.class_archive import ClassArchive
-from local_platform.services.java import java, log4j_options, properties, small_jvm
+from local_platform.services.java import java, log4j_options, small_jvm
+from local_platform.services.kafka import class_archive, class_path
 from local_platform.site import Site
 from mesh_events.errors import ConfigurationError
-from mesh_events.kafka import Connection
 
 HEAP_MB = 256
 TOOLS = {
@@ -25,11 +24,6 @@ TOOLS = {
 """What follows `kafka-` in the name of Kafka's script -> its main class."""
 
 
-def settings(login: Connection) -> str:
-    """The text of the file that a tool takes as `--command-config`."""
-    return properties(login.java())
-
-
 def command(
     site: Site, tool: str, servers: str, config: Path, arguments: Sequence[str]
 ) -> list[str]:
@@ -40,8 +34,6 @@ def command(
     jars = site.jars.of("kafka")
     if not all(site.jars.path(jar).exists() for jar in jars):
         raise ConfigurationError(f"Kafka's jars are not all in {site.cache}: fetch them, `sdm up`")
-    class_path = site.jars.class_path("kafka")
-    archive = ClassArchive(site.cache / "archives", "kafka", class_path)
-    options = [*archive.options(), *small_jvm(), *log4j_options(site.layout.conf)]
+    options = [*class_archive(site).options(), *small_jvm(), *log4j_options(site.layout.conf)]
     place = ("--bootstrap-server", servers, "--command-config", str(config))
-    return [*java(TOOLS[tool], HEAP_MB, class_path, options), *place, *arguments]
+    return [*java(TOOLS[tool], HEAP_MB, class_path(site), options), *place, *arguments]

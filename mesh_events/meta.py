@@ -47,6 +47,11 @@ class Meta(Frozen):
     producer: str = Field(default="", description="Software that wrote the event, as name/version")
 
 
+def milliseconds(moment: datetime) -> int:
+    """A point in time as the log counts it: ms since the epoch."""
+    return round(moment.timestamp() * 1000)
+
+
 class Event(Frozen):
     """A record of the governance log: `meta` and the event's own fields."""
 

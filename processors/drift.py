@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mesh_events.facts import DriftKind
-from processors.rights import Acl, Binding, Resource, Wish
+from processors.rights import EVERYBODY, Acl, Binding, Resource, Wish
 from projections.image import Image
 from projections.links import Copy, Desired
 
-EVERYBODY = "*"
 RIGHTS = frozenset({DriftKind.RIGHT_MISSING, DriftKind.RIGHT_RETURNED})
 """What is compared with a wish."""
 STRANGE = frozenset({DriftKind.UNGRANTED_RIGHT, DriftKind.FOREIGN_RIGHT, DriftKind.FOREIGN_DENIAL})
@@ -238,13 +237,7 @@ def _touched(acl: Acl, topics: frozenset[str]) -> frozenset[str]:
         return frozenset()
     if not acl.prefixed and acl.name != EVERYBODY:
         return topics & {acl.name}
-    return frozenset(topic for topic in topics if _covers(acl, topic))
-
-
-def _covers(acl: Acl, name: str) -> bool:
-    if acl.prefixed:
-        return name.startswith(acl.name)
-    return acl.name in (EVERYBODY, name)
+    return frozenset(topic for topic in topics if acl.covers(topic))
 
 
 def _includes(right: Acl, acl: Acl) -> bool:
@@ -254,7 +247,7 @@ def _includes(right: Acl, acl: Acl) -> bool:
     if right.operation not in ("all", acl.operation):
         return False
     narrow = acl.prefixed or acl.name != EVERYBODY
-    return _covers(right, acl.name) and narrow and (right.prefixed or not acl.prefixed)
+    return right.covers(acl.name) and narrow and (right.prefixed or not acl.prefixed)
 
 
 def _denies(denial: Acl, right: Acl) -> bool:
@@ -263,5 +256,5 @@ def _denies(denial: Acl, right: Acl) -> bool:
         return False
     same = denial.operation in ("all", right.operation) or right.operation == "all"
     described = denial.operation == "describe" and right.operation in _DESCRIBES
-    overlap = _covers(denial, right.name) or (right.prefixed and _covers(right, denial.name))
+    overlap = denial.covers(right.name) or (right.prefixed and right.covers(denial.name))
     return overlap and (same or described)

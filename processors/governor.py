@@ -199,9 +199,8 @@ class Governor:
             self._open[record.offset] = record
             if decides:
                 self._arrived.append(record.offset)
-        elif isinstance(event, Check):
-            if decides:
-                self._answered.append((record.offset, event.offset))
+        elif decides and isinstance(event, Check):
+            self._answered.append((record.offset, event.offset))
         elif isinstance(event, Decision) and event.offset not in undecided:
             self._open.pop(event.offset, None)
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+EVERYBODY = "*"
+"""Any principal, any host, and as the name of a resource any of its kind."""
+
 
 class Resource(StrEnum):
     """What a binding is about."""
@@ -70,6 +73,10 @@ class Acl:
         """A binding as the cluster lists it."""
         operation, resource = binding.operation.value, binding.resource.value
         return cls(binding.principal, operation, resource, binding.name, binding.prefixed)
+
+    def covers(self, name: str) -> bool:
+        """Whether it is about the resource of that name."""
+        return name.startswith(self.name) if self.prefixed else self.name in (EVERYBODY, name)
 
     def binding(self) -> Binding | None:
         """The same as a value that the mesh can write and withdraw; None if it never writes so."""

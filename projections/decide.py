@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from immutables import Map
 
 from mesh_events.intents import Intent
-from mesh_events.meta import MESH_DOMAIN
+from mesh_events.meta import MESH_DOMAIN, milliseconds
 from mesh_events.record import Entry, FaultCode
 from projections.identity import Key, Role
 from projections.image import Image
@@ -85,7 +85,7 @@ def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
         return Rejected(
             "duplicate_intent", f"the same intent stands at offset {first}; that one counts"
         )
-    age = entry.time - round(intent.meta.time.timestamp() * 1000)
+    age = entry.time - milliseconds(intent.meta.time)
     if age > WINDOW_MS:
         return Rejected(
             "stale_intent",

@@ -20,7 +20,7 @@ from mesh_events.intents import (
     KeyRevoked,
     domain_of,
 )
-from mesh_events.meta import MESH_DOMAIN
+from mesh_events.meta import MESH_DOMAIN, milliseconds
 from projections.table import Table
 
 UNREPORTED = -1
@@ -223,7 +223,7 @@ def key_revoked(identity: Identity, event: KeyRevoked, generation: int) -> Ident
 
 def domain_frozen(identity: Identity, event: DomainFrozen, generation: int) -> Identity:
     """A domain, or all of them, is to be silent for a time."""
-    until = round(event.until.timestamp() * 1000)
+    until = milliseconds(event.until)
     freeze = Freeze(event.domain, until, event.reason, event.meta.actor, generation)
     return replace(identity, freezes=identity.freezes.set(event.domain, freeze))
 

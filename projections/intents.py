@@ -5,6 +5,7 @@ from typing import NamedTuple
 from immutables import Map
 
 from mesh_events.facts import Check
+from mesh_events.meta import milliseconds
 from mesh_events.record import Entry
 from projections.table import Table
 
@@ -51,24 +52,17 @@ def arrived(intents: Intents, entry: Entry) -> Intents:
         intents = intents._replace(
             seen=Map(),
             seen_before=intents.seen,
-            ahead=_still(intents.ahead, entry.time),
+            ahead=Map({who: one for who, one in intents.ahead.items() if one[1] >= entry.time}),
             window_start=entry.time,
         )
-    who, meta = (entry.signer, entry.event.meta.id), entry.event.meta
+    who = entry.signer, entry.event.meta.id
     if intents.first_offset(*who) is None:
         intents = intents._replace(seen=intents.seen.set(who, entry.offset))
-        made = round(meta.time.timestamp() * 1000)
+        made = milliseconds(entry.event.meta.time)
         if made > entry.time + AHEAD_MS:
             until = made + WINDOW_MS
             intents = intents._replace(ahead=intents.ahead.set(who, (entry.offset, until)))
     return intents
-
-
-def _still(
-    ahead: Table[tuple[str | None, str], tuple[int, int]], now: int
-) -> Table[tuple[str | None, str], tuple[int, int]]:
-    """Those of which a copy would not be stale yet at `now` (ms)."""
-    return Map({who: found for who, found in ahead.items() if found[1] >= now}) if ahead else ahead
 
 
 def checked(intents: Intents, event: Check) -> Intents:

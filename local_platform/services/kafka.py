@@ -22,6 +22,16 @@ HEAP_MB = 256
 _MIB = 1 << 20
 
 
+def class_path(site: Site) -> str:
+    """What a broker runs on, and each of Kafka's tools."""
+    return site.jars.class_path("kafka")
+
+
+def class_archive(site: Site) -> ClassArchive:
+    """The archive of that class path's classes."""
+    return ClassArchive(site.cache / "archives", "kafka", class_path(site))
+
+
 class KafkaBroker(Service):
     """Broker and controller of one cluster; super user `admin`."""
 
@@ -52,7 +62,7 @@ class KafkaBroker(Service):
             write_atomically(settings, self._properties(work / "log"), mode=0o600)
             arguments = work / "arguments"
             write_atomically(arguments, self._format_arguments(settings), mode=0o600)
-            tool = java("kafka.tools.StorageTool", 128, self._class_path(), self._options())
+            tool = java("kafka.tools.StorageTool", 128, class_path(self.site), self._options())
             done = subprocess.run(
                 [*tool, f"@{arguments}"],
                 check=False,
@@ -79,17 +89,14 @@ class KafkaBroker(Service):
 
     def command(self) -> Command:
         """Return the broker's process."""
-        options = [*self._archive().options(), *self._options()]
-        argv = java("kafka.Kafka", HEAP_MB, self._class_path(), options)
+        options = [*class_archive(self.site).options(), *self._options()]
+        argv = java("kafka.Kafka", HEAP_MB, class_path(self.site), options)
         return Command((*argv, str(self._settings)), cwd=self.site.layout.run)
 
     def settle(self, pid: int) -> None:
         """Make the class archive that shortens the next start; one serves both clusters."""
         if self.cluster == CLUSTERS[0]:
-            self._archive().make(pid, self.site.layout.run)
-
-    def _archive(self) -> ClassArchive:
-        return ClassArchive(self.site.cache / "archives", "kafka", self._class_path())
+            class_archive(self.site).make(pid, self.site.layout.run)
 
     def probe(self) -> None:
         """Describe the cluster as the super user; make the platform's principals and quotas."""
@@ -99,9 +106,6 @@ class KafkaBroker(Service):
 
     def _password(self) -> str:
         return self.site.credentials.password(self.cluster, "admin")
-
-    def _class_path(self) -> str:
-        return self.site.jars.class_path("kafka")
 
     def _options(self) -> list[str]:
         return ["-XX:+UseSerialGC", *log4j_options(self.site.layout.conf)]

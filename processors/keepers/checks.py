@@ -142,7 +142,7 @@ class ChecksKeeper:
         known = link.destination_topic_id if link is not None else None
         admin = self._clusters(image, access.cluster)
         # an earlier grant's copy is being made: its mark is older than the topic
-        made = link is not None and known is None and fence.is_claimed(admin, access.topic, link.id)
+        made = link is not None and known is None and fence.marks(admin, access.topic, link.id).ours
         return target_free(access.topic, known, admin, being_made=made)
 
 

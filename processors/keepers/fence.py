@@ -10,6 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from mesh_events.errors import InfrastructureError
 from processors.clusters import ClusterAdmin
@@ -50,19 +51,21 @@ def bindings_of(admin: ClusterAdmin, topic: str, link: str) -> set[Binding]:
     return {found for found in admin.rights(topic=topic) if is_writer(found.principal, link)}
 
 
-def is_claimed(admin: ClusterAdmin, topic: str, link: str) -> bool:
-    """Whether a topic's name bears the mark of the link."""
-    return any(found == claim(found.principal, topic) for found in bindings_of(admin, topic, link))
+class Marks(NamedTuple):
+    """Whether a link has marked a topic's name as its own, and whether another one has."""
+
+    ours: bool
+    others: bool
 
 
-def is_claimed_by_others(admin: ClusterAdmin, topic: str, link: str) -> bool:
-    """Whether a topic's name bears the mark of another link: two would write the same copy."""
-    return any(
-        found.principal.startswith(PREFIX)
-        and not is_writer(found.principal, link)
-        and found == claim(found.principal, topic)
+def marks(admin: ClusterAdmin, topic: str, link: str) -> Marks:
+    """Who has marked a topic's name; with two, two links would write the same copy."""
+    ours = {
+        is_writer(found.principal, link)
         for found in admin.rights(topic=topic)
-    )
+        if found.principal.startswith(PREFIX) and found == claim(found.principal, topic)
+    }
+    return Marks(True in ours, False in ours)
 
 
 def withdraw(

@@ -171,35 +171,39 @@ class Ends:
                 f"{place} was deleted and made again: find out by whom, delete it, then remove "
                 "the link and create it again",
             )
-        if fresh and not self.is_claimed():
-            raise CopyError(
-                "destination_foreign",
-                f"{place} was not made by the mesh and is never overwritten: rename or delete it, "
-                "then pause and resume the link",
-            )
         if fresh:
-            self._require_alone()
+            marks = self._marks()
+            if not marks.ours:
+                raise CopyError(
+                    "destination_foreign",
+                    f"{place} was not made by the mesh and is never overwritten: rename or delete "
+                    "it, then pause and resume the link",
+                )
+            self._require_alone(marks)
         return found
 
-    def _require_alone(self) -> None:
+    def _require_alone(self, marks: fence.Marks) -> None:
         """Raise `destination_foreign` where another link has marked the copy's name as its own."""
-        if fence.is_claimed_by_others(self.destination, self.link.topic, self.link.id):
+        if marks.others:
             raise CopyError(
                 "destination_foreign",
                 f"another link makes the topic {self.link.topic} on cluster {self.link.cluster}, "
                 "two products are on one topic: remove one of the links",
             )
 
+    def _marks(self) -> fence.Marks:
+        return fence.marks(self.destination, self.link.topic, self.link.id)
+
     def is_claimed(self) -> bool:
         """Whether the mesh has marked the destination's name as its own."""
-        return fence.is_claimed(self.destination, self.link.topic, self.link.id)
+        return self._marks().ours
 
     def make_destination(self, source: Topic) -> Topic:
         """Make the copy's topic as the source's is, and wait until the cluster shows it."""
         name = self.link.topic
         self.destination.create_topic(name, source.partitions, copied_settings(source.config))
         # that a topic exists is no error above: it may be another's, who came a moment before
-        self._require_alone()
+        self._require_alone(self._marks())
         return until(lambda: self.destination.topic(name), f"the new topic {name} to appear")
 
 

@@ -1,7 +1,7 @@
 """Rules for emergencies: the operator silences domains or cuts them off, a domain only itself."""
 
 from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
-from mesh_events.meta import MESH_DOMAIN
+from mesh_events.meta import MESH_DOMAIN, milliseconds
 from projections.identity import Role
 from projections.rules import names
 from projections.rules.ruling import judge
@@ -20,15 +20,15 @@ def _(intent: DomainFrozen, case: Case) -> Verdict:
     )
     _known(case, intent.domain)
     names.text(intent.reason, "the reason")
-    ahead = round(intent.until.timestamp() * 1000) - case.image.time
+    until = milliseconds(intent.until)
     require(
-        0 < ahead <= LONGEST_MS,
+        0 < until - case.image.time <= LONGEST_MS,
         "invalid_end",
         f"a freeze ends in the future and within a year, but {intent.until.isoformat()} does not",
     )
     before = case.image.identity.freezes.get(intent.domain)
     require(
-        before is None or ahead >= before.until - case.image.time,
+        before is None or until >= before.until,
         "frozen_longer",
         f"{intent.domain} is frozen for longer already: to end that earlier, thaw it first",
     )

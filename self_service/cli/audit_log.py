@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.errors import InvalidValueError
-from mesh_events.meta import MESH_DOMAIN, Kind
+from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
 from mesh_events.rows import Row
 from mesh_events.vocabulary import EVENTS
 from projections.checksum import checksum, rows_checksum
@@ -24,7 +24,7 @@ from self_service.cli.exits import FindingError, UsageError
 from self_service.cli.history import UNREADABLE, Step, steps
 from self_service.cli.options import Reading, command
 from self_service.cli.output import Detail, Format, Listing, show
-from self_service.cli.times import milliseconds, parse_time, stamp
+from self_service.cli.times import parse_time, stamp
 
 COLUMNS = ("offset", "time", "type", "actor", "outcome", "detail")
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)

@@ -18,7 +18,7 @@ from self_service.cli.audit_noun import app
 from self_service.cli.checkpoint_audit import WHOLE, Evidence, behind, is_behind, judge
 from self_service.cli.context import Mesh
 from self_service.cli.exits import FindingError, UsageError
-from self_service.cli.finding import Finding, is_of_checkpoints, ordered
+from self_service.cli.finding import OF_CHECKPOINTS, Finding, ordered
 from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.times import stamp
@@ -189,7 +189,7 @@ def _tell(
         parts = {name: part for name, part in parts.items() if part.items}
     show(Detail(_fields(report, evidence, seconds, valid=not bad), parts), shown.output)
     if bad:
-        raise FindingError(_sentence(bad[0], log_holds=all(map(is_of_checkpoints, bad))))
+        raise FindingError(_sentence(bad[0], log_holds={one.code for one in bad} <= OF_CHECKPOINTS))
     note(f"all {report.records} records hold, up to #{report.last}")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from mesh_events.errors import ConfigurationError
+from mesh_events.meta import milliseconds
 from mesh_events.settings import Profile, key_path
 from self_service.cli import completion
 from self_service.cli.callers import OPERATOR, Caller, caller, current_domain, speaker
@@ -18,7 +19,7 @@ from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.home import mesh_home
 from self_service.cli.output import note
 from self_service.cli.reachability import require_answer
-from self_service.cli.times import milliseconds, parse_time, stamp
+from self_service.cli.times import parse_time, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable

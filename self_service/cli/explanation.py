@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
+from mesh_events.meta import milliseconds
 from projections.access import ENTITLED, Access
 from projections.identity import UNREPORTED
 from projections.image import Image, reading_place
@@ -12,7 +13,7 @@ from self_service.cli import lookup, reasons
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading
 from self_service.cli.output import Detail, Listing
-from self_service.cli.times import milliseconds, stamp
+from self_service.cli.times import stamp
 
 _REPORTED = "as the keeper reported on the log"
 

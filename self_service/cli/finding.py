@@ -23,11 +23,6 @@ class Finding:
     last: int | None = None
 
 
-def is_of_checkpoints(finding: Finding) -> bool:
-    """Whether a finding says nothing against the log's own records."""
-    return finding.code in OF_CHECKPOINTS
-
-
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
     """What was done to the log, then all else, each by offset.
 

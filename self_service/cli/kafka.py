@@ -11,6 +11,7 @@ from mesh_events.files import write_atomically
 from self_service.cli import completion
 from self_service.cli.callers import OPERATOR
 from self_service.cli.context import Mesh
+from self_service.cli.credentials import properties
 from self_service.cli.exits import UsageError
 from self_service.cli.options import command, noun
 
@@ -57,7 +58,7 @@ def kafka(
     # where the brokers' own settings lie: should this process be killed, nothing is left elsewhere
     with tempfile.TemporaryDirectory(prefix=".kafka-", dir=site.layout.conf) as folder:
         file = Path(folder) / "admin.properties"
-        write_atomically(file, kafka_tools.settings(login), mode=0o600)
+        write_atomically(file, properties(login.java()), mode=0o600)
         argv = kafka_tools.command(site, tool, login.bootstrap_servers, file, context.args)
         done = subprocess.run(argv, check=False, cwd=mesh.home)
     raise typer.Exit(done.returncode)

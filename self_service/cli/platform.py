@@ -90,9 +90,10 @@ def status(shown: Shown) -> None:
     show(Detail(mesh, parts), shown.output)
     if fault is not None:
         note(f"the mesh cannot be read: {sentence(fault)}")
-        if isinstance(fault, RefusedError) and all(one["state"] == "ready" for one in services):
-            raise typer.Exit(ExitCode.REFUSED)
-    if fault is not None or any(one["state"] != "ready" for one in services):
+    ready = all(one["state"] == "ready" for one in services)
+    if ready and isinstance(fault, RefusedError):
+        raise typer.Exit(ExitCode.REFUSED)
+    if fault is not None or not ready:
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 

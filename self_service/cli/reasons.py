@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 
 from mesh_events.intents import domain_of
 from mesh_events.rows import LinkState
-from processors.rights import Acl
+from processors.rights import EVERYBODY, Acl
 from projections.access import ENTITLED, Access
 from projections.image import Image
 from projections.links import Desired
 
-_EVERYBODY = "*"
 _READING = ("read", "all")
 _DRIFT = "`sdm drift` names it"
 _OWN = "OWN"
@@ -55,13 +54,11 @@ def allow_reading(acls: Iterable[Acl], topic: str, principal: str) -> tuple[bool
     about = sorted(
         acl
         for acl in acls
-        if acl.resource == "topic"
-        and acl.principal in (principal, _EVERYBODY)
-        and (topic.startswith(acl.name) if acl.prefixed else acl.name in (topic, _EVERYBODY))
+        if acl.resource == "topic" and acl.principal in (principal, EVERYBODY) and acl.covers(topic)
     )
     reading = [acl for acl in about if acl.operation in _READING]
     allowed = any(not acl.denies for acl in reading)
-    return allowed and not any(acl.denies and acl.host == _EVERYBODY for acl in reading), about
+    return allowed and not any(acl.denies and acl.host == EVERYBODY for acl in reading), about
 
 
 def _decision(access: Access | None, product: str, application: str) -> str:

@@ -52,11 +52,6 @@ def _seconds(text: str) -> float:
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
-def milliseconds(moment: datetime) -> int:
-    """A point in time as the log counts it: ms since the epoch."""
-    return round(moment.timestamp() * 1000)
-
-
 def stamp(moment: int | datetime | None) -> str | None:
     """Log time (ms) or a datetime as ISO 8601 with milliseconds, UTC; None stays None.
 

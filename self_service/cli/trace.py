@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.facts import LinkAdvanced
-from mesh_events.meta import Kind
+from mesh_events.meta import Kind, milliseconds
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.history import UNREADABLE, Step, consequences, conversation, find, steps
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, show
-from self_service.cli.times import milliseconds, span, stamp
+from self_service.cli.times import span, stamp
 
 app = noun("Traces.")
 

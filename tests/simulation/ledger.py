@@ -191,13 +191,12 @@ class Ledger:
         Kafka fences no administrator: a call of a worker that was replaced, or one that was long
         under way, can bring a right back after it was seen gone, until the next look.
         """
-        readable = list(self._readable())
         self.world.strange = {
             (name, found)
             for name, found in self.world.strange
             if found in self.world.clusters[name].bindings
         }
-        for cluster, found in readable:
+        for cluster, found in self._readable():
             pair = (found.principal, found.name)
             strange = (cluster, found) in self.world.strange
             assert pair in self.granted or strange, f"{pair} may be read, but was never granted"

@@ -131,7 +131,7 @@ class SimWorker:
             tenure = self._tenure
             self.owns = True
             self._read()
-            self.asked = asked = now()
+            self.asked = now()
             epoch = self.governor.start()
             self.interrupts.place("after-start")
             self._read()
@@ -141,7 +141,7 @@ class SimWorker:
                     self._facts,  # type: ignore[arg-type]
                     self._keeper_key,
                     lambda: self.governor.image,
-                    asked,
+                    self.asked,
                 )
 
     def stop(self) -> None:
@@ -166,12 +166,11 @@ class SimWorker:
         """Read to the end of the log, which Kafka has told just now."""
         with self._thread(MAIN) as free:
             if free:
-                self.asked = now()
-                asked, end = self.asked, len(self.world.log.records)
+                self.asked, end = now(), len(self.world.log.records)
                 self.interrupts.place("log end")
                 self.governor.fold(self.world.log.records[self.governor.image.offset + 1 : end])
                 if self.reign is not None:
-                    self.reign.heard(asked)
+                    self.reign.heard(self.asked)
 
     def may_act(self, what: str) -> None:
         """Nothing is changed by who has not asked for the end of the log lately."""

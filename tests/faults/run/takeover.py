@@ -21,7 +21,6 @@ from tests.faults.run.stage import WAIT_S, Stage, eventually
 from tests.faults.worker import WorkerProcess
 
 GROUP = "mesh.governor"
-
 TAKEOVER_S = 60
 POINTS: dict[str, Callable[[Stage], int]] = {
     "after-start": lambda _: 1,

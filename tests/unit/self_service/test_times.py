@@ -3,7 +3,8 @@ from datetime import UTC, datetime
 import pytest
 
 from mesh_events.errors import InvalidValueError
-from self_service.cli.times import milliseconds, parse_time, span, stamp
+from mesh_events.meta import milliseconds
+from self_service.cli.times import parse_time, span, stamp
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
