@@ -122,6 +122,7 @@ class Bench:
                 "basic.auth.user.info": (
                     f"{endpoints.registry_user}:{resolve(endpoints.registry_password)}"
                 ),
+                "timeout": 10,
             }
         )
         writer.register_schema(f"{self.product}-value", Schema('"string"', "AVRO"))

@@ -30,7 +30,8 @@ class Client:
 
     def __init__(self, settings: Path, registry_url: str, topic: str) -> None:
         self._settings, self.topic = properties(settings), topic
-        self._registry = SchemaRegistryClient({"url": registry_url})
+        # by default it waits for ever for an answer that was lost; so it asks again
+        self._registry = SchemaRegistryClient({"url": registry_url, "timeout": 10})
         self._decode = AvroDeserializer(self._registry)
 
     def read(self, seconds: float, enough: int = 1) -> tuple[list[Change], str]:

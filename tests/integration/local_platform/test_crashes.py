@@ -55,7 +55,9 @@ def test_what_killed_servers_held_is_still_there(
         connection.execute("TRUNCATE kept")
         connection.execute("INSERT INTO kept VALUES (1)")
     user = f"{endpoints.registry_user}:{resolve(endpoints.registry_password)}"
-    registry = SchemaRegistryClient({"url": endpoints.registry_url, "basic.auth.user.info": user})
+    registry = SchemaRegistryClient(
+        {"url": endpoints.registry_url, "basic.auth.user.info": user, "timeout": 10}
+    )
     schema_id = registry.register_schema(f"{topic}-value", Schema('{"type": "string"}', "AVRO"))
 
     killed = ("kafka-east", "postgres", "registry")
@@ -68,5 +70,5 @@ def test_what_killed_servers_held_is_still_there(
     assert read_record(endpoints, topic) == b"kept"
     with postgres(endpoints) as connection:
         assert connection.execute("SELECT n FROM kept").fetchall() == [(1,)]
-    anonymous = SchemaRegistryClient({"url": endpoints.registry_url})
+    anonymous = SchemaRegistryClient({"url": endpoints.registry_url, "timeout": 10})
     assert anonymous.get_latest_version(f"{topic}-value").schema_id == schema_id

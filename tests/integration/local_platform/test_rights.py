@@ -102,13 +102,15 @@ def test_a_write_to_an_unknown_topic_does_not_make_it(platform: Endpoints, clust
 def test_the_registry_is_read_by_anyone_and_written_by_its_writer(platform: Endpoints) -> None:
     subject = f"rights-{time.time_ns()}-value"
     schema = Schema('{"type": "string"}', "AVRO")
-    anonymous = SchemaRegistryClient({"url": platform.registry_url})
+    anonymous = SchemaRegistryClient({"url": platform.registry_url, "timeout": 10})
     with pytest.raises(SchemaRegistryError) as caught:
         anonymous.register_schema(subject, schema)
     assert caught.value.http_status_code == 401
 
     user = f"{platform.registry_user}:{resolve(platform.registry_password)}"
-    writer = SchemaRegistryClient({"url": platform.registry_url, "basic.auth.user.info": user})
+    writer = SchemaRegistryClient(
+        {"url": platform.registry_url, "basic.auth.user.info": user, "timeout": 10}
+    )
     schema_id = writer.register_schema(subject, schema)
 
     assert anonymous.get_latest_version(subject).schema_id == schema_id
