@@ -17,8 +17,11 @@ from projections.image import Image
 
 log = structlog.get_logger(__name__)
 ACTOR = "mesh.keeper"
-LEASE_S = 5.0
-"""Without news from the log for this long, this worker may have been replaced: it must not act."""
+LEASE_S = 3.0
+"""Without news from the log for this long, this worker may have been replaced: it must not act.
+
+For as long its successor does not act either: the one before may not have heard of it yet.
+"""
 
 
 def key_without_effect(name: str, public: str) -> ConfigurationError:
@@ -43,6 +46,8 @@ class LogReign:
         key: the keeper's signing key.
         current: the latest image.
         asked: when Kafka was asked for the log's end that the fold stands at, by `now`.
+        alone_from: when no earlier governor acts any more, by `now`: a lease after this one's
+            start stood on the log. Decisions need not wait, an epoch is enough for them.
     """
 
     def __init__(
@@ -52,10 +57,11 @@ class LogReign:
         key: SigningKey,
         current: Callable[[], Image],
         asked: float,
+        alone_from: float = 0.0,
     ) -> None:
         self._epoch, self._writer, self._key, self._current = epoch, writer, key, current
         self._over = threading.Event()
-        self._heard = asked
+        self._heard, self._alone_from = asked, alone_from
         self._reported = -1
 
     @property
@@ -84,7 +90,18 @@ class LogReign:
         """
         self._heard = max(self._heard, asked)
 
+    @property
+    def alone_in(self) -> float:
+        """Seconds until no earlier governor acts any more."""
+        return max(0.0, self._alone_from - now())
+
     def check(self) -> None:
+        """Raise ReignOverError unless this worker may act now, and no other one may."""
+        self.check_reign()
+        if wait := self.alone_in:
+            raise ReignOverError(f"an earlier governor may act for another {wait:.1f} s")
+
+    def check_reign(self) -> None:
         """Raise ReignOverError unless this worker reigns and has heard of the log lately.
 
         Raises ConfigurationError if the keeper's key does not count (any more).

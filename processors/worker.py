@@ -30,6 +30,8 @@ from projections.trust import DistrustError
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
 """How often keepers look at the world when nothing was said on the log."""
+ASK_S = 0.5
+"""How often the owner of the log asks for its end: some times within a lease."""
 AGAIN_S = 3.0
 """How long a worker that owns the log and was overtaken waits before it starts a new reign: longer
 than another one needs to learn that the log is no longer its own."""
@@ -130,6 +132,7 @@ class Worker:
         self._loaded.set()
         asked = now()
         epoch = await asyncio.to_thread(self.governor.start)
+        started = now()
         crash_point("after-start")
         await self._catch_up()
         if tenure != self._tenure:
@@ -137,8 +140,14 @@ class Worker:
         if not self.governor.reigns:
             self._overtaken(epoch)
             return
+        first = len(self.governor.image.starts) == 1
         self._reign = LogReign(
-            epoch, self._writer, self._keeper_key, lambda: self.governor.image, asked
+            epoch,
+            self._writer,
+            self._keeper_key,
+            lambda: self.governor.image,
+            asked,
+            asked if first else started + LEASE_S,
         )
         jobs = [self._listen(self._reign), self._decide(self._reign)]
         jobs += [self._keep(keeper, self._reign) for keeper in self.keepers]
@@ -216,7 +225,7 @@ class Worker:
         while self._holds(reign):
             seen = self.governor.image.offset
             try:
-                reign.check()
+                reign.check_reign()
             except ReignOverError as over:
                 log.info("governor_paused", reason=str(over))
                 await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
@@ -275,7 +284,7 @@ class Worker:
                     stood, since = self.governor.image.offset, clock()
                 elif clock() - since > STALL_S:
                     raise StateFaultError(f"the fold stands at {stood}, the log ends at {end}")
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(ASK_S)
 
     async def _complete(self, reign: LogReign, there: LogEnd, end: int) -> bool:
         """Whether the fold holds every record before `end`, which it is given a second for."""
@@ -289,6 +298,7 @@ class Worker:
 
     async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
         """Run one keeper on every change and every few seconds, never twice at a time."""
+        await asyncio.sleep(reign.alone_in)
         while self._holds(reign):
             seen = self.governor.image.offset
             try:

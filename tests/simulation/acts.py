@@ -3,6 +3,7 @@
 An act is (name, a, b): the two small numbers say which of the possible things of that name.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -296,8 +297,13 @@ def keep(world: World, a: int, b: int) -> None:
 
 @act(12)
 def get_on(world: World, a: int, b: int) -> None:
-    """A worker decides all it can, and each of its keepers has a round."""
+    """A worker decides all it can, and each of its keepers has a round.
+
+    Mostly when those before it cannot act any more; it waits for that, as everybody does.
+    """
     worker = world.worker(pick(NAMES, a))
+    if worker.reign is not None and a % 8 < 6:
+        world.log.now += math.ceil(worker.reign.alone_in * 1000)
     for name in ("checks", "rights", "links", "rights", "credentials", "rows")[: 2 + b]:
         worker.listen()
         while worker.step():
@@ -404,7 +410,7 @@ def change_policy(world: World, a: int, b: int) -> None:
 @act(4)
 def wait(world: World, a: int, _: int) -> None:
     """Time passes: a moment, the time of a lease, or that of a check."""
-    world.log.now += (1_000, 4_000, 11_000, 70_000)[a % 4]
+    world.log.now += (1_000, 3_500, 11_000, 70_000)[a % 4]
 
 
 READERS: tuple[Act, ...] = (
@@ -466,11 +472,19 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("kill", 0, 0),
         ("assign", 0, 0),
     ),
+    (
+        ("request", 0, 0),
+        ("get_on", 0, 7),
+        ("grant", 0, 0),
+        *[("get_on", 0, 0)] * 2,
+        ("replaced", 2, 3),
+        *[("keep", number, 2) for number in (0, 7)],
+    ),
 )
 """How a schedule may begin.
 
 Nothing said, a grant, readers and a copy, a copy made again, a reader cut off before what was given
 to it was reported, a report that comes after that, and a worker that stands still behind the
-answer to where the log ends, with a right to give in its hands, and a forged record that waits
-when a snapshot is made.
+answer to where the log ends, with a right to give in its hands, a forged record that waits
+when a snapshot is made, and a worker that is replaced while it starts a link, by one who starts it.
 """

@@ -25,14 +25,22 @@ from tests.simulation.interrupts import Interrupts
 class Writer:
     """Appends to the log on paper, as one worker's `LogWriter`."""
 
-    def __init__(self, log: PaperLog, interrupts: Interrupts, key: SigningKey) -> None:
+    def __init__(
+        self,
+        log: PaperLog,
+        interrupts: Interrupts,
+        key: SigningKey,
+        may_act: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._log, self._interrupts, self.key = log, interrupts, key
+        self._may_act = may_act
 
     def append(self, event: Event, key: SigningKey | None = None) -> Receipt:
         return Receipt(event.meta.id, self.append_record(event, key).offset)
 
     def append_record(self, event: Event, key: SigningKey | None = None) -> Record:
         wire = sign(event, key or self.key)
+        self._may_act(f"append {event.type_name()}")
 
         def put() -> Record:
             self._log.put(record_of(wire, 0, 0))

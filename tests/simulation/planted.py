@@ -230,5 +230,10 @@ def an_old_answer_about_the_log_counts_as_new(patch: pytest.MonkeyPatch) -> None
 
 
 @planted
+def a_successor_acts_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LogReign, "alone_in", 0.0)
+
+
+@planted
 def rights_that_nobody_granted_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Strangers, "look", lambda *_: None)

@@ -77,10 +77,12 @@ class SimWorker:
         # when Kafka was last asked for the end of the log, by the simulation's own account
         self.asked = 0.0
         self._tenure = 0
+        # the latest start of this process, which a thread of it may still be busy under
+        self._began = -1
         self._must_reach = -1
         log, clusters = world.log, world.clusters
         self._keeper_key = key(world.keys[MeshRole.KEEPER])
-        self._facts = Writer(log, interrupts, self._keeper_key)
+        self._facts = Writer(log, interrupts, self._keeper_key, self.may_act)
         rows = Rows(world.rows, interrupts)
         self.governor = Governor(
             Writer(log, interrupts, key(world.keys[MeshRole.GOVERNOR])),  # type: ignore[arg-type]
@@ -132,7 +134,8 @@ class SimWorker:
             self.owns = True
             self._read()
             self.asked = now()
-            epoch = self.governor.start()
+            epoch, started = self.governor.start(), now()
+            self._began = epoch
             self.interrupts.place("after-start")
             self._read()
             if tenure == self._tenure and self.governor.reigns:
@@ -142,6 +145,7 @@ class SimWorker:
                     self._keeper_key,
                     lambda: self.governor.image,
                     self.asked,
+                    started + LEASE_S if len(self.governor.image.starts) > 1 else started,
                 )
 
     def stop(self) -> None:
@@ -173,9 +177,15 @@ class SimWorker:
                     self.reign.heard(self.asked)
 
     def may_act(self, what: str) -> None:
-        """Nothing is changed by who has not asked for the end of the log lately."""
+        """Nothing is changed by who has not asked for the end of the log lately.
+
+        And nothing by an earlier governor once a later one has changed something.
+        """
         silent = now() - self.asked
         assert silent <= LEASE_S, f"{what} is begun {silent:g} s after the log was asked for"
+        epoch = self.epoch if self.epoch is not None else self._began
+        assert epoch >= self.world.acted, f"{what} is begun after a later governor has acted"
+        self.world.acted = epoch
 
     def step(self) -> bool:
         """Decide one record; whether something was said."""
@@ -184,7 +194,7 @@ class SimWorker:
             if not free or reign is None or self.governor.image.offset < self._must_reach:
                 return False
             try:
-                reign.check()
+                reign.check_reign()
             except ReignOverError:
                 return False
             record = self.governor.step()

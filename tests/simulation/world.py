@@ -41,6 +41,7 @@ class World:
     """One run of the simulated mesh.
 
     `late` holds what was given to Kafka and is not done yet, `stood` the workers that stand still,
+    `acted` is the epoch of the latest governor whose keepers have done something,
     `given` the rights (cluster, binding) that the reigning worker gave last, by no late call,
     `strange` those that an administrator gave past the mesh and that are still there. A process
     begins with the latest `snapshot`, its policy for drift and the mesh's `keys`, by name; `voices`
@@ -63,6 +64,7 @@ class World:
     given: set[tuple[str, Binding]] = field(default_factory=set)
     strange: set[tuple[str, Binding]] = field(default_factory=set)
     epoch: int = -1
+    acted: int = -1
     landing: bool = False
     working: list[SimWorker] = field(default_factory=list)
     said: list[intents.AccessRequested] = field(default_factory=list)

@@ -154,6 +154,20 @@ def sleeper(stage: Stage) -> float:
     return recovery
 
 
+def napper(stage: Stage) -> float:
+    """As the sleeper, but it wakes up as soon as the second decides, when it might still act."""
+    with sleeping(stage) as before:
+        began = time.monotonic()
+        removed = stage.revoke_one()
+        second = stage.worker()
+        recovery = stage.pulse(began, TAKEOVER_S)
+    removed()
+    second.stop()
+    stage.pulse(time.monotonic(), TAKEOVER_S)
+    awake(stage, before)
+    return recovery
+
+
 def members(stage: Stage) -> int:
     """How many workers are in the group, 0 while it is being arranged."""
     admin = AdminClient(stage.kit.admin_login().config())
@@ -204,6 +218,12 @@ STANDBY = (
         "governor-sleeps",
         "the governor is stopped past its session, replaced, and wakes up",
         sleeper,
+        all_is_right,
+    ),
+    Fault(
+        "governor-naps",
+        "the same, and it wakes up while it might still act",
+        napper,
         all_is_right,
     ),
 )

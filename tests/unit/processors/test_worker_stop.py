@@ -3,8 +3,10 @@
 import asyncio
 from typing import Any, cast
 
+import pytest
+
 from processors.governor import Governor
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, ReignOverError
 from processors.reign import LogReign, now
 from processors.worker import Worker
 from projections.image import Image
@@ -122,6 +124,22 @@ async def cancelled_while_its_wait_runs_out() -> BaseException | None:
 def test_a_job_cancelled_at_the_end_of_its_wait_ends_and_is_no_failure() -> None:
     """A worker that slept through its replacement once ended with "Lock is not acquired"."""
     assert asyncio.run(cancelled_while_its_wait_runs_out()) is None
+
+
+def test_a_successor_does_nothing_while_its_predecessor_may_still_act() -> None:
+    nothing, asked = cast("Any", None), now()
+
+    def reign(alone_from: float) -> LogReign:
+        image = PaperLog().image
+        return LogReign(image.epoch, nothing, key("keeper"), lambda: image, asked, alone_from)
+
+    early = reign(asked + 3600)
+    early.check_reign()
+    with pytest.raises(ReignOverError, match=r"an earlier governor may act for another 3\d+"):
+        early.check()
+    with pytest.raises(ReignOverError, match="an earlier governor"):
+        early.report(nothing)
+    reign(asked).check()
 
 
 class Silent(Reigning):
