@@ -8,6 +8,7 @@ from pathlib import Path
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.jars import joined
+from local_platform.lookup_jar import lookup_jar
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, log4j_options
@@ -109,4 +110,5 @@ class SparkConnect(Service):
             )
         own = (Path(spec.origin).parent / "jars").glob("*.jar")
         added = (self.site.jars.path(jar) for jar in self.site.jars.of("spark"))
-        return joined((*own, *added))
+        spark = joined((*own, *added))
+        return f"{lookup_jar(self.site.cache, spark)}:{spark}"

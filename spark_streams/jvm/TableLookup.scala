@@ -1,0 +1,188 @@
+package mesh
+
+import java.io.{ByteArrayOutputStream, StringReader}
+import java.nio.ByteBuffer
+import java.time.Duration
+import java.util.{Arrays, Properties}
+import java.util.concurrent.{ConcurrentHashMap, CountDownLatch}
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+import scala.util.hashing.MurmurHash3
+
+import org.apache.avro.Schema
+import org.apache.avro.generic.{GenericDatumReader, GenericDatumWriter, GenericRecord}
+import org.apache.avro.io.{BinaryDecoder, DecoderFactory, EncoderFactory}
+import org.apache.kafka.clients.consumer.{ConsumerRecord, KafkaConsumer}
+import org.apache.kafka.common.TopicPartition
+import org.apache.kafka.common.serialization.ByteArrayDeserializer
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.api.java.UDF3
+
+/**
+ * The SQL function (name of a table, key, partition) -> row: the latest row of a topic with that key,
+ * or null. The partition is that of the record it is asked for: with a constant key and nothing else
+ * Spark would ask once, before any task runs, and take the answer for a constant as well.
+ *
+ * Key and row are bare Avro, without a schema's id. The session names the table in its settings, as
+ * `spark.mesh.table.secret.<name>`, in the form of a properties file:
+ *
+ *   kafka.*          of the consumer that reads the topic
+ *   topic            the topic
+ *   change           true: a value is a change of a row, which stands in its field `after`
+ *   reader           Avro schema that values are read with; the row is written with its own part of it
+ *   schema.<id>      Avro schema of values that begin with this id
+ *
+ * Each executor reads the whole topic, once for all tasks that use the name. No row is given before
+ * everything is read that the topic held when the table was opened. A record that cannot be read
+ * fails every lookup from then on: a table with a hole would give wrong answers.
+ */
+class TableLookup extends UDF3[String, Array[Byte], Integer, Array[Byte]] {
+  // a task has an instance of its own
+  @transient private var table: Table = _
+
+  override def call(name: String, key: Array[Byte], partition: Integer): Array[Byte] = {
+    if (table == null) table = Table.ofThisTask(name)
+    if (key == null) null else table(key)
+  }
+}
+
+object Table {
+  private val setting = "spark.mesh.table.secret."
+  private val open = new ConcurrentHashMap[String, Table]()
+
+  /** The loaded table; it is kept for as long as a task uses it, and a little longer. */
+  def ofThisTask(name: String): Table = {
+    val task = TaskContext.get()
+    val table = open.compute(name, (_, known) =>
+      if (known != null && known.join()) known
+      else new Table(name, task.getLocalProperty(setting + name), closing => open.remove(name, closing)))
+    task.addTaskCompletionListener[Unit](_ => table.leave())
+    table.awaitLoaded()
+    table
+  }
+}
+
+class Table(name: String, text: String, closed: Table => Unit) {
+  // between two batches of a query there is a moment without a task
+  private val keptNs = 30L * 1000 * 1000 * 1000
+  private val lookNs = 5L * 1000 * 1000 * 1000
+  private val rows = new ConcurrentHashMap[Key, Array[Byte]]()
+  private val loaded = new CountDownLatch(1)
+  private var users = 1
+  private var leftAt = 0L
+  private var over = false
+  @volatile private var fault: Throwable = _
+
+  private val thread = new Thread(() => run(), s"table $name")
+  thread.setDaemon(true)
+  thread.start()
+
+  def apply(key: Array[Byte]): Array[Byte] = { check(); rows.get(new Key(key)) }
+
+  def awaitLoaded(): Unit = { loaded.await(); check() }
+
+  /** One more task; false if the table is closed already. */
+  def join(): Boolean = synchronized { if (!over) users += 1; !over }
+
+  def leave(): Unit = synchronized { users -= 1; leftAt = System.nanoTime() }
+
+  private def check(): Unit =
+    if (fault != null) throw new IllegalStateException(s"the table $name: ${fault.getMessage}", fault)
+
+  private def run(): Unit =
+    try follow(Config(text))
+    catch { case NonFatal(error) => fault = error }
+    finally { synchronized { over = true }; loaded.countDown(); closed(this) }
+
+  private def follow(config: Config): Unit = {
+    val consumer = new KafkaConsumer(config.kafka, new ByteArrayDeserializer, new ByteArrayDeserializer)
+    try {
+      val partitions = partitionsOf(consumer, config.topic)
+      consumer.assign(partitions.asJava)
+      consumer.seekToBeginning(partitions.asJava)
+      val ends = consumer.endOffsets(partitions.asJava).asScala
+      var looked = System.nanoTime()
+      while (isUsed) {
+        consumer.poll(Duration.ofMillis(500)).forEach(record => put(record, config))
+        if (loaded.getCount > 0 && ends.forall { case (at, end) => consumer.position(at) >= end })
+          loaded.countDown()
+        if (System.nanoTime() - looked > lookNs) {
+          looked = System.nanoTime()
+          val now = partitionsOf(consumer, config.topic).size
+          require(now == partitions.size, s"${config.topic} has $now partitions now, and had ${partitions.size}")
+        }
+      }
+    } finally consumer.close(Duration.ofSeconds(1))
+  }
+
+  private def partitionsOf(consumer: KafkaConsumer[_, _], topic: String): Seq[TopicPartition] =
+    consumer.partitionsFor(topic).asScala.map(one => new TopicPartition(topic, one.partition)).toSeq
+
+  private def put(record: ConsumerRecord[Array[Byte], Array[Byte]], config: Config): Unit = {
+    val place = s"the record at ${record.topic}/${record.partition} offset ${record.offset}"
+    require(record.key != null && record.key.length >= 5, s"$place has no key with a schema")
+    val key = new Key(Arrays.copyOfRange(record.key, 5, record.key.length))
+    val row =
+      try config.row(record.value)
+      catch { case NonFatal(error) => throw new IllegalStateException(s"$place cannot be read: $error") }
+    if (row == null) rows.remove(key) else rows.put(key, row)
+  }
+
+  private def isUsed: Boolean = synchronized {
+    over = users == 0 && System.nanoTime() - leftAt > keptNs
+    !over
+  }
+}
+
+/** What the session says of a table, and how a value becomes a row. Used by one thread. */
+class Config(val kafka: Properties, val topic: String, isChange: Boolean, reader: Schema, schemas: Map[Int, Schema]) {
+  private val rowSchema =
+    if (isChange) reader.getField("after").schema.getTypes.asScala.find(_.getType == Schema.Type.RECORD).get
+    else reader
+  private val readers = schemas.map { case (id, schema) => id -> new GenericDatumReader[GenericRecord](schema, reader) }
+  private val writer = new GenericDatumWriter[GenericRecord](rowSchema)
+  private var decoder: BinaryDecoder = _
+
+  /** The row that a record's value stands for, null if it says that there is none any more. */
+  def row(value: Array[Byte]): Array[Byte] = if (value == null) null else {
+    require(value.length >= 5 && value(0) == 0, "its value does not begin with a schema's id")
+    val id = ByteBuffer.wrap(value, 1, 4).getInt
+    require(readers.contains(id), s"its schema $id is not known to the statement")
+    decoder = DecoderFactory.get.binaryDecoder(value, 5, value.length - 5, decoder)
+    val read = readers(id).read(null, decoder)
+    val row = if (isChange) read.get("after").asInstanceOf[GenericRecord] else read
+    if (row == null) null else {
+      val out = new ByteArrayOutputStream(128)
+      val encoder = EncoderFactory.get.directBinaryEncoder(out, null)
+      writer.write(row, encoder)
+      encoder.flush()
+      out.toByteArray
+    }
+  }
+}
+
+object Config {
+  def apply(text: String): Config = {
+    require(text != null, "the session says nothing of it")
+    val all = new Properties()
+    all.load(new StringReader(text))
+    val kafka = new Properties()
+    all.asScala.foreach { case (name, value) => if (name.startsWith("kafka.")) kafka.put(name.drop(6), value) }
+    val schemas = all.asScala.collect {
+      case (name, value) if name.startsWith("schema.") => name.drop(7).toInt -> new Schema.Parser().parse(value)
+    }.toMap
+    new Config(
+      kafka, all.getProperty("topic"), all.getProperty("change").toBoolean,
+      new Schema.Parser().parse(all.getProperty("reader")), schemas)
+  }
+}
+
+/** Bytes that are compared by what they hold. */
+final class Key(private val bytes: Array[Byte]) {
+  override val hashCode: Int = MurmurHash3.bytesHash(bytes)
+  override def equals(other: Any): Boolean = other match {
+    case key: Key => Arrays.equals(bytes, key.bytes)
+    case _ => false
+  }
+}

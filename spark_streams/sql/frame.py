@@ -1,0 +1,228 @@
+"""What a statement does to each record, as functions on DataFrames.
+
+In: records as Spark's Kafka source gives them. Out: records as its sink takes them, at most one for
+each, in the partition they came from. What cannot be read goes to the dead-letter topic as it was.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_streams.provenance import HEADER, Origin
+from spark_streams.sql.resolve import OF_RECORD, Lookup, Query
+from spark_streams.sql.shape import KEY, Shape
+
+REASON = "mesh.reason"
+"""Header of a record in a dead-letter topic: why it is there."""
+_READ = "__read"
+_HEADERS = "array<struct<key:string,value:binary>>"
+_ALL = 2_147_483_647
+
+Find = Callable[[str, Any], Any]
+"""(alias of a table, column with a key as bare Avro) -> the latest row with that key as bare Avro,
+null where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A source of a statement, as it was when the statement was planned.
+
+    shape: of its values, which are read with its schema whatever their own is.
+    writers: id of each schema that its values may have -> the schema.
+    key: schema of its keys, None if they have none.
+    """
+
+    alias: str
+    shape: Shape
+    writers: Mapping[int, str] = field(hash=False)
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where the result goes.
+
+    topic, dead: the destination and its dead-letter topic.
+    schema_id, schema: of the values.
+    dead_from: partition -> first offset of the source that is not in the dead-letter topic yet.
+    """
+
+    topic: str
+    dead: str
+    schema_id: int
+    schema: str
+    dead_from: Mapping[int, int] = field(hash=False)
+
+
+def selected(
+    records: Any, query: Query, stream: Topic, tables: Mapping[str, Topic], find: Find
+) -> Any:
+    """The columns of the result, with what else a record needs on its way.
+
+    Returns:
+        DataFrame[out: struct, unread: boolean, key, value, partition, offset, headers].
+    """
+    from pyspark.sql.connect import functions as f
+
+    rows = _with_stream(records, stream)
+    unread = f.col("unread")
+    for lookup in query.lookups:
+        rows = _with_table(rows, lookup, tables[lookup.alias], find)
+        if not lookup.outer:
+            cheap = "__found" if lookup.condition is None else _quoted(lookup.alias)
+            rows = rows.where(unread | f.col(cheap).isNotNull())
+        rows = rows.drop("__found", "__value")
+    if query.where is not None:
+        rows = rows.where(unread | f.expr(query.where))
+    out = f.struct(*[f.expr(one.expression).alias(one.name) for one in query.out])
+    return rows.select(out.alias("out"), "unread", "key", "value", "partition", "offset", "headers")
+
+
+def written(rows: Any, result: Result, origin: Origin) -> Any:
+    """Records for the sink, from what `selected` gives.
+
+    Returns:
+        DataFrame[topic: string, key: binary, value: binary, partition: int, headers: array].
+    """
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.connect.avro.functions import to_avro
+
+    unread = f.col("unread")
+    place = f.concat_ws(
+        "/", f.lit(origin.cluster), f.lit(origin.topic_id), f.col("partition"), f.col("offset")
+    )
+    source = _header(HEADER, place.cast("binary"))
+    reason = _header(REASON, f.lit(b"the value cannot be read with the schema of its topic"))
+    before = f.coalesce(f.col("headers"), f.array().cast(_HEADERS))
+    encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
+    rows = rows.where(~unread | _not_dead_yet(result))
+    return rows.select(
+        f.when(unread, f.lit(result.dead)).otherwise(f.lit(result.topic)).alias("topic"),
+        f.col("key"),
+        f.when(unread, f.col("value")).otherwise(encoded).alias("value"),
+        f.col("partition"),
+        f.concat(before, f.when(unread, f.array(reason, source)).otherwise(f.array(source))).alias(
+            "headers"
+        ),
+    )
+
+
+def _with_stream(records: Any, stream: Topic) -> Any:
+    """Also the stream's columns under its alias; records without a value are passed over."""
+    from pyspark.sql.connect import functions as f
+
+    read = records.where(f.col("value").isNotNull()).withColumn(
+        "__value", _decoded("value", stream)
+    )
+    unread = f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
+    columns = [
+        f.expr(one.made.format(f"__value.`{one.name}`")).alias(one.name)
+        for one in stream.shape.fields
+    ]
+    known = {one.name for one in stream.shape.fields}
+    columns += [f.col(name[1:]).alias(name) for name in OF_RECORD if name not in known]
+    return read.withColumn("unread", unread).withColumn(stream.alias, f.struct(*columns))
+
+
+def _with_table(rows: Any, lookup: Lookup, table: Topic, find: Find) -> Any:
+    """Also the columns of the table's row under its alias, null where there is none."""
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.connect.avro.functions import from_avro
+
+    rows = rows.withColumn("__found", find(lookup.alias, _key(lookup, table)))
+    decoded = from_avro("__found", table.shape.row_schema, {"mode": "FAILFAST"})
+    rows = rows.withColumn("__value", decoded)
+    columns = [
+        f.expr(one.made.format(f"__value.`{one.name}`")).alias(one.name) for one in table.shape.row
+    ]
+    if list(lookup.key) == [KEY]:
+        columns.append(f.expr(_cast(lookup, table)[KEY]).alias(KEY))
+    there = f.col("__found").isNotNull()
+    rows = rows.withColumn(lookup.alias, f.when(there, f.struct(*columns)))
+    if lookup.condition is not None:
+        alias = _quoted(lookup.alias)
+        rows = rows.withColumn(lookup.alias, f.when(f.expr(lookup.condition), f.col(alias)))
+    return rows
+
+
+def _key(lookup: Lookup, table: Topic) -> Any:
+    """The bytes of the key to look for, null if a part of it is."""
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.connect.avro.functions import to_avro
+
+    assert table.key is not None  # noqa: S101 - a table without a key is refused before
+    parts = _cast(lookup, table)
+    columns = [f.expr(part).alias(name) for name, part in parts.items()]
+    whole = columns[0] if list(parts) == [KEY] else f.struct(*columns)
+    there = f.expr(" and ".join(f"{part} is not null" for part in parts.values()))
+    return f.when(there, to_avro(whole, table.key))
+
+
+def _cast(lookup: Lookup, table: Topic) -> dict[str, str]:
+    """Column of the key -> the expression that gives it, in its type."""
+    kinds = key_types(table.key or "null")
+    return {name: f"try_cast({text} as {kinds[name]})" for name, text in lookup.key.items()}
+
+
+def key_types(schema: str) -> dict[str, str]:
+    """Columns of a key -> their SQL types."""
+    parsed = json.loads(schema)
+    if isinstance(parsed, dict) and parsed.get("type") == "record":
+        return {one["name"]: _sql_type(one["type"]) for one in parsed["fields"]}
+    return {KEY: _sql_type(parsed)}
+
+
+def _sql_type(schema: Any) -> str:
+    if isinstance(schema, list):
+        schema = next(branch for branch in schema if branch != "null")
+    name = schema["type"] if isinstance(schema, dict) else schema
+    return {"bytes": "binary"}.get(name, str(name))
+
+
+def _decoded(column: str, topic: Topic) -> Any:
+    """A value as its reader's schema has it; null or full of nulls where it cannot be read."""
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.connect.avro.functions import from_avro
+
+    body = f.substring(f.col(column), 6, _ALL)
+    options = {"mode": "PERMISSIVE", "avroSchema": _marked(topic.shape.schema)}
+    chosen: Any = None
+    for number, schema in sorted(topic.writers.items()):
+        is_it = f.substring(f.col(column), 1, 5) == _prefix(number)
+        read = from_avro(body, schema, options)
+        chosen = f.when(is_it, read) if chosen is None else chosen.when(is_it, read)
+    # a condition on its fields is not to be pushed below it, where all would be decoded again
+    return f.when(f.rand() >= 0, chosen)
+
+
+def _marked(schema: str) -> str:
+    """The reader's schema with one more field, which is true in every value that could be read."""
+    record = json.loads(schema)
+    marker = {"name": _READ, "type": "boolean", "default": True}
+    return json.dumps({**record, "fields": [*record["fields"], marker]})
+
+
+def _prefix(schema_id: int) -> Any:
+    from pyspark.sql.connect import functions as f
+
+    return f.lit(b"\0" + schema_id.to_bytes(4, "big"))
+
+
+def _header(name: str, value: Any) -> Any:
+    from pyspark.sql.connect import functions as f
+
+    return f.struct(f.lit(name).alias("key"), value.alias("value"))
+
+
+def _not_dead_yet(result: Result) -> Any:
+    from pyspark.sql.connect import functions as f
+
+    found: Any = f.lit(True)
+    for partition, start in sorted(result.dead_from.items()):
+        found = found & ((f.col("partition") != partition) | (f.col("offset") >= start))
+    return found
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"

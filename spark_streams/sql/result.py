@@ -1,0 +1,80 @@
+"""The Avro schema of a statement's result, from the types that Spark gives its columns.
+
+Every field may be null: which of Spark's columns can be is not reliable, and a field that may be
+null can be added and left out again without breaking a reader.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from spark_streams.sql.errors import SqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+_PLAIN = {
+    "boolean": "boolean",
+    "byte": "int",
+    "short": "int",
+    "integer": "int",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "bytes",
+    "date": {"type": "int", "logicalType": "date"},
+    "timestamp": {"type": "long", "logicalType": "timestamp-micros"},
+    "timestamp_ntz": {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+
+
+def result_schema(columns: "StructType", name: str, namespace: str) -> str:
+    """The schema of a record with these columns, as JSON.
+
+    Raises:
+        SqlError: `wrong_type`, for a type that Avro does not have.
+    """
+    return json.dumps({**_record(columns, name, name), "namespace": namespace})
+
+
+def _record(columns: "StructType", name: str, path: str) -> dict[str, Any]:
+    fields = [
+        {
+            "name": field.name,
+            "type": ["null", _type(field.dataType, f"{path}_{field.name}", field.name)],
+            "default": None,
+        }
+        for field in columns.fields
+    ]
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def _type(kind: "DataType", path: str, column: str) -> Any:
+    from pyspark.sql import types
+
+    match kind:
+        case types.DecimalType():
+            precision, scale = kind.precision, kind.scale
+            return {
+                "type": "bytes",
+                "logicalType": "decimal",
+                "precision": precision,
+                "scale": scale,
+            }
+        case types.ArrayType():
+            return {"type": "array", "items": ["null", _type(kind.elementType, path, column)]}
+        case types.MapType() if isinstance(kind.keyType, types.StringType):
+            return {"type": "map", "values": ["null", _type(kind.valueType, path, column)]}
+        case types.StructType():
+            # a record's name must not come twice in one schema
+            return _record(kind, path, path)
+    name = kind.typeName()
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if isinstance(kind, types.StringType | types.CharType | types.VarcharType):
+        return "string"
+    raise SqlError(
+        "wrong_type",
+        f"the column {column} has the type {kind.simpleString()}, which Avro does not have: "
+        "cast it",
+    )

@@ -1,0 +1,150 @@
+"""What a topic's values and keys look like to SQL, from their Avro schemas. Pure.
+
+A value that is a Debezium envelope (`before`, `after`, `op`) is a change of a row. Some of Kafka
+Connect's types are plain Avro types with a name beside them (`connect.name`); SQL gets what is
+meant: dates and times as such.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mesh_events.errors import RefusedError
+
+KEY = "_key"
+"""The column that a table has whose keys are no records."""
+_ENVELOPE = {"before", "after", "op"}
+_MEANT: Mapping[str, str] = {
+    "io.debezium.time.Date": "date_from_unix_date({})",
+    "io.debezium.time.Timestamp": "cast(timestamp_millis({}) as timestamp_ntz)",
+    "io.debezium.time.MicroTimestamp": "cast(timestamp_micros({}) as timestamp_ntz)",
+    "io.debezium.time.NanoTimestamp": "cast(timestamp_micros({} div 1000) as timestamp_ntz)",
+    "io.debezium.time.ZonedTimestamp": "try_cast({} as timestamp)",
+}
+"""Name of a type -> what SQL is given. Sessions are in UTC, as times without a zone are here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column: its name, and the expression that makes it of `{}`, its value as Avro has it."""
+
+    name: str
+    made: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The values of a topic, and the rows that they stand for where it is read as a table.
+
+    is_change: a value is a change of a row, which stands in its field `after`; else it is the row.
+    schema: Avro schema of a value.
+    fields: columns of a value.
+    row_reader: Avro schema that reads no more of a value than the row.
+    row_schema: Avro schema of a row.
+    row: columns of a row.
+    """
+
+    is_change: bool
+    schema: str
+    fields: tuple[Field, ...]
+    row_reader: str
+    row_schema: str
+    row: tuple[Field, ...]
+
+
+def shape_of(schema: str, subject: str) -> Shape:
+    """The shape of a topic's values.
+
+    Raises:
+        RefusedError: `schema_not_usable`, if they are no records, or no Avro.
+    """
+    record = _record(_parsed(schema, subject))
+    if record is None:
+        raise RefusedError(
+            "schema_not_usable", f"{subject}: the values are no records, so they have no columns"
+        )
+    fields = _fields(record)
+    if {field.name for field in fields} >= _ENVELOPE:
+        after = next(one for one in record["fields"] if one["name"] == "after")
+        row = _record(_resolved(after["type"], record))
+        if row is not None:
+            only_row = {**record, "fields": [{**after, "type": ["null", row]}]}
+            return Shape(
+                is_change=True,
+                schema=schema,
+                fields=fields,
+                row_reader=json.dumps(only_row),
+                row_schema=json.dumps(_own_namespace(row, record)),
+                row=_fields(row),
+            )
+    return Shape(
+        is_change=False,
+        schema=schema,
+        fields=fields,
+        row_reader=schema,
+        row_schema=schema,
+        row=fields,
+    )
+
+
+def key_columns(schema: str | None, subject: str) -> tuple[str, ...]:
+    """The columns that a topic's key has: a record's fields, `_key` for anything else.
+
+    () without a schema: then the key is bytes, and no table can be looked up by it.
+    """
+    if schema is None:
+        return ()
+    record = _record(_parsed(schema, subject))
+    return (KEY,) if record is None else tuple(one["name"] for one in record["fields"])
+
+
+def _parsed(schema: str, subject: str) -> Any:
+    try:
+        return json.loads(schema)
+    except ValueError as error:
+        raise RefusedError("schema_not_usable", f"{subject}: the schema is no Avro") from error
+
+
+def _record(schema: Any) -> dict[str, Any] | None:
+    """The record that a schema is, also as one branch of a union with null."""
+    if isinstance(schema, list):
+        records = [found for branch in schema if (found := _record(branch)) is not None]
+        return records[0] if len(records) == 1 else None
+    if isinstance(schema, dict) and schema.get("type") == "record":
+        return schema
+    return None
+
+
+def _resolved(schema: Any, record: dict[str, Any]) -> Any:
+    """`after` mostly names the record that stands in `before`."""
+    branches = schema if isinstance(schema, list) else [schema]
+    named = {
+        name: found
+        for one in record["fields"]
+        if (found := _record(one["type"])) is not None
+        for name in (
+            found["name"],
+            f"{found.get('namespace', record.get('namespace'))}.{found['name']}",
+        )
+    }
+    return [named.get(one, one) if isinstance(one, str) else one for one in branches]
+
+
+def _own_namespace(row: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
+    """The row's record by itself: it no longer inherits the namespace of the one around it."""
+    inherited = record.get("namespace")
+    return row if "namespace" in row or inherited is None else {**row, "namespace": inherited}
+
+
+def _fields(record: dict[str, Any]) -> tuple[Field, ...]:
+    return tuple(
+        Field(one["name"], _MEANT.get(_meant(one["type"]), "{}")) for one in record["fields"]
+    )
+
+
+def _meant(schema: Any) -> str:
+    """The name that Kafka Connect gives a type, "" for none."""
+    if isinstance(schema, list):
+        return next((name for branch in schema if (name := _meant(branch))), "")
+    return str(schema.get("connect.name", "")) if isinstance(schema, dict) else ""

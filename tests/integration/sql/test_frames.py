@@ -1,0 +1,206 @@
+"""What a statement does to each record, on a real Spark Connect server, batch by batch."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.integration.sql.records import AT, Statement, record, wire
+
+pytestmark = pytest.mark.platform
+
+CLICK = record("Click", ip="string", userid="int", status=["null", "int"])
+CLICK_2 = {
+    **CLICK,
+    "fields": [*CLICK["fields"], {"name": "agent", "type": "string", "default": "none"}],
+}
+
+
+def click(number: int, ip: str, userid: int, status: int | None, **more: Any) -> bytes:
+    schema = CLICK_2 if more else CLICK
+    return wire(number, schema, {"ip": ip, "userid": userid, "status": status, **more})
+
+
+def statement(spark: Any, text: str, schema: Any = CLICK, **more: Any) -> Statement:
+    return Statement(spark, text, {"c": {7: schema}}, {}, **more)
+
+
+def test_a_filter_and_a_projection_keep_key_partition_and_headers(spark: Any) -> None:
+    found = statement(
+        spark, "SELECT upper(ip) AS ip, status + 1 AS next FROM x c WHERE status > 1"
+    ).run(
+        [
+            (b"k1", click(7, "a", 1, 1), 0, 10),
+            (b"k2", click(7, "b", 2, 2), 1, 20, [("trace", b"t"), ("mesh.source", b"w/i/0/1")]),
+            (None, click(7, "c", 3, 3), 1, 21),
+            (b"k4", click(7, "d", 4, None), 1, 22),
+        ]
+    )
+    assert [(one.key, one.value, one.partition) for one in found] == [
+        (b"k2", {"ip": "B", "next": 3}, 1),
+        (None, {"ip": "C", "next": 4}, 1),
+    ]
+    assert found[0].headers == (
+        ("trace", b"t"),
+        ("mesh.source", b"w/i/0/1"),
+        ("mesh.source", b"east/topic-id/1/20"),
+    )
+    assert found[1].headers == (("mesh.source", b"east/topic-id/1/21"),)
+    assert {one.topic for one in found} == {"east.out"}
+
+
+def test_what_every_record_has_is_a_column_too(spark: Any) -> None:
+    [found] = statement(
+        spark, "SELECT _key AS k, _partition AS p, _offset AS o, _timestamp AS t FROM x c"
+    ).values([(b"key", click(7, "a", 1, 1), 3, 10)])
+    assert found == {"k": b"key", "p": 3, "o": 10, "t": AT}
+
+
+def test_values_of_an_older_and_a_newer_schema_are_read_with_one(spark: Any) -> None:
+    made = Statement(spark, "SELECT ip, agent FROM x c", {"c": {7: CLICK, 9: CLICK_2}}, {})
+    assert made.values(
+        [
+            (b"k", click(7, "old", 1, 1), 0, 0),
+            (b"k", click(9, "new", 1, 1, agent="curl"), 0, 1),
+        ]
+    ) == [{"ip": "old", "agent": "none"}, {"ip": "new", "agent": "curl"}]
+
+
+def test_what_cannot_be_read_goes_to_the_dead_letters_as_it_was_once(spark: Any) -> None:
+    good = click(7, "a", 1, 1)
+    rows = [
+        (b"k", b"garbage", 0, 0),
+        (b"k", b"", 0, 1),
+        (b"k", click(8, "unknown schema", 1, 1), 0, 2, [("trace", b"t")]),
+        (b"k", good[:-3], 0, 3),
+        (b"k", good, 0, 4),
+        (b"k", None, 0, 5),
+    ]
+    found = statement(spark, "SELECT ip FROM x c WHERE status = 1").run(rows)
+    dead = [one for one in found if one.topic == "east.out.dead"]
+    assert [one.value for one in dead] == [value for _, value, *_ in rows[:4]]
+    assert [one.value for one in found if one not in dead] == [{"ip": "a"}]
+    assert [name for name, _ in dead[2].headers] == ["trace", "mesh.reason", "mesh.source"]
+    assert dead[2].headers[-1] == ("mesh.source", b"east/topic-id/0/2")
+
+    again = statement(spark, "SELECT ip FROM x c", dead_from={0: 3, 1: 0}).run(rows)
+    assert [one.headers[-1][1] for one in again if one.topic == "east.out.dead"] == [
+        b"east/topic-id/0/3"
+    ]
+
+
+def test_an_expression_that_has_no_answer_is_null_and_stops_nothing(spark: Any) -> None:
+    found = statement(
+        spark, "SELECT cast(ip AS INT) AS n, status / 0 AS d, userid + 2147483647 AS s FROM x c"
+    ).values([(b"k", click(7, "no number", 1, 1), 0, 0)])
+    assert found == [{"n": None, "d": None, "s": -2147483648}]
+
+
+ADDRESS = record("Address", city="string", zip=["null", "string"])
+WIDE = record(
+    "Wide",
+    flag="boolean",
+    small="int",
+    big="long",
+    ratio="double",
+    price={"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
+    raw="bytes",
+    day={"type": "int", "logicalType": "date"},
+    at={"type": "long", "logicalType": "timestamp-micros"},
+    at_ms={"type": "long", "logicalType": "timestamp-millis"},
+    local={"type": "long", "logicalType": "local-timestamp-micros"},
+    tags={"type": "array", "items": ["null", "string"]},
+    counts={"type": "map", "values": "long"},
+    address=["null", ADDRESS],
+    past={"type": "array", "items": "shop.Address"},
+    kind={"type": "enum", "name": "Kind", "symbols": ["A", "B"]},
+    nothing=["null", "string"],
+)
+VALUE = {
+    "flag": True,
+    "small": -3,
+    "big": 2**60,
+    "ratio": 0.1,
+    "price": Decimal("1234567890.12"),
+    "raw": b"\0\xff",
+    "day": date(1969, 12, 31),
+    "at": datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC),
+    "at_ms": datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC),
+    "local": datetime.fromisoformat("1900-01-01T00:00:00.000001"),
+    "tags": ["a", None, "ä"],
+    "counts": {"x": 1},
+    "address": {"city": "Oslo", "zip": None},
+    "past": [{"city": "Rome", "zip": "00100"}],
+    "kind": "B",
+    "nothing": None,
+}
+
+
+def test_every_type_survives(spark: Any) -> None:
+    found = statement(spark, "SELECT * FROM x c", WIDE).values([(b"k", wire(7, WIDE, VALUE), 0, 0)])
+    assert found == [VALUE]
+    [nested] = statement(spark, "SELECT address.city, past[0].zip AS zip FROM x c", WIDE).values(
+        [(b"k", wire(7, WIDE, VALUE), 0, 0)]
+    )
+    assert nested == {"city": "Oslo", "zip": "00100"}
+
+
+def named(kind: str, name: str) -> Any:
+    return ["null", {"type": kind, "connect.version": 1, "connect.name": name}]
+
+
+def test_types_of_a_captured_table_are_what_they_mean(spark: Any) -> None:
+    row = record(
+        "Value",
+        id="int",
+        born=named("int", "io.debezium.time.Date"),
+        made=named("long", "io.debezium.time.MicroTimestamp"),
+        old=named("long", "io.debezium.time.Timestamp"),
+        seen=named("string", "io.debezium.time.ZonedTimestamp"),
+        doc=named("string", "io.debezium.data.Json"),
+    )
+    value = {
+        "id": 1,
+        "born": -1,
+        "made": 1_700_000_000_123_456,
+        "old": 1_700_000_000_123,
+        "seen": "2026-11-21T13:00:00.123456+01:00",
+        "doc": '{"a": 1}',
+    }
+    [found] = statement(spark, "SELECT * FROM x c", row).values([(b"k", wire(7, row, value), 0, 0)])
+    assert found == {
+        "id": 1,
+        "born": date(1969, 12, 31),
+        "made": datetime.fromisoformat("2023-11-14T22:13:20.123456"),
+        "old": datetime.fromisoformat("2023-11-14T22:13:20.123000"),
+        "seen": datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC),
+        "doc": '{"a": 1}',
+    }
+    [nulls] = statement(spark, "SELECT * FROM x c", row).values(
+        [(b"k", wire(7, row, {**dict.fromkeys(value), "id": 1}), 0, 0)]
+    )
+    assert nulls == {**dict.fromkeys(value), "id": 1}
+
+
+def test_the_changes_of_a_table_can_be_read_as_a_stream_of_them(spark: Any) -> None:
+    row = record("Value", id="int", name="string")
+    change = record("Envelope", before=["null", row], after=["null", "shop.Value"], op="string")
+    made = statement(spark, "SELECT op, after.name AS name, before.id AS was FROM x c", change)
+    assert made.values(
+        [
+            (
+                b"k",
+                wire(7, change, {"before": None, "after": {"id": 1, "name": "a"}, "op": "c"}),
+                0,
+                0,
+            ),
+            (
+                b"k",
+                wire(7, change, {"before": {"id": 1, "name": "a"}, "after": None, "op": "d"}),
+                0,
+                1,
+            ),
+            (b"k", None, 0, 2),
+        ]
+    ) == [{"op": "c", "name": "a", "was": None}, {"op": "d", "name": None, "was": 1}]

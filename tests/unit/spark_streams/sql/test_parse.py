@@ -1,0 +1,112 @@
+"""A statement's text, and every kind of text that is none."""
+
+import pytest
+
+from spark_streams.sql.errors import Place, SqlError
+from spark_streams.sql.parse import LONGEST, Statement, parse
+
+JOIN = """INSERT INTO click_users
+SELECT c.*, u.first_name, upper(u.last_name) AS last
+FROM clickstream c
+LEFT JOIN `east.users` AS u ON c.userid = u.userid
+WHERE c.status >= 400"""
+
+
+def names(statement: Statement) -> list[tuple[str, str]]:
+    return [(source.name, source.alias) for source in statement.sources]
+
+
+def test_a_statement_names_destination_stream_and_tables() -> None:
+    found = parse(JOIN)
+    assert found.destination is not None
+    assert found.destination.name == "click_users"
+    assert names(found) == [("clickstream", "c"), ("east.users", "u")]
+    assert [one.outer for one in found.joined] == [True]
+    assert found.where is not None
+    assert found.stream.place == Place(3, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("SELECT ip FROM clicks", ("clicks", "clicks")),
+        ("SELECT ip FROM east.clicks", ("east.clicks", "clicks")),
+        ("select ip from `east.web.clicks`", ("east.web.clicks", "clicks")),
+        ("SELECT ip FROM east.clicks AS x;", ("east.clicks", "x")),
+        ("-- who\nSELECT ip /* what */ FROM clicks", ("clicks", "clicks")),
+    ],
+)
+def test_a_source_is_called_by_its_last_name_unless_it_gets_another(
+    text: str, source: tuple[str, str]
+) -> None:
+    assert names(parse(text)) == [source]
+    assert parse(text).destination is None
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("SELECT count(*) AS n FROM c", "line 1, column 14: ", "COUNT"),
+        ("SELECT ip\nFROM c\nGROUP BY ip", "line 3, column 10: ", "GROUP BY"),
+        ("SELECT DISTINCT ip FROM c", "", "DISTINCT"),
+        ("SELECT ip FROM c ORDER BY ip", "line 1, column 27: ", "ORDER BY"),
+        ("SELECT ip FROM c SORT BY ip", "line 1, column 26: ", "SORT BY"),
+        ("SELECT ip FROM c LIMIT 3", "line 1, column 24: ", "LIMIT"),
+        ("SELECT ip FROM c HAVING ip > 1", "line 1, column 25: ", "HAVING"),
+        ("SELECT row_number() OVER (ORDER BY ip) AS r FROM c", "line 1, column 36: ", "WINDOW"),
+        ("SELECT explode(tags) AS t FROM c", "line 1, column 16: ", "at most one record"),
+        ("SELECT t FROM c LATERAL VIEW explode(tags) x AS t", "line 1, ", "at most one record"),
+        ("SELECT ip FROM (SELECT * FROM c) d", "line 1, ", "one statement for each step"),
+        ("SELECT ip FROM c WHERE ip IN (SELECT ip FROM d)", "line 1, ", "for each step"),
+        ("WITH x AS (SELECT 1) SELECT ip FROM x", "line 1, column 6: ", "for each step"),
+        ("SELECT ip FROM c UNION ALL SELECT ip FROM d", "line 1, ", "UNION"),
+        ("SELECT ip FROM c RIGHT JOIN d ON c.k = d.k", "line 1, column 29: ", "RIGHT JOIN"),
+        ("SELECT ip FROM c FULL JOIN d ON c.k = d.k", "line 1, column 28: ", "FULL"),
+        ("SELECT ip FROM c LEFT SEMI JOIN d ON c.k = d.k", "line 1, ", "SEMI"),
+        ("SELECT ip FROM c NATURAL JOIN d", "line 1, ", "NATURAL"),
+        ("SELECT ip FROM c, d", "line 1, column 19: ", "CROSS JOIN"),
+        ("SELECT ip FROM c JOIN d USING (k)", "line 1, ", "write ON"),
+        ("SELECT ip FROM c JOIN c ON c.k = c.k", "line 1, column 23: ", "two sources"),
+        ("SELECT ip FROM c TABLESAMPLE (10 PERCENT)", "line 1, ", "a source is a name"),
+        ("SELECT ip FROM c AS d(a, b)", "line 1, ", "a source is a name"),
+        ("SELECT ip FROM range(3)", "line 1, ", "name a topic"),
+        ("SELECT reflect('a', 'b') AS x FROM c", "line 1, column 16: ", "reflect"),
+        ("SELECT java_method('a', 'b') AS x FROM c", "line 1, ", "java_method"),
+        ("INSERT OVERWRITE x SELECT ip FROM c", "", "appended"),
+        ("INSERT INTO x (a) SELECT ip FROM c", "line 1, column 13: ", "list of columns"),
+        ("INSERT INTO x VALUES (1)", "line 1, ", "VALUES is not supported"),
+        ("DELETE FROM x", "line 1, column 13: ", "DELETE is not supported"),
+        ("CREATE TABLE x AS SELECT 1", "line 1, ", "CREATE is not supported"),
+        ("SELECT 1; SELECT 2", "", "2 statements"),
+        (" \n", "", "an empty text"),
+        ("x" * (LONGEST + 1), "", "at most"),
+    ],
+)
+def test_what_a_stream_cannot_do_is_refused_with_its_place(
+    text: str, place: str, told: str
+) -> None:
+    with pytest.raises(SqlError) as refused:
+        parse(text)
+    assert refused.value.code == "sql_not_supported"
+    assert str(refused.value).startswith(place)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("SELECT ip FROM b WHRE c = 1", "line 1, column 23"),
+        ("SELECT ip,\nFROM\nWHERE", "line 3, column 1"),
+        ("SELECT 1 AS a", ""),
+        ("SELECT 'abc FROM c", ""),
+        ("SELECT ip FROM c WHERE (ip = 1", "line 1, column 30"),
+        ("hello", ""),
+    ],
+)
+def test_what_is_no_sql_is_refused_without_a_word_of_the_parsers_own(text: str, place: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        parse(text)
+    assert refused.value.code in ("sql_syntax", "sql_not_supported")
+    assert str(refused.value).startswith(place)
+    assert "<" not in str(refused.value)
+    assert "sqlglot" not in str(refused.value)

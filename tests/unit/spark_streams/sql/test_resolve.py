@@ -1,0 +1,129 @@
+"""Whose column a name is, what comes out, and by which key a table is looked up."""
+
+import pytest
+
+from spark_streams.sql.errors import SqlError
+from spark_streams.sql.parse import parse
+from spark_streams.sql.resolve import Query, resolve
+
+COLUMNS = {
+    "c": ["ip", "userid", "status", "tags", "_time"],
+    "u": ["userid", "first_name", "phone", "address"],
+    "o": ["region", "number", "total"],
+}
+KEYS = {"u": ["userid"], "o": ["region", "number"]}
+
+
+def query(text: str) -> Query:
+    return resolve(parse(text), COLUMNS, KEYS)
+
+
+def out(text: str) -> dict[str, str]:
+    return {one.name: one.expression for one in query(text).out}
+
+
+def test_a_column_is_found_by_its_name_alone_and_spelled_as_its_source_does() -> None:
+    assert out(
+        "SELECT STATUS, u.First_Name, C.ip AS addr FROM x c JOIN y u ON c.userid=u.userid"
+    ) == {
+        "STATUS": "`c`.`status`",
+        "First_Name": "`u`.`first_name`",
+        "addr": "`c`.`ip`",
+    }
+
+
+def test_a_star_is_every_column_that_its_source_has() -> None:
+    assert list(out("SELECT * FROM x c")) == COLUMNS["c"]
+    assert list(out("SELECT * EXCEPT (tags, Ip) FROM x c")) == ["userid", "status", "_time"]
+    joined = "FROM x c JOIN y u ON c.userid = u.userid"
+    assert list(out(f"SELECT c.ip, u.* EXCEPT (userid) {joined}")) == [
+        "ip",
+        "first_name",
+        "phone",
+        "address",
+    ]
+
+
+def test_a_path_goes_into_nested_records_and_lambdas_keep_their_own_names() -> None:
+    found = out(
+        "SELECT u.address.city AS city, address.zip AS zip, transform(tags, t -> t || ip) AS t "
+        "FROM x c JOIN y u ON c.userid = u.userid"
+    )
+    assert found["city"] == "`u`.`address`.`city`"
+    assert found["zip"] == "`u`.`address`.`zip`"
+    assert found["t"] == "TRANSFORM(`c`.`tags`, t -> t || `c`.`ip`)"
+
+
+def test_what_every_record_has_is_the_streams() -> None:
+    joined = "FROM x c JOIN y u ON c.userid = u.userid"
+    assert out(f"SELECT _offset AS o, u._key AS k {joined}") == {
+        "o": "`c`.`_offset`",
+        "k": "`u`.`_key`",
+    }
+    assert out("SELECT _offset AS o, c._timestamp AS at FROM x c") == {
+        "o": "`c`.`_offset`",
+        "at": "`c`.`_timestamp`",
+    }
+
+
+def test_a_table_is_looked_up_by_its_whole_key_whatever_the_order() -> None:
+    [lookup] = query(
+        "SELECT total FROM x c LEFT JOIN z o ON o.number = c.status + 1 AND upper(c.ip) = o.region"
+    ).lookups
+    assert lookup.outer
+    assert list(lookup.key.items()) == [
+        ("region", "UPPER(`c`.`ip`)"),
+        ("number", "`c`.`status` + 1"),
+    ]
+    assert lookup.condition is None
+
+
+def test_a_second_table_is_looked_up_by_what_the_first_one_gave() -> None:
+    first, second = query(
+        "SELECT ip FROM x c JOIN y u ON c.userid = u.userid "
+        "JOIN z o ON u.phone = o.region AND o.number = c.status AND o.total > 3"
+    ).lookups
+    assert first.key == {"userid": "`c`.`userid`"}
+    assert second.key == {"region": "`u`.`phone`", "number": "`c`.`status`"}
+    assert second.condition == "`o`.`total` > 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        ("SELECT ip, statsu FROM x c", "unknown_column",
+         "line 1, column 12: no source has a column statsu; is status meant?"),
+        ("SELECT c.nothing FROM x c", "unknown_column", "column 8: c has no column nothing"),
+        ("SELECT q.ip FROM x c", "unknown_column", "line 1, column 8: no source has a column q"),
+        ("SELECT q.* FROM x c", "unknown_column", "there is no source called q"),
+        ("SELECT ip FROM x c WHERE stat = 1", "unknown_column", "line 1, column 26: "),
+        ("SELECT userid FROM x c JOIN y u ON c.userid = u.userid", "ambiguous_column",
+         "line 1, column 8: write c.userid or u.userid"),
+        ("SELECT c.*, u.* FROM x c JOIN y u ON c.userid = u.userid", "duplicate_column",
+         "two columns userid"),
+        ("SELECT ip, status AS IP FROM x c", "duplicate_column", "two columns IP"),
+        ("SELECT upper(ip) FROM x c", "unnamed_column", "column 14: this column has no name"),
+        ("SELECT 1 FROM x c", "unnamed_column", "no name"),
+        ("SELECT ip AS `a-b` FROM x c", "unnamed_column", "'a-b' is no name for a field"),
+        ("SELECT ip FROM x c JOIN y u ON c.ip = u.phone", "join_not_on_key",
+         "line 1, column 32: y is a table with the key (userid): join it ON ... = u.userid"),
+        ("SELECT ip FROM x c JOIN y u ON c.userid > u.userid", "join_not_on_key", "(userid)"),
+        ("SELECT ip FROM x c JOIN y u ON u.userid = u.userid", "join_not_on_key", "(userid)"),
+        ("SELECT c.ip FROM x c JOIN y u", "join_not_on_key", "y is a table with the key"),
+        ("SELECT ip FROM x c JOIN z o ON c.ip = o.region", "join_not_on_key",
+         "join it ON ... = o.region AND ... = o.number"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_wrong_is_told_with_its_place_and_what_may_be_meant(
+    text: str, code: str, told: str
+) -> None:
+    with pytest.raises(SqlError) as refused:
+        query(text)
+    assert refused.value.code == code
+    assert told in str(refused.value)
+
+
+def test_a_table_without_a_key_is_refused() -> None:
+    with pytest.raises(SqlError, match="y have no key with a schema") as refused:
+        resolve(parse("SELECT ip FROM x c JOIN y u ON c.userid = u.userid"), COLUMNS, {"u": []})
+    assert refused.value.code == "table_without_key"

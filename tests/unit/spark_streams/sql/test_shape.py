@@ -1,0 +1,76 @@
+"""Avro schemas as columns: plain records, Debezium's envelopes, Connect's named types, keys."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mesh_events.errors import RefusedError
+from spark_streams.sql.shape import Field, key_columns, shape_of
+
+
+def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
+    return {
+        "type": "record",
+        "name": name,
+        "namespace": "shop.users",
+        "fields": [{"name": field, "type": kind} for field, kind in fields],
+    }
+
+
+def named(kind: str, name: str) -> dict[str, Any]:
+    return {"type": kind, "connect.version": 1, "connect.name": name}
+
+
+ROW = record(
+    ("userid", "int"),
+    ("born", ["null", named("int", "io.debezium.time.Date")]),
+    ("made", named("long", "io.debezium.time.MicroTimestamp")),
+    ("seen", named("string", "io.debezium.time.ZonedTimestamp")),
+    ("extra", named("string", "io.debezium.data.Json")),
+    name="Value",
+)
+ENVELOPE = record(("before", ["null", ROW]), ("after", ["null", "Value"]), ("op", "string"))
+
+
+def test_a_plain_record_has_its_fields_as_columns() -> None:
+    shape = shape_of(json.dumps(record(("ip", "string"), ("status", ["null", "int"]))), "s")
+    assert not shape.is_change
+    assert shape.fields == (Field("ip"), Field("status"))
+    assert shape.row == ()
+
+
+@pytest.mark.parametrize("spelled", ["Value", "shop.users.Value"])
+def test_a_change_of_a_row_has_the_rows_columns_with_the_types_that_are_meant(spelled: str) -> None:
+    envelope = record(("before", ["null", ROW]), ("after", ["null", spelled]), ("op", "string"))
+    shape = shape_of(json.dumps(envelope), "s")
+    assert shape.is_change
+    assert [field.name for field in shape.fields] == ["before", "after", "op"]
+    assert {field.name: field.made for field in shape.row} == {
+        "userid": "{}",
+        "born": "date_from_unix_date({})",
+        "made": "cast(timestamp_micros({}) as timestamp_ntz)",
+        "seen": "try_cast({} as timestamp)",
+        "extra": "{}",
+    }
+
+
+def test_a_record_with_before_and_after_that_are_no_rows_is_a_plain_one() -> None:
+    plain = record(("before", "long"), ("after", "long"), ("op", "string"))
+    assert not shape_of(json.dumps(plain), "s").is_change
+
+
+@pytest.mark.parametrize("schema", ['"string"', '["null", "int"]', "no json", '{"type": "map"}'])
+def test_values_without_columns_are_refused(schema: str) -> None:
+    with pytest.raises(RefusedError, match=r"east\.x-value") as refused:
+        shape_of(schema, "east.x-value")
+    assert refused.value.code == "schema_not_usable"
+
+
+def test_a_key_is_a_records_fields_or_the_key_itself_or_nothing() -> None:
+    assert key_columns(json.dumps(record(("region", "string"), ("number", "int"))), "s") == (
+        "region",
+        "number",
+    )
+    assert key_columns('"string"', "s") == ("_key",)
+    assert key_columns(None, "s") == ()
