@@ -2,10 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from mesh_events.kafka import Connection
 from spark_streams.provenance import Origin
+
+
+class Work(Protocol):
+    """What is done with each record on its way."""
+
+    def apply(self, session: Any, records: Any, origin: Origin) -> Any:
+        """Records for the sink, each with its topic, from those of the source.
+
+        Args:
+            session: of the server that runs it; it may be told settings and functions.
+            records: as Spark's Kafka source gives them.
+            origin: what they were read from.
+
+        Returns:
+            DataFrame[topic: string, key: binary, value: binary, partition: int, headers: array];
+            at most one for each record, in the same partition, with `mesh.source` as last header.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +34,7 @@ class CopySpec:
     source, destination: where and as whom to read and write.
     start: partition -> source offset of the first record to be copied, for every partition.
     max_record_bytes: largest record that the destination takes.
+    work: what is done with each record; None: it is copied as it is.
     """
 
     link: str
@@ -28,6 +46,7 @@ class CopySpec:
     destination_topic: str
     start: Mapping[int, int] = field(hash=False)
     max_record_bytes: int
+    work: Work | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

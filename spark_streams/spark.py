@@ -142,9 +142,11 @@ def source_options(spec: CopySpec) -> dict[str, str]:
 
 def sink_options(spec: CopySpec) -> dict[str, str]:
     """Options of Spark's Kafka sink; the producer is idempotent by default and has to stay so."""
+    # records that something was done with bring their topic along
+    topic = {"topic": spec.destination_topic} if spec.work is None else {}
     return {
         **_login(spec.destination),
-        "topic": spec.destination_topic,
+        **topic,
         "kafka.delivery.timeout.ms": str(DELIVERY_TIMEOUT_MS),
         "kafka.max.request.size": str(spec.max_record_bytes),
     }
@@ -156,9 +158,12 @@ def _login(connection: Connection) -> dict[str, str]:
 
 def _start(session: Any, spec: CopySpec, name: str) -> Any:
     records = session.readStream.format("kafka").options(**source_options(spec)).load()
+    if spec.work is None:
+        out = with_provenance(records, spec.origin)
+    else:
+        out = spec.work.apply(session, records, spec.origin)
     return (
-        with_provenance(records, spec.origin)
-        .writeStream.queryName(name)
+        out.writeStream.queryName(name)
         .format("kafka")
         .options(**sink_options(spec))
         .option("checkpointLocation", _checkpoint(session, spec))

@@ -54,6 +54,7 @@ class Query:
     lookups: tuple[Lookup, ...]
     where: str | None
     out: tuple[Out, ...]
+    where_place: Place | None = None
 
 
 def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
@@ -72,8 +73,10 @@ def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
     names = _Names(statement, known)
     out = tuple(one for node in statement.select for one in _out(names, node))
     _require_unique(out)
-    where = names.sql(statement.where) if statement.where is not None else None
-    return Query(tuple(lookups), where, out)
+    if statement.where is None:
+        return Query(tuple(lookups), None, out)
+    place = statement.place(statement.where)
+    return Query(tuple(lookups), names.sql(statement.where), out, place)
 
 
 class _Names:

@@ -56,14 +56,12 @@ def test_a_path_goes_into_nested_records_and_lambdas_keep_their_own_names() -> N
 
 def test_what_every_record_has_is_the_streams() -> None:
     joined = "FROM x c JOIN y u ON c.userid = u.userid"
-    assert out(f"SELECT _offset AS o, u._key AS k {joined}") == {
-        "o": "`c`.`_offset`",
-        "k": "`u`.`_key`",
-    }
-    assert out("SELECT _offset AS o, c._timestamp AS at FROM x c") == {
+    assert out(f"SELECT _offset AS o, c._timestamp AS at {joined}") == {
         "o": "`c`.`_offset`",
         "at": "`c`.`_timestamp`",
     }
+    with pytest.raises(SqlError, match="u has no column _key"):
+        out(f"SELECT u._key AS k {joined}")
 
 
 def test_a_table_is_looked_up_by_its_whole_key_whatever_the_order() -> None:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import fastavro
 import pytest
 
 from mesh_events.errors import RefusedError
@@ -36,8 +37,8 @@ ENVELOPE = record(("before", ["null", ROW]), ("after", ["null", "Value"]), ("op"
 def test_a_plain_record_has_its_fields_as_columns() -> None:
     shape = shape_of(json.dumps(record(("ip", "string"), ("status", ["null", "int"]))), "s")
     assert not shape.is_change
-    assert shape.fields == (Field("ip"), Field("status"))
-    assert shape.row == ()
+    assert shape.fields == shape.row == (Field("ip"), Field("status"))
+    assert shape.row_reader == shape.row_schema == shape.schema
 
 
 @pytest.mark.parametrize("spelled", ["Value", "shop.users.Value"])
@@ -53,6 +54,11 @@ def test_a_change_of_a_row_has_the_rows_columns_with_the_types_that_are_meant(sp
         "seen": "try_cast({} as timestamp)",
         "extra": "{}",
     }
+    # a reader of the row alone, and the row by itself, are schemas of their own
+    for schema in (shape.row_reader, shape.row_schema):
+        fastavro.parse_schema(json.loads(schema))
+    assert [field["name"] for field in json.loads(shape.row_reader)["fields"]] == ["after"]
+    assert json.loads(shape.row_schema)["namespace"] == "shop.users"
 
 
 def test_a_record_with_before_and_after_that_are_no_rows_is_a_plain_one() -> None:

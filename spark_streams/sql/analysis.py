@@ -1,0 +1,81 @@
+"""What Spark says of a statement before it runs: its columns' types, or which one is wrong."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_streams.session import first_line
+from spark_streams.sql.errors import Place, SqlError
+from spark_streams.sql.frame import Topic, selected
+from spark_streams.sql.resolve import Out, Query
+from spark_streams.sql.result import result_schema
+from spark_streams.sql.work import SETTINGS
+
+_RECORDS = (
+    "key binary, value binary, partition int, offset bigint, timestamp timestamp, "
+    "headers array<struct<key: string, value: binary>>"
+)
+_CODE = "["
+
+
+def analysed(
+    session: Any,
+    query: Query,
+    stream: Topic,
+    tables: Mapping[str, Topic],
+    name: str,
+    namespace: str,
+) -> str:
+    """The Avro schema of the result, a record of this name. Nothing is read and nothing runs.
+
+    Raises:
+        SqlError: `wrong_type`, with the place of the column that is wrong.
+    """
+    for setting, value in SETTINGS.items():
+        session.conf.set(setting, value)
+    columns = _columns(session, query, stream, tables)
+    return result_schema(columns, name, namespace)
+
+
+def _columns(session: Any, query: Query, stream: Topic, tables: Mapping[str, Topic]) -> Any:
+    from pyspark.errors import AnalysisException, ParseException
+    from pyspark.sql.connect import functions as f
+
+    records = session.createDataFrame([], _RECORDS)
+    nothing = lambda *_: f.lit(None).cast("binary")  # noqa: E731 - a lookup that finds nothing
+
+    def types(part: Query) -> Any:
+        return selected(records, part, stream, tables, nothing).schema["out"].dataType
+
+    def fault(part: Query) -> str:
+        try:
+            types(part)
+        except (AnalysisException, ParseException) as error:
+            return _said(error)
+        return ""
+
+    try:
+        return types(query)
+    except (AnalysisException, ParseException) as error:
+        constant = (Out("one", "1", None),)
+        for index, lookup in enumerate(query.lookups):
+            found = fault(Query(query.lookups[: index + 1], None, constant))
+            if found:
+                raise _wrong(found, lookup.place) from error
+        found = fault(Query(query.lookups, query.where, constant))
+        if found:
+            raise _wrong(f"in WHERE: {found}", query.where_place) from error
+        for out in query.out:
+            found = fault(Query(query.lookups, None, (out,)))
+            if found:
+                raise _wrong(f"in {out.name}: {found}", out.place) from error
+        raise _wrong(_said(error), None) from error
+
+
+def _wrong(reason: str, place: Place | None) -> SqlError:
+    return SqlError("wrong_type", reason, place)
+
+
+def _said(error: Exception) -> str:
+    """The first sentence of what Spark says, without its codes and places in our own text."""
+    text = first_line(str(error)).partition(" SQLSTATE:")[0]
+    return (text.partition("] ")[2] or text) if text.startswith(_CODE) else text

@@ -1,0 +1,257 @@
+"""A statement as a query that runs: joined, stopped, gone on with, and held against an oracle."""
+
+import io
+import json
+import random
+import secrets
+import struct
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from local_platform import Endpoints
+from mesh_events.references import resolve as reference
+from spark_streams.engine import CopySpec
+from spark_streams.log import KafkaLog
+from spark_streams.provenance import Origin
+from spark_streams.resume import start_positions
+from spark_streams.spark import SparkEngine
+from spark_streams.sql.analysis import analysed
+from spark_streams.sql.errors import SqlError
+from spark_streams.sql.frame import Result, Topic
+from spark_streams.sql.parse import parse
+from spark_streams.sql.resolve import resolve
+from spark_streams.sql.shape import key_columns, shape_of
+from spark_streams.sql.work import Statement, Table
+from spark_streams.tail import positions, read_tail
+from tests.integration.sql.records import record, wire
+from tests.mesh_kit import eventually
+
+pytestmark = pytest.mark.platform
+
+PARTITIONS = 2
+RESULT_ID = 901
+KEY = record("Key", userid="int")
+CLICK = record("Click", number="long", userid="int")
+ROW = record("Value", userid="int", name=["null", "string"])
+CHANGE = record("Envelope", before=["null", ROW], after=["null", "shop.Value"], op="string")
+TEXT = """
+SELECT c.number, u.name
+FROM clicks c JOIN users u ON c.userid = u.userid
+WHERE c.number % 10 <> 3"""
+
+
+class Running:
+    """A statement over topics of its own, as its keeper would run it."""
+
+    def __init__(self, platform: Endpoints) -> None:
+        self.login = platform.administration("east")
+        self.admin, self.producer = AdminClient(self.login.config()), Producer(self.login.config())
+        stem = f"east.s-{secrets.token_hex(4)}"
+        self.clicks, self.users = f"{stem}.clicks", f"{stem}.users"
+        self.out, self.dead = f"{stem}.out", f"{stem}.out.dead"
+        topics = [NewTopic(name, PARTITIONS, 1) for name in (self.clicks, self.out, self.dead)]
+        topics.append(NewTopic(self.users, 1, 1, config={"cleanup.policy": "compact"}))
+        for made in self.admin.create_topics(topics).values():
+            made.result(15)
+        token = platform.spark_token
+        self.engine = SparkEngine(
+            platform.spark_remote, token and reference(token), f"sql-{uuid.uuid4()}"
+        )
+        self.log = KafkaLog(self.login)
+        self.said: list[tuple[int, int, int]] = []
+        self.offsets: dict[int, int] = {}
+        self.produced = dict.fromkeys(range(PARTITIONS), 0)
+        self.origin = Origin("east", "the-topic")
+
+    def close(self) -> None:
+        self.engine.stop(self.out)
+        self.engine.close()
+        self.log.close()
+        self.admin.delete_topics([self.clicks, self.users, self.out, self.dead])
+
+    def know(self, users: dict[int, str | None]) -> None:
+        for userid, name in users.items():
+            row = None if name is None else {"userid": userid, "name": name}
+            value = wire(2, CHANGE, {"before": None, "after": row, "op": "u"})
+            self.producer.produce(self.users, value, wire(1, KEY, {"userid": userid}))
+        assert self.producer.flush(15) == 0
+
+    def click(self, numbers: range, userids: range, chance: random.Random) -> None:
+        for number in numbers:
+            userid, partition = chance.choice(userids), number % PARTITIONS
+            value = wire(7, CLICK, {"number": number, "userid": userid})
+            if number % 100 == 50:
+                value = b"poison %d" % number
+            self.offsets[number] = self.produced[partition]
+            self.produced[partition] += 1
+            self.said.append((number, userid, partition))
+            self.producer.produce(self.clicks, value, b"key", partition)
+            if number % 1000 == 0:
+                self.producer.poll(0)
+        assert self.producer.flush(30) == 0
+
+    def start(self) -> None:
+        """One incarnation, behind the tail of the destination."""
+        parsed = parse(TEXT)
+        stream = Topic("c", shape_of(_text(CLICK), "c"), {7: _text(CLICK)}, _text(KEY))
+        table = Topic("u", shape_of(_text(CHANGE), "u"), {2: _text(CHANGE)}, _text(KEY))
+        columns = {one.alias: [each.name for each in one.shape.row] for one in (stream, table)}
+        query = resolve(parsed, columns, {"u": key_columns(table.key, "u")})
+        session = self.engine._session
+        schema = session.call(
+            "analysing",
+            lambda found: analysed(found, query, stream, {"u": table}, "Out", "shop"),
+        )
+        self.reader = fastavro.parse_schema(json.loads(schema))
+        tails = read_tail(self.log, self.out, PARTITIONS, self.origin)
+        dead = positions(read_tail(self.log, self.dead, PARTITIONS, self.origin))
+        bounds = self.log.bounds(self.clicks, range(PARTITIONS))
+        writer = f"mesh.sql.{secrets.token_hex(4)}"
+        result = Result(self.out, self.dead, RESULT_ID, schema, dead)
+        work = Statement(writer, query, stream, {"u": Table(self.users, table)}, result, self.login)
+        self.engine.start(
+            CopySpec(
+                link=self.out,
+                writer=writer,
+                source=self.login,
+                source_topic=self.clicks,
+                origin=self.origin,
+                destination=self.login,
+                destination_topic=self.out,
+                start=start_positions(tails, {}, bounds),
+                max_record_bytes=1_000_000,
+                work=work,
+            )
+        )
+
+    def stop(self) -> None:
+        """Stop, and wait until nothing lands any more, as a fence does."""
+        self.engine.stop(self.out)
+        last, since = self.ends(self.out), time.monotonic()
+        while time.monotonic() - since < 1:
+            now = self.ends(self.out)
+            if now != last:
+                last, since = now, time.monotonic()
+            time.sleep(0.05)
+
+    def ends(self, topic: str) -> dict[int, int]:
+        bounds = self.log.bounds(topic, range(PARTITIONS))
+        return {partition: end for partition, (_, end) in bounds.items()}
+
+    def read(self, topic: str) -> list[tuple[int, bytes, bytes]]:
+        """(partition, value, source) of every record."""
+        ends, found = self.ends(topic), []
+        consumer = Consumer({**self.login.config(), "group.id": "east.reader"})
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+        while len(found) < sum(ends.values()):
+            message = consumer.poll(10)
+            assert message is not None
+            assert message.error() is None
+            source = dict(message.headers())["mesh.source"]
+            found.append((message.partition(), message.value(), source))
+        consumer.close()
+        return found
+
+    def results(self) -> list[tuple[int, int, str]]:
+        """(partition, number, name) of every record of the destination."""
+        found = []
+        for partition, value, source in self.read(self.out):
+            assert struct.unpack(">bI", value[:5]) == (0, RESULT_ID)
+            row = fastavro.schemaless_reader(io.BytesIO(value[5:]), self.reader)
+            assert source == b"east/the-topic/%d/%d" % (partition, self.offsets[row["number"]])
+            found.append((partition, row["number"], row["name"]))
+        return found
+
+
+def _text(schema: Any) -> str:
+    return json.dumps(schema)
+
+
+@pytest.fixture
+def running(platform: Endpoints) -> Iterator[Running]:
+    made = Running(platform)
+    yield made
+    made.close()
+
+
+def test_a_join_that_is_stopped_under_load_loses_and_doubles_nothing(running: Running) -> None:
+    """Names change between the incarnations; a record that came out once stays as it was."""
+    users, chance = range(40), random.Random(7)
+    known = {userid: f"first-{userid}" for userid in users if userid % 4}
+    running.know(dict(known))
+    for turn in range(4):
+        running.click(range(turn * 5000, turn * 5000 + 5000), users, chance)
+        running.start()
+        before = sum(running.ends(running.out).values())
+        eventually(
+            lambda before=before: sum(running.ends(running.out).values()) > before, "it runs", 60
+        )
+        if turn < 3:
+            running.stop()
+    expected = [
+        (partition, number, known[userid])
+        for number, userid, partition in running.said
+        if userid in known and number % 10 != 3 and number % 100 != 50
+    ]
+    eventually(lambda: sum(running.ends(running.out).values()) >= len(expected), "all is there", 60)
+    running.stop()
+
+    found = running.results()
+    for partition in range(PARTITIONS):
+        mine = [one for one in found if one[0] == partition]
+        assert mine == [one for one in expected if one[0] == partition]
+    dead = running.read(running.dead)
+    assert sorted(value for _, value, _ in dead) == sorted(
+        b"poison %d" % number for number, *_ in running.said if number % 100 == 50
+    )
+
+
+def test_a_changed_row_is_in_every_record_after_it(running: Running) -> None:
+    chance = random.Random(1)
+    running.know({1: "old", 2: None})
+    running.click(range(10, 12), range(1, 2), chance)
+    running.start()
+    eventually(lambda: len(running.results()) == 2, "the first ones are there", 60)
+    running.know({1: "new", 2: "two"})
+    # the table is followed: what is clicked a moment later sees the change
+    time.sleep(1)
+    running.click(range(14, 16), range(1, 2), chance)
+    running.click(range(16, 18), range(2, 3), chance)
+    running.know({1: None})
+    time.sleep(1)
+    running.click(range(18, 20), range(1, 2), chance)
+    running.click(range(20, 22), range(2, 3), chance)
+    eventually(lambda: len(running.results()) >= 8, "the last ones are there", 60)
+
+    names = {number: name for _, number, name in running.results()}
+    assert names == {
+        10: "old", 11: "old", 14: "new", 15: "new", 16: "two", 17: "two", 20: "two", 21: "two",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("SELECT number + 'x' AS a, nosuch(number) AS b FROM x c", "line 1, column 34", "NOSUCH"),
+        ("SELECT number\nFROM x c\nWHERE number", "line 3, column 7", "in WHERE"),
+        ("SELECT number, array(number, map('a', 1)) AS m FROM x c", "line 1, column 22", "in m"),
+    ],
+)
+def test_what_spark_refuses_is_told_with_its_place(
+    spark: Any, text: str, place: str, told: str
+) -> None:
+    stream = Topic("c", shape_of(_text(CLICK), "c"), {7: _text(CLICK)})
+    query = resolve(parse(text), {"c": ["number", "userid"]}, {})
+    with pytest.raises(SqlError) as refused:
+        analysed(spark, query, stream, {}, "Out", "shop")
+    assert refused.value.code == "wrong_type"
+    assert str(refused.value).startswith(place)
+    assert told in str(refused.value)
+    assert "SQLSTATE" not in str(refused.value)
