@@ -18,19 +18,24 @@ _TIMEOUT_S = 120
 
 
 def lookup_jar(cache: Path, class_path: str) -> Path:
-    """Return the jar, compiled if the cache does not have it.
+    """Return where the jar lies once it is compiled.
 
     Args:
         cache: the cache's folder.
         class_path: what Spark's server runs from, the compiler included.
+    """
+    digest = hashlib.sha256(SOURCE.read_bytes() + class_path.encode()).hexdigest()[:16]
+    return cache / "lookup" / f"{digest}.jar"
+
+
+def compile_once(jar: Path, class_path: str) -> None:
+    """Compile the jar if it is not there.
 
     Raises:
         ServiceFailedError: it does not compile; the text ends with what the compiler says.
     """
-    digest = hashlib.sha256(SOURCE.read_bytes() + class_path.encode()).hexdigest()[:16]
-    jar = cache / "lookup" / f"{digest}.jar"
     if jar.exists():
-        return jar
+        return
     jar.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
         made = Path(folder) / "lookup.jar"
@@ -46,4 +51,3 @@ def lookup_jar(cache: Path, class_path: str) -> Path:
             said = (done.stdout + done.stderr).strip()[-2000:]
             raise ServiceFailedError(f"{SOURCE.name} does not compile:\n{said}")
         made.rename(jar)
-    return jar

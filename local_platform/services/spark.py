@@ -8,7 +8,7 @@ from pathlib import Path
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.jars import joined
-from local_platform.lookup_jar import lookup_jar
+from local_platform.lookup_jar import compile_once, lookup_jar
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, log4j_options
@@ -34,6 +34,12 @@ class SparkConnect(Service):
     def protocol(self) -> str:
         """Spark Connect speaks gRPC."""
         return "grpc"
+
+    def prepare(self) -> None:
+        """Make data, and what the server runs from."""
+        super().prepare()
+        spark = self._spark()
+        compile_once(lookup_jar(self.site.cache, spark), spark)
 
     def command(self) -> Command:
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
@@ -103,6 +109,11 @@ class SparkConnect(Service):
         }
 
     def _class_path(self) -> str:
+        spark = self._spark()
+        return f"{lookup_jar(self.site.cache, spark)}:{spark}"
+
+    def _spark(self) -> str:
+        """The class path without what is compiled here."""
         spec = find_spec("pyspark")
         if spec is None or spec.origin is None:
             raise ServiceFailedError(
@@ -110,5 +121,4 @@ class SparkConnect(Service):
             )
         own = (Path(spec.origin).parent / "jars").glob("*.jar")
         added = (self.site.jars.path(jar) for jar in self.site.jars.of("spark"))
-        spark = joined((*own, *added))
-        return f"{lookup_jar(self.site.cache, spark)}:{spark}"
+        return joined((*own, *added))
