@@ -1,6 +1,11 @@
-"""`python -m local_platform up|down|status`: a thin entry beside the command line `sdm`."""
+"""`python -m local_platform up|down|status|domain-server`: a thin entry beside `sdm`.
+
+`domain-server NAME` starts a domain's own Spark Connect server unless it runs, and prints where it
+answers and a reference to its token, as JSON.
+"""
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -46,10 +51,13 @@ def _status(platform: LocalPlatform) -> None:
 def main() -> int:
     """Run one command; return 1 with a clear sentence where it failed."""
     parser = argparse.ArgumentParser(prog="python -m local_platform", description=__doc__)
-    parser.add_argument("command", choices=["up", "down", "status"])
+    parser.add_argument("command", choices=["up", "down", "status", "domain-server"])
+    parser.add_argument("domain", nargs="?", help="domain-server: whose")
     parser.add_argument("--fresh", action="store_true", help="up: empty the data first")
     parser.add_argument("--services", help="names, separated by commas; default: all")
     options = parser.parse_args()
+    if (options.command == "domain-server") != (options.domain is not None):
+        parser.error("domain-server NAME names a domain, and nothing else does")
     try:
         names = options.services.split(",") if options.services else None
         platform = LocalPlatform(read_settings(), names)
@@ -57,6 +65,9 @@ def main() -> int:
             platform.up(fresh=options.fresh, report=_reporter())
         elif options.command == "down":
             _say("stopped: " + (", ".join(platform.down()) or "nothing was running"))
+        elif options.command == "domain-server":
+            remote, token = platform.domain_server(options.domain)
+            _say(json.dumps({"remote": remote, "token": token}))
         else:
             _status(platform)
     except PlatformError as fault:

@@ -34,7 +34,7 @@ def launch(site: Site, services: Sequence[Service]) -> float:
     """
     layout = site.layout
     site.make_folders()
-    require_free(site.settings.port_base, _listeners(services))
+    require_free(_listeners(services))
     _want(site, services)
     layout.state.unlink(missing_ok=True)
     site.endpoints().save(layout.home)
@@ -72,7 +72,7 @@ def extend(
     """
     kept = {one.name for one in known if one.state != State.FAILED}
     new = [service for service in wanted if service.name not in kept]
-    require_free(site.settings.port_base, _listeners(new))
+    require_free(_listeners(new))
     names = {one.name for one in known} | {service.name for service in wanted}
     _want(site, [service for service in every if service.name in names])
     asked = time.time()
@@ -129,8 +129,12 @@ def _want(site: Site, services: Iterable[Service]) -> None:
     write_atomically(site.layout.wanted, json.dumps([service.name for service in services]))
 
 
-def _listeners(services: Iterable[Service]) -> list[str]:
-    return [listener for service in services for listener in service.listeners]
+def _listeners(services: Iterable[Service]) -> dict[str, int]:
+    return {
+        listener: service.site.port(listener)
+        for service in services
+        for listener in service.listeners
+    }
 
 
 def _environment(site: Site) -> dict[str, str]:

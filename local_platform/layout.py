@@ -66,6 +66,11 @@ class Layout:
         return self.run / "wanted.json"
 
     @property
+    def domain_servers(self) -> Path:
+        """Which domains have a Spark server of their own (JSON: domain -> number)."""
+        return self.run / "domain-servers.json"
+
+    @property
     def lock(self) -> Path:
         """The file that a living supervisor holds locked."""
         return self.run / "supervisor.lock"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from local_platform import certificates
+from local_platform.domain_servers import PREFIX, remember
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError
 from local_platform.fetch import Fetcher
@@ -18,6 +19,7 @@ from local_platform.launch import extend, launch, one_at_a_time, starting_or_liv
 from local_platform.process import Identity, rss, stop_group
 from local_platform.remains import living, stop_living
 from local_platform.services import catalogue, chosen
+from local_platform.services.spark import DomainSpark
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import PlatformState, Progress, ServiceStatus, State
@@ -87,6 +89,27 @@ class LocalPlatform:
             # also on Ctrl-C: better nothing than half a mesh
             self.down()
             raise
+
+    def domain_server(self, domain: str, timeout_s: float = 120) -> tuple[str, str]:
+        """Start a domain's own Spark Connect server unless it runs.
+
+        Returns:
+            Where it answers, and a reference to the token of who may use it.
+
+        Raises:
+            PlatformError: as `up`; also if no mesh runs here.
+        """
+        with one_at_a_time(self._site):
+            if self._supervisor() is None:
+                raise ServiceFailedError(f"no mesh runs at {self._layout.home}: run `sdm up`")
+            remember(self._layout, domain)
+            self._every = catalogue(self._site)
+            self._services = chosen(self._every, [f"{PREFIX}{domain}"])
+            if not self._all_ready():
+                self._up(_silent, timeout_s)
+        [server] = self._services
+        assert isinstance(server, DomainSpark)  # noqa: S101 - the catalogue says so
+        return server.remote, server.token_reference()
 
     def fetch(self, report: Report | None = None, *, verify: bool = False) -> None:
         """Fetch and unpack what servers run from; the next call finds nothing to do.

@@ -1,7 +1,7 @@
 """The fixed port of every listener, relative to a base, and who holds one."""
 
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 
 import psutil
@@ -70,10 +70,12 @@ def _program(pid: int | None) -> str:
         return f"pid {pid}"
 
 
-def require_free(base: int, listeners: Iterable[str]) -> None:
-    """Raise `PortInUseError` for the first listener whose port is taken."""
-    for listener in listeners:
-        number = port(base, listener)
+def require_free(listeners: Mapping[str, int]) -> None:
+    """Raise `PortInUseError` for the first listener whose port is taken.
+
+    listeners: name -> port
+    """
+    for listener, number in listeners.items():
         if not is_free(number):
             raise PortInUseError(
                 f"port {number} ({listener}) is in use by {holder(number)}: "

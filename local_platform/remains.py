@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local_platform.process import Identity, marked, stop_group
-from local_platform.services import STOP_ORDER
+from local_platform.services import stop_waves
 from local_platform.services.base import Service
 from local_platform.state import PlatformState
 
@@ -19,9 +19,9 @@ def living(home: Path, state: PlatformState | None) -> list[tuple[str, Identity]
     for name, identity in marked(home):
         if all(known.pid != identity.pid for known in found):
             found[identity] = name
-    order = [name for wave in STOP_ORDER for name in wave]
+    order = [name for wave in stop_waves(found.values()) for name in wave]
     pairs = [(name, identity) for identity, name in found.items()]
-    return sorted(pairs, key=lambda pair: order.index(pair[0]) if pair[0] in order else 0)
+    return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
 
 def stop_living(home: Path, state: PlatformState | None, services: Iterable[Service]) -> None:

@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from local_platform import domain_servers
 from local_platform.credentials import Credentials
 from local_platform.endpoints import ClusterEndpoint, Endpoints
 from local_platform.files import private_folder
 from local_platform.jars import JarStore, read_lock
 from local_platform.layout import Layout
-from local_platform.ports import HOST, port
+from local_platform.ports import HOST, OFFSETS, port
 from local_platform.settings import PlatformSettings
 from local_platform.transport import Transport, client_tls, recorded
 from mesh_events.kafka import Connection
@@ -52,8 +53,11 @@ class Site:
         return Connection(self.address(f"kafka-{cluster}"), principal, password, self.tls)
 
     def port(self, listener: str) -> int:
-        """Return the port of a listener (see `ports.OFFSETS`)."""
-        return port(self.settings.port_base, listener)
+        """Return the port of a listener (see `ports.OFFSETS`), or of a domain's Spark server."""
+        if listener in OFFSETS:
+            return port(self.settings.port_base, listener)
+        number = domain_servers.numbers(self.layout)[listener.removeprefix(domain_servers.PREFIX)]
+        return self.settings.port_base + domain_servers.FIRST_OFFSET + number
 
     def address(self, listener: str) -> str:
         """Return "127.0.0.1:<port>" of a listener."""

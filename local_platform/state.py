@@ -89,24 +89,23 @@ class Progress:
 
 
 class Board:
-    """The statuses of one supervisor: changed by its threads, written on every change.
+    """The statuses of one supervisor: changed by its threads, written on every change."""
 
-    order: all names that may appear, in the order of the file
-    """
-
-    def __init__(self, path: Path, order: Sequence[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self._own = Identity.own()
         self._path = path
-        self._order = order
         self._services: dict[str, ServiceStatus] = {}
         self._changed = threading.Condition()
 
-    def add(self, services: Iterable[ServiceStatus]) -> None:
-        """Put new statuses on the board, in one step for those who follow the file."""
+    def add(self, services: Iterable[ServiceStatus], order: Sequence[str]) -> None:
+        """Put new statuses on the board, in one step for those who follow the file.
+
+        order: all names that are known now, in the order of the file
+        """
         with self._changed:
             added = {status.name: status for status in services}
             known = self._services | added
-            self._services = {name: known[name] for name in self._order if name in known}
+            self._services = {name: known[name] for name in order if name in known}
             self._write()
             self._changed.notify_all()
 

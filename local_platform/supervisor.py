@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable
 
 from local_platform.minder import Minder
-from local_platform.services import STOP_ORDER, catalogue, chosen
+from local_platform.services import catalogue, chosen, stop_waves
 from local_platform.services.base import Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
@@ -31,8 +31,7 @@ class Supervisor:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._every = catalogue(site)
-        self._board = Board(site.layout.state, [service.name for service in self._every])
+        self._board = Board(site.layout.state)
         self._minders: dict[str, Minder] = {}
 
     def run(self, orders: Orders, lifetime_s: float | None = None) -> None:
@@ -41,16 +40,19 @@ class Supervisor:
         self._begin()
         while _next_order(orders, deadline) == signal.SIGHUP:
             self._begin()
-        for wave in STOP_ORDER:
-            self._stop(name for name in wave if name in self._minders)
+        for wave in stop_waves(self._minders):
+            self._stop(wave)
 
     def _begin(self) -> None:
         """Start minding what is wanted and not minded, or was given up."""
-        wanted = chosen(self._every, json.loads(self._site.layout.wanted.read_bytes()))
+        # a domain's server may have come since
+        every = catalogue(self._site)
+        wanted = chosen(every, json.loads(self._site.layout.wanted.read_bytes()))
         new = [service for service in wanted if self._needs_minder(service.name)]
         known = {*self._minders, *(service.name for service in new)}
         _rotate(new)
-        self._board.add(_initial(service) for service in new)
+        order = [service.name for service in every]
+        self._board.add((_initial(service) for service in new), order)
         for service in new:
             after = tuple(name for name in service.after if name in known)
             self._minders[service.name] = Minder(service, after, self._board)

@@ -6,6 +6,7 @@ of all services in start order; a new server is a class here and a line there.
 
 from collections.abc import Iterable, Sequence
 
+from local_platform.domain_servers import PREFIX, numbers
 from local_platform.errors import UnknownServiceError
 from local_platform.services.base import Service
 from local_platform.services.connect import Connect
@@ -13,7 +14,7 @@ from local_platform.services.kafka import KafkaBroker
 from local_platform.services.mesh import Founding, Governor
 from local_platform.services.postgres import Postgres
 from local_platform.services.registry import Registry
-from local_platform.services.spark import SparkConnect
+from local_platform.services.spark import DomainSpark, SparkConnect
 from local_platform.site import Site
 
 SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect", "spark")
@@ -38,13 +39,14 @@ def catalogue(site: Site) -> tuple[Service, ...]:
         Registry(site),
         Connect(site),
         SparkConnect(site),
+        *(DomainSpark(site, domain) for domain in numbers(site.layout)),
         Founding(site),
         Governor(site),
     )
 
 
 def chosen(every: Iterable[Service], names: Sequence[str] | None) -> tuple[Service, ...]:
-    """Return the named services (all where None), in start order.
+    """Return the named services, in start order; all that are not started on demand where None.
 
     Raises:
         UnknownServiceError: a name is none of them.
@@ -54,4 +56,16 @@ def chosen(every: Iterable[Service], names: Sequence[str] | None) -> tuple[Servi
     for name in names or ():
         if name not in known:
             raise UnknownServiceError(f"no service {name!r}: there are {', '.join(known)}")
-    return tuple(service for service in every if names is None or service.name in names)
+    if names is None:
+        return tuple(service for service in every if not service.on_demand)
+    return tuple(service for service in every if service.name in names)
+
+
+def stop_waves(names: Iterable[str]) -> list[list[str]]:
+    """Services by the wave in which they stop; a domain's Spark server as the mesh's own."""
+    waves: list[list[str]] = [[] for _ in STOP_ORDER]
+    for name in names:
+        kind = "spark" if name.startswith(PREFIX) else name
+        found = (number for number, wave in enumerate(STOP_ORDER) if kind in wave)
+        waves[next(found, 0)].append(name)
+    return waves

@@ -31,6 +31,7 @@ class Service(ABC):
     name: also the name of its log file and data folder
     after: services that must be ready before its process starts
     listeners: names in `ports.OFFSETS` that must be free; the first is shown as its port
+    on_demand: started when somebody needs it, not with the mesh
     stop_signal: asks for a clean stop, within `stop_timeout` seconds
     """
 
@@ -38,6 +39,7 @@ class Service(ABC):
     after: tuple[str, ...] = ()
     listeners: tuple[str, ...] = ()
     once: ClassVar[bool] = False
+    on_demand: ClassVar[bool] = False
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout: ClassVar[float] = 10.0
 

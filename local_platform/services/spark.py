@@ -6,12 +6,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from local_platform.class_archive import ClassArchive
+from local_platform.domain_servers import PREFIX
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.jars import joined
 from local_platform.lookup_jar import compile_once, lookup_jar
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, log4j_options
+from local_platform.site import Site
 
 HEAP_MB = 1024
 _PROBE_TIMEOUT_S = 90
@@ -54,9 +56,8 @@ class SparkConnect(Service):
         ]
         main = "org.apache.spark.sql.connect.service.SparkConnectServer"
         argv = java(main, HEAP_MB, self._class_path(), options)
-        token = self.site.credentials.password("spark", "token")
         environment = {
-            "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+            "SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token(),
             "SPARK_LOCAL_HOSTNAME": HOST,
             "PYSPARK_PYTHON": sys.executable,
         }
@@ -67,8 +68,7 @@ class SparkConnect(Service):
 
         A client that hangs can then be ended, and PySpark's memory goes with it.
         """
-        endpoints = self.site.endpoints()
-        argv = [sys.executable, "-m", "local_platform.services.spark_query", endpoints.spark_remote]
+        argv = [sys.executable, "-m", "local_platform.services.spark_query", self.remote]
         try:
             done = subprocess.run(
                 argv,
@@ -76,20 +76,31 @@ class SparkConnect(Service):
                 capture_output=True,
                 text=True,
                 timeout=_PROBE_TIMEOUT_S,
-                input=self.site.credentials.password("spark", "token"),
+                input=self._token(),
             )
         except subprocess.TimeoutExpired as fault:
-            raise NotReadyError(f"spark: no first query within {_PROBE_TIMEOUT_S} s") from fault
+            raise NotReadyError(
+                f"{self.name}: no first query within {_PROBE_TIMEOUT_S} s"
+            ) from fault
         if done.returncode:
             last = done.stderr.strip().splitlines()[-1:] or ["no output"]
-            raise NotReadyError(f"spark: the first query failed: {last[0]}")
+            raise NotReadyError(f"{self.name}: the first query failed: {last[0]}")
 
     def settle(self, pid: int) -> None:
         """Make the class archive that shortens the next start."""
         self._archive().make(pid, self.data)
 
     def _archive(self) -> ClassArchive:
-        return ClassArchive(self.site.cache / "archives", self.name, self._class_path())
+        # the same for every Spark server
+        return ClassArchive(self.site.cache / "archives", "spark", self._class_path())
+
+    @property
+    def remote(self) -> str:
+        """Where it answers; PySpark sends a token without TLS to the name "localhost" only."""
+        return f"sc://localhost:{self.site.port(self.listeners[0])}"
+
+    def _token(self) -> str:
+        return self.site.credentials.password(self.name, "token")
 
     def _settings(self) -> dict[str, str]:
         return {
@@ -103,7 +114,7 @@ class SparkConnect(Service):
             "spark.sql.warehouse.dir": str(self.data / "warehouse"),
             "spark.sql.shuffle.partitions": "2",
             "spark.connect.grpc.binding.address": HOST,
-            "spark.connect.grpc.binding.port": str(self.site.port("spark")),
+            "spark.connect.grpc.binding.port": str(self.site.port(self.listeners[0])),
             # an idle session takes its running queries along, after 60 minutes by default
             "spark.connect.session.manager.defaultSessionTimeout": "-1",
         }
@@ -122,3 +133,21 @@ class SparkConnect(Service):
         own = (Path(spec.origin).parent / "jars").glob("*.jar")
         added = (self.site.jars.path(jar) for jar in self.site.jars.of("spark"))
         return joined((*own, *added))
+
+
+class DomainSpark(SparkConnect):
+    """The server of one domain, for its streaming SQL: started when the domain first needs it.
+
+    It is given nothing but its own token. What a statement may read and write comes with it.
+    """
+
+    on_demand = True
+
+    def __init__(self, site: Site, domain: str) -> None:
+        super().__init__(site)
+        self.name = f"{PREFIX}{domain}"
+        self.listeners = (self.name,)
+
+    def token_reference(self) -> str:
+        """Reference to the password of who may use it."""
+        return self.site.credentials.reference(self.name, "token")

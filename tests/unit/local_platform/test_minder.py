@@ -71,14 +71,15 @@ class Rig:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.board = Board(site.layout.state, ["script", "other"])
+        self.board = Board(site.layout.state)
         self.minders: list[Minder] = []
 
     def mind(self, *services: Service) -> None:
-        self.board.add(
+        initial = (
             ServiceStatus(name=one.name, state=State.STARTING, log=self.site.layout.log(one.name))
             for one in services
         )
+        self.board.add(initial, ["script", "other"])
         for service in services:
             self.minders.append(Minder(service, service.after, self.board))
             self.minders[-1].start()

@@ -1,0 +1,57 @@
+"""Domains with a Spark server of their own: their numbers, ports and places in the order."""
+
+from pathlib import Path
+
+import pytest
+
+from local_platform.domain_servers import MOST, numbers, remember
+from local_platform.errors import ServiceFailedError
+from local_platform.ports import OFFSETS
+from local_platform.services import catalogue, chosen, stop_waves
+from local_platform.settings import PlatformSettings
+from local_platform.site import Site
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    found = Site.of(PlatformSettings(home=tmp_path / "home", cache=tmp_path / "cache"))
+    found.make_folders()
+    return found
+
+
+def test_a_domain_keeps_its_number_and_its_port(site: Site) -> None:
+    for domain in ("east", "west", "east", "a-b"):
+        remember(site.layout, domain)
+    assert numbers(site.layout) == {"east": 0, "west": 1, "a-b": 2}
+    base = site.settings.port_base
+    ports = [site.port(f"spark-{domain}") for domain in ("east", "west", "a-b")]
+    assert ports == [base + 3, base + 4, base + 5]
+
+
+def test_the_last_domains_port_is_no_other_services(site: Site) -> None:
+    for number in range(MOST):
+        remember(site.layout, f"d{number}")
+    taken = {site.settings.port_base + offset for offset in OFFSETS.values()}
+    assert not taken & {site.port(f"spark-d{number}") for number in range(MOST)}
+    with pytest.raises(ServiceFailedError, match=f"{MOST} domains have a Spark server here"):
+        remember(site.layout, "one-more")
+
+
+def test_a_domains_server_is_started_on_demand_only_and_has_a_token_of_its_own(site: Site) -> None:
+    remember(site.layout, "east")
+    every = catalogue(site)
+    assert "spark-east" not in [service.name for service in chosen(every, None)]
+    [server, meshs] = [chosen(every, [name])[0] for name in ("spark-east", "spark")]
+    tokens = {
+        one.command().environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] for one in (server, meshs)
+    }
+    assert len(tokens) == 2
+    assert server.data != meshs.data
+
+
+def test_a_domains_server_stops_with_the_meshs_own(site: Site) -> None:
+    remember(site.layout, "east")
+    waves = stop_waves(service.name for service in catalogue(site))
+    [with_spark] = [wave for wave in waves if "spark" in wave]
+    assert "spark-east" in with_spark
+    assert sum(map(len, waves)) == len(catalogue(site))
