@@ -4,7 +4,6 @@
 |---|---|
 | `sql_syntax` | the text is not SQL |
 | `sql_not_supported` | SQL that a stream of records cannot do exactly, or not yet |
-| `unknown_source` | no topic or product of that name can be read |
 | `unknown_column` | no source has a column of that name |
 | `ambiguous_column` | several sources have a column of that name |
 | `unnamed_column` | a column of the result has no name |

@@ -34,6 +34,7 @@ POSITIONS = {
     "Refusal": 0,
     "RefusedError": 0,
     "CopyError": 0,
+    "SqlError": 0,
     "EngineError": 0,
     "MismatchError": 0,
     "ChainBreakError": 0,
