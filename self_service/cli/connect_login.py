@@ -140,6 +140,16 @@ def require_no_login(config: Mapping[str, str]) -> None:
         )
 
 
+def without(config: Mapping[str, str]) -> dict[str, str]:
+    """A deployed config as its domain gave it: without the login, and Connect's own `name`."""
+    put_in = {"offsets.storage.topic", "name"}
+    return {
+        name: value
+        for name, value in config.items()
+        if name not in put_in and not _OWN.fullmatch(name)
+    }
+
+
 def domain_of(config: Mapping[str, str]) -> str | None:
     """The domain with whose login a deployed connector works; None for the worker's own."""
     found = _USER.search(config.get("producer.override.sasl.jaas.config", ""))

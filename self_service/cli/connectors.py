@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from mesh_events.errors import InfrastructureError, RefusedError, WaitTimeoutError
 from self_service.cli.exits import NotFoundError
@@ -68,6 +69,71 @@ class Connectors:
         deadline = time.monotonic() + _RESTART_S
         # until Connect has told the restart to itself, it still answers with the old failure
         while time.monotonic() < deadline and _failed(_parts(self.status(name))):
+            time.sleep(0.1)
+
+    def worker(self) -> dict[str, str]:
+        """The worker's version, and the id of the Kafka cluster where it keeps its own topics."""
+        found: dict[str, str] = self._call("GET", "/")
+        return found
+
+    def plugins(self, *, every: bool = False) -> list[dict[str, str]]:
+        """Class, type and version of each connector that the worker has; or of every plugin."""
+        only = str(not every).lower()
+        found: list[dict[str, str]] = self._call("GET", f"/connector-plugins?connectorsOnly={only}")
+        return found
+
+    def require_class(self, name: str, config: Mapping[str, str]) -> None:
+        """Raise RefusedError for a class that the worker does not have.
+
+        To that Connect itself answers as if something of its own had gone wrong.
+        """
+        kind = config.get("connector.class")
+        if kind not in _names(self.plugins()):
+            what = f"the worker has no {kind}" if kind else "it is missing"
+            raise RefusedError(
+                "invalid_connector",
+                f"{name}: connector.class: {what}: see `sdm connect plugins`",
+            )
+
+    def faults(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        """Setting -> what the connector's own definition says against it; {} for a valid config.
+
+        Nothing is deployed; a connector may look at its source to tell. Raises as `require_class`.
+        """
+        self.require_class(name, config)
+        kind = config["connector.class"]
+        path = f"/connector-plugins/{quote(kind, safe='')}/config/validate"
+        found = self._call("PUT", path, name, {**config, "name": name})
+        return {
+            one["value"]["name"]: "; ".join(one["value"]["errors"])
+            for one in found["configs"]
+            if one["value"]["errors"]
+        }
+
+    def stop(self, name: str) -> None:
+        """Let a connector stand still; its config and its position stay. Raises NotFoundError."""
+        self._call("PUT", f"/connectors/{name}/stop", name)
+
+    def resume(self, name: str) -> None:
+        """Let a stopped connector go on where it stood; raises NotFoundError."""
+        self._call("PUT", f"/connectors/{name}/resume", name)
+
+    def restart(self, name: str) -> None:
+        """Start a connector and all of its tasks again; raises NotFoundError."""
+        self._call("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=false", name)
+
+    def await_stopped(self, name: str, timeout: float) -> dict[str, Any]:
+        """Wait until a connector has no task any more; returns the status."""
+        deadline = time.monotonic() + timeout
+        while True:
+            status = self.status(name)
+            if status["connector"]["state"] == "STOPPED" and not status["tasks"]:
+                return status
+            if time.monotonic() > deadline:
+                raise WaitTimeoutError(
+                    f"connector {name} does not stop within {timeout:g} s: look again with "
+                    f"`sdm connect connector describe {name}`"
+                )
             time.sleep(0.1)
 
     def known(self, name: str) -> bool:
@@ -152,6 +218,12 @@ class Connectors:
         return answer.json() if answer.content else {}
 
 
+def _names(plugins: list[dict[str, str]]) -> set[str]:
+    """The names by which Connect finds a class: its own, and the short ones."""
+    short = {one["class"].rpartition(".")[2] for one in plugins}
+    return {one["class"] for one in plugins} | short | {n.removesuffix("Connector") for n in short}
+
+
 def _reason(answer: Any) -> str:
     try:
         text = str(answer.json().get("message", answer.text))
@@ -173,6 +245,16 @@ def first_line(part: Mapping[str, Any]) -> str:
     lines = str(part.get("trace") or part["state"]).splitlines()
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes[-1] if causes else lines[0]).rstrip(".")
+
+
+def states_of(status: Mapping[str, Any]) -> dict[str, Any]:
+    """State of the connector and of its tasks, and why one of them has failed."""
+    failed = _failed(_parts(status))
+    return {
+        "state": status["connector"]["state"],
+        "tasks": [part["state"] for part in status["tasks"]],
+        "failure": first_line(failed[0]) if failed else None,
+    }
 
 
 def redacted(config: Mapping[str, str]) -> dict[str, str]:

@@ -250,3 +250,86 @@ def test_a_table_that_is_not_there_is_named_before_anything_is_deployed(
     assert "unknown_table" in told.err
     assert f"public.{table[0]}" in told.err
     assert name not in str(sdm("connect", "connector", "deployed").document)
+
+
+@pytest.mark.timeout(180)
+def test_a_connector_stands_still_goes_on_and_is_changed(
+    sdm: Sdm, owner: Party, table: tuple[str, Any]
+) -> None:
+    name, database = table
+    connector, topic = name.replace("_", "-"), f"{owner.name}.{name}"
+    own, noun = ("-d", owner.name), ("connect", "connector")
+    adding = ("add", connector, "--type", "debezium-postgres", "--table", name)
+    checked = sdm(*noun, *adding, "--dry-run", *own).document
+    assert (checked["valid"], checked["faults"]) == (True, [])
+    sdm(*noun, "describe", connector, code=ExitCode.NOT_FOUND)
+    sdm(*noun, *adding, *own)
+    try:
+        stopped = sdm(*noun, "stop", connector, *own).document
+        assert (stopped["state"], stopped["tasks"]) == ("STOPPED", [])
+        database.execute(sql.SQL("INSERT INTO {} VALUES (2, 'b')").format(sql.Identifier(name)))
+        other = register(sdm, "east")
+        for change in (("stop",), ("start",), ("restart",), ("update", "--set", "a=b")):
+            told = sdm(
+                *(*noun, change[0], connector, *change[1:], "-d", other.name),
+                code=ExitCode.REFUSED,
+            )
+            assert "not_your_domain" in told.err
+
+        assert sdm(*noun, "start", connector, *own).document["state"] == "RUNNING"
+        reading = ("topic", "consume", topic, *own, "--follow", "--timeout", "60", "--max", "2")
+        assert [one["key"]["userid"] for one in sdm(*reading).lines] == [1, 2]
+
+        changed = sdm(*noun, "update", connector, "--set", "poll.interval.ms=77", *own).document
+        assert changed["config"]["poll.interval.ms"] == "77"
+        for bad, code in (
+            (("--set", "plugin.name=none"), ExitCode.REFUSED),
+            (("--set", "plugin.name=none", "--dry-run"), ExitCode.REFUSED),
+            (("--unset", "no.such.setting"), ExitCode.USAGE),
+            (("--set", "producer.override.sasl.jaas.config=x"), ExitCode.REFUSED),
+            ((), ExitCode.USAGE),
+        ):
+            sdm(*noun, "update", connector, *bad, *own, code=code)
+        settings = sdm(*noun, "describe", connector).document["config"]
+        deployed = {one["setting"]: one["value"] for one in settings}
+        assert deployed["poll.interval.ms"] == "77"
+        assert deployed["plugin.name"] != "none"
+        sdm(*noun, "update", connector, "--unset", "poll.interval.ms", *own)
+        settings = sdm(*noun, "describe", connector).document["config"]
+        assert "poll.interval.ms" not in [one["setting"] for one in settings]
+        assert sdm(*noun, "restart", connector, *own).document["state"] == "RUNNING"
+    finally:
+        sdm(*noun, "drop", connector, *own)
+
+
+def test_what_there_is_to_connect_with_is_listed(sdm: Sdm, mesh: Endpoints) -> None:
+    [worker] = sdm("connect", "list").document
+    assert worker["url"] == mesh.connect_url
+    assert worker["version"]
+    told = sdm("connect", "describe").document
+    classes = {one["class"].rpartition(".")[2] for one in told["plugins"]}
+    assert {"PostgresConnector", "MirrorSourceConnector"} <= classes
+    every = sdm("connect", "plugins", "--all").document
+    assert len(every) > len(sdm("connect", "plugins").document) == len(told["plugins"])
+    kinds = sdm("connect", "connector", "list").document
+    assert kinds[0]["type"] == "debezium-postgres"
+    assert "MirrorSourceConnector" in str(kinds)
+
+
+def test_a_config_without_a_class_or_with_an_unknown_one_is_told(
+    sdm: Sdm, owner: Party, tmp_path: Path
+) -> None:
+    for text, told in (
+        ("tasks.max: 1", "connector.class: it is missing"),
+        ("connector.class: no.Such", "no.Such"),
+    ):
+        given = tmp_path / "connector.yaml"
+        given.write_text(text)
+        for more in ((), ("--dry-run",)):
+            found = sdm(
+                *("connect", "connector", "add", "odd", "-f", str(given), *more),
+                *("-d", owner.name),
+                code=ExitCode.REFUSED,
+            )
+            assert told in found.err
+            assert "Traceback" not in found.err

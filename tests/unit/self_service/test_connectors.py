@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from mesh_events.errors import InfrastructureError, InvalidValueError
-from self_service.cli.connect import _read
+from self_service.cli.connector_config import read
 from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
 from self_service.cli.debezium import Database, _address, config
 
@@ -77,7 +77,7 @@ def test_the_cause_of_a_failure_is_its_last_one() -> None:
 def test_a_config_file_is_yaml_or_connects_own_json(text: str, tmp_path: Path) -> None:
     path = tmp_path / "connector"
     path.write_text(text)
-    assert _read(path) == {"tasks.max": "1", "x": "true"}
+    assert read(path) == {"tasks.max": "1", "x": "true"}
 
 
 @pytest.mark.parametrize("text", ["", "- a", "a: [", "just text"])
@@ -85,7 +85,7 @@ def test_a_file_without_settings_is_told(text: str, tmp_path: Path) -> None:
     path = tmp_path / "connector.yaml"
     path.write_text(text)
     with pytest.raises(InvalidValueError, match=r"connector\.yaml"):
-        _read(path)
+        read(path)
 
 
 @pytest.mark.parametrize("text", ["root:$6$hash:19000:\nsecond: [hash", "hash", "a: 'hash"])
@@ -93,7 +93,7 @@ def test_what_stands_in_a_file_of_something_else_is_not_told(text: str, tmp_path
     path = tmp_path / "foreign"
     path.write_text(text)
     with pytest.raises(InvalidValueError) as told:
-        _read(path)
+        read(path)
     assert "hash" not in str(told.value)
 
 
