@@ -33,6 +33,7 @@ COMMANDS: dict[str, Place] = {
     "quarantine": Place("freeze", "quarantine", "Cut a domain off until its release."),
     "release": Place("freeze", "release", "End a quarantine."),
     "topic": Place("topic", None, "Topics: list, create, describe, produce, consume, delete."),
+    "generate": Place("generate", "generate", "Write made-up records into a topic, at a rate."),
     "schema": Place("schema", None, "Schemas of topics: list, describe, diff, check."),
     "connect": Place("connect", None, "Connectors that bring data in."),
     "product": Place("product", None, "Data products: publish, update, describe."),
