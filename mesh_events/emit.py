@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mesh_events import topics
 from mesh_events.codec import decode, encode, has_valid_signature
@@ -110,7 +110,7 @@ class LogWriter:
             place = (-1, -1) if error else (message.offset(), message.timestamp()[1])
             found.append((error, *place))
 
-        with self._lock, translating(self._doing):
+        def hand_over() -> None:
             self._producer.produce(
                 topics.GOVERNANCE,
                 value=wire.value,
@@ -119,6 +119,16 @@ class LogWriter:
                 partition=0,
                 on_delivery=on_delivery,
             )
+
+        with self._lock, translating(self._doing):
+            try:
+                hand_over()
+            except KafkaException as refused:
+                if refused.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    raise
+                # the client remembers an earlier refusal for a while: ask Kafka
+                self._producer.list_topics(topics.GOVERNANCE, timeout=DELIVERY_TIMEOUT_S)
+                hand_over()
             self._wait(found)
         if not found:
             raise InfrastructureError(f"{self._doing}: Kafka does not answer", retriable=True)

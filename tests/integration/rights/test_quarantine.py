@@ -1,6 +1,15 @@
 """A domain that is cut off can do nothing on real clusters, and everything again afterwards."""
 
 import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from mesh_events.errors import RefusedError
 from mesh_events.intents import ApplicationRegistered, DomainQuarantined, DomainReleased, Intent
@@ -70,3 +79,27 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
     assert write(kit.login(suspect.name, "east"), own_topic) != DENIED
     said = suspect.say(ApplicationRegistered, application=f"{suspect.name}.{fresh('app')}")
     assert kit.code(said) == ""
+
+
+def test_who_was_refused_speaks_as_soon_as_the_right_is_back(kit: Mesh) -> None:
+    """The client remembers a refusal for a moment; a service is not to be refused by that."""
+    speaker = kit.register_domain("speaker")
+    admin = AdminClient(kit.admin_login("east").config())
+    place = (ResourceType.TOPIC, "mesh.governance", ResourcePatternType.LITERAL)
+    denial = (f"User:{speaker.name}", "*", AclOperation.WRITE, AclPermissionType.DENY)
+    [made] = admin.create_acls([AclBinding(*place, *denial)]).values()
+    made.result(10)
+
+    def refused() -> bool:
+        try:
+            speaker.say(ApplicationRegistered, application=f"{speaker.name}.{fresh('app')}")
+        except RefusedError:
+            return True
+        return False
+
+    eventually(refused, "Kafka refuses")
+    [gone] = admin.delete_acls([AclBindingFilter(*place, *denial)]).values()
+    gone.result(10)
+    # a broker may take a moment; the emitter takes none
+    eventually(lambda: write(kit.login(speaker.name), "mesh.governance") != DENIED, "it may write")
+    assert not refused()
