@@ -21,14 +21,33 @@ def with_provenance(records: Any, origin: Origin) -> Any:
     """
     from pyspark.sql.connect import functions as f
 
-    place = f.concat_ws(
-        "/", f.lit(origin.cluster), f.lit(origin.topic_id), f.col("partition"), f.col("offset")
-    )
-    header = f.struct(f.lit(HEADER).alias("key"), place.cast("binary").alias("value"))
-    before = f.coalesce(f.col("headers"), f.array().cast("array<struct<key:string,value:binary>>"))
     return records.select(
         f.col("key"),
         f.col("value"),
         f.col("partition"),
-        f.concat(before, f.array(header)).alias("headers"),
+        f.concat(headers_before(), f.array(source_header(origin))).alias("headers"),
     )
+
+
+def headers_before() -> Any:
+    """The headers that a record of the source has; none is an empty array."""
+    from pyspark.sql.connect import functions as f
+
+    return f.coalesce(f.col("headers"), f.array().cast("array<struct<key:string,value:binary>>"))
+
+
+def source_header(origin: Origin) -> Any:
+    """The header that tells a record's place in its source."""
+    from pyspark.sql.connect import functions as f
+
+    place = f.concat_ws(
+        "/", f.lit(origin.cluster), f.lit(origin.topic_id), f.col("partition"), f.col("offset")
+    )
+    return header(HEADER, place.cast("binary"))
+
+
+def header(name: str, value: Any) -> Any:
+    """A header as the sink takes it; `value` is a column of bytes."""
+    from pyspark.sql.connect import functions as f
+
+    return f.struct(f.lit(name).alias("key"), value.alias("value"))

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_streams.provenance import HEADER, Origin
+from spark_streams.copy import header, headers_before, source_header
+from spark_streams.provenance import Origin
 from spark_streams.sql.resolve import OF_RECORD, Lookup, Query
 from spark_streams.sql.shape import KEY, Shape
 
 REASON = "mesh.reason"
 """Header of a record in a dead-letter topic: why it is there."""
 _READ = "__read"
-_HEADERS = "array<struct<key:string,value:binary>>"
 _ALL = 2_147_483_647
 
 Find = Callable[[str, Any], Any]
@@ -89,12 +89,8 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
     from pyspark.sql.connect.avro.functions import to_avro
 
     unread = f.col("unread")
-    place = f.concat_ws(
-        "/", f.lit(origin.cluster), f.lit(origin.topic_id), f.col("partition"), f.col("offset")
-    )
-    source = _header(HEADER, place.cast("binary"))
-    reason = _header(REASON, f.lit(b"the value cannot be read with the schema of its topic"))
-    before = f.coalesce(f.col("headers"), f.array().cast(_HEADERS))
+    source = source_header(origin)
+    reason = header(REASON, f.lit(b"the value cannot be read with the schema of its topic"))
     encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
     rows = rows.where(~unread | _not_dead_yet(result))
     return rows.select(
@@ -102,9 +98,9 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
         f.col("key"),
         f.when(unread, f.col("value")).otherwise(encoded).alias("value"),
         f.col("partition"),
-        f.concat(before, f.when(unread, f.array(reason, source)).otherwise(f.array(source))).alias(
-            "headers"
-        ),
+        f.concat(
+            headers_before(), f.when(unread, f.array(reason, source)).otherwise(f.array(source))
+        ).alias("headers"),
     )
 
 
@@ -207,12 +203,6 @@ def _prefix(schema_id: int) -> Any:
     from pyspark.sql.connect import functions as f
 
     return f.lit(b"\0" + schema_id.to_bytes(4, "big"))
-
-
-def _header(name: str, value: Any) -> Any:
-    from pyspark.sql.connect import functions as f
-
-    return f.struct(f.lit(name).alias("key"), value.alias("value"))
 
 
 def _not_dead_yet(result: Result) -> Any:
