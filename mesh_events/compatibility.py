@@ -87,15 +87,32 @@ def unreadable(reader: Any, writer: Any) -> list[tuple[str, str]]:
 
 def changes(old: str, new: str) -> list[Change]:
     """What was added, removed and changed, by path."""
-    before, after = _flat(json.loads(old)), _flat(json.loads(new))
-    found = [Change(path, "added", None, after[path]) for path in after if path not in before]
-    found += [Change(path, "removed", before[path], None) for path in before if path not in after]
-    found += [
-        Change(path, "changed", before[path], after[path])
-        for path in before
-        if path in after and before[path] != after[path]
+    before, after = ({one.path: one.type for one in fields(schema)} for schema in (old, new))
+    return [
+        Change(path, _what(path, before, after), before.get(path), after.get(path))
+        for path in sorted({*before, *after})
+        if before.get(path) != after.get(path)
     ]
-    return sorted(found, key=lambda change: change.path)
+
+
+def _what(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    if path not in before:
+        return "added"
+    return "changed" if path in after else "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a schema: its path, its type and default as text, and its doc."""
+
+    path: str
+    type: str
+    doc: str | None
+
+
+def fields(schema: str) -> list[Field]:
+    """The fields of a schema, nested ones behind their own; names are not followed."""
+    return list(_fields(json.loads(schema), ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,23 +230,19 @@ def _named(schema: Any, namespace: str = "") -> dict[str, Any]:
     return found
 
 
-def _flat(schema: Any, path: str = "") -> dict[str, str]:
-    """Path of each field -> its type as text, in the schema's order; names are not followed."""
-    found: dict[str, str] = {}
+def _fields(schema: Any, path: str) -> Iterator[Field]:
     if isinstance(schema, list):
         for branch in schema:
-            found |= _flat(branch, path)
+            yield from _fields(branch, path)
     elif isinstance(schema, dict):
         for one in schema.get("fields", ()):
             below = f"{path}.{one['name']}" if path else one["name"]
             default = f" = {json.dumps(one['default'])}" if "default" in one else ""
-            found[below] = _text(one["type"]) + default
-            found |= _flat(one["type"], below)
+            yield Field(below, _text(one["type"]) + default, one.get("doc"))
+            yield from _fields(one["type"], below)
         for inner, mark in (("items", "[]"), ("values", "{}")):
-            found |= _flat(schema[inner], path + mark) if inner in schema else {}
-        if isinstance(schema.get("type"), dict | list):
-            found |= _flat(schema["type"], path)
-    return found
+            yield from _fields(schema.get(inner), path + mark)
+        yield from _fields(schema["type"], path) if not isinstance(schema["type"], str) else ()
 
 
 def _text(schema: Any) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.compatibility import Level, changes
+from mesh_events import compatibility
+from mesh_events.compatibility import Level
 from mesh_events.errors import InvalidValueError, RefusedError
 from self_service.cli import completion, schema_check, subjects
 from self_service.cli.context import Mesh
@@ -34,7 +35,8 @@ def list_schemas(
     every: Annotated[bool, typer.Option("--all", help="Also those of the mesh itself.")] = False,
 ) -> None:
     """List the subjects of the registry, with their latest versions."""
-    registry, image = Subjects(Mesh()), Mesh().image()
+    mesh = Mesh()
+    registry, image = Subjects(mesh), mesh.image()
     products: dict[str, list[str]] = {}
     for one in image.catalog.values():
         products.setdefault(one.topic, []).append(one.id)
@@ -129,7 +131,7 @@ def diff(
             raise NotFoundError(f"{subject} has no version before {later.number}")
         before, after = _version(registry, subject, start or earlier[-1]), _avro(later, subject)
         shown_as = f"version {later.number}"
-    found = changes(_avro(before, subject), after)
+    found = compatibility.changes(_avro(before, subject), after)
     items = [
         {"field": one.path, "change": one.what, "before": one.before, "after": one.after}
         for one in found
@@ -171,8 +173,11 @@ def check(
     if subject is not None and len(files) > 1:
         raise UsageError("--subject is for one file: name the others <topic>.avsc")
     mesh = Mesh()
+    image, registry = mesh.image(), Subjects(mesh)
     outcomes = [
-        schema_check.checked(mesh, path, subject_of(subject or path.stem, key=key), level)
+        schema_check.checked(
+            image, registry, path, subject_of(subject or path.stem, key=key), level
+        )
         for path in files
     ]
     if junit is not None:
@@ -235,21 +240,5 @@ def _fields(version: Version) -> list[dict[str, Any]]:
     """The fields of an Avro record with their paths; [] for anything else."""
     if version.kind != "AVRO":
         return []
-    docs = _docs(json.loads(version.text))
-    return [
-        {"field": one.path, "type": one.after, "doc": docs.get(one.path)}
-        for one in changes('"null"', version.text)
-    ]
-
-
-def _docs(schema: Any, path: str = "") -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    if isinstance(schema, list):
-        for branch in schema:
-            found |= _docs(branch, path)
-    elif isinstance(schema, dict):
-        for one in schema.get("fields", ()):
-            below = f"{path}.{one['name']}" if path else one["name"]
-            found[below] = one.get("doc")
-            found |= _docs(one["type"], below)
-    return found
+    found = sorted(compatibility.fields(version.text), key=lambda one: one.path)
+    return [{"field": one.path, "type": one.type, "doc": one.doc} for one in found]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from mesh_events.compatibility import Break, Level, breaks
@@ -13,9 +12,6 @@ from projections.image import Image
 from self_service.cli import subjects
 from self_service.cli.output import printable
 from self_service.cli.schema_registry import Subjects, Version
-
-if TYPE_CHECKING:
-    from self_service.cli.context import Mesh
 
 _SIDES = ("-key", "-value")
 
@@ -44,10 +40,12 @@ def subject_of(name: str, *, key: bool = False) -> str:
 
 def topic_of(subject: str) -> str:
     """The topic whose keys or values a subject describes."""
-    return subject.removesuffix("-value").removesuffix("-key")
+    return next((subject.removesuffix(one) for one in _SIDES if subject.endswith(one)), subject)
 
 
-def checked(mesh: "Mesh", path: Path, subject: str, level: Level | None) -> Outcome:
+def checked(
+    image: Image, registry: Subjects, path: Path, subject: str, level: Level | None
+) -> Outcome:
     """Compare the schema in a file with those of its subject.
 
     level: None for the subject's own; a published product's values are to stay FULL.
@@ -55,7 +53,7 @@ def checked(mesh: "Mesh", path: Path, subject: str, level: Level | None) -> Outc
     Raises:
         InvalidValueError: the file is no Avro schema, or the subject holds no Avro.
     """
-    text, image, registry = subjects.read_schema(path), mesh.image(), Subjects(mesh)
+    text = subjects.read_schema(path)
     asked = level or _level(image, registry, subject)
     numbers = registry.numbers(subject)
     compared = numbers if asked.is_transitive else numbers[-1:]
@@ -82,9 +80,7 @@ def consumers(image: Image, subject: str) -> tuple[str, ...]:
 
 def _level(image: Image, registry: Subjects, subject: str) -> Level:
     own = registry.level(subject)
-    published = any(
-        subject in (f"{one.topic}-value", f"{one.topic}-key") for one in image.catalog.values()
-    )
+    published = any(one.topic == topic_of(subject) for one in image.catalog.values())
     strict = (Level.FULL, Level.FULL_TRANSITIVE)
     return Level.FULL if published and own not in strict else own
 
