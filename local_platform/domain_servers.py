@@ -37,6 +37,6 @@ def remember(layout: Layout, domain: str) -> None:
     if len(known) >= MOST:
         raise ServiceFailedError(
             f"{MOST} domains have a Spark server here already, which is all that there are ports "
-            f"for: give {domain} one elsewhere (SDM_SQL_SERVERS)"
+            f"for: {domain} cannot have one on this mesh"
         )
     write_atomically(layout.domain_servers, json.dumps({**known, domain: len(known)}))

@@ -103,12 +103,8 @@ class LocalPlatform:
             if self._supervisor() is None:
                 raise ServiceFailedError(f"no mesh runs at {self._layout.home}: run `sdm up`")
             remember(self._layout, domain)
-            self._every = catalogue(self._site)
-            self._services = chosen(self._every, [f"{PREFIX}{domain}"])
-            if not self._all_ready():
-                self._up(_silent, timeout_s)
-        [server] = self._services
-        assert isinstance(server, DomainSpark)  # noqa: S101 - the catalogue says so
+        LocalPlatform(self._site.settings, [f"{PREFIX}{domain}"]).up(timeout_s=timeout_s)
+        server = DomainSpark(self._site, domain)
         return server.remote, server.token_reference()
 
     def fetch(self, report: Report | None = None, *, verify: bool = False) -> None:

@@ -63,6 +63,10 @@ class Site:
         """Return "127.0.0.1:<port>" of a listener."""
         return f"{HOST}:{self.port(listener)}"
 
+    def spark_remote(self, listener: str) -> str:
+        """Where a Spark server answers; without TLS, PySpark sends a token to "localhost" only."""
+        return f"sc://localhost:{self.port(listener)}"
+
     def make_folders(self) -> None:
         """Make the home and its folders."""
         self.layout.home.mkdir(parents=True, exist_ok=True)
@@ -90,8 +94,7 @@ class Site:
             postgres_port=self.port("postgres"),
             postgres_user="postgres",
             postgres_password=secret("postgres", "postgres"),
-            # PySpark sends a token without TLS to the name "localhost" only
-            spark_remote=f"sc://localhost:{self.port('spark')}",
+            spark_remote=self.spark_remote("spark"),
             spark_token=secret("spark", "token"),
             governor_url=f"http://{self.address('governor')}",
             tls_ca=tls and tls.ca,

@@ -31,17 +31,12 @@ class SparkConnect(Service):
 
     name = "spark"
     listeners = ("spark",)
+    archive = "spark"
 
     @property
     def protocol(self) -> str:
         """Spark Connect speaks gRPC."""
         return "grpc"
-
-    def prepare(self) -> None:
-        """Make data, and what the server runs from."""
-        super().prepare()
-        spark = self._spark()
-        compile_once(lookup_jar(self.site.cache, spark), spark)
 
     def command(self) -> Command:
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
@@ -91,13 +86,12 @@ class SparkConnect(Service):
         self._archive().make(pid, self.data)
 
     def _archive(self) -> ClassArchive:
-        # the same for every Spark server
-        return ClassArchive(self.site.cache / "archives", "spark", self._class_path())
+        return ClassArchive(self.site.cache / "archives", self.archive, self._class_path())
 
     @property
     def remote(self) -> str:
-        """Where it answers; PySpark sends a token without TLS to the name "localhost" only."""
-        return f"sc://localhost:{self.site.port(self.listeners[0])}"
+        """Where it answers."""
+        return self.site.spark_remote(self.listeners[0])
 
     def _token(self) -> str:
         return self.site.credentials.password(self.name, "token")
@@ -120,11 +114,6 @@ class SparkConnect(Service):
         }
 
     def _class_path(self) -> str:
-        spark = self._spark()
-        return f"{lookup_jar(self.site.cache, spark)}:{spark}"
-
-    def _spark(self) -> str:
-        """The class path without what is compiled here."""
         spec = find_spec("pyspark")
         if spec is None or spec.origin is None:
             raise ServiceFailedError(
@@ -142,11 +131,23 @@ class DomainSpark(SparkConnect):
     """
 
     on_demand = True
+    # all domains' servers run from the same
+    archive = "domain-spark"
 
     def __init__(self, site: Site, domain: str) -> None:
         super().__init__(site)
         self.name = f"{PREFIX}{domain}"
         self.listeners = (self.name,)
+
+    def prepare(self) -> None:
+        """Make data, and the function that its statements look tables up with."""
+        super().prepare()
+        spark = super()._class_path()
+        compile_once(lookup_jar(self.site.cache, spark), spark)
+
+    def _class_path(self) -> str:
+        spark = super()._class_path()
+        return f"{lookup_jar(self.site.cache, spark)}:{spark}"
 
     def token_reference(self) -> str:
         """Reference to the password of who may use it."""

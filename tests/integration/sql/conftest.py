@@ -1,4 +1,4 @@
-"""A session on the run's Spark Connect server, as a statement's keeper has one."""
+"""A domain's own Spark Connect server, and a session there, as a statement's keeper has one."""
 
 import uuid
 from collections.abc import Iterator
@@ -6,15 +6,22 @@ from typing import Any
 
 import pytest
 
-from local_platform import Endpoints
+from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from mesh_events.references import resolve
 from spark_streams.session import ConnectSession
 
 
+@pytest.fixture(scope="session")
+def server(platform: Endpoints, settings: PlatformSettings) -> tuple[str, str]:
+    """Where a domain's own server answers, and its token."""
+    del platform
+    remote, token = LocalPlatform(settings).domain_server("sql")
+    return remote, resolve(token)
+
+
 @pytest.fixture(scope="package")
-def spark(platform: Endpoints) -> Iterator[Any]:
-    token = platform.spark_token
-    connected = ConnectSession(platform.spark_remote, token and resolve(token), uuid.uuid4().hex)
+def spark(server: tuple[str, str]) -> Iterator[Any]:
+    connected = ConnectSession(*server, uuid.uuid4().hex)
     session = connected.call("opening a session", lambda found: found)
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.ansi.enabled", "false")

@@ -16,7 +16,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
-from mesh_events.references import resolve as reference
 from spark_streams.engine import CopySpec
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import Origin
@@ -50,7 +49,7 @@ WHERE c.number % 10 <> 3"""
 class Running:
     """A statement over topics of its own, as its keeper would run it."""
 
-    def __init__(self, platform: Endpoints) -> None:
+    def __init__(self, platform: Endpoints, server: tuple[str, str]) -> None:
         self.login = platform.administration("east")
         self.admin, self.producer = AdminClient(self.login.config()), Producer(self.login.config())
         stem = f"east.s-{secrets.token_hex(4)}"
@@ -60,10 +59,7 @@ class Running:
         topics.append(NewTopic(self.users, 1, 1, config={"cleanup.policy": "compact"}))
         for made in self.admin.create_topics(topics).values():
             made.result(15)
-        token = platform.spark_token
-        self.engine = SparkEngine(
-            platform.spark_remote, token and reference(token), f"sql-{uuid.uuid4()}"
-        )
+        self.engine = SparkEngine(*server, f"sql-{uuid.uuid4()}")
         self.log = KafkaLog(self.login)
         self.said: list[tuple[int, int, int]] = []
         self.offsets: dict[int, int] = {}
@@ -175,8 +171,8 @@ def _text(schema: Any) -> str:
 
 
 @pytest.fixture
-def running(platform: Endpoints) -> Iterator[Running]:
-    made = Running(platform)
+def running(platform: Endpoints, server: tuple[str, str]) -> Iterator[Running]:
+    made = Running(platform, server)
     yield made
     made.close()
 
