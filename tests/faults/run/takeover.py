@@ -138,30 +138,22 @@ def standby(stage: Stage) -> float:
     return recovery
 
 
-def sleeper(stage: Stage) -> float:
-    """Stopped past its session; the second one acts; the first one wakes up and is overruled."""
+def sleeper(stage: Stage, *, naps: bool = False) -> float:
+    """Stopped past its session; the second one acts; the first one wakes up and is overruled.
+
+    One that naps wakes up as soon as the second one decides, when it might still act.
+    """
     with sleeping(stage) as before:
         began = time.monotonic()
         removed = stage.revoke_one()
         second = stage.worker()
         recovery = stage.pulse(began, TAKEOVER_S)
+        if not naps:
+            removed()
+    if naps:
         removed()
     # both live now: whichever governs, the other waits
     stage.pulse(time.monotonic(), TAKEOVER_S)
-    second.stop()
-    stage.pulse(time.monotonic(), TAKEOVER_S)
-    awake(stage, before)
-    return recovery
-
-
-def napper(stage: Stage) -> float:
-    """As the sleeper, but it wakes up as soon as the second decides, when it might still act."""
-    with sleeping(stage) as before:
-        began = time.monotonic()
-        removed = stage.revoke_one()
-        second = stage.worker()
-        recovery = stage.pulse(began, TAKEOVER_S)
-    removed()
     second.stop()
     stage.pulse(time.monotonic(), TAKEOVER_S)
     awake(stage, before)
@@ -223,7 +215,7 @@ STANDBY = (
     Fault(
         "governor-naps",
         "the same, and it wakes up while it might still act",
-        napper,
+        partial(sleeper, naps=True),
         all_is_right,
     ),
 )

@@ -1,20 +1,13 @@
 """A domain that is cut off can do nothing on real clusters, and everything again afterwards."""
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
 
 from mesh_events.errors import RefusedError
 from mesh_events.intents import ApplicationRegistered, DomainQuarantined, DomainReleased, Intent
 from mesh_events.read import LogReader
+from processors.rights import Acl
 from projections.access import State
+from tests import kafka_acls
 from tests.integration.rights.test_rights import DENIED, GROUP_DENIED, filled, keeper_of
 from tests.mesh_kit import Domain, Mesh, eventually, fresh, write
 
@@ -84,11 +77,9 @@ def test_a_domain_in_quarantine_can_do_nothing_until_its_release(owner: Domain, 
 def test_who_was_refused_speaks_as_soon_as_the_right_is_back(kit: Mesh) -> None:
     """The client remembers a refusal for a moment; a service is not to be refused by that."""
     speaker = kit.register_domain("speaker")
-    admin = AdminClient(kit.admin_login("east").config())
-    place = (ResourceType.TOPIC, "mesh.governance", ResourcePatternType.LITERAL)
-    denial = (f"User:{speaker.name}", "*", AclOperation.WRITE, AclPermissionType.DENY)
-    [made] = admin.create_acls([AclBinding(*place, *denial)]).values()
-    made.result(10)
+    login = kit.admin_login("east")
+    denial = Acl(speaker.name, "write", "topic", "mesh.governance", denies=True)
+    kafka_acls.made(login, denial)
 
     def refused() -> bool:
         try:
@@ -98,8 +89,7 @@ def test_who_was_refused_speaks_as_soon_as_the_right_is_back(kit: Mesh) -> None:
         return False
 
     eventually(refused, "Kafka refuses")
-    [gone] = admin.delete_acls([AclBindingFilter(*place, *denial)]).values()
-    gone.result(10)
+    assert kafka_acls.unmade(login, denial) == 1
     # a broker may take a moment; the emitter takes none
     eventually(lambda: write(kit.login(speaker.name), "mesh.governance") != DENIED, "it may write")
     assert not refused()
