@@ -6,10 +6,9 @@ from typing import Any
 
 from mesh_events.avro import derive
 from mesh_events.decisions import DECISIONS, FOUNDATION
-from mesh_events.facts import FACTS
-from mesh_events.intents import INTENTS
 from mesh_events.meta import Event
 from mesh_events.rows import ROWS, Row
+from mesh_events.vocabulary import FACTS, INTENTS
 
 _PARTS: tuple[tuple[str, str, tuple[type[Event] | type[Row], ...]], ...] = (
     ("Foundation", "Signed by the root; schemas also by the governor.", FOUNDATION),

@@ -142,4 +142,48 @@ class LinkRow(Row):
         return self.link
 
 
-ROWS: tuple[type[Row], ...] = (ProductRow, AccessRow, LinkRow)
+class StatementState(StrEnum):
+    """The visible states of a statement."""
+
+    UNKNOWN = "UNKNOWN"
+    CREATED = "CREATED"
+    ACTIVE = "ACTIVE"
+    FAILED = "FAILED"
+    STOPPING = "STOPPING"
+    STOPPED = "STOPPED"
+    DROPPING = "DROPPING"
+    DROPPED = "DROPPED"
+
+
+class StatementRow(Row):
+    """A statement of streaming SQL, keyed by statement id on `mesh.statements`."""
+
+    topic: ClassVar[str] = topics.STATEMENTS
+    statement: str = Field(description="Statement id, <domain>.<name>")
+    domain: str = Field(description="Domain that it belongs to")
+    cluster: str = Field(description="Cluster on which it reads and writes")
+    sql: str = Field(description="The text")
+    description: str = Field(description="What it is for")
+    stream: str = Field(description="Topic that is read record by record")
+    tables: list[str] = Field(description="Topics in which rows are looked up")
+    names: dict[str, str] = Field(description="Name in the text -> topic, where they differ")
+    destination: str = Field(description="Topic that is filled")
+    dead_letters: str = Field(description="Topic of the records that cannot be read")
+    application: str | None = Field(description="Application under whose grants it reads")
+    state: StatementState = Field(
+        description="CREATED, ACTIVE, FAILED, STOPPING, STOPPED, DROPPING, DROPPED"
+    )
+    incarnation: int = Field(description="Counts the starts of the statement")
+    run: str | None = Field(description="OpenLineage run id of the latest incarnation")
+    schema_id: int | None = Field(description="Schema of the destination's values")
+    failure: str | None = Field(description="Why it is FAILED")
+    created_at: datetime = Field(description="Append time of the decision that created it")
+    changed_at: datetime = Field(description="Append time of the record that last changed it")
+
+    @property
+    def key(self) -> str:
+        """Statement id."""
+        return self.statement
+
+
+ROWS: tuple[type[Row], ...] = (ProductRow, AccessRow, LinkRow, StatementRow)

@@ -8,6 +8,8 @@ ACCESS = "mesh.access"
 """Access rows: 1 partition, compacted."""
 LINKS = "mesh.links"
 """Link rows: 1 partition, compacted."""
+STATEMENTS = "mesh.statements"
+"""Rows of streaming SQL statements: 1 partition, compacted."""
 LINEAGE = "mesh.lineage"
 """OpenLineage events as JSON, 30 days."""
 QUARANTINE = "mesh.quarantine"
@@ -15,7 +17,7 @@ QUARANTINE = "mesh.quarantine"
 CHECKPOINTS = "mesh.checkpoints"
 """Signed heads of the tree over the log: 1 partition, kept for ever, never compacted."""
 
-ROW_TOPICS = (CATALOG, ACCESS, LINKS)
+ROW_TOPICS = (CATALOG, ACCESS, LINKS, STATEMENTS)
 INTERNAL_PREFIXES = ("mesh.", "_", "connect-", "kafkasql-", "registry-")
 """Topics with these prefixes belong to the platform and can never be products."""
 

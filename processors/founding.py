@@ -44,6 +44,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = {
     topics.CATALOG: _COMPACTED,
     topics.ACCESS: _COMPACTED,
     topics.LINKS: _COMPACTED,
+    topics.STATEMENTS: _COMPACTED,
     topics.LINEAGE: _THIRTY_DAYS,
     topics.CHECKPOINTS: {
         "cleanup.policy": "delete",

@@ -47,6 +47,9 @@ def _established(image: Image) -> Iterator[str]:
     for name, link in sorted(image.links.items()):
         topics = f"{link.source_topic_id} {link.destination_topic_id}"
         yield f"link {name} {link.on_revoke} {topics} {sorted(link.positions.items())}"
+    for name, one in sorted(image.statements.items()):
+        topics = f"{one.stream_topic_id} {one.destination_topic_id}"
+        yield f"statement {name} {one.desired} {topics} {sorted(one.positions.items())}"
     yield from _held_up(identity)
     for offset in sorted(image.intents.undecided):
         yield f"undecided {offset}"

@@ -21,6 +21,7 @@ from projections.rules import (  # noqa: F401 - they fill the table
     freezes,
     identity,
     links,
+    statements,
 )
 from projections.rules.ruling import judge
 from projections.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting

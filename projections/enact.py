@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from mesh_events import facts, intents
+from mesh_events import statements as streaming
 from mesh_events.errors import StateFaultError
 from mesh_events.meta import Event
-from mesh_events.rows import AccessRow, LinkRow, ProductRow
-from projections import access, catalog, identity, links
+from mesh_events.rows import AccessRow, LinkRow, ProductRow, StatementRow
+from projections import access, catalog, identity, links, statements
 from projections.image import Image, purge_policy, reading_place
 from projections.links import Links
+from projections.statements import Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,48 @@ def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
     found = image.access.of_link(name)
     after = access.suspended(image.access, found, at.generation)
     return _access_changed(image, after, [one.request for one in found], at)
+
+
+@enact.register
+def _(event: streaming.StatementAdded, image: Image, at: Acceptance) -> Image:
+    home = image.identity.domains[intents.domain_of(event.statement)].cluster
+    after = statements.added(image.statements, event, home, at.generation, at.time)
+    return _stated(image, after, event)
+
+
+@enact.register
+def _(event: streaming.StatementUpdated, image: Image, at: Acceptance) -> Image:
+    after = statements.updated(image.statements, event, at.generation, at.time)
+    return _stated(image, after, event)
+
+
+@enact.register
+def _(event: streaming.StatementStopped, image: Image, at: Acceptance) -> Image:
+    return _directed(image, event, links.Desired.PAUSED, at)
+
+
+@enact.register
+def _(event: streaming.StatementStarted, image: Image, at: Acceptance) -> Image:
+    return _directed(image, event, links.Desired.RUNNING, at)
+
+
+@enact.register
+def _(event: streaming.StatementDropped, image: Image, at: Acceptance) -> Image:
+    return _directed(image, event, links.Desired.REMOVED, at)
+
+
+def _directed(
+    image: Image, event: streaming.StatementIntent, desired: links.Desired, at: Acceptance
+) -> Image:
+    name, by_operator = event.statement, at.by_operator
+    after = statements.redirected(
+        image.statements, name, desired, at.generation, at.time, by_operator=by_operator
+    )
+    return _stated(image, after, event)
+
+
+def _stated(image: Image, after: Statements, event: streaming.StatementIntent) -> Image:
+    return image._replace(statements=after, touched=((StatementRow.topic, event.statement),))
 
 
 def _access_changed(

@@ -22,8 +22,9 @@ from mesh_events.errors import StateFaultError
 from mesh_events.intents import Intent
 from mesh_events.meta import Event, Kind
 from mesh_events.record import Entry, Fault, FaultCode
-from mesh_events.rows import AccessRow, LinkRow
-from projections import access, drift, identity, links
+from mesh_events.rows import AccessRow, LinkRow, StatementRow
+from mesh_events.statements import StatementFact
+from projections import access, drift, identity, links, statements
 from projections import intents as pending
 from projections.access import Accesses
 from projections.enact import Acceptance, enact
@@ -152,6 +153,12 @@ def _reported(image: Image, entry: Entry, event: Event) -> Image:
             moved = links.reported(image.links, event, entry.offset, entry.time)
             touched = ((LinkRow.topic, event.link),) if moved is not image.links else ()
             return image._replace(links=moved, touched=touched)
+        case StatementFact():
+            stated = statements.reported(image.statements, event, entry.offset, entry.time)
+            touched = ((StatementRow.topic, event.statement),)
+            return image._replace(
+                statements=stated, touched=touched if stated is not image.statements else ()
+            )
     return image
 
 

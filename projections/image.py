@@ -5,7 +5,7 @@ from typing import NamedTuple
 from immutables import Map
 
 from mesh_events import intents
-from projections import access, catalog, drift, links
+from projections import access, catalog, drift, links, statements
 from projections import intents as pending
 from projections.access import Accesses
 from projections.catalog import Catalog
@@ -13,6 +13,7 @@ from projections.drift import Drifts
 from projections.identity import Identity
 from projections.intents import Intents
 from projections.links import Links
+from projections.statements import Statements
 from projections.table import Table
 
 RowKey = tuple[str, str]
@@ -41,6 +42,7 @@ class Image(NamedTuple):
     catalog: Catalog = catalog.EMPTY
     access: Accesses = access.EMPTY
     links: Links = links.EMPTY
+    statements: Statements = statements.EMPTY
     intents: Intents = pending.EMPTY
     drifts: Drifts = drift.EMPTY
     touched: tuple[RowKey, ...] = ()

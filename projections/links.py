@@ -202,14 +202,14 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
                 run=event.run,
                 source_topic_id=event.source_topic_id,
                 destination_topic_id=event.destination_topic_id,
-                positions=_forward(known, event.positions),
+                positions=forward(known, event.positions),
                 failure=None,
                 failure_code=None,
                 copied_from=link.copied_from or time,
                 copied_to=None,
             )
         case LinkAdvanced():
-            return replace(link, positions=_forward(link.positions, event.positions))
+            return replace(link, positions=forward(link.positions, event.positions))
         case LinkStopped() if link.desired is not Desired.RUNNING:
             paused = link.desired is Desired.PAUSED
             return replace(
@@ -217,7 +217,7 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
                 state=State.PAUSED if paused else link.state,
                 failure=None if paused else link.failure,
                 failure_code=None if paused else link.failure_code,
-                positions=_forward(link.positions, event.positions),
+                positions=forward(link.positions, event.positions),
             )
         case LinkFailed():
             return replace(link, state=State.FAILED, failure=event.reason, failure_code=event.code)
@@ -233,7 +233,7 @@ def _removed(link: Link) -> Link:
     return replace(link, state=State.REMOVED, failure=None, failure_code=None)
 
 
-def _forward(known: Map[str, int], reported: dict[str, int]) -> Map[str, int]:
+def forward(known: Map[str, int], reported: dict[str, int]) -> Map[str, int]:
     """Positions only ever go forward."""
     for partition, position in reported.items():
         if position > known.get(partition, -1):

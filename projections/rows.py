@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from mesh_events.rows import AccessRow, LinkRow, ProductRow, Row
+from mesh_events.rows import AccessRow, LinkRow, ProductRow, Row, StatementRow
 from projections.access import Access
 from projections.catalog import Product
 from projections.image import Image, RowKey
 from projections.links import Link
+from projections.statements import Statement
 
 
 def row(image: Image, key: RowKey) -> Row | None:
@@ -19,8 +20,11 @@ def row(image: Image, key: RowKey) -> Row | None:
     if topic == AccessRow.topic:
         access = image.access.requests.get(name)
         return access_row(access) if access else None
-    link = image.links.get(name)
-    return link_row(link) if link else None
+    if topic == LinkRow.topic:
+        link = image.links.get(name)
+        return link_row(link) if link else None
+    statement = image.statements.get(name)
+    return statement_row(statement) if statement else None
 
 
 def touched_rows(image: Image) -> Iterator[Row]:
@@ -33,6 +37,7 @@ def all_rows(image: Image) -> Iterator[Row]:
     yield from (product_row(image.catalog[name]) for name in sorted(image.catalog))
     yield from (access_row(found) for _, found in sorted(image.access.requests.items()))
     yield from (link_row(image.links[name]) for name in sorted(image.links))
+    yield from (statement_row(image.statements[name]) for name in sorted(image.statements))
 
 
 def _existing(rows: Iterable[Row | None]) -> Iterator[Row]:
@@ -116,4 +121,30 @@ def link_row(link: Link) -> LinkRow:
         failure=link.failure,
         created_at=at(link.created_at),
         changed_at=at(link.changed_at),
+    )
+
+
+def statement_row(statement: Statement) -> StatementRow:
+    """A statement as subscribers see it."""
+    return StatementRow(
+        as_of_offset=statement.changed,
+        generation=statement.generation,
+        statement=statement.id,
+        domain=statement.domain,
+        cluster=statement.cluster,
+        sql=statement.sql,
+        description=statement.description,
+        stream=statement.stream,
+        tables=list(statement.tables),
+        names=dict(statement.names),
+        destination=statement.destination,
+        dead_letters=statement.dead_letters,
+        application=statement.application,
+        state=statement.state,
+        incarnation=statement.incarnation,
+        run=statement.run,
+        schema_id=statement.schema_id,
+        failure=statement.failure,
+        created_at=at(statement.created_at),
+        changed_at=at(statement.changed_at),
     )

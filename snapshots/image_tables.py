@@ -24,6 +24,7 @@ from projections.identity import (
 from projections.image import Image, RowKey
 from projections.intents import Intents
 from projections.links import Link
+from projections.statements import Statement
 from projections.table import Table
 
 TABLES: Mapping[str, tuple[Any, Any]] = {
@@ -40,6 +41,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "requests": (str, Access),
     "open": (tuple[str, str], str),
     "links": (str, Link),
+    "statements": (str, Statement),
     "undecided": (int, Entry),
     "checks": (int, Map[str, Check]),
     "seen": (tuple[str | None, str], int),
@@ -95,6 +97,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "requests": image.access.requests,
         "open": image.access.open,
         "links": image.links,
+        "statements": image.statements,
         "undecided": intents.undecided,
         "checks": intents.checks,
         "seen": intents.seen,
@@ -129,6 +132,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         catalog=tables["catalog"],
         access=Accesses(tables["requests"], tables["open"]),
         links=tables["links"],
+        statements=tables["statements"],
         intents=Intents(
             undecided=tables["undecided"],
             checks=tables["checks"],

@@ -6,16 +6,19 @@ Domains `east` and `west` have a cluster each, `north` lives on east's. East off
 
 from typing import Any
 
-from mesh_events import facts, intents
+from mesh_events import facts, intents, statements
 from mesh_events.meta import Event
 from projections.access import State
 from projections.image import Image
 from projections.links import Desired, Link
 from projections.links import State as LinkState
+from projections.statements import State as StatementState
+from projections.statements import Statement
 from tests.paper_log import PaperLog, key
 
 PRODUCT = "east.users"
 LINK = "east.users@west"
+STATEMENT = "east.copied"
 POSITIONS = {"0": 0}
 
 
@@ -50,6 +53,35 @@ def product(**changes: Any) -> dict[str, Any]:
         "sla": 2,
         "tags": ["people"],
         "acknowledged": True,
+        **changes,
+    }
+
+
+def statement(**changes: Any) -> dict[str, Any]:
+    """The fields of StatementAdded for a statement of east's over its users."""
+    return {
+        "statement": STATEMENT,
+        "sql": "SELECT * FROM east.users",
+        "stream": "east.users",
+        "destination": "east.copied",
+        **changes,
+    }
+
+
+def running(found: Statement, **changes: Any) -> dict[str, Any]:
+    """The fields of StatementActivated about the present generation."""
+    started = found.incarnation + 1
+    return {
+        "statement": found.id,
+        "generation": found.generation,
+        "incarnation": started,
+        "principal": f"sql-{started % 2}",
+        "run": f"run-{started}",
+        "stream_topic_id": "stream-id",
+        "table_topic_ids": dict.fromkeys(found.tables, "table-id"),
+        "destination_topic_id": "destination-id",
+        "schema_id": 7,
+        "positions": POSITIONS,
         **changes,
     }
 
@@ -115,6 +147,8 @@ def keep(log: PaperLog) -> bool:
     _apply_rights(log, image)
     for link in image.links.values():
         _move(log, link)
+    for one in image.statements.values():
+        _turn(log, one)
     return len(log.records) > before
 
 
@@ -190,3 +224,11 @@ def _move(log: PaperLog, link: Link) -> None:
             purge = link.on_revoke is intents.OnRevoke.PURGE
             kind = facts.CopyPurged if purge else facts.CopyRetained
             told(log, kind, link.id, topic=link.topic, topic_id="destination-id")
+
+
+def _turn(log: PaperLog, found: Statement) -> None:
+    if found.state is StatementState.CREATED:
+        log.report(statements.StatementActivated, **running(found))
+    elif found.state in (StatementState.STOPPING, StatementState.DROPPING):
+        fields = {"statement": found.id, "generation": found.generation, "positions": POSITIONS}
+        log.report(statements.StatementHalted, **fields)

@@ -13,6 +13,7 @@ from projections.identity import Role
 from projections.image import reading_place
 from projections.rules import names
 from projections.rules.ruling import judge
+from projections.sources import way_back
 from projections.verdict import Accepted, Case, Verdict, require
 
 TARGET_FREE = "target_free"
@@ -80,7 +81,17 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         "on_revoke must be PURGE or RETAIN",
     )
     place = reading_place(case.image, access.product, access.application)
-    return Accepted() if place.link is None else case.after(TARGET_FREE)
+    if place.link is None:
+        return Accepted()
+    product = case.image.catalog[access.product]
+    way = way_back(case.image, (place.cluster, place.topic), [(product.cluster, product.topic)])
+    require(
+        not way,
+        "statement_cycle",
+        f"what is read there comes back to {access.product}: "
+        f"{' > '.join(topic for _, topic in way)}; drop one of the statements on the way",
+    )
+    return case.after(TARGET_FREE)
 
 
 @judge.register

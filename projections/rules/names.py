@@ -45,7 +45,7 @@ def dotted(identity: str, what: str) -> None:
 
 def topic(name: str, owner: str) -> None:
     """Refuse internal topics, and topics outside the owner's prefix `<domain>.`."""
-    require(TOPIC.fullmatch(name), "invalid_name", f"{name!r} is not a legal Kafka topic name")
+    legal_topic(name)
     require(
         not name.startswith(INTERNAL_PREFIXES),
         "internal_topic",
@@ -58,16 +58,21 @@ def topic(name: str, owner: str) -> None:
     )
 
 
-def text(value: str, what: str) -> None:
+def legal_topic(name: str) -> None:
+    """Refuse what Kafka would refuse."""
+    require(TOPIC.fullmatch(name), "invalid_name", f"{name!r} is not a legal Kafka topic name")
+
+
+def text(value: str, what: str, longest: int = LONGEST_TEXT) -> None:
     """Refuse an empty or overlong text."""
     require(value.strip(), "missing_text", f"{what} is empty: say it in a sentence")
-    note(value, what)
+    note(value, what, longest)
 
 
-def note(value: str, what: str) -> None:
+def note(value: str, what: str, longest: int = LONGEST_TEXT) -> None:
     """Refuse an overlong text; it may be empty."""
     require(
-        len(value) <= LONGEST_TEXT,
+        len(value) <= longest,
         "text_too_long",
-        f"{what} has {len(value)} characters, at most {LONGEST_TEXT} are kept for ever",
+        f"{what} has {len(value)} characters, at most {longest} are kept for ever",
     )

@@ -13,11 +13,17 @@ KEEPERS = {
     "CheckPassed", "CheckFailed", "CredentialsIssued", "AclApplied", "AclRemoved", "EffectFailed",
     "LinkActivated", "LinkAdvanced", "LinkStopped", "LinkFailed", "CopyPurged", "CopyRetained",
     "DriftFound",
+    "StatementActivated", "StatementAdvanced", "StatementHalted", "StatementFailed",
 }  # fmt: skip
 ROOTS = {"MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"}
 NO_INTENTS = GOVERNORS | KEEPERS | ROOTS | {"SchemaIntroduced", None}
 DESIRED = {"LinkPaused": "PAUSED", "LinkResumed": "RUNNING", "LinkRemoved": "REMOVED"}
 WAITING = {"PAUSED": "PAUSING", "RUNNING": "CREATED", "REMOVED": "REMOVING"}
+DIRECTED = {
+    "StatementStarted": ("RUNNING", "CREATED"),
+    "StatementStopped": ("PAUSED", "STOPPING"),
+    "StatementDropped": ("REMOVED", "DROPPING"),
+}
 
 
 class ImpossibleError(Exception):
@@ -25,9 +31,10 @@ class ImpossibleError(Exception):
 
 
 def tell(records: list[Plain]) -> Plain:
-    """Products, accesses, links, undecided offsets, epoch and uncounted decisions."""
+    """Products, accesses, links, statements, undecided offsets, epoch and uncounted decisions."""
     waiting, effects, epoch, uncounted = _history(records)
     said: Plain = {"domains": {}, "products": {}, "accesses": {}, "links": {}, "told": set()}
+    said["statements"] = {}
     try:
         for effect in effects:
             _happens(said, *effect)
@@ -103,14 +110,62 @@ def _happens(said: Plain, record: Plain, offset: int) -> None:
         given = {name: value for name, value in fields.items() if value is not None}
         said["products"][fields["product"]] |= {**given, "generation": offset}
     elif kind in ("DomainQuarantined", "DomainReleased"):
-        for access in said["accesses"].values():
-            reads = access["application"].split(".")[0] == fields["domain"]
-            if reads and access["state"] in ("GRANTED", "ACTIVE"):
-                access |= {"state": "GRANTED", "generation": offset, "cut": kind[6:] != "Released"}
+        _cut(said, kind, fields, offset)
     elif kind.startswith(("Access", "Acl")):
         _access(said, kind, fields, offset)
     elif kind in DESIRED or kind.startswith(("Link", "Copy")):
         _link(said, kind, fields, offset)
+    elif kind.startswith("Statement"):
+        _statement(said, kind, fields, offset)
+
+
+def _cut(said: Plain, kind: str, fields: Plain, offset: int) -> None:
+    """What a domain reads is taken from it, or given again."""
+    for access in said["accesses"].values():
+        reads = access["application"].split(".")[0] == fields["domain"]
+        if reads and access["state"] in ("GRANTED", "ACTIVE"):
+            access |= {"state": "GRANTED", "generation": offset, "cut": kind[6:] != "Released"}
+
+
+def _statement(said: Plain, kind: str, fields: Plain, offset: int) -> None:
+    """A text that fills a topic; a fact about it counts once, for its generation."""
+    name, known = fields["statement"], said["statements"]
+    fresh = {"generation": offset, "failure": None}
+    if kind == "StatementAdded":
+        home, past = said["domains"][name.split(".")[0]], known.get(name, {"incarnation": 0})
+        state = {"desired": "RUNNING", "state": "CREATED", "positions": {}, **fresh}
+        known[name] = {**fields, "cluster": home, "incarnation": past["incarnation"], **state}
+    elif kind == "StatementUpdated":
+        worded = {one: fields[one] for one in ("sql", "stream", "tables", "names", "application")}
+        state = "CREATED" if known[name]["desired"] == "RUNNING" else known[name]["state"]
+        known[name] |= {**worded, "state": state, **fresh}
+    elif kind in DIRECTED:
+        desired, state = DIRECTED[kind]
+        known[name] |= {"desired": desired, "state": state, **fresh}
+    elif name in known:
+        one, mark = known[name], (fields["meta"]["id"], known[name]["generation"])
+        before = {**one, "positions": dict(one["positions"])}
+        if mark not in said["told"] and _same(one, fields, "generation"):
+            _stated(one, kind, fields)
+        if one != before and kind != "StatementAdvanced":
+            said["told"].add(mark)
+
+
+def _stated(one: Plain, kind: str, fact: Plain) -> None:
+    runs = one["desired"] == "RUNNING"
+    if kind == "StatementActivated":
+        if not runs or fact["incarnation"] < one["incarnation"]:
+            return
+        one.update(state="ACTIVE", incarnation=fact["incarnation"], failure=None)
+    elif kind == "StatementHalted":
+        if runs:
+            return
+        one.update(state="STOPPED" if one["desired"] == "PAUSED" else "DROPPED", failure=None)
+    elif kind == "StatementFailed":
+        one.update(state="FAILED", failure=fact["reason"])
+    for partition, position in fact.get("positions", {}).items():
+        if position > one["positions"].get(partition, -1):
+            one["positions"] = {**one["positions"], partition: position}
 
 
 def _link(said: Plain, kind: str, fields: Plain, offset: int) -> None:

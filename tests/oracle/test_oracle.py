@@ -11,7 +11,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mesh_events import facts, intents
+from mesh_events import facts, intents, statements
 from mesh_events.codec import decode
 from mesh_events.errors import StateFaultError
 from mesh_events.facts import Fact
@@ -27,6 +27,7 @@ from tests.paper_log import PaperLog
 CLUSTERS = st.sampled_from(["west", "west", "west", "east"])
 PRODUCTS = st.sampled_from(["east.users", "east.users", "east.orders", "west.notes"])
 APPLICATIONS = st.sampled_from(["west.app", "west.app", "west.two", "north.app", "nobody.app"])
+STATEMENTS = st.sampled_from(["east.copied", "east.copied", "east.other", "west.copied"])
 DOMAINS = st.sampled_from(["east", "west", "north", "stranger"])
 ANY = st.integers(0, 10_000)
 SLIPS = st.sampled_from([0, 0, -1, 1])
@@ -49,6 +50,22 @@ LINK_FACTS: list[type[facts.LinkFact]] = [
     facts.CopyPurged,
     facts.CopyRetained,
 ]
+
+
+STATEMENT_FACTS: list[type[Fact]] = [
+    statements.StatementActivated,
+    statements.StatementActivated,
+    statements.StatementAdvanced,
+    statements.StatementHalted,
+    statements.StatementFailed,
+]
+DIRECTIONS = [
+    statements.StatementStopped,
+    statements.StatementStarted,
+    statements.StatementDropped,
+]
+STATUS = ("desired", "state", "generation", "incarnation", "failure")
+TEXT = ("sql", "stream", "tables", "destination", "cluster")
 
 
 def plain(record: Record, image: Image) -> Plain:
@@ -83,6 +100,14 @@ def told_by_fold(image: Image) -> Plain:
                 dict(found.positions),
             )
             for name, found in image.links.items()
+        },
+        "statements": {
+            name: (
+                (found.desired, found.state, found.generation, found.incarnation, found.failure),
+                (found.sql, found.stream, list(found.tables), found.destination, found.cluster),
+                dict(found.positions),
+            )
+            for name, found in image.statements.items()
         },
         "undecided": sorted(image.intents.undecided),
         "epoch": image.epoch,
@@ -119,6 +144,14 @@ def told_by_oracle(records: list[Plain]) -> Plain:
                 found["positions"],
             )
             for name, found in told["links"].items()
+        },
+        "statements": {
+            name: (
+                tuple(found[k] for k in STATUS),
+                tuple(found[k] for k in TEXT),
+                found["positions"],
+            )
+            for name, found in told["statements"].items()
         },
     }
 
@@ -185,6 +218,43 @@ class AnyLog(RuleBasedStateMachine):
           product=PRODUCTS, cluster=CLUSTERS, speaker=DOMAINS)  # fmt: skip
     def steer(self, kind: type[Event], product: str, cluster: str, speaker: str) -> None:
         self.log.say(kind, speaker, product=product, cluster=cluster)
+
+    @rule(name=STATEMENTS, speaker=DOMAINS, stream=st.sampled_from(["east.users", "east.orders"]),
+          begin=st.sampled_from(list(statements.Begin)))  # fmt: skip
+    def state(self, name: str, speaker: str, stream: str, begin: statements.Begin) -> None:
+        fields = story.statement(statement=name, stream=stream, begin=begin)
+        self.log.say(statements.StatementAdded, speaker, **fields)
+
+    @rule(name=STATEMENTS, speaker=DOMAINS, sql=st.sampled_from(["SELECT 1", "SELECT 2"]))
+    def reword(self, name: str, speaker: str, sql: str) -> None:
+        fields = {"statement": name, "sql": sql, "stream": "east.users"}
+        self.log.say(statements.StatementUpdated, speaker, **fields)
+
+    @rule(kind=st.sampled_from(DIRECTIONS), name=STATEMENTS, speaker=DOMAINS)
+    def direct(self, kind: type[Event], name: str, speaker: str) -> None:
+        self.log.say(kind, speaker, statement=name)
+
+    @precondition(lambda self: self.log.image.statements)
+    @rule(kind=st.sampled_from(STATEMENT_FACTS), which=ANY, slip=SLIPS, step=SLIPS,
+          positions=st.dictionaries(st.sampled_from("01"), st.integers(0, 9), max_size=2),
+          signer=st.sampled_from(["keeper", "keeper", "keeper", "east"]))  # fmt: skip
+    def report_on_statement(
+        self,
+        kind: type[Fact],
+        which: int,
+        slip: int,
+        step: int,
+        positions: dict[str, int],
+        signer: str,
+    ) -> None:
+        found = self._any(sorted(self.log.image.statements.items()), which)[1]
+        every = {
+            **story.running(found), "generation": found.generation + slip,
+            "incarnation": found.incarnation + step, "positions": positions,
+            "code": "c", "reason": "r", "retriable": True,
+        }  # fmt: skip
+        fields = {name: every[name] for name in kind.model_fields if name != "meta"}
+        self.log.append(self.log.make(kind, "mesh", **fields), by=signer)
 
     @rule()
     def govern(self) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC
 import pytest
 from pydantic import ValidationError
 
-from mesh_events import facts, intents
+from mesh_events import facts, intents, vocabulary
 from mesh_events.decisions import DECISIONS, FOUNDATION
 from mesh_events.meta import Event, Kind, derived_id, new_id, now
 from mesh_events.vocabulary import ALL, EVENTS, ROW_TYPES
@@ -48,8 +48,8 @@ def test_kinds_partition_the_vocabulary() -> None:
     by_kind: dict[Kind, set[str]] = {kind: set() for kind in Kind}
     for name, event in EVENTS.items():
         by_kind[event.kind].add(name)
-    assert by_kind[Kind.INTENT] == {event.type_name() for event in intents.INTENTS}
-    assert by_kind[Kind.FACT] == {event.type_name() for event in facts.FACTS}
+    assert by_kind[Kind.INTENT] == {event.type_name() for event in vocabulary.INTENTS}
+    assert by_kind[Kind.FACT] == {event.type_name() for event in vocabulary.FACTS}
     assert by_kind[Kind.DECISION] == {event.type_name() for event in DECISIONS}
     assert by_kind[Kind.FOUNDATION] == {event.type_name() for event in FOUNDATION}
     assert len(ALL) == len(EVENTS) + len(ROW_TYPES)

@@ -1,12 +1,12 @@
 """Every refusal of the rules as a table: who says what, and the code that answers.
 
 The state is that of `test_rules.mesh`: east's product is read by west over a link and by north on
-the spot, `west.two` has asked for it, `north.two` was denied.
+the spot, `west.two` has asked for it, `north.two` was denied. `east.copied` fills a topic from it.
 """
 
 from typing import Any, NamedTuple
 
-from mesh_events import intents
+from mesh_events import intents, statements
 from mesh_events.intents import Quality
 from mesh_events.meta import Event
 from tests import paper_story as story
@@ -233,4 +233,63 @@ def _links() -> list[Refusal]:
     ]
 
 
-REFUSALS = [*_identity(), *_catalog(), *_access(), *_links()]
+def _statements() -> list[Refusal]:
+    def add(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+        fresh = {"statement": "east.other", "destination": "east.other", **changes}
+        return Refusal(code, speaker, statements.StatementAdded, story.statement(**fresh))
+
+    def update(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+        fields = {"statement": story.STATEMENT, "sql": "SELECT 1", "stream": "east.users"}
+        return Refusal(code, speaker, statements.StatementUpdated, {**fields, **changes})
+
+    def direct(code: str, kind: type[Event], speaker: str = "east", **changes: Any) -> Refusal:
+        return Refusal(code, speaker, kind, {"statement": story.STATEMENT, **changes})
+
+    directions = (
+        statements.StatementStopped,
+        statements.StatementStarted,
+        statements.StatementDropped,
+    )
+    return [
+        add("not_your_domain", "west"),
+        add("unknown_domain", "mesh", statement="mesh.other"),
+        add("invalid_name", statement="east.O"),
+        add("text_too_long", description="d" * 4001),
+        add("statement_exists", statement=story.STATEMENT),
+        add("invalid_begin", begin=statements.Begin.UNKNOWN),
+        add("foreign_topic", destination="west.other"),
+        add("invalid_name", destination="east.a b"),
+        add("invalid_name", destination="east.other.dead"),
+        add("destination_written", destination="east.copied"),
+        add("missing_text", sql=" "),
+        add("text_too_long", sql="s" * 20_001),
+        add("too_many_tables", tables=["east.users"] * 17),
+        add("invalid_name", stream=""),
+        add("invalid_name", tables=["east.a b"]),
+        add("invalid_name", names={"x": "east.a b"}),
+        add("unknown_application", application="east.nobody"),
+        add("unknown_application", application="west.app"),
+        add("source_not_granted", stream="west.other"),
+        add("source_not_granted", tables=["mesh.governance"]),
+        add(
+            "source_not_granted",
+            "west",
+            statement="west.other",
+            destination="west.other",
+            application="west.two",
+        ),
+        add("source_not_granted", "west", statement="west.other", destination="west.other"),
+        add("statement_cycle", destination="east.users"),
+        add("statement_cycle", stream="east.copied", destination="east.users"),
+        update("not_your_domain", "mesh"),
+        update("unknown_statement", statement="east.other"),
+        update("stream_differs", stream="east.more"),
+        update("statement_cycle", tables=["east.copied"]),
+        *(direct("not_your_domain", kind, "west") for kind in directions),
+        *(direct("unknown_statement", kind, statement="east.other") for kind in directions),
+        *(direct("text_too_long", kind, reason="r" * 4001) for kind in (directions[0],)),
+        direct("not_stopped", statements.StatementStarted),
+    ]
+
+
+REFUSALS = [*_identity(), *_catalog(), *_access(), *_links(), *_statements()]

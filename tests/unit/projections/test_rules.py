@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import projections.rules
-from mesh_events import intents
+from mesh_events import intents, statements
 from mesh_events.facts import CheckFailed
 from mesh_events.meta import MESH_DOMAIN, Event
 from projections.decide import decide
@@ -35,6 +35,7 @@ def mesh() -> tuple[PaperLog, dict[str, str]]:
     story.granted(log, "north")
     asked, denied = (ask(log, name) for name in ("west.two", "north.two"))
     story.answer(log, intents.AccessDenied, denied)
+    log.say(statements.StatementAdded, "east", **story.statement())
     story.settle(log)
     assert not log.image.intents.undecided
     return log, {ASKED: asked, DENIED: denied, GRANTED: granted}
@@ -129,6 +130,11 @@ ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
         for kind in (intents.LinkPaused, intents.LinkRemoved)
     ),
     ("governor", intents.LinkPaused, LINKED),
+    *(
+        (speaker, kind, {"statement": story.STATEMENT})
+        for speaker in ("east", "mesh")
+        for kind in (statements.StatementStopped, statements.StatementDropped)
+    ),
 ]
 
 
@@ -160,6 +166,31 @@ def test_what_is_in_order_is_accepted(
             intents.AccessGranted,
             {"product": story.PRODUCT, "request": ASKED},
             ("target_free",),
+        ),
+        (
+            "east",
+            statements.StatementAdded,
+            story.statement(statement="east.other", destination="east.other"),
+            ("statement_sound", "destination_free"),
+        ),
+        *(
+            (
+                consumer,
+                statements.StatementAdded,
+                story.statement(
+                    statement=f"{consumer}.greeted",
+                    destination=f"{consumer}.greeted",
+                    application=f"{consumer}.app",
+                ),
+                ("statement_sound", "destination_free"),
+            )
+            for consumer in ("west", "north")
+        ),
+        (
+            "east",
+            statements.StatementUpdated,
+            {"statement": story.STATEMENT, "sql": "SELECT 1", "stream": "east.users"},
+            ("statement_sound",),
         ),
     ],
 )

@@ -10,6 +10,7 @@ from mesh_events import codec
 from mesh_events.record import Record
 from projections.replay import fold, replay, walk
 from projections.trust import DistrustError
+from tests.paper_log import FOUNDATION_RECORDS
 from tests.signed_log import busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -17,6 +18,8 @@ SIGNED = signed_over(RECORDS, 6)
 COVERED = SIGNED[-2].body.offset
 """The last offset that the checkpoints of these tests cover; some records stand behind it."""
 TRUSTED = trusting(SIGNED[:-1])
+FOUNDED = FOUNDATION_RECORDS // 6 + 1
+"""Number of the first checkpoint that stands wholly behind the foundation."""
 IMAGES = {image.offset: image for image in fold(RECORDS)}
 LAST = RECORDS[-1].offset
 
@@ -110,7 +113,7 @@ def test_a_checkpoint_of_another_key_is_not_believed() -> None:
     assert found.value.code == "checkpoint_foreign"
 
 
-@pytest.mark.parametrize("number", [7, 9])
+@pytest.mark.parametrize("number", [FOUNDED, FOUNDED + 2])
 def test_a_stop_at_a_checkpoint_of_another_key_is_not_believed_either(number: int) -> None:
     offset = SIGNED[number].body.offset
     with pytest.raises(DistrustError) as found:

@@ -1,0 +1,192 @@
+"""Rules for streaming SQL.
+
+A domain's statements read what is its own or granted to it, each topic is filled by one of them,
+and nothing comes back to where it came from.
+"""
+
+from mesh_events.intents import domain_of
+from mesh_events.statements import (
+    Begin,
+    StatementAdded,
+    StatementDropped,
+    StatementIntent,
+    StatementStarted,
+    StatementStopped,
+    StatementUpdated,
+    Wording,
+)
+from projections.identity import Role
+from projections.links import Desired
+from projections.rules import names
+from projections.rules.ruling import judge
+from projections.sources import not_granted, way_back
+from projections.statements import DEAD_LETTERS, Statement
+from projections.verdict import Accepted, Case, Verdict, require
+
+STATEMENT_SOUND = "statement_sound"
+DESTINATION_FREE = "destination_free"
+LONGEST_SQL = 20_000
+MOST_TABLES = 16
+
+
+@judge.register
+def _(intent: StatementAdded, case: Case) -> Verdict:
+    domain = _own(case, intent)
+    names.dotted(intent.statement, "a statement")
+    names.note(intent.description, "the description")
+    before = case.image.statements.get(intent.statement)
+    require(
+        before is None or not before.stands,
+        "statement_exists",
+        f"the statement {intent.statement} exists already: update it, or drop it first",
+    )
+    require(intent.begin is not Begin.UNKNOWN, "invalid_begin", "begin must be EARLIEST or LATEST")
+    cluster = case.image.identity.domains[domain].cluster
+    _fills(case, intent.statement, intent.destination, domain, cluster)
+    _reads(case, intent, domain, cluster, intent.destination)
+    return case.after(STATEMENT_SOUND, DESTINATION_FREE)
+
+
+@judge.register
+def _(intent: StatementUpdated, case: Case) -> Verdict:
+    domain = _own(case, intent)
+    statement = _standing(case, intent)
+    require(
+        intent.stream == statement.stream,
+        "stream_differs",
+        f"{statement.id} reads {statement.stream} and cannot go on in {intent.stream}: "
+        "add another statement for it",
+    )
+    _reads(case, intent, domain, statement.cluster, statement.destination)
+    return case.after(STATEMENT_SOUND)
+
+
+@judge.register
+def _(intent: StatementStopped, case: Case) -> Verdict:
+    statement = _directed(case, intent)
+    names.note(intent.reason, "the reason")
+    require(
+        statement.desired is Desired.RUNNING,
+        "not_running",
+        f"the statement {statement.id} is stopped already",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: StatementStarted, case: Case) -> Verdict:
+    statement = _directed(case, intent)
+    names.note(intent.reason, "the reason")
+    require(
+        statement.desired is Desired.PAUSED,
+        "not_stopped",
+        f"the statement {statement.id} is not stopped",
+    )
+    require(
+        not statement.held or case.key.role is Role.OPERATOR,
+        "held_by_operator",
+        f"the operator has stopped the statement {statement.id}: ask the operator",
+    )
+    return Accepted()
+
+
+@judge.register
+def _(intent: StatementDropped, case: Case) -> Verdict:
+    _directed(case, intent)
+    names.note(intent.reason, "the reason")
+    return Accepted()
+
+
+def _own(case: Case, intent: StatementIntent) -> str:
+    domain = domain_of(intent.statement)
+    require(
+        case.domain == domain,
+        "not_your_domain",
+        f"{case.domain} may not write {intent.statement}: only {domain} can",
+    )
+    require(
+        domain in case.image.identity.domains,
+        "unknown_domain",
+        f"{domain} is no registered domain, so it has no statements",
+    )
+    return domain
+
+
+def _directed(case: Case, intent: StatementIntent) -> Statement:
+    """The statement, if the speaker may stop, start or drop it."""
+    if case.key.role is not Role.OPERATOR:
+        _own(case, intent)
+    return _standing(case, intent)
+
+
+def _standing(case: Case, intent: StatementIntent) -> Statement:
+    statement = case.image.statements.get(intent.statement)
+    require(
+        statement is not None and statement.stands,
+        "unknown_statement",
+        f"there is no statement {intent.statement}: list the statements",
+    )
+    assert statement is not None  # noqa: S101 - for the type checker; `require` has refused
+    return statement
+
+
+def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -> None:
+    """The destination is a topic of the domain that no other statement fills."""
+    names.topic(destination + DEAD_LETTERS, domain)
+    require(
+        not destination.endswith(DEAD_LETTERS),
+        "invalid_name",
+        f"{destination} ends in {DEAD_LETTERS}, as topics of dead letters do: choose another name",
+    )
+    writer = next(
+        (
+            other.id
+            for other in case.image.statements.values()
+            if other.id != name
+            and other.stands
+            and other.cluster == cluster
+            and destination in other.writes
+        ),
+        None,
+    )
+    require(
+        writer is None,
+        "destination_written",
+        f"{destination} is filled by the statement {writer}: choose another topic",
+    )
+
+
+def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: str) -> None:
+    """Every source is the domain's own or granted, and does not come from the destination."""
+    names.text(intent.sql, "the SQL", LONGEST_SQL)
+    sources = [intent.stream, *intent.tables]
+    require(
+        len(intent.tables) <= MOST_TABLES,
+        "too_many_tables",
+        f"{len(intent.tables)} tables are joined, at most {MOST_TABLES} can be",
+    )
+    for topic in (*sources, *intent.names, *intent.names.values()):
+        names.legal_topic(topic)
+    require(
+        intent.application is None
+        or (
+            domain_of(intent.application) == domain
+            and intent.application in case.image.identity.applications
+        ),
+        "unknown_application",
+        f"{domain} has no application {intent.application}: register it first",
+    )
+    missing = not_granted(case.image, domain, intent.application, cluster, sources)
+    require(
+        not missing,
+        "source_not_granted",
+        f"{', '.join(missing)} on {cluster} is not granted to "
+        f"{intent.application or f'an application of {domain}'}: request access, and name the "
+        "application that has it",
+    )
+    way = way_back(case.image, (cluster, destination), [(cluster, topic) for topic in sources])
+    require(
+        not way,
+        "statement_cycle",
+        f"the result would come back to its source: {' > '.join(topic for _, topic in way)}",
+    )

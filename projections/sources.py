@@ -1,0 +1,59 @@
+"""What a statement may read, and what it leads to: the way of data from topic to topic."""
+
+from collections.abc import Iterable, Iterator
+
+from projections.access import ENTITLED
+from projections.image import Image
+from projections.statements import Statement
+
+Place = tuple[str, str]
+"""(cluster, topic)."""
+
+
+def not_granted(
+    image: Image, domain: str, application: str | None, cluster: str, topics: Iterable[str]
+) -> list[str]:
+    """Those of the topics that are neither the domain's own nor granted to its application."""
+    granted = {
+        access.topic
+        for access in image.access.requests.values()
+        if access.application == application
+        and access.cluster == cluster
+        and access.state in ENTITLED
+    }
+    own = f"{domain}."
+    return [topic for topic in topics if not topic.startswith(own) and topic not in granted]
+
+
+def refused(image: Image, statement: Statement) -> list[str]:
+    """Topics that a statement reads and may not, or may not any more."""
+    return not_granted(
+        image, statement.domain, statement.application, statement.cluster, statement.sources
+    )
+
+
+def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list[Place]:
+    """How data of `destination` comes to one of `sources`; [] if it never does."""
+    wanted = set(sources)
+    ways: dict[Place, list[Place]] = {destination: [destination]}
+    waiting = [destination]
+    while waiting:
+        here = waiting.pop()
+        if here in wanted:
+            return ways[here]
+        for there in _next(image, here):
+            if there not in ways:
+                ways[there] = [*ways[here], there]
+                waiting.append(there)
+    return []
+
+
+def _next(image: Image, place: Place) -> Iterator[Place]:
+    for statement in image.statements.values():
+        if statement.stands and statement.cluster == place[0] and place[1] in statement.sources:
+            yield statement.cluster, statement.destination
+    for access in image.access.requests.values():
+        if access.state in ENTITLED and access.link is not None:
+            product = image.catalog[access.product]
+            if (product.cluster, product.topic) == place:
+                yield access.cluster, access.topic

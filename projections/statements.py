@@ -1,0 +1,235 @@
+"""Streaming SQL: the statements of domains and how far each has come."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from immutables import Map
+
+from mesh_events.intents import domain_of
+from mesh_events.rows import StatementState
+from mesh_events.statements import (
+    Begin,
+    StatementActivated,
+    StatementAdded,
+    StatementAdvanced,
+    StatementFact,
+    StatementFailed,
+    StatementHalted,
+    StatementUpdated,
+    Wording,
+)
+from projections.links import Desired, forward
+from projections.table import Table
+
+State = StatementState
+DEAD_LETTERS = ".dead"
+"""What the name of a destination's dead-letter topic ends in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A text of SQL that fills a topic of its domain from others on the same cluster.
+
+    `positions` maps partition -> stream offset before which every record was dealt with, and what
+    came of it is safely in the destination or with the dead letters. `told` holds the ids of the
+    facts counted at this generation. The operator has stopped one that is `held`.
+    """
+
+    id: str
+    cluster: str
+    sql: str
+    stream: str
+    tables: tuple[str, ...]
+    names: Map[str, str]
+    application: str | None
+    destination: str
+    description: str
+    begin: Begin
+    desired: Desired
+    state: State
+    generation: int
+    created_generation: int
+    created_at: int
+    changed: int
+    changed_at: int
+    incarnation: int = 0
+    principal: str | None = None
+    run: str | None = None
+    stream_topic_id: str | None = None
+    table_topic_ids: Map[str, str] = field(default_factory=Map)
+    destination_topic_id: str | None = None
+    schema_id: int | None = None
+    positions: Map[str, int] = field(default_factory=Map)
+    failure: str | None = None
+    failure_code: str | None = None
+    told: frozenset[str] = frozenset()
+    held: bool = False
+
+    @property
+    def domain(self) -> str:
+        """The domain that it belongs to."""
+        return domain_of(self.id)
+
+    @property
+    def dead_letters(self) -> str:
+        """Topic of the records that cannot be read."""
+        return self.destination + DEAD_LETTERS
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The stream, then the tables."""
+        return (self.stream, *self.tables)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The destination, then the dead letters."""
+        return (self.destination, self.dead_letters)
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was not dropped."""
+        return self.desired is not Desired.REMOVED
+
+
+Statements = Table[str, Statement]
+"""Statement id -> statement."""
+EMPTY: Statements = Map()
+
+
+def added(
+    statements: Statements, event: StatementAdded, cluster: str, generation: int, time: int
+) -> Statements:
+    """A statement is wanted; one that was dropped before tells the fence its past only."""
+    before = statements.get(event.statement)
+    statement = Statement(
+        id=event.statement,
+        cluster=cluster,
+        sql=event.sql,
+        stream=event.stream,
+        tables=tuple(event.tables),
+        names=Map(event.names),
+        application=event.application,
+        destination=event.destination,
+        description=event.description,
+        begin=event.begin,
+        desired=Desired.RUNNING,
+        state=State.CREATED,
+        generation=generation,
+        created_generation=generation,
+        created_at=time,
+        changed=generation,
+        changed_at=time,
+        incarnation=before.incarnation if before is not None else 0,
+    )
+    return statements.set(event.statement, statement)
+
+
+def updated(
+    statements: Statements, event: StatementUpdated, generation: int, time: int
+) -> Statements:
+    """Another text, from where the one before it stands."""
+    statement = replace(statements[event.statement], **_wording(event))
+    if statement.desired is Desired.RUNNING:
+        statement = replace(statement, state=State.CREATED)
+    return _decided(statements, statement, generation, time)
+
+
+def redirected(
+    statements: Statements,
+    name: str,
+    desired: Desired,
+    generation: int,
+    time: int,
+    *,
+    by_operator: bool = False,
+) -> Statements:
+    """Somebody stopped, started or dropped it; what the operator stops is held."""
+    waiting = {
+        Desired.RUNNING: State.CREATED,
+        Desired.PAUSED: State.STOPPING,
+        Desired.REMOVED: State.DROPPING,
+    }
+    before = statements[name]
+    held = desired is not Desired.RUNNING if by_operator else before.held
+    statement = replace(before, desired=desired, state=waiting[desired], held=held)
+    return _decided(statements, statement, generation, time)
+
+
+def reported(statements: Statements, event: StatementFact, offset: int, time: int) -> Statements:
+    """Its keeper reported; a report on an older generation, or a copy of one, changes nothing."""
+    statement = statements.get(event.statement)
+    if (
+        statement is None
+        or statement.generation != event.generation
+        or event.meta.id in statement.told
+    ):
+        return statements
+    after = _reported(statement, event)
+    if after == statement:
+        return statements
+    if not isinstance(event, StatementAdvanced):  # told often, and a copy moves nothing back
+        after = replace(after, told=statement.told | {event.meta.id})
+    return statements.set(event.statement, replace(after, changed=offset, changed_at=time))
+
+
+def _reported(statement: Statement, event: StatementFact) -> Statement:
+    match event:
+        case StatementActivated() if (
+            # a late report must not name an old principal as the writer: the fence needs it
+            statement.desired is Desired.RUNNING and event.incarnation >= statement.incarnation
+        ):
+            return replace(
+                statement,
+                state=State.ACTIVE,
+                incarnation=event.incarnation,
+                principal=event.principal,
+                run=event.run,
+                stream_topic_id=event.stream_topic_id,
+                table_topic_ids=Map(event.table_topic_ids),
+                destination_topic_id=event.destination_topic_id,
+                schema_id=event.schema_id,
+                positions=forward(statement.positions, event.positions),
+                failure=None,
+                failure_code=None,
+            )
+        case StatementAdvanced():
+            return replace(statement, positions=forward(statement.positions, event.positions))
+        case StatementHalted() if statement.desired is not Desired.RUNNING:
+            stopped = statement.desired is Desired.PAUSED
+            return replace(
+                statement,
+                state=State.STOPPED if stopped else State.DROPPED,
+                positions=forward(statement.positions, event.positions),
+                failure=None,
+                failure_code=None,
+            )
+        case StatementFailed():
+            return replace(
+                statement, state=State.FAILED, failure=event.reason, failure_code=event.code
+            )
+    return statement
+
+
+def _wording(event: Wording) -> dict[str, Any]:
+    return {
+        "sql": event.sql,
+        "stream": event.stream,
+        "tables": tuple(event.tables),
+        "names": Map(event.names),
+        "application": event.application,
+    }
+
+
+def _decided(
+    statements: Statements, statement: Statement, generation: int, time: int
+) -> Statements:
+    decided = replace(
+        statement,
+        generation=generation,
+        changed=generation,
+        changed_at=time,
+        failure=None,
+        failure_code=None,
+        told=frozenset(),
+    )
+    return statements.set(statement.id, decided)
