@@ -26,9 +26,9 @@ from processors.governor import Governor
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.checks import ChecksKeeper, Clusters
 from processors.keepers.credentials import CredentialsKeeper
+from processors.keepers.flow_ends import ClusterLogs
 from processors.keepers.keeper import Keeper
 from processors.keepers.lanes import SideBySide
-from processors.keepers.link_ends import ClusterLogs
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper

@@ -77,6 +77,31 @@ class Link:
     told: frozenset[str] = frozenset()
     held: bool = False
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Topics that are read, the source first."""
+        return (self.source_topic,)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """Topics that are written, the copy first."""
+        return (self.topic,)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the log says that it runs."""
+        return self.state is State.ACTIVE
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the log says that it stands still as desired."""
+        return self.state is State.PAUSED
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the log says that it is gone."""
+        return self.state is State.REMOVED
+
 
 Links = Table[str, Link]
 """Link id -> link."""

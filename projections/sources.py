@@ -28,7 +28,7 @@ def not_granted(
 def refused(image: Image, statement: Statement) -> list[str]:
     """Topics that a statement reads and may not, or may not any more."""
     return not_granted(
-        image, statement.domain, statement.application, statement.cluster, statement.sources
+        image, statement.domain, statement.application, statement.cluster, statement.reads
     )
 
 
@@ -50,7 +50,7 @@ def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list
 
 def _next(image: Image, place: Place) -> Iterator[Place]:
     for statement in image.statements.values():
-        if statement.stands and statement.cluster == place[0] and place[1] in statement.sources:
+        if statement.stands and statement.cluster == place[0] and place[1] in statement.reads:
             yield statement.cluster, statement.destination
     for access in image.access.requests.values():
         if access.state in ENTITLED and access.link is not None:

@@ -76,7 +76,7 @@ class Statement:
         return self.destination + DEAD_LETTERS
 
     @property
-    def sources(self) -> tuple[str, ...]:
+    def reads(self) -> tuple[str, ...]:
         """The stream, then the tables."""
         return (self.stream, *self.tables)
 
@@ -84,6 +84,41 @@ class Statement:
     def writes(self) -> tuple[str, ...]:
         """The destination, then the dead letters."""
         return (self.destination, self.dead_letters)
+
+    @property
+    def source_cluster(self) -> str:
+        """Where it reads: where it writes."""
+        return self.cluster
+
+    @property
+    def source_topic(self) -> str:
+        """The stream."""
+        return self.stream
+
+    @property
+    def source_topic_id(self) -> str | None:
+        """Kafka's id of the stream's topic when it last ran."""
+        return self.stream_topic_id
+
+    @property
+    def topic(self) -> str:
+        """The destination."""
+        return self.destination
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the log says that it runs."""
+        return self.state is State.ACTIVE
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the log says that it stands still as desired."""
+        return self.state is State.STOPPED
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the log says that it is gone."""
+        return self.state is State.DROPPED
 
     @property
     def stands(self) -> bool:

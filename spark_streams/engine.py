@@ -68,7 +68,7 @@ States = Mapping[str, tuple[Running | Failed, ...]]
 """Link -> what the engine knows of it; a link that is left out does not run."""
 
 
-class LinkEngine(Protocol):
+class FlowEngine(Protocol):
     """Runs copies. Every call is bounded in time; one caller at a time.
 
     Every method raises EngineError (`engine_unavailable`) if the engine does not answer.

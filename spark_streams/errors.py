@@ -19,6 +19,8 @@
 
 from mesh_events.errors import MeshError
 
+WITHHELD = frozenset({"source_not_granted", "domain_quarantined"})
+"""What ends by itself once the log says so: a grant, a release."""
 RETRIABLE = frozenset(
     {
         "source_missing",

@@ -1,9 +1,10 @@
-"""The fence around a copy: who may write it, and the proof that nobody else still does.
+"""The fence around what a flow fills: who may write it, and the proof that nobody else still does.
 
 Kafka cannot fence a producer without transactions, and an old one can land records after its
-query was stopped or its server killed. So each incarnation of a link writes as a principal of its
-own, `mesh.link.<link>.<8 hex>`, used once. Before the tail is read, WRITE is taken from all of
-them and seen gone, and the end offsets have stood still for a moment.
+query was stopped or its server killed. So each incarnation of a flow writes as a principal of its
+own, `mesh.link.<link>.<8 hex>` or `mesh.sql.<statement>.<8 hex>`, used once. Before the tail is
+read, WRITE is taken from all of them and seen gone, and the end offsets have stood still for a
+moment.
 """
 
 import re
@@ -17,7 +18,8 @@ from processors.clusters import ClusterAdmin
 from processors.rights import Binding, Operation, Resource
 from spark_streams.log import Bounds, PartitionLog
 
-PREFIX = "mesh.link."
+LINKS, STATEMENTS = "mesh.link.", "mesh.sql."
+PREFIXES = (LINKS, STATEMENTS)
 GONE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.05
@@ -26,14 +28,23 @@ Check = Callable[[], None]
 """Raises unless this worker still may act; called before each effect."""
 
 
-def fresh_writer(link: str) -> str:
-    """A principal that no incarnation has used before."""
-    return f"{PREFIX}{link}.{secrets.token_hex(4)}"
+def fresh_writer(flow: str) -> str:
+    """A principal that no incarnation of the link or statement has used before."""
+    return f"{_stem(flow)}{secrets.token_hex(4)}"
 
 
-def is_writer(principal: str, link: str) -> bool:
-    """Whether a principal is one of this link's incarnations."""
-    return re.fullmatch(re.escape(f"{PREFIX}{link}.") + "[0-9a-f]{8}", principal) is not None
+def is_writer(principal: str, flow: str) -> bool:
+    """Whether a principal is one of this flow's incarnations."""
+    return re.fullmatch(re.escape(_stem(flow)) + "[0-9a-f]{8}", principal) is not None
+
+
+def _stem(flow: str) -> str:
+    """What the principals of a flow begin with; a link's id has an @, a statement's never."""
+    return f"{LINKS if '@' in flow else STATEMENTS}{flow}."
+
+
+def _what(principal: str) -> str:
+    return "link" if principal.startswith(LINKS) else "statement"
 
 
 def writing(principal: str, topic: str) -> Binding:
@@ -46,24 +57,24 @@ def claim(principal: str, topic: str) -> Binding:
     return Binding(principal, Operation.DESCRIBE, Resource.TOPIC, topic)
 
 
-def bindings_of(admin: ClusterAdmin, topic: str, link: str) -> set[Binding]:
-    """What the incarnations of a link may do with a topic."""
-    return {found for found in admin.rights(topic=topic) if is_writer(found.principal, link)}
+def bindings_of(admin: ClusterAdmin, topic: str, flow: str) -> set[Binding]:
+    """What the incarnations of a flow may do with a topic."""
+    return {found for found in admin.rights(topic=topic) if is_writer(found.principal, flow)}
 
 
 class Marks(NamedTuple):
-    """Whether a link has marked a topic's name as its own, and whether another one has."""
+    """Whether a flow has marked a topic's name as its own, and whether another one has."""
 
     ours: bool
     others: bool
 
 
-def marks(admin: ClusterAdmin, topic: str, link: str) -> Marks:
-    """Who has marked a topic's name; with two, two links would write the same copy."""
+def marks(admin: ClusterAdmin, topic: str, flow: str) -> Marks:
+    """Who has marked a topic's name; with two, two flows would fill the same topic."""
     ours = {
-        is_writer(found.principal, link)
+        is_writer(found.principal, flow)
         for found in admin.rights(topic=topic)
-        if found.principal.startswith(PREFIX) and found == claim(found.principal, topic)
+        if found.principal.startswith(PREFIXES) and found == claim(found.principal, topic)
     }
     return Marks(True in ours, False in ours)
 
@@ -83,22 +94,23 @@ def withdraw(
     while found := sorted(unwanted()):
         if time.monotonic() > deadline:
             raise InfrastructureError(
-                f"the link's right to {found[0].operation} {topic} on cluster {admin.name} does "
-                "not go away when it is withdrawn, so that it is not safe to continue",
+                f"the {_what(found[0].principal)}'s right to {found[0].operation} {topic} on "
+                f"cluster {admin.name} does not go away when it is withdrawn, so "
+                "that it is not safe to continue",
                 retriable=True,
             )
         check()
         admin.withdraw(found)
 
 
-def close(admin: ClusterAdmin, topic: str, link: str, check: Check) -> None:
-    """Take WRITE from every incarnation of the link and see it gone."""
+def close(admin: ClusterAdmin, topic: str, flow: str, check: Check) -> None:
+    """Take WRITE from every incarnation of the flow and see it gone."""
     withdraw(
         admin,
         topic,
         lambda: [
             found
-            for found in bindings_of(admin, topic, link)
+            for found in bindings_of(admin, topic, flow)
             if found.operation in (Operation.WRITE, Operation.ALL)
         ],
         check,
@@ -108,17 +120,17 @@ def close(admin: ClusterAdmin, topic: str, link: str, check: Check) -> None:
 def retire(
     admin: ClusterAdmin,
     topic: str,
-    link: str,
+    flow: str,
     check: Check,
     *,
     keep: str | None = None,
     keep_claims: bool = False,
 ) -> None:
-    """Close logins and withdraw rights of a link's incarnations at one end, but for `keep`'s.
+    """Close logins and withdraw rights of a flow's incarnations at one end, but for `keep`'s.
 
     Logins go first: a principal without rights would not be found again.
     """
-    found_there = {found.principal for found in bindings_of(admin, topic, link)}
+    found_there = {found.principal for found in bindings_of(admin, topic, flow)}
     for principal in sorted(found_there - {keep}):
         check()
         admin.retire_login(principal)
@@ -126,7 +138,7 @@ def retire(
     def unwanted() -> set[Binding]:
         return {
             found
-            for found in bindings_of(admin, topic, link)
+            for found in bindings_of(admin, topic, flow)
             if found.principal != keep
             and not (keep_claims and found == claim(found.principal, topic))
         }
@@ -149,7 +161,7 @@ def settle(log: PartitionLog, topic: str, partitions: int, quiet_s: float) -> Bo
             last, since = now, time.monotonic()
         if time.monotonic() > deadline:
             raise InfrastructureError(
-                f"the copy {topic} still grows although the link may not write: find out who "
+                f"{topic} still grows although nobody may write it for the mesh: find out who "
                 "writes there",
                 retriable=True,
             )

@@ -1,8 +1,4 @@
-"""Ending a copy: standing still, or gone.
-
-The fence is closed even when the engine does not answer: who may not write any more does not
-write, whatever a Spark server still believes.
-"""
+"""Ending a link: besides standing still, its copy is purged or stays, as the last grant said."""
 
 import structlog
 
@@ -10,13 +6,14 @@ from mesh_events.intents import OnRevoke
 from processors.clusters import Topic
 from processors.crash_points import crash_point
 from processors.keepers import fence
+from processors.keepers.flow import Voice
+from processors.keepers.flow_end import FlowEnd
+from processors.keepers.flow_ends import Ends, until
 from processors.keepers.keeper import Reign
-from processors.keepers.link_ends import Ends, until
 from processors.keepers.link_telling import Telling
 from processors.rights import Operation
-from projections.links import Link, State
-from spark_streams.engine import LinkEngine
-from spark_streams.errors import CopyError, EngineError
+from projections.links import Link
+from spark_streams.errors import CopyError
 from spark_streams.provenance import Origin
 from spark_streams.tail import positions, read_tail
 
@@ -25,67 +22,36 @@ _MESH = "mesh."
 _READING = (Operation.READ, Operation.ALL)
 
 
-class LinkEnd:
-    """Pauses and removes links.
+class LinkEnd(FlowEnd[Link]):
+    """Pauses and removes links."""
 
-    Args:
-        engine: runs the copies.
-        quiet_s: for how long a fenced destination has to stand still, seconds.
-    """
-
-    def __init__(self, engine: LinkEngine, quiet_s: float) -> None:
-        self._engine, self._quiet_s = engine, quiet_s
-
-    def pause(self, ends: Ends, telling: Telling, reign: Reign) -> None:
-        """Stand still: no query, no right to write, positions on the log."""
-        self.halt(ends, reign)
-        reached = self._reached(ends)
-        crash_point("link-after-stop")
-        if ends.link.state is not State.PAUSED:
-            telling.stopped(reached)
-
-    def remove(self, ends: Ends, telling: Telling, reign: Reign) -> None:
+    def remove(self, ends: Ends[Link], voice: Voice[Link], reign: Reign) -> None:
         """Stand still, then purge the copy or leave it, as the last grant said.
 
         Raises:
             CopyError: `readers_remain`; the copy stands still, and is not purged yet.
         """
-        link = ends.link
+        link = ends.flow
+        assert isinstance(voice, Telling)  # noqa: S101 - for the type checker
         # nothing more is copied, whoever can still read what is there
         self.halt(ends, reign)
         require_no_readers(ends)
         if link.run is not None:
-            reached = self._reached(ends)
+            reached = self.reached(ends)
             crash_point("link-after-stop")
-            telling.stopped(reached)
+            voice.stopped(reached)
         found = _own_copy(ends)
         topic_id = link.destination_topic_id or (found.id if found else "")
         if link.on_revoke is OnRevoke.RETAIN:
-            telling.retained(topic_id)
+            voice.retained(topic_id)
             return
         self._purge(ends, found, reign)
         crash_point("link-after-purge")
-        telling.purged(topic_id)
+        voice.purged(topic_id)
 
-    def halt(self, ends: Ends, reign: Reign) -> None:
-        """Stop the query and take every right from the link's incarnations, at both ends.
-
-        The mark of a copy that never became active stays: by it the copy is known as ours.
-        """
-        link = ends.link
-        reign.check()
-        try:
-            self._engine.stop(link.id)
-        except EngineError as error:
-            log.warning("engine_not_asked", link=link.id, error=str(error))
-        fence.close(ends.destination, link.topic, link.id, reign.check)
-        fence.retire(ends.source, link.source_topic, link.id, reign.check)
-        unknown = link.destination_topic_id is None
-        fence.retire(ends.destination, link.topic, link.id, reign.check, keep_claims=unknown)
-
-    def _reached(self, ends: Ends) -> dict[int, int]:
+    def reached(self, ends: Ends[Link]) -> dict[int, int]:
         """Partition -> next source offset, as far as the copy itself can tell."""
-        link = ends.link
+        link = ends.flow
         found = _own_copy(ends)
         if found is None or link.source_topic_id is None:
             return {}
@@ -99,11 +65,11 @@ class LinkEnd:
             return {}
         return positions(tails)
 
-    def _purge(self, ends: Ends, found: Topic | None, reign: Reign) -> None:
+    def _purge(self, ends: Ends[Link], found: Topic | None, reign: Reign) -> None:
         """Delete the copy, if it is still the one that the mesh made."""
         if found is None:
             return
-        name = ends.link.topic
+        name = ends.flow.topic
         reign.check()
         ends.destination.delete_topic(name)
 
@@ -111,14 +77,14 @@ class LinkEnd:
             now = ends.destination.topic(name)
             return True if now is None or now.id != found.id else None
 
-        until(gone, f"the topic {name} to be gone from cluster {ends.link.cluster}")
+        until(gone, f"the topic {name} to be gone from cluster {ends.flow.cluster}")
         # the mark of a copy that never became active was needed until here
-        fence.retire(ends.destination, name, ends.link.id, reign.check)
+        fence.retire(ends.destination, name, ends.flow.id, reign.check)
 
 
-def require_no_readers(ends: Ends) -> None:
+def require_no_readers(ends: Ends[Link]) -> None:
     """Raise `readers_remain` while anybody else may read the copy."""
-    link = ends.link
+    link = ends.flow
     readers = {
         found.principal
         for found in ends.destination.rights(topic=link.topic)
@@ -132,9 +98,9 @@ def require_no_readers(ends: Ends) -> None:
         )
 
 
-def _own_copy(ends: Ends) -> Topic | None:
+def _own_copy(ends: Ends[Link]) -> Topic | None:
     """The destination if it is this link's, None if it is gone or another's."""
-    link: Link = ends.link
+    link = ends.flow
     found = ends.destination.topic(link.topic)
     if found is None:
         return None

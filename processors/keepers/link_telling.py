@@ -18,7 +18,7 @@ from mesh_events.facts import (
     LinkStopped,
 )
 from mesh_events.meta import new_id
-from processors.clusters import Topic
+from processors.keepers.flow import Started
 from processors.keepers.keeper import Reign
 from processors.lineage import Lineage, LinkRun, schema_of
 from projections.access import ENTITLED
@@ -30,17 +30,6 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """One incarnation that was started, as LinkActivated tells it."""
-
-    incarnation: int
-    writer: str
-    source: Topic
-    destination: Topic
-    positions: Mapping[int, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Telling:
     """One link's voice during one look at it."""
 
@@ -49,6 +38,11 @@ class Telling:
     reign: Reign
     lineage: Lineage
     schema_text: Callable[[int], str]
+
+    @property
+    def flow(self) -> Link:
+        """The link."""
+        return self.link
 
     def activated(self, started: Started) -> None:
         """The copy runs."""

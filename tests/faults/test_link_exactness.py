@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated
-from processors.keepers import link_start
+from processors.keepers import links
 from projections.links import State
 from spark_streams.log import KafkaLog
 from spark_streams.spark import SparkEngine
@@ -149,7 +149,7 @@ def test_the_checker_sees_a_link_that_starts_one_behind_its_tail(
     link.produce(*[(n % 4, None, str(n).encode(), None) for n in range(400)])
     link.reconcile_until(lambda: link.incarnations() == 1 and link.copied() == 400, WAIT_S)
     assert link.compare() == ([], 0)
-    right = link_start.start_positions
+    right = links.start_positions
 
     def wrong(*arguments):
         return {p: position + 1 for p, position in right(*arguments).items()}
@@ -157,7 +157,7 @@ def test_the_checker_sees_a_link_that_starts_one_behind_its_tail(
     link.desk.pause()
     link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
     link.produce(*[(n % 4, None, str(n).encode(), None) for n in range(400)])
-    monkeypatch.setattr(link_start, "start_positions", wrong)
+    monkeypatch.setattr(links, "start_positions", wrong)
     link.desk.resume()
     link.reconcile_until(lambda: link.copied() == 796, WAIT_S)
     findings, fewer = link.compare()

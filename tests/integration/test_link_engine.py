@@ -8,9 +8,9 @@ import pytest
 
 from local_platform import Endpoints
 from processors.keepers.fence import claim, fresh_writer, writing
-from processors.keepers.link_ends import ClusterLogs, allowed
+from processors.keepers.flow_ends import ClusterLogs, allowed
 from processors.rights import reader
-from spark_streams.engine import CopySpec, LinkEngine, Running
+from spark_streams.engine import CopySpec, FlowEngine, Running
 from spark_streams.provenance import Origin
 from spark_streams.spark import SparkEngine
 from tests.links.engine_contract import EngineContract
@@ -27,7 +27,7 @@ class TestSparkEngine(EngineContract):
         self.engine.close()
         self.link.close()
 
-    def other_process(self) -> LinkEngine:
+    def other_process(self) -> FlowEngine:
         return self.link.new_engine()
 
     def spec(self, writer: str, *, may_write: bool = True) -> CopySpec:

@@ -3,16 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from spark_streams.engine import CopySpec, Failed, LinkEngine, Running
+from spark_streams.engine import CopySpec, Failed, FlowEngine, Running
 
 
 class EngineContract(ABC):
     """Subclasses bring an engine, a link that may be started, and a way to look at the copy."""
 
-    engine: LinkEngine
+    engine: FlowEngine
 
     @abstractmethod
-    def other_process(self) -> LinkEngine:
+    def other_process(self) -> FlowEngine:
         """The same engine as another process sees it."""
 
     @abstractmethod
@@ -31,7 +31,7 @@ class EngineContract(ABC):
     def wait(self, condition: Callable[[], bool]) -> None:
         """Let time pass until something is so."""
 
-    def states(self, engine: LinkEngine, spec: CopySpec) -> tuple[Running | Failed, ...]:
+    def states(self, engine: FlowEngine, spec: CopySpec) -> tuple[Running | Failed, ...]:
         return engine.states().get(spec.link, ())
 
     def test_it_copies_from_the_given_offsets_on(self) -> None:

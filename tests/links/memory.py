@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka import Connection
 from processors.clusters import Topic
-from processors.keepers.links import LinksKeeper, Pace
+from processors.keepers.flow_pace import Pace
+from processors.keepers.links import LinksKeeper
 from processors.rights import Acl, Binding, Operation, Resource
 from projections.identity import Cluster
 from projections.image import Image

@@ -12,8 +12,9 @@ from openlineage.client.event_v2 import RunState
 from local_platform import Endpoints
 from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
-from processors.keepers.link_ends import ClusterLogs
-from processors.keepers.links import LinksKeeper, Pace
+from processors.keepers.flow_ends import ClusterLogs
+from processors.keepers.flow_pace import Pace
+from processors.keepers.links import LinksKeeper
 from processors.lineage import LinkRun
 from projections.identity import Cluster
 from spark_streams.spark import SparkEngine

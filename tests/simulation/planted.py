@@ -8,7 +8,7 @@ import pytest
 
 from processors import reign
 from processors.governor import Governor
-from processors.keepers import fence, link_start
+from processors.keepers import fence, flow_start
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
 from processors.keepers.strangers import Strangers
@@ -97,9 +97,9 @@ def reports_on_links_count_for_any_generation(patch: pytest.MonkeyPatch) -> None
 @planted
 def earlier_incarnations_keep_the_right_to_write(patch: pytest.MonkeyPatch) -> None:
     def shut(_: Any, ends: Any, __: Any, destination: Any, ___: Any) -> None:
-        fence.settle(ends.destination_log, ends.link.topic, destination.partitions, 0)
+        fence.settle(ends.destination_log, ends.flow.topic, destination.partitions, 0)
 
-    patch.setattr(link_start.LinkStart, "_shut", shut)
+    patch.setattr(flow_start.FlowStart, "_shut", shut)
 
 
 @planted

@@ -18,10 +18,10 @@ from processors.keepers import (
     checks,
     credentials,
     fence,
+    flow_end,
+    flow_ends,
+    flow_start,
     lanes,
-    link_end,
-    link_ends,
-    link_start,
     rights,
     rows,
     strangers,
@@ -33,8 +33,8 @@ from tests.simulation.models import RowReader
 from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
-_PLACES = (governor, credentials, rights, link_start, link_end)
-_TIMED = (governor, reign, checks, credentials, rights, strangers, fence, lanes, link_ends)
+_PLACES = (governor, credentials, rights, flow_start, flow_end)
+_TIMED = (governor, reign, checks, credentials, rights, strangers, fence, lanes, flow_ends)
 """Modules that ask for the time."""
 
 

@@ -374,7 +374,7 @@ def test_lineage_tells_each_incarnation(link: MemoryLink) -> None:
     ]
     assert told == [
         (RunState.START, first, None),
-        (RunState.FAIL, first, "the copy ended: the disk is full"),
+        (RunState.FAIL, first, "the query ended: the disk is full"),
         (RunState.START, second, None),
         (RunState.COMPLETE, second, None),
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from processors.keepers.fence import writing
 from processors.rights import reader
-from spark_streams.engine import CopySpec, LinkEngine
+from spark_streams.engine import CopySpec, FlowEngine
 from spark_streams.provenance import Origin
 from tests.links.engine_contract import EngineContract
 from tests.links.memory import MemoryLink
@@ -19,7 +19,7 @@ class TestMemoryEngine(EngineContract):
         self.link.west.create_topic(self.link.topic, 1, {})
         self.engine = self.link.engine
 
-    def other_process(self) -> LinkEngine:
+    def other_process(self) -> FlowEngine:
         return self.engine
 
     def spec(self, writer: str, *, may_write: bool = True) -> CopySpec:

@@ -1,10 +1,10 @@
-"""Both ends of one link as they are now: the topics, and whether they are the ones it knows."""
+"""Both ends of one flow as they are now: the topics, and whether they are the ones it knows."""
 
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.kafka import Connection
@@ -12,8 +12,8 @@ from mesh_events.references import resolve
 from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, Topic
 from processors.keepers import fence
+from processors.keepers.flow import F
 from projections.image import Image
-from projections.links import Link
 from spark_streams.errors import CopyError
 from spark_streams.log import KafkaLog, PartitionLog
 
@@ -102,25 +102,22 @@ class ClusterLogs:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """One link with the clusters and logs at its ends."""
+class Ends(Generic[F]):
+    """One flow with the clusters and logs at its ends.
 
-    link: Link
+    The words of a refusal are a link's: `end` it, begin `anew`, and `restart` it.
+    """
+
+    what: ClassVar[str] = "link"
+    end: ClassVar[str] = "remove the link"
+    anew: ClassVar[str] = "remove the link (which purges the copy) and create it again"
+    restart: ClassVar[str] = "pause and resume the link"
+
+    flow: F
     source: ClusterAdmin
     destination: ClusterAdmin
     source_log: PartitionLog
     destination_log: PartitionLog
-
-    @classmethod
-    def of(cls, link: Link, image: Image, clusters: Clusters, logs: Logs) -> "Ends":
-        """Connect both ends."""
-        return cls(
-            link,
-            clusters(image, link.source_cluster),
-            clusters(image, link.cluster),
-            logs.source(image, link.source_cluster),
-            logs.destination(image, link.cluster),
-        )
 
     def is_fresh(self, found: Topic | None) -> bool:
         """Whether the copy begins anew, so that nothing known of an earlier one counts.
@@ -128,23 +125,23 @@ class Ends:
         Without a run the link was created (again) and has not been active since; then a missing
         copy is one whose removal was under way when it was created again.
         """
-        known = self.link.destination_topic_id
-        return known is None or (self.link.run is None and (found is None or found.id != known))
+        known = self.flow.destination_topic_id
+        return known is None or (self.flow.run is None and (found is None or found.id != known))
 
     def source_topic(self, *, fresh: bool) -> Topic:
         """The source; raises CopyError `source_missing` or `source_recreated`."""
-        link = self.link
-        found = self.source.topic(link.source_topic)
-        place = f"the topic {link.source_topic} on cluster {link.source_cluster}"
+        flow = self.flow
+        found = self.source.topic(flow.source_topic)
+        place = f"the topic {flow.source_topic} on cluster {flow.source_cluster}"
         if found is None:
             raise CopyError(
-                "source_missing", f"{place} does not exist: create it again, or remove the link"
+                "source_missing", f"{place} does not exist: create it again, or {self.end}"
             )
-        if not fresh and link.source_topic_id not in (None, found.id):
+        if not fresh and flow.source_topic_id not in (None, found.id):
             raise CopyError(
                 "source_recreated",
                 f"{place} was deleted and made again, so that its offsets mean something else: "
-                "remove the link (which purges the copy) and create it again",
+                f"{self.anew}",
             )
         return found
 
@@ -154,22 +151,22 @@ class Ends:
         Raises:
             CopyError: `destination_lost` or `destination_foreign`.
         """
-        link = self.link
-        found = self.destination.topic(link.topic)
-        place = f"the topic {link.topic} on cluster {link.cluster}"
+        flow = self.flow
+        found = self.destination.topic(flow.topic)
+        place = f"the topic {flow.topic} on cluster {flow.cluster}"
         fresh = self.is_fresh(found)
         if found is None:
             if fresh:
                 return None
             raise CopyError(
                 "destination_lost",
-                f"{place} was deleted: remove the link and create it again to copy it anew",
+                f"{place} was deleted: {self.anew}",
             )
-        if not fresh and found.id != link.destination_topic_id:
+        if not fresh and found.id != flow.destination_topic_id:
             raise CopyError(
                 "destination_lost",
-                f"{place} was deleted and made again: find out by whom, delete it, then remove "
-                "the link and create it again",
+                f"{place} was deleted and made again: find out by whom, delete it, "
+                f"then {self.anew}",
             )
         if fresh:
             marks = self._marks()
@@ -177,7 +174,7 @@ class Ends:
                 raise CopyError(
                     "destination_foreign",
                     f"{place} was not made by the mesh and is never overwritten: rename or delete "
-                    "it, then pause and resume the link",
+                    f"it, then {self.restart}",
                 )
             self._require_alone(marks)
         return found
@@ -187,12 +184,12 @@ class Ends:
         if marks.others:
             raise CopyError(
                 "destination_foreign",
-                f"another link makes the topic {self.link.topic} on cluster {self.link.cluster}, "
-                "two products are on one topic: remove one of the links",
+                f"another {self.what} makes the topic {self.flow.topic} on cluster "
+                f"{self.flow.cluster}, two would fill one topic: {self.end}, or the other one",
             )
 
     def _marks(self) -> fence.Marks:
-        return fence.marks(self.destination, self.link.topic, self.link.id)
+        return fence.marks(self.destination, self.flow.topic, self.flow.id)
 
     def is_claimed(self) -> bool:
         """Whether the mesh has marked the destination's name as its own."""
@@ -200,7 +197,7 @@ class Ends:
 
     def make_destination(self, source: Topic) -> Topic:
         """Make the copy's topic as the source's is, and wait until the cluster shows it."""
-        name = self.link.topic
+        name = self.flow.topic
         self.destination.create_topic(name, source.partitions, copied_settings(source.config))
         # that a topic exists is no error above: it may be another's, who came a moment before
         self._require_alone(self._marks())

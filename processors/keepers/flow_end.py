@@ -1,0 +1,72 @@
+"""Ending a flow: standing still, or gone.
+
+The fence is closed even when the engine does not answer: who may not write any more does not
+write, whatever a Spark server still believes.
+"""
+
+from typing import Generic
+
+import structlog
+
+from processors.crash_points import crash_point
+from processors.keepers import fence
+from processors.keepers.flow import F, Kind, Voice
+from processors.keepers.flow_ends import Ends
+from processors.keepers.keeper import Reign
+from spark_streams.engine import FlowEngine
+from spark_streams.errors import EngineError
+
+log = structlog.get_logger(__name__)
+
+
+class FlowEnd(Generic[F]):
+    """Lets flows of one kind stand still.
+
+    Args:
+        kind: what the flows are.
+        engine: runs the queries.
+        quiet_s: for how long a fenced destination has to stand still, seconds.
+    """
+
+    def __init__(self, kind: Kind[F], engine: FlowEngine, quiet_s: float) -> None:
+        self.kind: Kind[F] = kind
+        self._engine, self._quiet_s = engine, quiet_s
+
+    def pause(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
+        """Stand still: no query, no right to write, positions on the log."""
+        self.halt(ends, reign)
+        reached = self.reached(ends)
+        crash_point(f"{self.kind.name}-after-stop")
+        if not ends.flow.is_at_rest:
+            voice.stopped(reached)
+
+    def remove(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
+        """Stand still for good."""
+        self.pause(ends, voice, reign)
+
+    def halt(self, ends: Ends[F], reign: Reign) -> None:
+        """Stop the query and take every right from the flow's incarnations, at both ends.
+
+        The mark of a destination that never became active stays: by it it is known as ours.
+        """
+        flow = ends.flow
+        reign.check()
+        try:
+            self._engine.stop(flow.id)
+        except EngineError as error:
+            log.warning("engine_not_asked", flow=flow.id, error=str(error))
+        for topic in flow.writes:
+            fence.close(ends.destination, topic, flow.id, reign.check)
+        for topic in flow.reads:
+            fence.retire(ends.source, topic, flow.id, reign.check)
+        unknown = flow.destination_topic_id is None
+        for topic in flow.writes:
+            fence.retire(ends.destination, topic, flow.id, reign.check, keep_claims=unknown)
+
+    def reached(self, ends: Ends[F]) -> dict[int, int]:
+        """Partition -> source offset before which everything is there, as far as it can be told.
+
+        Called while the flow stands still.
+        """
+        del ends
+        return {}

@@ -1,0 +1,130 @@
+"""Starting one incarnation of a flow, in the only order that is exact.
+
+Right on the sources, topics, fence, tail, right on the destination, query, fact. Each effect may be
+the last one before a crash: the next attempt takes a new principal, and begins by closing the
+fence around whatever the earlier ones may still do.
+"""
+
+import secrets
+from collections.abc import Mapping
+from typing import Generic
+
+from processors.clusters import Topic
+from processors.crash_points import crash_point
+from processors.keepers import fence
+from processors.keepers.flow import F, Kind, Plan, Started, Voice
+from processors.keepers.flow_ends import Ends, Logs, allowed, max_record_bytes
+from processors.keepers.keeper import Reign
+from processors.rights import reader
+from spark_streams.engine import CopySpec, FlowEngine
+from spark_streams.provenance import Origin
+
+
+class FlowStart(Generic[F]):
+    """Starts flows of one kind.
+
+    Args:
+        kind: what is done on the way.
+        engine: runs the queries.
+        logs: looks into topics.
+        quiet_s: for how long a fenced destination has to stand still, seconds.
+    """
+
+    def __init__(self, kind: Kind[F], engine: FlowEngine, logs: Logs, quiet_s: float) -> None:
+        self._kind: Kind[F] = kind
+        self._engine, self._logs, self._quiet_s = engine, logs, quiet_s
+
+    def start(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
+        """Start the next incarnation from the destination's tail, and report that it runs.
+
+        Raises:
+            CopyError: why this flow cannot run.
+            MeshError: a cluster does not answer.
+        """
+        flow = ends.flow
+        destination = ends.destination_topic()
+        fresh = ends.is_fresh(destination)
+        source = ends.source_topic(fresh=fresh)
+        origin = Origin(flow.source_cluster, source.id)
+        plan = self._kind.plan(ends)
+        writer = fence.fresh_writer(flow.id)
+
+        reign.check()
+        self._engine.stop(flow.id)
+        self._admit(ends, writer, reign)
+        if destination is None:
+            reign.check()
+            destination = ends.make_destination(source)
+        self._shut(ends, writer, destination, reign)
+        crash_point(f"{self._kind.name}-after-fence")
+
+        positions = plan.start(ends, source, destination, origin, fresh=fresh)
+        crash_point(f"{self._kind.name}-after-tail")
+
+        spec = self._open(ends, writer, destination, origin, positions, plan, reign)
+        crash_point(f"{self._kind.name}-after-grant")
+        reign.check()
+        self._engine.start(spec)
+        crash_point(f"{self._kind.name}-after-start")
+        voice.activated(
+            Started(flow.incarnation + 1, writer, source, destination, positions, plan.more())
+        )
+
+    def _admit(self, ends: Ends[F], writer: str, reign: Reign) -> None:
+        """Rights that harm nothing come first: by them a lost principal is found again."""
+        flow = ends.flow
+        reading = {right for topic in flow.reads for right in reader(writer, topic)}
+        reign.check()
+        ends.source.grant(sorted(reading))
+        reign.check()
+        ends.destination.grant([fence.claim(writer, topic) for topic in flow.writes])
+
+    def _shut(self, ends: Ends[F], writer: str, destination: Topic, reign: Reign) -> None:
+        """End every earlier incarnation, and wait until nothing of it lands any more."""
+        flow = ends.flow
+        for topic in flow.reads:
+            fence.retire(ends.source, topic, flow.id, reign.check, keep=writer)
+        for topic in flow.writes:
+            fence.retire(ends.destination, topic, flow.id, reign.check, keep=writer)
+        for topic in flow.writes:
+            fence.settle(ends.destination_log, topic, destination.partitions, self._quiet_s)
+
+    def _open(
+        self,
+        ends: Ends[F],
+        writer: str,
+        destination: Topic,
+        origin: Origin,
+        positions: Mapping[int, int],
+        plan: Plan,
+        reign: Reign,
+    ) -> CopySpec:
+        """Let the new principal in at both ends, and wait until Kafka does."""
+        flow = ends.flow
+        # known to Kafka and to the engine only: a later incarnation gets its own
+        passwords: dict[str, str] = {}
+        for admin in (ends.source, ends.destination):
+            if admin.name not in passwords:
+                passwords[admin.name] = secrets.token_urlsafe(24)
+                reign.check()
+                admin.set_password(writer, passwords[admin.name])
+        reign.check()
+        ends.destination.grant([fence.writing(writer, topic) for topic in flow.writes])
+        login = ends.source.connection(writer, passwords[flow.source_cluster])
+        spec = CopySpec(
+            link=flow.id,
+            writer=writer,
+            source=login,
+            source_topic=flow.source_topic,
+            origin=origin,
+            destination=ends.destination.connection(writer, passwords[flow.cluster]),
+            destination_topic=flow.topic,
+            start=positions,
+            max_record_bytes=max_record_bytes(destination),
+            work=plan.work(writer, login),
+        )
+        for topic in flow.reads:
+            allowed(self._logs, spec.source, topic)
+        for topic in flow.writes:
+            allowed(self._logs, spec.destination, topic)
+        return spec

@@ -1,0 +1,243 @@
+"""Keeping flows: each runs, stands still or is gone, as the log says.
+
+What should be stands in the image, what is comes from the engine and the clusters at both ends.
+`flow_start` holds the order of a start, `flow_end` that of an end, `fence` what makes both safe.
+A fault that only a person can mend closes the flow; any other is tried again, ever more seldom.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Generic
+
+import structlog
+
+from mesh_events.errors import MeshError
+from processors.keepers.flow import F, Kind, Voice
+from processors.keepers.flow_end import FlowEnd
+from processors.keepers.flow_ends import Logs
+from processors.keepers.flow_pace import Memory, Pace
+from processors.keepers.flow_start import FlowStart
+from processors.keepers.keeper import Reign
+from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.keepers.retry import wait_before
+from projections.image import Image
+from projections.links import Desired
+from spark_streams.engine import Failed, FlowEngine, Running, States
+from spark_streams.errors import WITHHELD, CopyError, EngineError
+from spark_streams.lag import behind
+
+log = structlog.get_logger(__name__)
+_FOR_A_PERSON = float("inf")
+
+
+class Flows(Generic[F]):
+    """Keeps the flows of one kind that one engine runs.
+
+    Args:
+        kind: what they are.
+        ending: how they end.
+        engine: runs their queries.
+        logs: looks into topics.
+        pace: how often and how long.
+        lanes: flows of different lanes are kept side by side.
+    """
+
+    def __init__(
+        self,
+        kind: Kind[F],
+        ending: FlowEnd[F],
+        engine: FlowEngine,
+        logs: Logs,
+        pace: Pace,
+        lanes: Lanes | None = None,
+    ) -> None:
+        self._kind: Kind[F] = kind
+        self._engine, self._pace = engine, pace
+        self._lanes = lanes or OneByOne()
+        self._starting: FlowStart[F] = FlowStart(kind, engine, logs, pace.quiet)
+        self._ending: FlowEnd[F] = ending
+        self._memory: dict[str, Memory] = {}
+        # lane -> the flow that was looked at last
+        self._turns: dict[str, str] = {}
+
+    def reconcile(self, flows: Iterable[F], image: Image, reign: Reign) -> None:
+        """Compare and repair every flow once."""
+        states, trouble = self._states()
+        lanes: dict[str, list[F]] = {}
+        for flow in flows:
+            lanes.setdefault(self._kind.lane(flow), []).append(flow)
+
+        def job(lane: str, here: list[F]) -> Job:
+            def run() -> None:
+                due = (
+                    flow for flow in self._in_turn(lane, here) if self._due(flow, image, trouble)
+                )
+                for flow in for_a_while(due):
+                    self._turns[lane] = flow.id
+                    self._keep(flow, states.get(flow.id, ()), trouble, image, reign)
+
+            return run
+
+        self._lanes.run({name: job(name, here) for name, here in lanes.items()}, image, reign)
+
+    def _in_turn(self, lane: str, flows: list[F]) -> list[F]:
+        """Ends before starts, since a revoked copy does not wait; else who comes after the last."""
+        last = self._turns.get(lane, "")
+        return sorted(
+            flows, key=lambda one: (one.desired is Desired.RUNNING, one.id <= last, one.id)
+        )
+
+    def _keep(
+        self,
+        flow: F,
+        seen: tuple[Running | Failed, ...],
+        trouble: EngineError | None,
+        image: Image,
+        reign: Reign,
+    ) -> None:
+        """Compare and repair one flow; a failure is told and tried again."""
+        voice = self._kind.voice(flow, image, reign)
+        try:
+            self._one(voice, seen, trouble)
+        except CopyError as fault:
+            self._fail(voice, fault)
+        except MeshError as error:
+            self._fail(voice, CopyError("cluster_unavailable", f"{error}; tried again"))
+
+    def close(self) -> None:
+        """Leave the engine; the flows go on."""
+        self._engine.close()
+
+    def _states(self) -> tuple[States, EngineError | None]:
+        try:
+            return self._engine.states(), None
+        except EngineError as error:
+            return {}, error
+
+    def _one(
+        self, voice: Voice[F], seen: tuple[Running | Failed, ...], trouble: EngineError | None
+    ) -> None:
+        flow = voice.flow
+        runs = any(isinstance(state, Running) for state in seen)
+        match flow.desired:
+            case Desired.RUNNING if withheld := self._kind.withheld(flow, voice.image):
+                raise withheld
+            case Desired.RUNNING if trouble is not None:
+                raise trouble
+            case Desired.RUNNING:
+                self._run(voice, seen)
+            case Desired.PAUSED if not flow.is_at_rest or runs:
+                self._ending.pause(self._ends(voice), voice, voice.reign)
+            case Desired.REMOVED if not flow.is_over:
+                self._remove(voice)
+            case Desired.REMOVED if runs:
+                self._ending.halt(self._ends(voice), voice.reign)
+
+    def _run(self, voice: Voice[F], seen: tuple[Running | Failed, ...]) -> None:
+        """Leave what runs as it should; say what failed; start what does not run."""
+        flow = voice.flow
+        if flow.is_active:
+            if seen == (Running(flow.principal or ""),):
+                self._watch(voice)
+                return
+            for state in seen:
+                if isinstance(state, Failed) and state.writer == flow.principal:
+                    raise EngineError("query_failed", f"the query ended: {state.reason}")
+        self._starting.start(self._ends(voice), voice, voice.reign)
+        now = self._pace.clock()
+        self._remember(flow, looked=now, advanced=now, lineage=now, waiting={}, code=None)
+
+    def _watch(self, voice: Voice[F]) -> None:
+        """See that both topics are still the same ones, and put the floor on the log."""
+        flow, now = voice.flow, self._pace.clock()
+        memory = self._memory[flow.id]
+        if now - memory.looked < self._pace.look:
+            return
+        self._remember(flow, looked=now)
+        try:
+            reached = self._kind.reached(self._ends(voice))
+            self._require_progress(voice, reached)
+        except CopyError:
+            raise
+        except MeshError as error:
+            # a query outlives the restart of a broker by itself
+            self._remember(flow, waiting={})
+            log.warning("flow_not_seen", flow=flow.id, error=str(error))
+            return
+        self._remember(flow, attempts=0)
+        moved = sum(max(0, at - flow.positions.get(str(p), 0)) for p, at in reached.items())
+        late = now - memory.advanced >= self._pace.advance
+        if moved and (late or moved >= self._pace.advance_records):
+            voice.advanced(reached)
+            self._remember(flow, advanced=now)
+        if now - memory.lineage >= self._pace.lineage:
+            voice.goes_on()
+            self._remember(flow, lineage=now)
+
+    def _require_progress(self, voice: Voice[F], reached: Mapping[int, int]) -> None:
+        """Raise `query_stalled` for a query that lives and does not get on.
+
+        Spark notices a record that could not be written only with the next one of its partition,
+        or at the end of a batch; and a query without free task slots waits for ever.
+        """
+        flow, now = voice.flow, self._pace.clock()
+        patience = self._kind.patience_s(flow, self._pace.stall)
+        known = {int(partition): at for partition, at in flow.positions.items()} | dict(reached)
+        ahead = behind(self._ends(voice).source_log, flow.source_topic, known)
+        before = self._memory[flow.id].waiting
+        waiting = {
+            p: before[p] if p in before and before[p][0] == known[p] else (known[p], now)
+            for p, records in ahead.items()
+            if records
+        }
+        self._remember(flow, waiting=waiting)
+        for partition, (position, since) in sorted(waiting.items()):
+            if now - since >= patience:
+                self._remember(flow, waiting={})
+                raise EngineError(
+                    "query_stalled",
+                    f"partition {partition} stands at source offset {position} for "
+                    f"{patience:g} s though there is more to read: the query is restarted",
+                )
+
+    def _remove(self, voice: Voice[F]) -> None:
+        """Remove, with some patience for rights that are just being withdrawn."""
+        try:
+            self._ending.remove(self._ends(voice), voice, voice.reign)
+        except CopyError as fault:
+            waited = self._pace.clock() - self._memory[voice.flow.id].since
+            if fault.code != "readers_remain" or waited >= self._pace.grace:
+                raise
+
+    def _fail(self, voice: Voice[F], fault: CopyError) -> None:
+        """Say it once; close the flow if only a person can mend it, else try again later."""
+        flow = voice.flow
+        try:
+            if not fault.retriable:
+                self._ending.halt(self._ends(voice), voice.reign)
+            voice.failed(fault)
+        except MeshError as error:
+            log.warning("failure_not_told", flow=flow.id, error=str(error))
+            fault = CopyError("cluster_unavailable", str(error))
+        attempts = self._memory[flow.id].attempts + 1
+        wait = wait_before(attempts, self._pace.retry_first, self._pace.retry_most)
+        until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON
+        self._remember(flow, attempts=attempts, code=fault.code, not_before=until)
+
+    def _due(self, flow: F, image: Image, trouble: EngineError | None) -> bool:
+        """Whether to look at a flow now; forgets what belongs to an older generation."""
+        memory = self._memory.get(flow.id)
+        if memory is None or memory.generation != flow.generation:
+            self._memory[flow.id] = Memory(flow.generation, since=self._pace.clock())
+            return True
+        if memory.code == "engine_unavailable" and trouble is None:
+            return True
+        if memory.code in WITHHELD:
+            return self._kind.withheld(flow, image) is None
+        return self._pace.clock() >= memory.not_before
+
+    def _remember(self, flow: F, **changes: Any) -> None:
+        self._memory[flow.id] = replace(self._memory[flow.id], **changes)
+
+    def _ends(self, voice: Voice[F]) -> Any:
+        return self._kind.ends(voice.flow, voice.image)
