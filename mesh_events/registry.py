@@ -7,7 +7,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from mesh_events import avro
-from mesh_events.errors import ConfigurationError, InfrastructureError
+from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 
 
 class Registry:
@@ -46,6 +46,42 @@ class Registry:
         except Exception as error:
             raise self._fault(f"looking up {subject}", error) from error
         return int(found.schema_id), int(found.version)
+
+    def versions(self, subject: str) -> dict[int, str]:
+        """Schema id -> text of every version of a subject, the latest last; {} if it has none."""
+        try:
+            numbers = self._client.get_versions(subject)
+            found = [self._client.get_version(subject, number) for number in numbers]
+        except SchemaRegistryError as error:
+            if error.http_status_code == 404:
+                return {}
+            raise self._fault(f"looking up {subject}", error) from error
+        except Exception as error:
+            raise self._fault(f"looking up {subject}", error) from error
+        kinds = {one.schema.schema_type for one in found} - {"AVRO", None}
+        if kinds:
+            raise RefusedError(
+                "schema_not_usable", f"{subject}: schemas are {', '.join(kinds)}, not Avro"
+            )
+        return {int(one.schema_id): str(one.schema.schema_str) for one in found}
+
+    def register_text(self, subject: str, text: str) -> int:
+        """Register an Avro schema under any subject; the same schema gives the same id.
+
+        Raises:
+            RefusedError: `incompatible_schema`, with earlier ones of the subject.
+        """
+        try:
+            return int(self._client.register_schema(subject, Schema(text, "AVRO")))
+        except SchemaRegistryError as error:
+            if error.http_status_code == 409:
+                raise RefusedError(
+                    "incompatible_schema",
+                    f"the schema of the result is incompatible with the earlier ones of {subject}",
+                ) from error
+            raise self._fault(f"registering {subject}", error) from error
+        except Exception as error:
+            raise self._fault(f"registering {subject}", error) from error
 
     def _schema_id(self, name: str) -> int:
         """Id of today's schema of an event or row, which the mesh must have introduced."""

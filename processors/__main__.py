@@ -22,6 +22,7 @@ from processors import founding, logs
 from processors.checkpoint_store import CheckpointStore
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.crash_points import crash_point
+from processors.domain_engine import DomainEngine
 from processors.governor import Governor
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.checks import ChecksKeeper, Clusters
@@ -33,6 +34,7 @@ from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
 from processors.keepers.snapshots import SnapshotsKeeper
+from processors.keepers.statements import StatementsKeeper
 from processors.keepers.strangers import Strangers
 from processors.lineage import LineageTopic
 from processors.log_registry import LogRegistry
@@ -96,7 +98,9 @@ def build(settings: WorkerSettings) -> faust.App:
     clusters = Admins(settings.tls)
     keepers: list[Keeper] = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
-        ChecksKeeper(clusters, registry, SideBySide("checks"), settings.tls),
+        ChecksKeeper(
+            clusters, registry, SideBySide("checks"), settings.tls, ClusterLogs(settings.tls)
+        ),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
         RightsKeeper(
             clusters,
@@ -106,6 +110,13 @@ def build(settings: WorkerSettings) -> faust.App:
             settings.look_s,
         ),
         links_keeper(settings, connection, clusters, registry),
+        StatementsKeeper(
+            clusters,
+            ClusterLogs(settings.tls),
+            lambda domain: DomainEngine(domain, settings),
+            settings.registry(),
+            lanes=SideBySide("statements"),
+        ),
         CheckpointsKeeper(
             watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s
         ),

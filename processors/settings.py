@@ -1,5 +1,6 @@
 """What the worker is told: by the local platform's file, or by `SDM_*` variables."""
 
+import sys
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +32,13 @@ class ClusterSettings(BaseModel):
     admin_password: str
 
 
+class DomainSpark(BaseModel):
+    """Where a domain's own Spark Connect server answers; the token is a reference."""
+
+    remote: str
+    token: str | None = None
+
+
 class WorkerSettings(BaseSettings):
     """Settings of founder and worker. Every password is a reference, env:NAME or file:PATH.
 
@@ -49,6 +57,11 @@ class WorkerSettings(BaseSettings):
     checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long
         after the first of them
     snapshot_records: a snapshot is made of so many new records
+    domain_spark: domain -> its own Spark Connect server, for its statements (`SDM_DOMAIN_SPARK`,
+        JSON)
+    domain_spark_command: for domains that are not named there: starts a domain's server unless it
+        runs, is given the domain as last argument, and prints {"remote": ..., "token": ...}
+        (`SDM_DOMAIN_SPARK_COMMAND`, JSON)
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -72,6 +85,8 @@ class WorkerSettings(BaseSettings):
     checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
     checkpoint_s: float = Field(default=5, ge=0, le=86_400)
     snapshot_records: int = Field(default=EVERY, ge=1, le=100_000)
+    domain_spark: dict[str, DomainSpark] = Field(default_factory=dict)
+    domain_spark_command: list[str] = Field(default_factory=list)
     log_level: str = "info"
 
     @classmethod
@@ -160,6 +175,7 @@ class _LocalPlatform(PydanticBaseSettingsSource):
             "registry_password": found.registry_password,
             "spark_remote": found.spark_remote,
             "spark_token": found.spark_token,
+            "domain_spark_command": [sys.executable, "-m", "local_platform", "domain-server"],
             "governor_url": found.governor_url,
             "tls_ca": found.tls_ca,
             "tls_certificate": found.tls_certificate,

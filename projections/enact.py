@@ -12,7 +12,7 @@ from mesh_events.rows import AccessRow, LinkRow, ProductRow, StatementRow
 from projections import access, catalog, identity, links, statements
 from projections.image import Image, purge_policy, reading_place
 from projections.links import Links
-from projections.statements import Statements
+from projections.statements import STATEMENT_SOUND, Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,9 @@ def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
 @enact.register
 def _(event: streaming.StatementAdded, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.statement)].cluster
-    after = statements.added(image.statements, event, home, at.generation, at.time)
+    found = at.checks.get(STATEMENT_SOUND)
+    evidence = found.evidence if found is not None else {}
+    after = statements.added(image.statements, event, home, evidence, at.generation, at.time)
     return _stated(image, after, event)
 
 

@@ -1,5 +1,6 @@
 """Streaming SQL: the statements of domains and how far each has come."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +23,11 @@ from projections.links import Desired, forward
 from projections.table import Table
 
 State = StatementState
+_LONGEST_OFFSET = 18  # digits
+STATEMENT_SOUND = "statement_sound"
+"""The check whose evidence tells where the stream ended."""
+END_OF = "end/"
+"""Begins the names under which the check tells the ends of the stream's partitions."""
 DEAD_LETTERS = ".dead"
 """What the name of a destination's dead-letter topic ends in."""
 
@@ -132,9 +138,17 @@ EMPTY: Statements = Map()
 
 
 def added(
-    statements: Statements, event: StatementAdded, cluster: str, generation: int, time: int
+    statements: Statements,
+    event: StatementAdded,
+    cluster: str,
+    evidence: Mapping[str, str],
+    generation: int,
+    time: int,
 ) -> Statements:
-    """A statement is wanted; one that was dropped before tells the fence its past only."""
+    """A statement is wanted; of one that was dropped before only its starts count on.
+
+    One that is to begin at the LATEST record begins where its check has seen the stream's end.
+    """
     before = statements.get(event.statement)
     statement = Statement(
         id=event.statement,
@@ -155,6 +169,7 @@ def added(
         changed=generation,
         changed_at=time,
         incarnation=before.incarnation if before is not None else 0,
+        positions=_ends(evidence) if event.begin is Begin.LATEST else Map(),
     )
     return statements.set(event.statement, statement)
 
@@ -243,6 +258,20 @@ def _reported(statement: Statement, event: StatementFact) -> Statement:
                 statement, state=State.FAILED, failure=event.reason, failure_code=event.code
             )
     return statement
+
+
+def _ends(evidence: Mapping[str, str]) -> Map[str, int]:
+    """Partition -> its end, as far as it can be read: a fact must never stop the fold."""
+    told = {
+        name.removeprefix(END_OF): text
+        for name, text in evidence.items()
+        if name.startswith(END_OF)
+    }
+    return Map({partition: int(text) for partition, text in told.items() if _is_offset(text)})
+
+
+def _is_offset(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_OFFSET
 
 
 def _wording(event: Wording) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""The port to what runs copies, and the values that pass through it."""
+"""The port to what runs links and statements, and the values that pass through it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from mesh_events.kafka import Connection
 from spark_streams.provenance import Origin
+
+Answer = TypeVar("Answer")
 
 
 class Work(Protocol):
@@ -27,9 +29,9 @@ class Work(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CopySpec:
-    """One incarnation of one link.
+    """One incarnation of one link or statement.
 
-    link: id of the link.
+    link: its id.
     writer: principal of this incarnation; never used before.
     source, destination: where and as whom to read and write.
     start: partition -> source offset of the first record to be copied, for every partition.
@@ -65,11 +67,11 @@ class Failed:
 
 
 States = Mapping[str, tuple[Running | Failed, ...]]
-"""Link -> what the engine knows of it; a link that is left out does not run."""
+"""Link or statement -> what the engine knows of it; one that is left out does not run."""
 
 
 class FlowEngine(Protocol):
-    """Runs copies. Every call is bounded in time; one caller at a time.
+    """Runs flows. Every call is bounded in time; one caller at a time.
 
     Every method raises EngineError (`engine_unavailable`) if the engine does not answer.
     """
@@ -86,6 +88,15 @@ class FlowEngine(Protocol):
 
     def stop(self, link: str) -> None:
         """Stop every query of a link and forget its failures; none is fine."""
+
+    def progress(self, link: str) -> Mapping[int, int]:
+        """Partition -> source offset before which everything was dealt with and is written.
+
+        As the living query last told, which is seldom; {} as long as it has not.
+        """
+
+    def ask(self, doing: str, act: Callable[[Any], Answer]) -> Answer:
+        """What comes of `act`, which is given a session of the engine; `doing` is for errors."""
 
     def close(self) -> None:
         """Leave the engine; the copies go on."""

@@ -1,4 +1,4 @@
-"""What can go wrong with one copy, as codes that a person can look up.
+"""What can go wrong with one link or statement, as codes that a person can look up.
 
 | code | retriable | what happened |
 |---|---|---|
@@ -14,7 +14,14 @@
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
 | `query_failed` | yes | the query started and then ended with an error |
 | `query_stalled` | yes | the query lives, but a partition that has more to copy does not move |
+| `table_recreated` | yes | a table of a statement was deleted and made again |
+| `source_not_granted` | with the grant | a statement's source is not granted any more |
+| `domain_quarantined` | with the release | a statement's domain is cut off |
+| `no_schema` | yes | a topic that a statement reads has no schema |
+| `incompatible_schema` | no | the result's schema does not go with those before it |
 | `cluster_unavailable` | yes | one of the two Kafka clusters does not answer, or refuses |
+
+A statement can also fail with the codes of `spark_streams.sql.errors`; those are for a person.
 """
 
 from mesh_events.errors import MeshError
@@ -29,6 +36,8 @@ RETRIABLE = frozenset(
         "engine_full",
         "query_failed",
         "query_stalled",
+        "table_recreated",
+        "no_schema",
         "cluster_unavailable",
     }
 )

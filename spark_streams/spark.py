@@ -7,13 +7,13 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mesh_events.kafka import Connection
 from spark_streams.copy import with_provenance
-from spark_streams.engine import CopySpec, Failed, Running, States
+from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.errors import EngineError
 from spark_streams.session import ConnectSession, first_line
 
@@ -21,6 +21,8 @@ BATCH = "5 minutes"
 """Between two batches a copy pauses for 0.1 s, and progress comes once per batch: so, seldom."""
 DELIVERY_TIMEOUT_MS = 120_000
 """For so long the sink tries to write to a cluster that does not answer; then the query fails."""
+WORK_BATCH = "1 minute"
+"""The same where something is done with a record: from the last batch's end on it is read again."""
 _STOP_TIMEOUT_S = 15.0
 _SEPARATOR = "|"
 _RUN = re.compile(r"\[(?:queryId|id|runId)[^\]]*\]\s*")
@@ -81,6 +83,19 @@ class SparkEngine:
             for name in _of(self._known, link):
                 del self._known[name]
 
+    def progress(self, link: str) -> Mapping[int, int]:
+        """Partition -> source offset up to which the last whole batch of the living query came."""
+        with self._turn:
+            doing = f"asking for the progress of {link}"
+            found = _of(self._session.call(doing, _active), link)
+            told = [self._session.call(doing, _progress_of(query)) for query in found.values()]
+            return told[0] if len(told) == 1 else {}
+
+    def ask(self, doing: str, act: Callable[[Any], Answer]) -> Answer:
+        """What comes of `act`, which is given the session."""
+        with self._turn:
+            return self._session.call(doing, act)
+
     def _reason(self, query: Any) -> str:
         try:
             fault = self._session.call("asking for an error", lambda _: query.exception())
@@ -94,6 +109,16 @@ class SparkEngine:
 
 def _stopping(query: Any) -> Callable[[Any], None]:
     return lambda _: query.stop()
+
+
+def _progress_of(query: Any) -> Callable[[Any], dict[int, int]]:
+    def ask(_: Any) -> dict[int, int]:
+        told = query.lastProgress
+        ends = [json.loads(source.endOffset or "null") for source in told.sources] if told else []
+        offsets = next(iter(ends[0].values())) if ends and ends[0] else {}
+        return {int(partition): int(offset) for partition, offset in offsets.items()}
+
+    return ask
 
 
 def require_slots(master: str, active: dict[str, Any], spec: CopySpec) -> None:
@@ -168,7 +193,7 @@ def _start(session: Any, spec: CopySpec, name: str) -> Any:
         .options(**sink_options(spec))
         .option("checkpointLocation", _checkpoint(session, spec))
         .outputMode("update")
-        .trigger(realTime=BATCH)
+        .trigger(realTime=BATCH if spec.work is None else WORK_BATCH)
         .start()
     )
 

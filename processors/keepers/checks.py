@@ -7,7 +7,7 @@ from operator import itemgetter
 
 import structlog
 
-from mesh_events.errors import ConfigurationError, MeshError
+from mesh_events.errors import ConfigurationError, MeshError, RefusedError
 from mesh_events.facts import CheckFailed, CheckPassed
 from mesh_events.intents import (
     AccessGranted,
@@ -19,9 +19,11 @@ from mesh_events.intents import (
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
+from mesh_events.statements import Begin, StatementAdded, StatementUpdated, Wording
 from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.keepers import fence
+from processors.keepers.flow_ends import Logs
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from projections.catalog import SCHEMA_REGISTERED
@@ -30,13 +32,16 @@ from projections.image import Image
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
 from projections.rules.identity import CLUSTER_REACHABLE
+from projections.rules.statements import DESTINATION_FREE
+from projections.statements import END_OF, STATEMENT_SOUND
 from projections.verdict import Waiting
+from spark_streams.sql.plan import planned, require_same
 
 log = structlog.get_logger(__name__)
 CERTAIN_S = 2.0
 """What a registry lacks must be lacking for so long: one that starts may answer before it has read
 its own log to the end. Measured with Apicurio after a kill: for 0.05 to 0.3 s."""
-CHECKED = (ClusterRegistered, ProductPublished, AccessGranted)
+CHECKED = (ClusterRegistered, ProductPublished, AccessGranted, StatementAdded, StatementUpdated)
 """Intents that may wait for the world; thousands of others may be undecided beside them."""
 Clusters = Callable[[Image, str], ClusterAdmin]
 
@@ -75,9 +80,10 @@ class ChecksKeeper:
         registry: Registry,
         lanes: Lanes | None = None,
         tls: Tls | None = None,
+        logs: Logs | None = None,
     ) -> None:
         self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
-        self._tls = tls
+        self._tls, self._logs = tls, logs
         # (offset, check) -> since when it fails, s of the monotonic clock
         self._failing: dict[tuple[int, str], float] = {}
 
@@ -134,6 +140,11 @@ class ChecksKeeper:
                 return schema_registered(intent.topic, self._registry)
             case (name, AccessGranted()) if name == TARGET_FREE:
                 return self._target_free(image, intent)
+            case (name, Wording()) if name == STATEMENT_SOUND:
+                return self._statement_sound(image, intent)
+            case (name, StatementAdded()) if name == DESTINATION_FREE:
+                home = image.identity.domains[domain_of(intent.statement)].cluster
+                return destination_free(intent, self._clusters(image, home))
         return Finding(code="unknown_check", reason=f"this mesh has no check {check}")
 
     def _target_free(self, image: Image, intent: AccessGranted) -> Finding:
@@ -144,6 +155,24 @@ class ChecksKeeper:
         # an earlier grant's copy is being made: its mark is older than the topic
         made = link is not None and known is None and fence.marks(admin, access.topic, link.id).ours
         return target_free(access.topic, known, admin, being_made=made)
+
+    def _statement_sound(self, image: Image, intent: Wording) -> Finding:
+        """The text can be understood over the topics that it names; see `statement_sound`."""
+        home = image.identity.domains[domain_of(intent.statement)].cluster
+        known = image.statements.get(intent.statement)
+        destination = intent.destination if isinstance(intent, StatementAdded) else ""
+        if not destination and known is not None:
+            destination = known.destination
+        admin = self._clusters(image, home)
+        found = statement_sound(intent, destination, admin, self._registry)
+        if found.code or not isinstance(intent, StatementAdded) or self._logs is None:
+            return found
+        if intent.begin is not Begin.LATEST:
+            return found
+        partitions = range(int(found.evidence["partitions"]))
+        bounds = self._logs.source(image, home).bounds(intent.stream, partitions)
+        ends = {f"{END_OF}{partition}": str(end) for partition, (_, end) in bounds.items()}
+        return Finding({**found.evidence, **ends})
 
 
 def missing(image: Image) -> Iterator[Task]:
@@ -177,6 +206,8 @@ def _server(task: Task, image: Image) -> str:
             return f"new {intent.bootstrap_servers}"
         case _, AccessGranted() as intent:
             return image.access.requests[intent.request].cluster
+        case _, (StatementAdded() | StatementUpdated()) as intent:
+            return image.identity.domains[domain_of(intent.statement)].cluster
         case name, ProductPublished() as intent if name == TOPIC_EXISTS:
             return image.identity.domains[domain_of(intent.product)].cluster
     return "registry"
@@ -236,4 +267,45 @@ def target_free(
         "target_taken",
         f"the topic {topic} exists on cluster {admin.name} and is not a copy made by the mesh: "
         "rename or delete it there, then grant again",
+    )
+
+
+def statement_sound(
+    intent: Wording, destination: str, admin: ClusterAdmin, registry: Registry
+) -> Finding:
+    """The topics are there, and the text can be understood over their schemas.
+
+    The types of its columns are Spark's to judge, when it starts.
+    """
+    where = {"cluster": admin.name, "stream": intent.stream}
+    topics = {name: admin.topic(name) for name in (intent.stream, *intent.tables)}
+    for name, found in topics.items():
+        if found is None:
+            return Finding(
+                where,
+                "unknown_topic",
+                f"there is no topic {name} on cluster {admin.name}: create it, then say it again",
+            )
+    stream = topics[intent.stream]
+    assert stream is not None  # noqa: S101 - for the type checker; told above
+    try:
+        plan = planned(intent.sql, intent.names, registry)
+        require_same(plan.parsed, intent.names, intent.stream, intent.tables, destination)
+    except RefusedError as error:
+        return Finding(where, error.code, str(error), CERTAIN_S if error.code == "no_schema" else 0)
+    columns = ", ".join(one.name for one in plan.query.out)
+    return Finding({**where, "partitions": str(stream.partitions), "columns": columns})
+
+
+def destination_free(intent: StatementAdded, admin: ClusterAdmin) -> Finding:
+    """What the statement is to fill is not there yet: it is never written over."""
+    where = {"cluster": admin.name, "topic": intent.destination}
+    found = admin.topic(intent.destination)
+    if found is None:
+        return Finding({**where, "found": "nothing"})
+    return Finding(
+        {**where, "topic_id": found.id},
+        "target_taken",
+        f"the topic {intent.destination} exists on cluster {admin.name}: a statement fills a topic "
+        "of its own; name another one, or delete it, then add the statement again",
     )

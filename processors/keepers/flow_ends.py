@@ -195,6 +195,10 @@ class Ends(Generic[F]):
         """Whether the mesh has marked the destination's name as its own."""
         return self._marks().ours
 
+    def is_complete(self) -> bool:
+        """Whether everything else that the flow writes is there, once its destination is."""
+        return True
+
     def make_destination(self, source: Topic) -> Topic:
         """Make the copy's topic as the source's is, and wait until the cluster shows it."""
         name = self.flow.topic

@@ -52,7 +52,7 @@ class FlowStart(Generic[F]):
         reign.check()
         self._engine.stop(flow.id)
         self._admit(ends, writer, reign)
-        if destination is None:
+        if destination is None or not ends.is_complete():
             reign.check()
             destination = ends.make_destination(source)
         self._shut(ends, writer, destination, reign)

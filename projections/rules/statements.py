@@ -20,10 +20,9 @@ from projections.links import Desired
 from projections.rules import names
 from projections.rules.ruling import judge
 from projections.sources import not_granted, way_back
-from projections.statements import DEAD_LETTERS, Statement
+from projections.statements import DEAD_LETTERS, STATEMENT_SOUND, Statement
 from projections.verdict import Accepted, Case, Verdict, require
 
-STATEMENT_SOUND = "statement_sound"
 DESTINATION_FREE = "destination_free"
 LONGEST_SQL = 20_000
 MOST_TABLES = 16

@@ -31,12 +31,16 @@ class Topic:
     shape: of its values, which are read with its schema whatever their own is.
     writers: id of each schema that its values may have -> the schema.
     key: schema of its keys, None if they have none.
+    asked_at: partition -> its end before the registry was asked for `writers`. A record before it
+        with another schema's id cannot be read; one behind it may have a schema that was registered
+        since, and ends the query, which is then planned anew. Empty: it cannot be read either.
     """
 
     alias: str
     shape: Shape
     writers: Mapping[int, str] = field(hash=False)
     key: str | None = None
+    asked_at: Mapping[int, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class Result:
 
     topic, dead: the destination and its dead-letter topic.
     schema_id, schema: of the values.
-    dead_from: partition -> first offset of the source that is not in the dead-letter topic yet.
+    out_from, dead_from: partition -> first offset of the source whose record is not in the
+        destination, or among the dead letters, yet. Each topic is written by itself, so that one
+        may be ahead of the other; a partition that is left out has nothing there.
     """
 
     topic: str
@@ -53,6 +59,7 @@ class Result:
     schema_id: int
     schema: str
     dead_from: Mapping[int, int] = field(hash=False)
+    out_from: Mapping[int, int] = field(default_factory=dict, hash=False)
 
 
 def selected(
@@ -92,7 +99,7 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
     source = source_header(origin)
     reason = header(REASON, f.lit(b"the value cannot be read with the schema of its topic"))
     encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
-    rows = rows.where(~unread | _not_dead_yet(result))
+    rows = rows.where(f.when(unread, _behind(result.dead_from)).otherwise(_behind(result.out_from)))
     return rows.select(
         f.when(unread, f.lit(result.dead)).otherwise(f.lit(result.topic)).alias("topic"),
         f.col("key"),
@@ -112,6 +119,8 @@ def _with_stream(records: Any, stream: Topic) -> Any:
         "__value", _decoded("value", stream)
     )
     unread = f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
+    if stream.asked_at:
+        unread = f.when(_newer(stream), _stops()).otherwise(unread)
     columns = [
         f.expr(one.made.format(f"__value.`{one.name}`")).alias(one.name)
         for one in stream.shape.fields
@@ -205,11 +214,31 @@ def _prefix(schema_id: int) -> Any:
     return f.lit(b"\0" + schema_id.to_bytes(4, "big"))
 
 
-def _not_dead_yet(result: Result) -> Any:
+def _newer(stream: Topic) -> Any:
+    """Whether a record may have a schema that was registered after `stream` was made."""
+    from pyspark.sql.connect import functions as f
+
+    head = f.substring(f.col("value"), 1, 5)
+    framed = (f.length(f.col("value")) > 5) & (f.substring(head, 1, 1) == f.lit(b"\0"))
+    unknown = ~head.isin([_prefix(number) for number in stream.writers])
+    return framed & unknown & _behind(stream.asked_at)
+
+
+def _stops() -> Any:
+    """Ends the query with the id of the schema that it does not know."""
+    from pyspark.sql.connect import functions as f
+
+    number = f.conv(f.hex(f.substring(f.col("value"), 2, 4)), 16, 10)
+    text = f.concat(f.lit("a record has the schema "), number, f.lit(", which is new to it"))
+    return f.raise_error(text).cast("boolean")
+
+
+def _behind(starts: Mapping[int, int]) -> Any:
+    """Whether a record's offset is not before that of its partition."""
     from pyspark.sql.connect import functions as f
 
     found: Any = f.lit(True)
-    for partition, start in sorted(result.dead_from.items()):
+    for partition, start in sorted(starts.items()):
         found = found & ((f.col("partition") != partition) | (f.col("offset") >= start))
     return found
 

@@ -7,6 +7,7 @@ import pytest
 from mesh_events import intents
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
+from mesh_events.statements import StatementAdded, StatementUpdated
 from processors.keepers import checks
 from processors.keepers.checks import CERTAIN_S, CHECKED, ChecksKeeper, Task, by_turns, missing
 from projections.decide import decide
@@ -121,6 +122,10 @@ def test_only_what_is_looked_at_ever_waits() -> None:
     log = PaperLog()
     story.published(log)
     story.granted(log)
+    log.say(StatementAdded, "east", **story.statement())
+    story.settle(log)
+    text = {"sql": "SELECT 1 AS one FROM east.users", "stream": "east.users"}
+    log.say(StatementUpdated, "east", statement=story.STATEMENT, **text)
     story.settle(log)
     waited = {
         type(entry.event)

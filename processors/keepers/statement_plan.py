@@ -1,0 +1,139 @@
+"""What one start of a statement has found out: where it goes on, and what is done with a record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesh_events.kafka import Connection
+from processors.clusters import Topic
+from processors.keepers.flow_ends import Ends, copied_settings, until
+from projections.statements import Statement
+from spark_streams.errors import CopyError
+from spark_streams.log import Bounds
+from spark_streams.provenance import Origin
+from spark_streams.sql import work
+from spark_streams.sql.frame import Result
+from spark_streams.sql.plan import Plan
+from spark_streams.tail import positions, read_tail
+
+_LARGEST = "max.message.bytes"
+
+
+class StatementEnds(Ends[Statement]):
+    """A statement's cluster: what it reads and what it fills is there."""
+
+    what = "statement"
+    end = "drop the statement"
+    anew = "drop the statement, delete the topic, and add the statement again"
+    restart = "stop and start the statement"
+
+    def is_complete(self) -> bool:
+        """Whether the topic of the dead letters is there."""
+        return self.destination.topic(self.flow.dead_letters) is not None
+
+    def make_destination(self, source: Topic) -> Topic:
+        """Make both topics with the stream's partitions, and wait until the cluster shows them."""
+        # a dead letter is the stream's record, with two headers more
+        config = {_LARGEST: copied_settings(source.config)[_LARGEST]}
+        for name in self.flow.writes:
+            self.destination.create_topic(name, source.partitions, config)
+        self._require_alone(self._marks())
+        found = [self._appeared(name) for name in self.flow.writes]
+        return found[0]
+
+    def _appeared(self, name: str) -> Topic:
+        return until(lambda: self.destination.topic(name), f"the new topic {name} to appear")
+
+
+@dataclass
+class StatementPlan:
+    """One start of a statement.
+
+    asked_at: partition -> the stream's end before the schemas were read.
+    schema, schema_id: of the result's values.
+    tables: topic -> Kafka's id of it.
+    """
+
+    statement: Statement
+    plan: Plan
+    schema: str
+    schema_id: int
+    tables: Mapping[str, str]
+    _result: Result | None = field(default=None, init=False)
+
+    def start(
+        self,
+        ends: Ends[Statement],
+        source: Topic,
+        destination: Topic,
+        origin: Origin,
+        *,
+        fresh: bool,
+    ) -> Mapping[int, int]:
+        """From the floor on, passing over what is in the destination or with the dead letters.
+
+        The two topics are written each by itself: one may be ahead of the other.
+        """
+        del fresh
+        statement, log = self.statement, ends.destination_log
+        if source.partitions != destination.partitions:
+            raise CopyError(
+                "partitions_differ",
+                f"{source.name} has {source.partitions} partitions, {destination.name} has "
+                f"{destination.partitions}: give it as many, or {ends.anew}",
+            )
+        behind = [
+            positions(read_tail(log, topic, source.partitions, origin))
+            for topic in statement.writes
+        ]
+        self._result = Result(
+            topic=statement.destination,
+            dead=statement.dead_letters,
+            schema_id=self.schema_id,
+            schema=self.schema,
+            out_from=behind[0],
+            dead_from=behind[1],
+        )
+        # what is known of the stream before its first start is where it is to begin
+        floor = {int(p): offset for p, offset in statement.positions.items()}
+        bounds = ends.source_log.bounds(source.name, range(source.partitions))
+        return {
+            partition: _start(partition, floor, behind, bounds, ends.anew)
+            for partition in sorted(bounds)
+        }
+
+    def work(self, writer: str, login: Connection) -> work.Statement:
+        """What is done with each record."""
+        assert self._result is not None  # noqa: S101 - `start` comes first
+        return work.Statement(
+            writer, self.plan.query, self.plan.stream, self.plan.tables, self._result, login
+        )
+
+    def more(self) -> Mapping[str, Any]:
+        """The schema of the result, and which tables are read."""
+        return {"schema_id": self.schema_id, "table_topic_ids": dict(self.tables)}
+
+
+def _start(
+    partition: int,
+    floor: Mapping[int, int],
+    behind: list[dict[int, int]],
+    bounds: Bounds,
+    anew: str,
+) -> int:
+    low, end = bounds[partition]
+    position = floor.get(partition, low)
+    if position < low:
+        raise CopyError(
+            "source_gap",
+            f"partition {partition}: the statement goes on at offset {position}, but the stream "
+            f"begins at {low}; keep records there for longer, then {anew}",
+        )
+    furthest = max(position, *(found.get(partition, 0) for found in behind))
+    if furthest > end:
+        raise CopyError(
+            "source_truncated",
+            f"partition {partition}: records up to offset {furthest} were dealt with, but the "
+            f"stream ends at {end}: restore it, or {anew}",
+        )
+    return position

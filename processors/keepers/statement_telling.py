@@ -1,0 +1,86 @@
+"""What the keeper says about one statement: facts on the log."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import structlog
+
+from mesh_events.meta import new_id
+from mesh_events.statements import (
+    StatementActivated,
+    StatementAdvanced,
+    StatementFact,
+    StatementFailed,
+    StatementHalted,
+)
+from processors.keepers.flow import Started
+from processors.keepers.keeper import Reign
+from projections.image import Image
+from projections.statements import Statement
+from spark_streams.errors import CopyError
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementTelling:
+    """One statement's voice during one look at it."""
+
+    flow: Statement
+    image: Image
+    reign: Reign
+
+    def activated(self, started: Started) -> None:
+        """It runs."""
+        self._report(
+            StatementActivated,
+            # a principal stands for one start only
+            f"statement-activated-{started.writer}",
+            incarnation=started.incarnation,
+            principal=started.writer,
+            run=new_id(),
+            stream_topic_id=started.source.id,
+            destination_topic_id=started.destination.id,
+            positions=_named(started.positions),
+            **started.more,
+        )
+
+    def goes_on(self) -> None:
+        """It still runs."""
+
+    def advanced(self, positions: Mapping[int, int]) -> None:
+        """Every record before `positions` was dealt with."""
+        named = _named(positions)
+        self._report(StatementAdvanced, f"statement-advanced-{_digest(named)}", positions=named)
+
+    def stopped(self, positions: Mapping[int, int]) -> None:
+        """It stands still as desired, or is dropped, and the fence is closed."""
+        self._report(StatementHalted, "statement-halted", positions=_named(positions))
+
+    def failed(self, fault: CopyError) -> None:
+        """It cannot run; said once, as long as the log says the same already."""
+        if (self.flow.failure_code, self.flow.failure) == (fault.code, fault.reason):
+            return
+        log.warning("statement_failed", id=self.flow.id, code=fault.code, reason=fault.reason)
+        self._report(
+            StatementFailed,
+            f"statement-failed-{self.flow.changed}-{_digest([fault.code, fault.reason])}",
+            code=fault.code,
+            reason=fault.reason,
+            retriable=fault.retriable,
+        )
+
+    def _report(self, kind: type[StatementFact], step: str, **fields: Any) -> None:
+        flow = self.flow
+        meta = self.reign.meta(flow.id, step, flow.generation, correlation=flow.id)
+        self.reign.report(kind(meta=meta, statement=flow.id, generation=flow.generation, **fields))
+
+
+def _named(positions: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): offset for partition, offset in sorted(positions.items())}
+
+
+def _digest(value: object) -> str:
+    return sha256(repr(value).encode()).hexdigest()[:12]

@@ -1,0 +1,212 @@
+"""The statements keeper: streaming SQL runs, stands still or is gone, as the log says.
+
+Each domain's statements run on the domain's own Spark Connect server, in a lane of their own: a
+domain whose server is slow or gone holds up nobody else.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from mesh_events.errors import RefusedError
+from processors.keepers.flow_end import FlowEnd
+from processors.keepers.flow_ends import Clusters, Ends, Logs
+from processors.keepers.flow_pace import Pace
+from processors.keepers.flows import Flows
+from processors.keepers.keeper import Reign
+from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.statement_plan import StatementEnds, StatementPlan
+from processors.keepers.statement_telling import StatementTelling
+from projections.image import Image
+from projections.sources import refused
+from projections.statements import Statement
+from spark_streams.engine import FlowEngine
+from spark_streams.errors import CopyError, EngineError
+from spark_streams.sql.plan import Schemas, planned, require_same
+
+PATIENCE_S = 900.0
+"""A statement that passes records over, or reads tables first, may bring out nothing for long."""
+
+
+class ResultSchemas(Schemas, Protocol):
+    """Where schemas of topics are looked up, and those of results registered."""
+
+    def register_text(self, subject: str, text: str) -> int:
+        """Register a schema and return its id; raises RefusedError `incompatible_schema`."""
+
+
+class StatementsKeeper:
+    """Keeps the statements.
+
+    Args:
+        clusters: the admin of a registered cluster.
+        logs: looks into the topics of the clusters.
+        engines: the engine of a domain; it is asked once for each.
+        schemas: the registry.
+        pace: how often and how long.
+        lanes: domains are kept side by side.
+    """
+
+    name = "statements"
+
+    def __init__(
+        self,
+        clusters: Clusters,
+        logs: Logs,
+        engines: Callable[[str], FlowEngine],
+        schemas: ResultSchemas,
+        pace: Pace | None = None,
+        lanes: Lanes | None = None,
+    ) -> None:
+        self._clusters, self._logs, self._schemas = clusters, logs, schemas
+        self._engines, self._pace, self._lanes = engines, pace or Pace(), lanes or OneByOne()
+        self._domains: dict[str, Flows[Statement]] = {}
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        """Compare and repair every statement once, each domain's in a lane of its own."""
+        domains: dict[str, list[Statement]] = {}
+        for statement in image.statements.values():
+            if not self._is_settled(statement):
+                domains.setdefault(statement.domain, []).append(statement)
+
+        def job(domain: str, here: list[Statement]) -> Job:
+            return lambda: self._of(domain).reconcile(here, image, reign)
+
+        self._lanes.run({name: job(name, here) for name, here in domains.items()}, image, reign)
+
+    def close(self) -> None:
+        """Leave the engines and the clusters; the statements go on."""
+        for flows in self._domains.values():
+            flows.close()
+        self._logs.close()
+
+    def _is_settled(self, statement: Statement) -> bool:
+        """Nobody starts a domain's server to see that what was dropped does not run there."""
+        idle = statement.is_over or statement.is_at_rest
+        return idle and statement.domain not in self._domains
+
+    def _of(self, domain: str) -> Flows[Statement]:
+        if domain not in self._domains:
+            engine = self._engines(domain)
+            kind = Streaming(self._clusters, self._logs, engine, self._schemas)
+            ending = FlowEnd(kind, engine, self._pace.quiet)
+            self._domains[domain] = Flows(kind, ending, engine, self._logs, self._pace)
+        return self._domains[domain]
+
+
+class Streaming:
+    """What makes a flow a statement: each record is dealt with as its text says."""
+
+    name = "statement"
+
+    def __init__(
+        self, clusters: Clusters, logs: Logs, engine: FlowEngine, schemas: ResultSchemas
+    ) -> None:
+        self._clusters, self._logs = clusters, logs
+        self._engine, self._schemas = engine, schemas
+
+    def lane(self, statement: Statement) -> str:
+        """One lane for all of a domain: they share a server."""
+        return statement.domain
+
+    def voice(self, statement: Statement, image: Image, reign: Reign) -> StatementTelling:
+        """Speaks about the statement."""
+        return StatementTelling(statement, image, reign)
+
+    def ends(self, statement: Statement, image: Image) -> StatementEnds:
+        """Connects the cluster."""
+        admin = self._clusters(image, statement.cluster)
+        return StatementEnds(
+            statement,
+            admin,
+            admin,
+            self._logs.source(image, statement.cluster),
+            self._logs.destination(image, statement.cluster),
+        )
+
+    def withheld(self, statement: Statement, image: Image) -> CopyError | None:
+        """A quarantine, or a source that is not granted any more."""
+        if statement.domain in image.identity.quarantines:
+            return CopyError(
+                "domain_quarantined",
+                f"{statement.domain} is in quarantine: the statement goes on after its release",
+            )
+        missing = refused(image, statement)
+        if not missing:
+            return None
+        reader = statement.application or f"an application of {statement.domain}"
+        return CopyError(
+            "source_not_granted",
+            f"{', '.join(missing)} is not granted to {reader} any more: the statement goes on "
+            "when it is granted again, or drop it",
+        )
+
+    def plan(self, ends: Ends[Statement]) -> StatementPlan:
+        """The text, over topics and schemas as they are now; its result's schema is registered."""
+        statement = ends.flow
+        source = ends.source_topic(fresh=True)
+        tables = {name: _topic_id(ends, name) for name in statement.tables}
+        # what is registered from here on may be in records behind these ends
+        bounds = ends.source_log.bounds(statement.stream, range(source.partitions))
+        try:
+            plan = planned(statement.sql, statement.names, self._schemas)
+            require_same(
+                plan.parsed,
+                statement.names,
+                statement.stream,
+                statement.tables,
+                statement.destination,
+            )
+            name, namespace = _record_name(statement.destination)
+            schema = self._engine.ask(
+                f"analysing {statement.id}",
+                lambda session: plan.result_schema(session, name, namespace),
+            )
+            schema_id = self._schemas.register_text(f"{statement.destination}-value", schema)
+            if plan.key is not None:
+                self._schemas.register_text(f"{statement.destination}-key", plan.key)
+        except RefusedError as error:
+            raise CopyError(error.code, str(error)) from error
+        asked_at = {partition: end for partition, (_, end) in bounds.items()}
+        plan = replace(plan, stream=replace(plan.stream, asked_at=asked_at))
+        return StatementPlan(statement, plan, schema, schema_id, tables)
+
+    def reached(self, ends: Ends[Statement]) -> dict[int, int]:
+        """Partition -> stream offset up to which the last whole batch came."""
+        statement = ends.flow
+        ends.source_topic(fresh=False)
+        ends.destination_topic()
+        for name, known in statement.table_topic_ids.items():
+            if _topic_id(ends, name) != known:
+                raise EngineError(
+                    "table_recreated",
+                    f"the table {name} was deleted and made again: it is read anew",
+                )
+        return dict(self._engine.progress(statement.id))
+
+    def patience_s(self, statement: Statement, stall_s: float) -> float:
+        """Long: how far a query has come is told with a whole batch only."""
+        del statement
+        return max(PATIENCE_S, stall_s)
+
+
+def _topic_id(ends: Ends[Statement], name: str) -> str:
+    found = ends.source.topic(name)
+    if found is None:
+        raise CopyError(
+            "source_missing",
+            f"the table {name} does not exist on cluster {ends.source.name}: create it again, or "
+            f"{ends.end}",
+        )
+    return found.id
+
+
+def _record_name(topic: str) -> tuple[str, str]:
+    """(name, namespace) of a topic's values: of `east.clicks-named` it is ClicksNamed of east."""
+    domain, _, rest = topic.partition(".")
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", rest) if word]
+    name = "".join(word[0].upper() + word[1:] for word in words)
+    if not name or not name[0].isalpha():
+        name = f"Value{name}"
+    return name, re.sub(r"[^A-Za-z0-9_]", "_", domain)
