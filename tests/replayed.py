@@ -1,6 +1,6 @@
 """Replays the log of a mesh and prints its rows and their checksum as JSON.
 
-    SDM_HOME=... python -m tests.replayed
+    SDM_HOME=... python -m tests.replayed [OFFSET]
 
 A process of its own, to be compared with what stands on the row topics.
 """
@@ -18,7 +18,8 @@ from tests.plain_reader import ROW_TOPICS, milliseconds
 
 def main() -> None:
     with LogReader(WorkerSettings.load().governance(OPERATOR)) as reader:
-        image = replay(reader.to_end())
+        end = int(sys.argv[1]) if len(sys.argv) > 1 else None
+        image = replay(reader.to_end(), at_offset=end)
     rows: dict[str, dict[str, object]] = {topic: {} for topic in ROW_TOPICS}
     for row in all_rows(image):
         rows[row.topic][row.key] = {"type": row.type_name(), **row.model_dump()}

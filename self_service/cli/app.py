@@ -36,6 +36,7 @@ COMMANDS: dict[str, Place] = {
     "generate": Place("generate", "generate", "Write made-up records into a topic, at a rate."),
     "schema": Place("schema", None, "Schemas of topics: list, describe, diff, check."),
     "connect": Place("connect", None, "Connectors that bring data in."),
+    "streaming": Place("streaming", None, "Streaming SQL: statements that fill a topic."),
     "product": Place("product", None, "Data products: publish, update, describe."),
     "catalog": Place("catalog", None, "Find data products: list, search."),
     "access": Place("access", None, "Access to products: request, grant, revoke, explain."),

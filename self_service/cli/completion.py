@@ -25,6 +25,7 @@ def remember(home: Path, image: "Image") -> None:
         "applications": sorted(image.identity.applications),
         "clusters": sorted(image.identity.clusters),
         "links": sorted(image.links),
+        "statements": sorted(one.id for one in image.statements.values() if one.stands),
         "requests": [one.request for one in requests[:_OPEN]],
     }
     place = _place(home)
@@ -59,6 +60,11 @@ def clusters(incomplete: str) -> list[str]:
 def links(incomplete: str) -> list[str]:
     """Known links that begin so."""
     return _names("links", incomplete)
+
+
+def statements(incomplete: str) -> list[str]:
+    """Known statements that begin so."""
+    return _names("statements", incomplete)
 
 
 def requests(incomplete: str) -> list[str]:

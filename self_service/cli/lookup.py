@@ -10,6 +10,7 @@ from projections.catalog import Product
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Link
+from projections.statements import Statement
 from self_service.cli.exits import NotFoundError, UsageError
 
 Thing = TypeVar("Thing")
@@ -35,6 +36,11 @@ def application(image: Image, name: str) -> Application:
 def link(image: Image, name: str) -> Link:
     """The link, or NotFoundError."""
     return _named(image.links, name, "link", "see `sdm link list`")
+
+
+def statement(image: Image, name: str) -> Statement:
+    """The statement, or NotFoundError."""
+    return _named(image.statements, name, "statement", "see `sdm streaming sql list`")
 
 
 def request(

@@ -8,12 +8,14 @@ from enum import Enum, auto
 
 from mesh_events import intents
 from mesh_events.intents import Intent
-from mesh_events.rows import AccessState, LinkState
+from mesh_events.rows import AccessState, LinkState, StatementState
+from mesh_events.statements import StatementDropped, StatementIntent, StatementStopped
 from projections.access import ENTITLED
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import link_id
 from self_service.cli.options import Until
+from spark_streams.errors import RETRIABLE
 
 
 class Progress(Enum):
@@ -54,6 +56,8 @@ def _access_or_link(image: Image, intent: Intent, until: Until) -> Progress:
             return _revoked(image, intent.request, until)
         case intents.LinkIntent():
             return _linked(image, intent)
+        case StatementIntent():
+            return _stated(image, intent)
     return Progress.REACHED
 
 
@@ -67,6 +71,9 @@ def where(image: Image, intent: Intent) -> str:
         case intents.LinkIntent():
             link = image.links[link_id(intent.product, intent.cluster)]
             return link.state.value + (f" ({link.failure})" if link.failure else "")
+        case StatementIntent():
+            statement = image.statements[intent.statement]
+            return statement.state.value + (f" ({statement.failure})" if statement.failure else "")
         case intents.ProductPublished() | intents.ProductUpdated():
             return "PUBLISHED"
     return ""
@@ -162,3 +169,17 @@ def _linked(image: Image, intent: intents.LinkIntent) -> Progress:
         intents.LinkRemoved: LinkState.REMOVED,
     }[type(intent)]
     return _of(image.links[link_id(intent.product, intent.cluster)].state is wanted)
+
+
+def _stated(image: Image, intent: StatementIntent) -> Progress:
+    """A statement that only a person can mend will not become active by itself."""
+    statement = image.statements[intent.statement]
+    match intent:
+        case StatementStopped():
+            return _of(statement.state is StatementState.STOPPED)
+        case StatementDropped():
+            return _of(statement.state is StatementState.DROPPED)
+    failed = statement.state is StatementState.FAILED
+    if failed and statement.failure_code not in RETRIABLE:
+        return Progress.OVERTAKEN
+    return _of(statement.state is StatementState.ACTIVE)

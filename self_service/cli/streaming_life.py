@@ -1,0 +1,161 @@
+"""`sdm streaming sql add|update|stop|start|restart|drop`: what a domain wants of its statements."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.intents import Intent
+from mesh_events.meta import Meta
+from mesh_events.statements import (
+    Begin,
+    StatementAdded,
+    StatementDropped,
+    StatementIntent,
+    StatementStarted,
+    StatementStopped,
+    StatementUpdated,
+)
+from projections.statements import Statement
+from self_service.cli import lookup
+from self_service.cli.context import Mesh
+from self_service.cli.exits import UsageError
+from self_service.cli.options import OptionalReason, Saying, Until, command
+from self_service.cli.output import Detail, show
+from self_service.cli.statement_wording import Worded, worded
+from self_service.cli.streaming_app import Name, Text, identity, sql_app
+
+
+@command(
+    sql_app,
+    "add",
+    "sdm streaming sql add pageviews 'INSERT INTO pageviews SELECT ip, status FROM clicks'",
+    "sdm streaming sql add click-users -f click_users.sql --from latest",
+)
+def add(
+    saying: Saying,
+    name: Name,
+    text: Text,
+    destination: Annotated[
+        str | None,
+        typer.Option("--destination", help="Topic to fill, where the SQL is a SELECT alone."),
+    ] = None,
+    begin: Annotated[
+        Begin,
+        typer.Option("--from", case_sensitive=False, help="EARLIEST or LATEST record."),
+    ] = Begin.EARLIEST,
+    description: Annotated[str, typer.Option("--description", help="What it is for.")] = "",
+) -> None:
+    """Add a statement of the current domain, and wait until it runs.
+
+    A name in the SQL is a product, or a topic of the domain's home cluster. FROM names the stream,
+    JOIN the tables. The destination, its schema and a topic for records that cannot be read are
+    made from the query.
+    """
+    mesh = Mesh()
+    who = mesh.speaker(saying.domain)
+    meant = _worded(mesh, who.domain, text, destination)
+    if meant.destination is None:
+        raise UsageError("what is to be filled? Write INSERT INTO topic, or give --destination")
+    fields = {**_fields(text, meant), "destination": meant.destination}
+    fields |= {"description": description, "begin": begin}
+    _say(mesh, saying, identity(name, who.domain), StatementAdded, fields)
+
+
+@command(
+    sql_app,
+    "update",
+    "sdm streaming sql update click-users -f click_users.sql",
+)
+def update(saying: Saying, name: Name, text: Text) -> None:
+    """Let another text go on where the one before it stands.
+
+    The stream and the destination stay. The new result's schema has to be compatible with the one
+    before it.
+    """
+    mesh, found = _standing(saying, name)
+    meant = _worded(mesh, found.domain, text, found.destination)
+    until = Until.ACTIVE if found.desired == "RUNNING" else Until.DECIDED
+    _say(mesh, saying, found.id, StatementUpdated, _fields(text, meant), until)
+
+
+@command(sql_app, "stop", "sdm streaming sql stop click-users --reason 'maintenance'")
+def stop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Let a statement stand still; its topic stays, and it goes on where it stood."""
+    _direct(saying, name, StatementStopped, reason)
+
+
+@command(sql_app, "start", "sdm streaming sql start click-users")
+def start(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Let a stopped statement go on where it stood."""
+    _direct(saying, name, StatementStarted, reason)
+
+
+@command(sql_app, "restart", "sdm streaming sql restart click-users")
+def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Stop a statement and start it again: it reads its tables and schemas anew."""
+    mesh, found = _standing(saying, name)
+    if found.desired == "RUNNING":
+        _emit(mesh, saying, found.id, StatementStopped, {"reason": reason}, Until.ACTIVE)
+    _say(mesh, saying, found.id, StatementStarted, {"reason": reason})
+
+
+@command(sql_app, "drop", "sdm streaming sql drop click-users --reason 'replaced'")
+def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """End a statement for good; its topic stays, as any other topic of the domain."""
+    _direct(saying, name, StatementDropped, reason)
+
+
+def _direct(saying: Saying, name: str, kind: type[StatementIntent], reason: str) -> None:
+    mesh, found = _standing(saying, name)
+    _say(mesh, saying, found.id, kind, {"reason": reason})
+
+
+def _standing(saying: Saying, name: str) -> tuple[Mesh, Statement]:
+    mesh = Mesh()
+    who = mesh.speaker(saying.domain)
+    return mesh, lookup.statement(mesh.image(), identity(name, who.domain))
+
+
+def _worded(mesh: Mesh, domain: str, text: Text, destination: str | None) -> Worded:
+    image = mesh.image()
+    lookup.domain(image, domain)
+    return worded(image, domain, text.text(), text.sources(), destination, text.application)
+
+
+def _fields(text: Text, meant: Worded) -> dict[str, Any]:
+    return {
+        "sql": text.text(),
+        "stream": meant.stream,
+        "tables": meant.tables,
+        "names": meant.names,
+        "application": meant.application,
+    }
+
+
+def _say(
+    mesh: Mesh,
+    saying: Saying,
+    name: str,
+    kind: type[StatementIntent],
+    fields: dict[str, Any],
+    until: Until = Until.ACTIVE,
+) -> None:
+    said = _emit(mesh, saying, name, kind, fields, until)
+    show(Detail({"statement": name, **said}), saying.output)
+
+
+def _emit(
+    mesh: Mesh,
+    saying: Saying,
+    name: str,
+    kind: type[StatementIntent],
+    fields: dict[str, Any],
+    until: Until,
+) -> dict[str, Any]:
+    from self_service.cli.saying import say
+
+    make: Callable[[Meta], Intent] = lambda meta: kind(  # noqa: E731 - one intent, made of a meta
+        meta=meta, statement=name, **fields
+    )
+    return say(mesh, mesh.speaker(saying.domain), saying, make, default=until).fields()

@@ -1,0 +1,145 @@
+"""`sdm streaming sql list|ps|describe`: the statements, and how far each has come."""
+
+from typing import Annotated, Any
+
+import typer
+
+from mesh_events.errors import MeshError
+from projections.image import Image
+from projections.statements import Statement
+from self_service.cli import completion, lookup
+from self_service.cli.callers import current_domain
+from self_service.cli.context import Mesh
+from self_service.cli.options import Reading, Shown, command
+from self_service.cli.output import Detail, Listing, show
+from self_service.cli.streaming_app import Name, identity, sql_app
+from self_service.cli.times import stamp
+
+COLUMNS = ("statement", "state", "reads", "fills", "changed_at", "failure")
+RUNNING = ("statement", "state", "incarnation", "lag", "dead_letters", "since", "failure")
+
+Of = Annotated[
+    str | None,
+    typer.Option(
+        "--of", metavar="DOMAIN", help="Of one domain.", autocompletion=completion.domains
+    ),
+]
+
+
+@command(sql_app, "list", "sdm streaming sql list", "sdm streaming sql list --as-of '1h ago'")
+def list_statements(
+    reading: Reading,
+    of: Of = None,
+    every: Annotated[bool, typer.Option("--all", help="Also those that were dropped.")] = False,
+) -> None:
+    """List the statements: what they read and fill, and how they are."""
+    image = Mesh().image(reading)
+    items = [fields(one) for one in _of(image, of) if every or one.stands]
+    show(Listing(COLUMNS, items, "no statements: `sdm streaming sql add`"), reading.output)
+
+
+@command(sql_app, "ps", "sdm streaming sql ps")
+def processes(shown: Shown, of: Of = None) -> None:
+    """List the statements that are to run, and how far each is behind its stream.
+
+    Lag is told in offsets of the stream, from the last record that came out. Where a statement
+    passes records over, that is the most that it can be.
+    """
+    mesh = Mesh()
+    image = mesh.image()
+    items = [
+        {**fields(one), "lag": _lag(mesh, image, one), "dead_letters": _dead(mesh, image, one)}
+        for one in _of(image, of)
+        if one.desired == "RUNNING"
+    ]
+    show(Listing(RUNNING, items, "no statement is to run"), shown.output)
+
+
+@command(sql_app, "describe", "sdm streaming sql describe click-users")
+def describe(reading: Reading, name: Name) -> None:
+    """Describe a statement: its text, its topics, its state and positions."""
+    mesh = Mesh()
+    image = mesh.image(reading)
+    found = lookup.statement(image, identity(name, current_domain(mesh.home) or ""))
+    told = {
+        **fields(found),
+        "sql": found.sql,
+        "names": dict(found.names),
+        "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),
+        "principal": found.principal,
+        "stream_topic_id": found.stream_topic_id,
+        "destination_topic_id": found.destination_topic_id,
+    }
+    show(Detail(told), reading.output)
+
+
+def fields(found: Statement) -> dict[str, Any]:
+    """A statement as lists show it."""
+    return {
+        "statement": found.id,
+        "description": found.description,
+        "cluster": found.cluster,
+        "stream": found.stream,
+        "tables": list(found.tables),
+        "reads": list(found.reads),
+        "fills": found.destination,
+        "dead_letter_topic": found.dead_letters,
+        "application": found.application,
+        "begin": found.begin,
+        "state": found.state,
+        "desired": found.desired,
+        "held": found.held,
+        "incarnation": found.incarnation,
+        "run": found.run,
+        "schema_id": found.schema_id,
+        "failure_code": found.failure_code,
+        "failure": found.failure,
+        "created_at": stamp(found.created_at),
+        "changed_at": stamp(found.changed_at),
+        "since": stamp(found.changed_at),
+        "generation": found.generation,
+    }
+
+
+def _of(image: Image, domain: str | None) -> list[Statement]:
+    if domain is not None:
+        lookup.domain(image, domain)
+    return [one for _, one in sorted(image.statements.items()) if domain in (None, one.domain)]
+
+
+def _lag(mesh: Mesh, image: Image, found: Statement) -> int | str:
+    """Offsets from the last record that came out to the stream's end, or why nobody can say."""
+    if found.stream_topic_id is None:
+        return "not started yet"
+    from contextlib import closing
+
+    from self_service.cli import brokers
+    from spark_streams.lag import behind
+    from spark_streams.log import KafkaLog
+    from spark_streams.provenance import Origin
+    from spark_streams.tail import positions, read_tail
+
+    try:
+        login = mesh.administration(image, found.cluster)
+        partitions = len(brokers.offsets(login, found.destination))
+        origin = Origin(found.cluster, found.stream_topic_id)
+        with closing(KafkaLog(login, committed=True)) as stream, closing(KafkaLog(login)) as out:
+            reached = {int(p): at for p, at in found.positions.items()}
+            for topic in found.writes:
+                for p, at in positions(read_tail(out, topic, partitions, origin)).items():
+                    reached[p] = max(at, reached.get(p, 0))
+            return sum(behind(stream, found.stream, reached).values())
+    except MeshError as error:
+        return f"not looked up: {error}"
+
+
+def _dead(mesh: Mesh, image: Image, found: Statement) -> int | str:
+    """How many records wait among the dead letters."""
+    from self_service.cli import brokers
+
+    try:
+        login = mesh.administration(image, found.cluster)
+        ends = brokers.offsets(login, found.dead_letters)
+    except MeshError as error:
+        return f"not looked up: {error}"
+    return sum(high - low for low, high in ends.values())
