@@ -35,6 +35,7 @@ from projections.rules.identity import CLUSTER_REACHABLE
 from projections.rules.statements import DESTINATION_FREE
 from projections.statements import END_OF, STATEMENT_SOUND
 from projections.verdict import Waiting
+from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import planned, require_same
 
 log = structlog.get_logger(__name__)
@@ -289,8 +290,9 @@ def statement_sound(
     stream = topics[intent.stream]
     assert stream is not None  # noqa: S101 - for the type checker; told above
     try:
-        plan = planned(intent.sql, intent.names, registry)
-        require_same(plan.parsed, intent.names, intent.stream, intent.tables, destination)
+        parsed = parse(intent.sql)
+        require_same(parsed, intent.names, intent.stream, intent.tables, destination)
+        plan = planned(parsed, intent.names, registry)
     except RefusedError as error:
         return Finding(where, error.code, str(error), CERTAIN_S if error.code == "no_schema" else 0)
     columns = ", ".join(one.name for one in plan.query.out)

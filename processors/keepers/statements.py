@@ -23,6 +23,7 @@ from projections.sources import refused
 from projections.statements import Statement
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import CopyError, EngineError
+from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import Schemas, planned, require_same
 
 PATIENCE_S = 900.0
@@ -150,14 +151,15 @@ class Streaming:
         # what is registered from here on may be in records behind these ends
         bounds = ends.source_log.bounds(statement.stream, range(source.partitions))
         try:
-            plan = planned(statement.sql, statement.names, self._schemas)
+            parsed = parse(statement.sql)
             require_same(
-                plan.parsed,
+                parsed,
                 statement.names,
                 statement.stream,
                 statement.tables,
                 statement.destination,
             )
+            plan = planned(parsed, statement.names, self._schemas)
             name, namespace = _record_name(statement.destination)
             schema = self._engine.ask(
                 f"analysing {statement.id}",

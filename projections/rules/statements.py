@@ -131,7 +131,8 @@ def _standing(case: Case, intent: StatementIntent) -> Statement:
 
 def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -> None:
     """The destination is a topic of the domain that no other statement fills."""
-    names.topic(destination + DEAD_LETTERS, domain)
+    names.topic(destination, domain)
+    names.legal_topic(destination + DEAD_LETTERS)
     require(
         not destination.endswith(DEAD_LETTERS),
         "invalid_name",

@@ -8,7 +8,7 @@ from mesh_events.errors import RefusedError
 from spark_streams.sql.analysis import analysed
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic
-from spark_streams.sql.parse import Source, Statement, parse
+from spark_streams.sql.parse import Source, Statement
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
 from spark_streams.sql.work import Table
@@ -51,11 +51,11 @@ class Plan:
         return analysed(session, self.query, self.stream, shapes, name, namespace)
 
 
-def planned(sql: str, names: Mapping[str, str], schemas: Schemas) -> Plan:
+def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Plan:
     """Understand a statement over topics as they are now.
 
     Args:
-        sql: the text.
+        parsed: the statement.
         names: name in the text -> topic, for names that are no topics.
         schemas: of the topics.
 
@@ -64,7 +64,6 @@ def planned(sql: str, names: Mapping[str, str], schemas: Schemas) -> Plan:
         RefusedError: `no_schema` or `schema_not_usable`.
         MeshError: the registry does not answer.
     """
-    parsed = parse(sql)
     found = {one.alias: _topic(one, topic_of(one, names), schemas) for one in parsed.sources}
     stream = found[parsed.stream.alias]
     joined = {one.source.alias: one.source for one in parsed.joined}
