@@ -115,6 +115,7 @@ def build(settings: WorkerSettings) -> faust.App:
             ClusterLogs(settings.tls),
             lambda domain: DomainEngine(domain, settings),
             settings.registry(),
+            lambda: governor.image,
             lanes=SideBySide("statements"),
         ),
         CheckpointsKeeper(

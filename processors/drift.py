@@ -14,7 +14,8 @@ from enum import StrEnum
 from mesh_events.facts import DriftKind
 from processors.rights import EVERYBODY, Acl, Binding, Resource, Wish
 from projections.image import Image
-from projections.links import Copy, Desired
+from projections.links import Copy, Desired, Link
+from projections.statements import Statement
 
 RIGHTS = frozenset({DriftKind.RIGHT_MISSING, DriftKind.RIGHT_RETURNED})
 """What is compared with a wish."""
@@ -24,7 +25,7 @@ _HARMFUL = frozenset({"all", "read", "write", "alter", "alter-configs", "delete"
 """What lets somebody see or change a topic, its records or its settings."""
 _DESCRIBES = frozenset({"read", "write", "delete", "alter"})
 """What includes DESCRIBE, as Kafka's authorizer has it."""
-_WRITER = re.compile(r"mesh\.link\.(?P<link>.+)\.[0-9a-f]{8}")
+_WRITER = re.compile(r"mesh\.(?:link|sql)\.(?P<flow>.+)\.[0-9a-f]{8}")
 _MOST_TOPICS = 20
 
 
@@ -154,11 +155,11 @@ def _named(own: Iterable[Binding]) -> Iterator[str]:
 
 def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Finding]:
     """Rights and denials that the log does not explain, one finding for a principal and a kind."""
-    links = _links_of(image, seen.cluster)
+    flows = _flows_of(image, seen.cluster)
     kinds: dict[tuple[str, DriftKind], set[Acl]] = {}
     known = {Acl.of(binding) for binding in seen.known}
     for acl in acls:
-        kind = _kind(acl, seen, links, known)
+        kind = _kind(acl, seen, flows, known)
         if kind is not None:
             kinds.setdefault((acl.principal, kind), set()).add(acl)
     for (principal, kind), found in sorted(kinds.items()):
@@ -175,7 +176,7 @@ def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Fin
 
 
 def _kind(
-    acl: Acl, seen: Scene, links: dict[str, frozenset[str]], known: set[Acl]
+    acl: Acl, seen: Scene, flows: dict[str, frozenset[str]], known: set[Acl]
 ) -> DriftKind | None:
     """What is strange about an ACL; None if the log explains it or it is not about the mesh."""
     if acl.denies:
@@ -188,27 +189,26 @@ def _kind(
         return None
     if any(_includes(right, acl) for right in known) or acl.binding() in seen.unwanted:
         return None
-    link = _WRITER.fullmatch(acl.principal)
-    ends = links.get(link["link"]) if link else None
+    writer = _WRITER.fullmatch(acl.principal)
+    ends = flows.get(writer["flow"]) if writer else None
     if ends is not None and acl.name in ends and not acl.prefixed:
-        # the fence looks after what a link's writers may do at its own two ends
+        # the fence looks after what a flow's writers may do at its own ends
         return None
     owned = ends is not None or acl.principal in seen.owned
     return DriftKind.UNGRANTED_RIGHT if owned else DriftKind.FOREIGN_RIGHT
 
 
-def _links_of(image: Image, cluster: str) -> dict[str, frozenset[str]]:
-    """Link -> its topics on this cluster."""
+def _flows_of(image: Image, cluster: str) -> dict[str, frozenset[str]]:
+    """Link or statement -> its topics on this cluster."""
+    flows: list[Link | Statement] = [*image.links.values(), *image.statements.values()]
     return {
-        link.id: frozenset(
+        flow.id: frozenset(
             topic
-            for place, topic in (
-                (link.source_cluster, link.source_topic),
-                (link.cluster, link.topic),
-            )
+            for place, topics in ((flow.source_cluster, flow.reads), (flow.cluster, flow.writes))
+            for topic in topics
             if place == cluster
         )
-        for link in image.links.values()
+        for flow in flows
     }
 
 

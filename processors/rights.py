@@ -98,7 +98,8 @@ class Acl:
 class Wish:
     """Bindings of one subject on one cluster at one generation: wanted there, or wanted gone.
 
-    `reported` tells whether the log says already that it is so.
+    `reported` tells whether the log says already that it is so. `through` are statements that read
+    by these bindings alone: what their principals hold goes with them.
     """
 
     subject: str
@@ -109,6 +110,7 @@ class Wish:
     bindings: frozenset[Binding]
     wanted: bool
     reported: bool
+    through: tuple[str, ...] = ()
 
 
 def reader(principal: str, topic: str) -> frozenset[Binding]:

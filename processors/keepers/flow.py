@@ -109,6 +109,13 @@ class Kind(Protocol[F]):
     def withheld(self, flow: F, image: Image) -> CopyError | None:
         """Why the flow may not run now, though it is desired; None if it may."""
 
+    def require_still(self, flow: F) -> None:
+        """Raise CopyError if the latest word of the log is that the flow may not run.
+
+        Called when its rights are there and nothing was read yet: what was decided since a start
+        began must not be read under.
+        """
+
     def plan(self, ends: "Ends[F]") -> Plan:
         """What is to be done on the way. Raises CopyError where that is not possible."""
 

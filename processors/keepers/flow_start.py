@@ -63,6 +63,7 @@ class FlowStart(Generic[F]):
 
         spec = self._open(ends, writer, destination, origin, positions, plan, reign)
         crash_point(f"{self._kind.name}-after-grant")
+        self._kind.require_still(flow)
         reign.check()
         self._engine.start(spec)
         crash_point(f"{self._kind.name}-after-start")

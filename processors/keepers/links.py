@@ -101,6 +101,9 @@ class Copying:
         del link, image
         return None
 
+    def require_still(self, link: Link) -> None:
+        """Nothing to ask: a grant's end is followed by the link's, and by the copy's."""
+
     def plan(self, ends: Ends[Link]) -> "CopyPlan":
         """Records are copied as they are."""
         del ends

@@ -16,6 +16,7 @@ from mesh_events.facts import AclApplied, AclRemoved
 from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
 from processors.drift import RIGHTS, Policy, of_wish, wrong
+from processors.keepers import fence
 from processors.keepers.checks import Clusters
 from processors.keepers.drift_telling import DriftTelling
 from processors.keepers.keeper import Reign
@@ -26,6 +27,7 @@ from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Copy, Desired
+from projections.sources import refused
 
 log = structlog.get_logger(__name__)
 
@@ -130,6 +132,18 @@ def _of_access(image: Image, access: Access) -> Wish | None:
         bindings=reader(access.application, access.topic),
         wanted=wanted,
         reported=access.state is State.ACTIVE if wanted else _seen_gone(access),
+        through=() if wanted else _statements_by(image, access),
+    )
+
+
+def _statements_by(image: Image, access: Access) -> tuple[str, ...]:
+    """Statements that read what was granted, and may not any more."""
+    return tuple(
+        one.id
+        for one in image.statements.values()
+        if one.application == access.application
+        and access.topic in one.reads
+        and (access.topic in refused(image, one) or one.domain in image.identity.quarantines)
     )
 
 
@@ -137,6 +151,11 @@ def _seen_gone(access: Access) -> bool:
     """Whether the log says that the rights are gone."""
     withdrawn = access.state is not State.REVOKING and not access.withdrawing
     return withdrawn and not access.is_enforced
+
+
+def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
+    """What wishes are made of: where none of it changed, none of them did."""
+    return image.identity, image.access, image.links, image.statements, reign.epoch
 
 
 class RightsKeeper:
@@ -169,7 +188,7 @@ class RightsKeeper:
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair once, each cluster in a lane of its own."""
-        parts = (image.identity, image.access, image.links, reign.epoch)
+        parts = _parts(image, reign)
         due = {name for name in image.identity.clusters if self._due(name, parts)}
         if not due:
             return
@@ -198,7 +217,7 @@ class RightsKeeper:
     ) -> None:
         """Compare and repair one cluster; revocations come first."""
         self._looked.pop(cluster, None)
-        parts = (image.identity, image.access, image.links, reign.epoch)
+        parts = _parts(image, reign)
         telling = self._tellings.setdefault(cluster, DriftTelling(cluster, image, reign))
         telling.begin(image, reign)
         try:
@@ -250,6 +269,8 @@ class RightsKeeper:
         reign: Reign,
     ) -> None:
         """Make one wish true, see that it is, and say so once."""
+        if wish.through:
+            self._end_readers(wish, admin, actual, reign)
         differs = wrong(wish, actual, keep)
         if differs and not self._leaves(wish):
             self._repair(wish, admin, differs, reign)
@@ -268,6 +289,28 @@ class RightsKeeper:
                     bindings=[str(binding) for binding in sorted(wish.bindings)],
                 )
             )
+
+    def _end_readers(
+        self, wish: Wish, admin: ClusterAdmin, actual: set[Binding], reign: Reign
+    ) -> None:
+        """Withdraw what statements hold by a grant that ended, before it is told as gone."""
+        topics = {right.name for right in wish.bindings if right.resource is Resource.TOPIC}
+        theirs = {
+            right
+            for right in actual
+            if right.name in topics
+            and any(fence.is_writer(right.principal, one) for one in wish.through)
+        }
+        if not theirs:
+            return
+        reign.check()
+        admin.withdraw(sorted(theirs))
+        for principal in {right.principal for right in theirs}:
+            if theirs & admin.rights(principal=principal):
+                raise InfrastructureError(
+                    f"{wish.subject}: {principal} still reads on {wish.cluster}", retriable=True
+                )
+        actual -= theirs
 
     def _repair(self, wish: Wish, admin: ClusterAdmin, differs: set[Binding], reign: Reign) -> None:
         """Grant or withdraw, and see it; what the log took for done already is told as drift.

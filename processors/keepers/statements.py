@@ -45,6 +45,8 @@ class StatementsKeeper:
         logs: looks into the topics of the clusters.
         engines: the engine of a domain; it is asked once for each.
         schemas: the registry.
+        latest: the state by the latest record of the log, which may be newer than the one that is
+            looked at.
         pace: how often and how long.
         lanes: domains are kept side by side.
     """
@@ -57,10 +59,12 @@ class StatementsKeeper:
         logs: Logs,
         engines: Callable[[str], FlowEngine],
         schemas: ResultSchemas,
+        latest: Callable[[], Image],
         pace: Pace | None = None,
         lanes: Lanes | None = None,
     ) -> None:
         self._clusters, self._logs, self._schemas = clusters, logs, schemas
+        self._latest = latest
         self._engines, self._pace, self._lanes = engines, pace or Pace(), lanes or OneByOne()
         self._domains: dict[str, Flows[Statement]] = {}
 
@@ -90,7 +94,7 @@ class StatementsKeeper:
     def _of(self, domain: str) -> Flows[Statement]:
         if domain not in self._domains:
             engine = self._engines(domain)
-            kind = Streaming(self._clusters, self._logs, engine, self._schemas)
+            kind = Streaming(self._clusters, self._logs, engine, self._schemas, self._latest)
             ending = FlowEnd(kind, engine, self._pace.quiet)
             self._domains[domain] = Flows(kind, ending, engine, self._logs, self._pace)
         return self._domains[domain]
@@ -102,10 +106,15 @@ class Streaming:
     name = "statement"
 
     def __init__(
-        self, clusters: Clusters, logs: Logs, engine: FlowEngine, schemas: ResultSchemas
+        self,
+        clusters: Clusters,
+        logs: Logs,
+        engine: FlowEngine,
+        schemas: ResultSchemas,
+        latest: Callable[[], Image],
     ) -> None:
         self._clusters, self._logs = clusters, logs
-        self._engine, self._schemas = engine, schemas
+        self._engine, self._schemas, self._latest = engine, schemas, latest
 
     def lane(self, statement: Statement) -> str:
         """One lane for all of a domain: they share a server."""
@@ -142,6 +151,12 @@ class Streaming:
             f"{', '.join(missing)} is not granted to {reader} any more: the statement goes on "
             "when it is granted again, or drop it",
         )
+
+    def require_still(self, statement: Statement) -> None:
+        """A grant may have ended, or a quarantine begun, since the start began."""
+        withheld = self.withheld(statement, self._latest())
+        if withheld is not None:
+            raise withheld
 
     def plan(self, ends: Ends[Statement]) -> StatementPlan:
         """The text, over topics and schemas as they are now; its result's schema is registered."""

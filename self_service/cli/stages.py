@@ -117,7 +117,8 @@ def _cut_off(image: Image, name: str) -> Progress:
         for one in image.access.requests.values()
         if one.consumer == name
     )
-    return _of(not left and not reads)
+    runs = any(one.domain == name and one.is_active for one in image.statements.values())
+    return _of(not left and not reads and not runs)
 
 
 def _back(image: Image, name: str) -> Progress:

@@ -22,6 +22,7 @@ from processors.keepers import (
     flow_ends,
     flow_start,
     lanes,
+    link_end,
     rights,
     rows,
     strangers,
@@ -33,7 +34,7 @@ from tests.simulation.models import RowReader
 from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
-_PLACES = (governor, credentials, rights, flow_start, flow_end)
+_PLACES = (governor, credentials, rights, flow_start, flow_end, link_end)
 _TIMED = (governor, reign, checks, credentials, rights, strangers, fence, lanes, flow_ends)
 """Modules that ask for the time."""
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh_events.facts import CopyPurged
-from processors.keepers import flow_end, flow_start
+from processors.keepers import flow_end, flow_start, link_end
 from projections.links import State
 from tests.links.memory import MemoryLink
 
@@ -43,6 +43,7 @@ def crashes(monkeypatch: pytest.MonkeyPatch) -> Crashes:
     made = Crashes()
     monkeypatch.setattr(flow_start, "crash_point", made)
     monkeypatch.setattr(flow_end, "crash_point", made)
+    monkeypatch.setattr(link_end, "crash_point", made)
     return made
 
 
@@ -124,6 +125,7 @@ def test_whatever_happens_in_whatever_order_the_copy_is_a_prefix_and_then_comple
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow_start, "crash_point", crashes)
         patch.setattr(flow_end, "crash_point", crashes)
+        patch.setattr(link_end, "crash_point", crashes)
         link = MemoryLink()
         for order, place in steps:
             obey(link, order)

@@ -1,0 +1,1 @@
+"""A statement with its keeper, over clusters and an engine in memory."""

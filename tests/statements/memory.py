@@ -1,0 +1,304 @@
+"""One statement over a cluster and an engine in memory, with two topics that are written apart.
+
+What becomes of a record is told by its key: `good`, `dead` (it cannot be read) or `less` (it is
+passed over). The query writes each of its topics by itself, so that one may be ahead of the other;
+how far it has come is known only where a batch ended.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from immutables import Map
+
+from mesh_events.facts import Fact
+from mesh_events.meta import Meta, derived_id, now
+from mesh_events.statements import Begin, StatementAdded, StatementFact
+from processors.keepers.keeper import ReignOverError
+from processors.keepers.statements import StatementsKeeper
+from processors.rights import Operation
+from projections import statements
+from projections.identity import Application, Cluster, Domain, Identity, Quarantine
+from projections.image import Image
+from projections.links import Desired
+from projections.statements import Statement
+from spark_streams.engine import Answer, CopySpec, Failed, Running, States
+from spark_streams.errors import EngineError
+from spark_streams.provenance import HEADER, Provenance
+from spark_streams.sql import work
+from tests.links.desk import meta
+from tests.links.memory import QUICK, Headers, MemoryCluster, MemoryLogs
+
+NAME, STREAM, OUT, DEAD = "east.copied", "east.clicks", "east.copied", "east.copied.dead"
+CLICK = {"type": "record", "name": "Click", "fields": [{"name": "ip", "type": "string"}]}
+
+
+@dataclass
+class Query:
+    """A query with one buffer for each topic that it writes."""
+
+    spec: CopySpec
+    position: dict[int, int]
+    buffers: dict[str, list[tuple[int, bytes, Headers]]] = field(
+        default_factory=lambda: {OUT: [], DEAD: []}
+    )
+    progress: dict[int, int] = field(default_factory=dict)
+    fault: str | None = None
+    stopped: bool = False
+
+
+class Engine:
+    """Runs statements when it is told to; `down` refuses every call."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+        self.queries: list[Query] = []
+        self.down = False
+        self.refusal: Exception | None = None
+
+    def _answer(self) -> None:
+        if self.down:
+            raise EngineError("engine_unavailable", "the engine does not answer")
+
+    def states(self) -> States:
+        self._answer()
+        found: dict[str, tuple[Running | Failed, ...]] = {}
+        for query in self.queries:
+            if not query.stopped:
+                writer, name = query.spec.writer, query.spec.link
+                state = Failed(writer, query.fault) if query.fault else Running(writer)
+                found[name] = (*found.get(name, ()), state)
+        return found
+
+    def start(self, spec: CopySpec) -> None:
+        self._answer()
+        self.queries.append(Query(spec, dict(spec.start)))
+
+    def stop(self, link: str) -> None:
+        self._answer()
+        for query in self.queries:
+            if query.spec.link == link:
+                query.stopped = True
+
+    def progress(self, link: str) -> Mapping[int, int]:
+        self._answer()
+        found = [query.progress for query in self.living() if query.spec.link == link]
+        return found[0] if len(found) == 1 else {}
+
+    def ask(self, doing: str, act: Callable[[Any], Answer]) -> Answer:
+        """Spark's part of a plan: the schema of the result."""
+        del doing, act
+        self._answer()
+        if self.refusal is not None:
+            raise self.refusal
+        return json.dumps(CLICK)  # type: ignore[return-value]
+
+    def close(self) -> None:
+        return
+
+    def living(self) -> list[Query]:
+        return [query for query in self.queries if not query.stopped and query.fault is None]
+
+    def die(self) -> None:
+        """The server is gone; what its producers had sent may still land."""
+        for query in self.queries:
+            query.stopped = True
+
+    def take(self) -> None:
+        """Every living query reads all there is into its buffers."""
+        for query in self.living():
+            spec, plan = query.spec, query.spec.work
+            assert isinstance(plan, work.Statement)
+            if not self._cluster.may(spec.writer, Operation.READ, STREAM):
+                query.fault = "the stream refused"
+                continue
+            for number, partition in enumerate(self._cluster.topics[STREAM].partitions):
+                for at in sorted(at for at in partition.records if at >= query.position[number]):
+                    key, headers = partition.records[at]
+                    place = Provenance(spec.origin, number, at).encode()
+                    topic = {b"good": OUT, b"dead": DEAD}.get(key[:4])
+                    starts = plan.result.out_from if topic == OUT else plan.result.dead_from
+                    if topic is not None and at >= starts.get(number, 0):
+                        record = (number, key, (*headers, (HEADER, place)))
+                        query.buffers[topic].append(record)
+                    query.position[number] = at + 1
+
+    def land(self, topic: str, most: int | None = None) -> None:
+        """What is buffered for a topic is written, as far as the rights go; by old queries, too."""
+        for query in self.queries:
+            buffer, writer = query.buffers[topic], query.spec.writer
+            there = self._cluster.topics.get(topic)
+            if there is None or not self._cluster.may(writer, Operation.WRITE, topic):
+                query.fault = query.fault or ("the destination refused" if buffer else None)
+                continue
+            for number, key, headers in buffer[:most]:
+                there.partitions[number].append(key, headers)
+            del buffer[:most]
+
+    def commit(self) -> None:
+        """A batch ends: everything that was read is written."""
+        self.land(OUT)
+        self.land(DEAD)
+        for query in self.living():
+            query.progress = dict(query.position)
+
+    def move(self) -> None:
+        self.take()
+        self.commit()
+
+
+class Registry:
+    """Schemas of topics; `versions` of a subject that is missing are none."""
+
+    def __init__(self) -> None:
+        self.subjects: dict[str, dict[int, str]] = {f"{STREAM}-value": {7: json.dumps(CLICK)}}
+
+    def versions(self, subject: str) -> Mapping[int, str]:
+        return self.subjects.get(subject, {})
+
+    def register_text(self, subject: str, text: str) -> int:
+        self.subjects.setdefault(subject, {})[9] = text
+        return 9
+
+
+class Desk:
+    """A Reign whose log is a list, over one statement."""
+
+    epoch = 0
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self.facts: list[Fact] = []
+        self.ended = False
+        known = Cluster("east", cluster.bootstrap_servers, "admin", "env:NONE", 0)
+        domain = Domain("east", "team-east", "east", "", 0)
+        application = Application("east.app", "", 0)
+        self.image = Image(
+            identity=Identity(
+                clusters=Map({"east": known}),
+                domains=Map({"east": domain}),
+                applications=Map({"east.app": application}),
+            )
+        )
+        self.add()
+
+    @property
+    def last_report(self) -> int:
+        return self.image.offset
+
+    @property
+    def statement(self) -> Statement:
+        return self.image.statements[NAME]
+
+    def add(self, stream: str = STREAM, begin: Begin = Begin.EARLIEST, **ends: str) -> None:
+        event = StatementAdded(
+            meta=meta("add"),
+            statement=NAME,
+            sql=f"SELECT ip FROM {stream}",
+            stream=stream,
+            destination=OUT,
+            begin=begin,
+        )
+        at = self._next()
+        after = statements.added(self.image.statements, event, "east", ends, at, at * 1000)
+        self.image = self.image._replace(statements=after, offset=at)
+
+    def direct(self, desired: Desired) -> None:
+        at = self._next()
+        after = statements.redirected(self.image.statements, NAME, desired, at, at * 1000)
+        self.image = self.image._replace(statements=after, offset=at)
+
+    def quarantine(self, *, on: bool) -> None:
+        cut = Map({"east": Quarantine("east", "stolen", "operator", 0)}) if on else Map()
+        identity = replace(self.image.identity, quarantines=cut)
+        self.image = self.image._replace(identity=identity, offset=self._next())
+
+    def said(self, kind: type[Fact]) -> list[Any]:
+        return [fact for fact in self.facts if isinstance(fact, kind)]
+
+    def check(self) -> None:
+        if self.ended:
+            raise ReignOverError("another governor has started")
+
+    def report(self, fact: Fact) -> None:
+        self.check()
+        self.facts.append(fact)
+        at = self._next()
+        assert isinstance(fact, StatementFact)
+        after = statements.reported(self.image.statements, fact, at, at * 1000)
+        self.image = self.image._replace(statements=after, offset=at)
+
+    def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
+        return Meta(
+            id=derived_id(cause, step, generation),
+            time=now(),
+            actor="mesh.keeper",
+            domain="mesh",
+            correlation=correlation,
+            causation=cause,
+        )
+
+    def _next(self) -> int:
+        return self.image.offset + 1
+
+
+class MemoryStatement:
+    """One statement, its keeper, and the whole world around it."""
+
+    def __init__(self, partitions: int = 2) -> None:
+        self.east = MemoryCluster("east")
+        self.east.create_topic(STREAM, partitions, {})
+        self.engine, self.registry = Engine(self.east), Registry()
+        self.desk = Desk(self.east)
+        self.time = 100.0
+        self.latest: Callable[[], Image] = lambda: self.desk.image
+        self.keeper = self.new_keeper()
+
+    def new_keeper(self) -> StatementsKeeper:
+        return StatementsKeeper(
+            lambda *_: self.east,
+            MemoryLogs({"east": self.east}),
+            lambda _: self.engine,
+            self.registry,
+            self._latest,
+            replace(QUICK, clock=lambda: self.time),
+        )
+
+    def _latest(self) -> Image:
+        return self.latest()
+
+    def reconcile(self) -> None:
+        self.time += 1
+        self.keeper.reconcile(self.desk.image, self.desk)
+
+    def settle(self, rounds: int = 5) -> None:
+        """Let keeper and engine do all they can."""
+        for _ in range(rounds):
+            self.reconcile()
+            self.engine.move()
+
+    def produce(self, *kinds: str) -> None:
+        """Records of these kinds, in turn over the partitions."""
+        partitions = self.east.topics[STREAM].partitions
+        for kind in kinds:
+            number = sum(one.end for one in partitions)
+            partitions[number % len(partitions)].append(f"{kind}.{number}".encode())
+
+    def wrong(self, *, complete: bool = True) -> list[str]:
+        """How the topics differ from what has to be there (or from a beginning of it)."""
+        stream, found = self.east.topics[STREAM], []
+        origin = f"east/{stream.described.id}"
+        for kind, topic in (("good", OUT), ("dead", DEAD)):
+            if topic not in self.east.topics:
+                continue
+            for number, partition in enumerate(stream.partitions):
+                wanted = [
+                    (key, (*headers, (HEADER, f"{origin}/{number}/{at}".encode())))
+                    for at, (key, headers) in sorted(partition.records.items())
+                    if key.startswith(kind.encode())
+                ]
+                there = self.east.topics[topic].partitions[number].records
+                got = [there[at] for at in sorted(there)]
+                if got != (wanted if complete else wanted[: len(got)]):
+                    found.append(f"{topic}/{number}: {got} is not {wanted}")
+        return found

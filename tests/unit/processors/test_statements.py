@@ -1,0 +1,247 @@
+"""The statements keeper over a cluster and an engine in memory, dying wherever it can."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesh_events.rows import StatementState
+from mesh_events.statements import (
+    Begin,
+    StatementActivated,
+    StatementAdvanced,
+    StatementFailed,
+    StatementHalted,
+)
+from processors.keepers import flow_end, flow_start
+from processors.keepers.fence import is_writer
+from processors.rights import Operation
+from projections.links import Desired
+from spark_streams.sql.errors import Place, SqlError
+from tests.statements.memory import CLICK, DEAD, NAME, OUT, STREAM, MemoryStatement
+from tests.unit.processors.test_links_crashes import Crashes, DiedError
+
+PLACES = [
+    "statement-after-fence",
+    "statement-after-tail",
+    "statement-after-grant",
+    "statement-after-start",
+    "statement-after-stop",
+]
+
+
+@pytest.fixture
+def made() -> MemoryStatement:
+    return MemoryStatement()
+
+
+@pytest.fixture
+def crashes(monkeypatch: pytest.MonkeyPatch) -> Crashes:
+    found = Crashes()
+    monkeypatch.setattr(flow_start, "crash_point", found)
+    monkeypatch.setattr(flow_end, "crash_point", found)
+    return found
+
+
+def codes(made: MemoryStatement) -> list[str]:
+    return [fact.code for fact in made.desk.said(StatementFailed)]
+
+
+def test_good_records_come_out_and_the_dead_lie_apart(made: MemoryStatement) -> None:
+    made.produce("good", "good", "dead", "less", "good", "dead")
+    made.settle()
+    assert made.wrong() == []
+    (fact,) = made.desk.said(StatementActivated)
+    assert (fact.incarnation, fact.schema_id, fact.positions) == (1, 9, {"0": 0, "1": 0})
+    assert is_writer(fact.principal, NAME)
+    assert {one.principal for one in made.east.bindings} == {fact.principal}
+    assert made.registry.versions(f"{OUT}-value") == {9: json.dumps(CLICK)}
+
+
+def test_a_topic_that_is_ahead_of_the_other_takes_nothing_from_it(made: MemoryStatement) -> None:
+    """A dead letter had not landed when a good record behind it had: it is read again."""
+    made.produce("good", "good", "dead", "dead", "good", "good")
+    made.reconcile()
+    made.engine.take()
+    made.engine.land(OUT)
+    made.engine.die()
+    for query in made.engine.queries:
+        query.buffers[DEAD].clear()
+    made.settle()
+    assert made.wrong() == []
+
+
+def test_where_a_batch_ended_is_where_the_next_start_reads_from(made: MemoryStatement) -> None:
+    made.produce(*["less"] * 6)
+    made.settle()
+    assert made.desk.said(StatementAdvanced)[-1].positions == {"0": 3, "1": 3}
+    made.engine.die()
+    made.reconcile()
+    assert made.engine.queries[-1].spec.start == {0: 3, 1: 3}
+    # what is behind the floor may go
+    for partition in made.east.topics[STREAM].partitions:
+        partition.expire(3)
+    made.engine.die()
+    made.reconcile()
+    assert codes(made) == []
+
+
+def test_records_that_are_gone_before_they_were_read_close_it(made: MemoryStatement) -> None:
+    made.produce("good", "good")
+    made.settle()
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    made.produce("good", "good")
+    for partition in made.east.topics[STREAM].partitions:
+        partition.expire(2)
+    made.desk.direct(Desired.RUNNING)
+    made.settle()
+    assert codes(made) == ["source_gap"]
+    assert made.east.bindings == set()
+
+
+def test_who_begins_at_the_latest_goes_on_from_there_after_a_crash(
+    made: MemoryStatement, crashes: Crashes
+) -> None:
+    made.produce("good", "good")
+    made.desk.add(begin=Begin.LATEST, **{"end/0": "1", "end/1": "1"})
+    crashes.place = "statement-after-start"
+    look(made)
+    made.produce("good", "good")
+    made.engine.die()
+    made.settle()
+    out = made.east.topics[OUT].partitions
+    assert [len(one.records) for one in out] == [1, 1]
+
+
+def test_a_statement_that_is_dropped_leaves_its_topic(made: MemoryStatement) -> None:
+    made.produce("good")
+    made.settle()
+    made.desk.direct(Desired.REMOVED)
+    made.settle()
+    assert made.desk.statement.state is StatementState.DROPPED
+    assert len(made.desk.said(StatementHalted)) == 1
+    assert made.east.bindings == set()
+    assert OUT in made.east.topics
+
+
+def test_a_grant_that_ends_while_it_starts_is_noticed_before_anything_is_read(
+    made: MemoryStatement,
+) -> None:
+    made.produce("good")
+    made.desk.quarantine(on=True)
+    cut = made.desk.image
+    made.desk.quarantine(on=False)
+    made.latest = lambda: cut
+    made.reconcile()
+    assert made.engine.queries == []
+    assert made.east.bindings == {
+        one for one in made.east.bindings if one.operation is Operation.DESCRIBE
+    }
+    assert codes(made) == ["domain_quarantined"]
+
+
+def test_a_quarantine_ends_it_and_a_release_lets_it_go_on(made: MemoryStatement) -> None:
+    made.produce("good")
+    made.settle()
+    made.desk.quarantine(on=True)
+    made.settle()
+    assert codes(made) == ["domain_quarantined"]
+    assert made.east.bindings == set()
+    made.produce("good")
+    made.settle()
+    assert len(made.engine.living()) == 0
+    made.desk.quarantine(on=False)
+    made.settle()
+    assert made.wrong() == []
+
+
+def test_what_spark_refuses_is_for_a_person_and_makes_nothing(made: MemoryStatement) -> None:
+    made.engine.refusal = SqlError("wrong_type", "no such operator", Place(1, 8))
+    made.settle()
+    assert codes(made) == ["wrong_type"]
+    assert OUT not in made.east.topics
+    assert made.east.bindings == set()
+
+
+def test_a_schema_that_is_missing_is_waited_for(made: MemoryStatement) -> None:
+    subject = f"{STREAM}-value"
+    schemas = made.registry.subjects.pop(subject)
+    made.settle()
+    assert codes(made) == ["no_schema"]
+    made.registry.subjects[subject] = schemas
+    made.produce("good")
+    made.settle()
+    assert made.wrong() == []
+
+
+def test_another_query_of_the_same_statement_is_ended(made: MemoryStatement) -> None:
+    made.settle()
+    made.engine.queries.append(made.engine.queries[-1])
+    made.settle()
+    assert len(made.engine.living()) == 1
+
+
+def look(made: MemoryStatement) -> None:
+    """Let the keeper look; a worker that dies is followed by another one."""
+    try:
+        made.reconcile()
+    except DiedError:
+        made.keeper = made.new_keeper()
+
+
+STEPS = (
+    ["good", "dead", "less", "stop", "start", "commit"]
+    # the rest has to come often, and in the right order, for anything to go wrong
+    + ["take", "out", "dead letters", "die"] * 2
+)
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(STEPS), st.sampled_from([None, None, *PLACES])),
+        min_size=6,
+        max_size=40,
+    )
+)
+def test_whatever_happens_in_whatever_order_each_record_is_dealt_with_once(
+    steps: list[tuple[str, str | None]],
+) -> None:
+    crashes = Crashes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow_start, "crash_point", crashes)
+        patch.setattr(flow_end, "crash_point", crashes)
+        made = MemoryStatement()
+        for step, place in steps:
+            happen(made, step)
+            crashes.place = place
+            look(made)
+            assert made.wrong(complete=False) == []
+        crashes.place = None
+        if made.desk.statement.desired is Desired.PAUSED:
+            made.desk.direct(Desired.RUNNING)
+        made.settle(8)
+        assert made.wrong() == []
+
+
+def happen(made: MemoryStatement, step: str) -> None:
+    desired = made.desk.statement.desired
+    match step:
+        case "good" | "dead" | "less":
+            made.produce(step, step, step)
+        case "stop" if desired is Desired.RUNNING:
+            made.desk.direct(Desired.PAUSED)
+        case "start" if desired is Desired.PAUSED:
+            made.desk.direct(Desired.RUNNING)
+        case "take":
+            made.engine.take()
+        case "out":
+            made.engine.land(OUT, 1)
+        case "dead letters":
+            made.engine.land(DEAD, 1)
+        case "commit":
+            made.engine.commit()
+        case "die":
+            made.engine.die()
