@@ -25,6 +25,8 @@ Got = TypeVar("Got")
 class DomainEngine:
     """Passes everything on to the domain's server; see `spark_streams.engine.FlowEngine`.
 
+    Who only asks gives a `session` of its own, beside the one that holds the queries.
+
     Every method raises EngineError `engine_unavailable` while the domain has no server.
     """
 
@@ -34,8 +36,11 @@ class DomainEngine:
         settings: WorkerSettings,
         connect: Callable[[str, str | None, str], FlowEngine] = SparkEngine,
         clock: Callable[[], float] = time.monotonic,
+        session: str = "",
     ) -> None:
         self._domain, self._settings = domain, settings
+        # every worker of a mesh meets the same session, so that queries outlive the worker
+        self._seed = session or f"{settings.mesh}/{domain}"
         self._connect, self._clock = connect, clock
         self._engine: FlowEngine | None = None
         self._not_before = float("-inf")
@@ -89,9 +94,7 @@ class DomainEngine:
         except EngineError as error:
             self._fault, self._not_before = error, self._clock() + AGAIN_S
             raise
-        # every worker of a mesh meets the same session, so that queries outlive the worker
-        seed = f"{self._settings.mesh}/{self._domain}"
-        self._engine = self._connect(server.remote, token, seed)
+        self._engine = self._connect(server.remote, token, self._seed)
         return self._engine
 
     def _server(self) -> DomainSpark:

@@ -14,7 +14,7 @@ from self_service.cli.callers import Caller, actor_id
 from self_service.cli.context import Mesh
 from self_service.cli.options import Saying, Until
 from self_service.cli.output import Detail, Format, show
-from self_service.cli.stages import Progress, progress, where
+from self_service.cli.stages import Progress, failure, progress, where
 
 Make = Callable[[Meta], Intent]
 T = TypeVar("T")
@@ -129,6 +129,11 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
                 stage = progress(image, said.intent, until)
                 if stage is Progress.REACHED:
                     return image
+                if stage is Progress.OVERTAKEN and (failed := failure(image, said.intent)):
+                    raise RefusedError(
+                        failed[0],
+                        f"{failed[1]} (it stands on the log and does not run: update or drop it)",
+                    )
                 if stage is Progress.OVERTAKEN:
                     raise RefusedError(
                         "overtaken",

@@ -79,6 +79,16 @@ def where(image: Image, intent: Intent) -> str:
     return ""
 
 
+def failure(image: Image, intent: Intent) -> tuple[str, str] | None:
+    """(code, reason) where what the intent is about has failed for good, else None."""
+    if not isinstance(intent, StatementIntent):
+        return None
+    statement = image.statements[intent.statement]
+    if statement.state is not StatementState.FAILED:
+        return None
+    return statement.failure_code or "query_failed", statement.failure or ""
+
+
 def _of(condition: object) -> Progress:
     return Progress.REACHED if condition else Progress.PENDING
 

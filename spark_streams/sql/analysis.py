@@ -5,7 +5,7 @@ from typing import Any
 
 from spark_streams.session import first_line
 from spark_streams.sql.errors import Place, SqlError
-from spark_streams.sql.frame import Topic, selected
+from spark_streams.sql.frame import Find, Topic, selected
 from spark_streams.sql.resolve import Out, Query
 from spark_streams.sql.result import result_schema
 from spark_streams.sql.work import SETTINGS
@@ -34,6 +34,26 @@ def analysed(
         session.conf.set(setting, value)
     columns = _columns(session, query, stream, tables)
     return result_schema(columns, name, namespace)
+
+
+def plan_text(
+    session: Any, query: Query, stream: Topic, tables: Mapping[str, Topic], find: Find
+) -> str:
+    """Spark's physical plan of the query, over records that are not there; nothing runs."""
+    for setting, value in SETTINGS.items():
+        session.conf.set(setting, value)
+    # of records that are known not to be there nothing would be left of the plan
+    bytes_of = "cast(cast(id AS string) AS binary)"
+    records = session.range(1).selectExpr(
+        f"{bytes_of} AS key",
+        f"{bytes_of} AS value",
+        "cast(id AS int) AS partition",
+        "id AS offset",
+        "current_timestamp() AS timestamp",
+        f"array(named_struct('key', cast(id AS string), 'value', {bytes_of})) AS headers",
+    )
+    chosen = selected(records, query, stream, tables, find)
+    return str(chosen._explain_string(mode="formatted")).strip()  # noqa: SLF001 - what explain prints
 
 
 def _columns(session: Any, query: Query, stream: Topic, tables: Mapping[str, Topic]) -> Any:

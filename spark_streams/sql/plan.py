@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mesh_events.errors import RefusedError
-from spark_streams.sql.analysis import analysed
+from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic
 from spark_streams.sql.parse import Source, Statement
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
-from spark_streams.sql.work import Table
+from spark_streams.sql.work import LOOKUP, Table, register
 
 
 class Schemas(Protocol):
@@ -45,10 +45,28 @@ class Plan:
         inner = any(not lookup.outer for lookup in self.query.lookups)
         return self.query.where is None and not inner
 
+    def query_key(self, alias: str) -> tuple[str, ...]:
+        """Columns by which a table is looked up."""
+        return _keys(self.tables[alias])
+
     def result_schema(self, session: Any, name: str, namespace: str) -> str:
         """The Avro schema of the result, a record of this name; see `analysed`."""
         shapes = {alias: table.shape for alias, table in self.tables.items()}
         return analysed(session, self.query, self.stream, shapes, name, namespace)
+
+    def spark_plan(self, session: Any) -> str:
+        """What Spark makes of it, as text; nothing runs."""
+        from pyspark.sql.connect import functions as f
+
+        register(session)
+        shapes = {alias: table.shape for alias, table in self.tables.items()}
+        return plan_text(
+            session,
+            self.query,
+            self.stream,
+            shapes,
+            lambda alias, key: f.call_function(LOOKUP, f.lit(alias), key, f.col("partition")),
+        )
 
 
 def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Plan:

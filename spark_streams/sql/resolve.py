@@ -8,6 +8,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -23,13 +24,21 @@ OF_RECORD = ("_key", "_partition", "_offset", "_timestamp")
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+class Input(NamedTuple):
+    """A column of a source, by the source's alias; fields inside it are not told apart."""
+
+    alias: str
+    column: str
+
+
 @dataclass(frozen=True, slots=True)
 class Out:
-    """A column of the result: its name, and the expression that makes it."""
+    """A column of the result: its name, the expression that makes it, and what that reads."""
 
     name: str
     expression: str
     place: Place | None
+    inputs: tuple["Input", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,7 @@ class Lookup:
 
     key: the key's columns -> the expression that gives each, over the sources before it.
     condition: what else has to hold for the row that was found, None for nothing.
+    inputs: columns that decide which row is found.
     """
 
     alias: str
@@ -45,16 +55,21 @@ class Lookup:
     key: Mapping[str, str]
     condition: str | None
     place: Place | None
+    inputs: tuple[Input, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is done with each record: look up, keep or pass over, make the columns."""
+    """What is done with each record: look up, keep or pass over, make the columns.
+
+    filters: columns that decide whether a record is kept.
+    """
 
     lookups: tuple[Lookup, ...]
     where: str | None
     out: tuple[Out, ...]
     where_place: Place | None = None
+    filters: tuple[Input, ...] = ()
 
 
 def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
@@ -76,7 +91,8 @@ def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
     if statement.where is None:
         return Query(tuple(lookups), None, out)
     place = statement.place(statement.where)
-    return Query(tuple(lookups), names.sql(statement.where), out, place)
+    filters = names.inputs(statement.where)
+    return Query(tuple(lookups), names.sql(statement.where), out, place, filters)
 
 
 class _Names:
@@ -112,7 +128,12 @@ class _Names:
 
     def owners(self, node: exp.Expr) -> set[str]:
         """The sources that an expression uses."""
-        return {self._split(column)[0] for column in node.find_all(exp.Column)}
+        return {one.alias for one in self.inputs(node)}
+
+    def inputs(self, node: exp.Expr) -> tuple[Input, ...]:
+        """The columns that an expression uses, in their order."""
+        found = (self._split(column) for column in node.find_all(exp.Column))
+        return tuple(sorted({Input(alias, path[0]) for alias, path in found}))
 
     def column(self, node: exp.Expr) -> tuple[str, str] | None:
         """(alias, column) where the expression is a column itself, else None."""
@@ -190,7 +211,8 @@ def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> Lookup:
             names.place(joined.on) or place,
         )
     ordered = {name: given[name] for name in key}
-    return Lookup(alias, joined.outer, ordered, " AND ".join(rest) or None, place)
+    condition = " AND ".join(rest) or None
+    return Lookup(alias, joined.outer, ordered, condition, place, names.inputs(joined.on))
 
 
 def _equality(names: _Names, node: exp.Expr, alias: str) -> tuple[str, str] | None:
@@ -220,7 +242,7 @@ def _out(names: _Names, node: exp.Expr) -> Iterator[Out]:
                 "unnamed_column", f"{told}: write ... AS a name of letters, digits and _", place
             )
         inner = node.this if isinstance(node, exp.Alias) else node
-        yield Out(name, names.sql(inner), place)
+        yield Out(name, names.sql(inner), place, names.inputs(inner))
 
 
 def _all_of(names: _Names, alias: str, star: exp.Star, place: Place | None) -> Iterator[Out]:
@@ -231,7 +253,7 @@ def _all_of(names: _Names, alias: str, star: exp.Star, place: Place | None) -> I
                 this=exp.column(exp.to_identifier(alias, quoted=True)),
                 expression=exp.to_identifier(column, quoted=True),
             )
-            yield Out(column, path.sql(dialect=DIALECT), place)
+            yield Out(column, path.sql(dialect=DIALECT), place, (Input(alias, column),))
 
 
 def _require_unique(out: tuple[Out, ...]) -> None:

@@ -17,7 +17,7 @@ SETTINGS = {
     # an expression without an answer is null; otherwise one odd record would end the statement
     "spark.sql.ansi.enabled": "false",
 }
-_LOOKUP = "mesh_lookup"
+LOOKUP = "mesh_lookup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Statement:
             register(session)
 
         def find(alias: str, key: Any) -> Any:
-            return f.call_function(_LOOKUP, f.lit(self._table(alias)), key, f.col("partition"))
+            return f.call_function(LOOKUP, f.lit(self._table(alias)), key, f.col("partition"))
 
         shapes = {alias: table.shape for alias, table in self.tables.items()}
         chosen = selected(records, self.query, self.stream, shapes, find)
@@ -70,4 +70,4 @@ def register(session: Any) -> None:
     """Let the session know the function that looks rows up."""
     from pyspark.sql.types import BinaryType
 
-    session.udf.registerJavaFunction(_LOOKUP, FUNCTION, BinaryType())
+    session.udf.registerJavaFunction(LOOKUP, FUNCTION, BinaryType())

@@ -1,0 +1,160 @@
+"""`sdm streaming sql explain`: what a statement reads, fills and promises, before it runs."""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from projections.image import Image
+from projections.sources import not_granted
+from self_service.cli import lookup
+from self_service.cli.context import Mesh
+from self_service.cli.options import Acting, command
+from self_service.cli.output import Detail, Format, Listing, note, show
+from self_service.cli.statement_wording import Worded, worded
+from self_service.cli.streaming_app import Text, identity, sql_app
+
+if TYPE_CHECKING:
+    from spark_streams.sql.plan import Plan
+
+_ONCE = (
+    "each record of the stream is dealt with once, in the order of its partition, also when any "
+    "server dies: what came out is found again in the destination"
+)
+_TABLE = (
+    "the tables are complete before the first record; a record sees their rows as they are when it "
+    "is dealt with, and what came out once stays as it was"
+)
+_DEAD = "a record that cannot be read goes to the dead letters, with the reason"
+
+
+@command(
+    sql_app,
+    "explain",
+    "sdm streaming sql explain 'SELECT ip, status FROM clicks WHERE status >= 400'",
+    "sdm streaming sql explain click-users",
+    "sdm streaming sql explain -f click_users.sql --no-spark -o json",
+)
+def explain(
+    acting: Acting,
+    text: Text,
+    destination: Annotated[
+        str | None,
+        typer.Option("--destination", help="Topic to fill, where the SQL is a SELECT alone."),
+    ] = None,
+    spark: Annotated[
+        bool,
+        typer.Option(
+            "--spark/--no-spark",
+            help="Ask the domain's Spark server, which is started if needed, for types and plan.",
+        ),
+    ] = True,
+) -> None:
+    """Explain a statement, by its text or by its name, and start nothing.
+
+    Shows sources and their kinds, destination and schema, which column comes from which, what is
+    promised, and Spark's plan.
+    """
+    from spark_streams.sql.parse import parse
+    from spark_streams.sql.plan import planned
+
+    mesh = Mesh()
+    domain = mesh.speaker(acting.domain).domain
+    image = mesh.image()
+    lookup.domain(image, domain)
+    known = None if text.sql is None else image.statements.get(identity(text.sql.strip(), domain))
+    if known is not None:
+        read = {one.name for one in parse(known.sql).sources}
+        names = {name: topic for name, topic in known.names.items() if name in read}
+        meant = worded(image, domain, known.sql, names, known.destination, known.application)
+    else:
+        meant = worded(image, domain, text.text(), text.sources(), destination, text.application)
+    plan = planned(meant.parsed, meant.names, mesh.registry)
+    told: dict[str, Any] = {
+        "destination": meant.destination or "not named: INSERT INTO topic, or --destination",
+        "dead_letters": f"{meant.destination}.dead" if meant.destination else None,
+        "key": "as in the stream",
+        "application": meant.application,
+        "filter": plan.query.where,
+        "delivery": _ONCE,
+        "tables": _TABLE if plan.tables else None,
+        "unreadable": _DEAD,
+    }
+    types: dict[str, str] = {}
+    physical = None
+    if spark:
+        types, physical = _asked(domain, plan, meant)
+        told["spark_plan"] = physical if acting.output is not Format.TABLE else None
+    parts = {
+        "sources": Listing(("name", "topic", "kind", "product", "key", "readable"),
+                           list(_sources(image, domain, meant, plan))),
+        "columns": Listing(("column", "type", "comes_from"), list(_columns(plan, types))),
+    }  # fmt: skip
+    shown = {name: value for name, value in told.items() if value is not None}
+    show(Detail(shown, parts), acting.output)
+    if physical is not None and acting.output is Format.TABLE:
+        note(f"\nSpark's plan:\n{physical}")
+
+
+def _asked(domain: str, plan: "Plan", meant: Worded) -> tuple[dict[str, str], str]:
+    """(column -> its Avro type, physical plan) from the domain's own server."""
+    from processors.domain_engine import DomainEngine
+    from processors.settings import WorkerSettings
+
+    engine = DomainEngine(domain, WorkerSettings.load(), session=f"explain/{domain}")
+    try:
+        name = meant.destination or "out"
+        schema = engine.ask(
+            "explaining", lambda session: plan.result_schema(session, "Result", name)
+        )
+        physical = engine.ask("explaining", plan.spark_plan)
+    finally:
+        engine.close()
+    return {one["name"]: _type(one["type"]) for one in json.loads(schema)["fields"]}, physical
+
+
+def _sources(image: Image, domain: str, meant: Worded, plan: "Plan") -> Iterable[dict[str, Any]]:
+    home = image.identity.domains[domain].cluster
+    tables = {alias: table.shape for alias, table in plan.tables.items()}
+    for source in meant.parsed.sources:
+        topic = meant.names.get(source.name, source.name)
+        shape = tables.get(source.alias, plan.stream).shape
+        is_table = source.alias in tables
+        what = "changes of rows" if shape.is_change else "records"
+        refused = not_granted(image, domain, meant.application, home, [topic])
+        yield {
+            "name": source.alias,
+            "topic": topic,
+            "kind": f"table, latest row per key of {what}" if is_table else f"stream of {what}",
+            "product": meant.products.get(topic),
+            "key": ", ".join(plan.query_key(source.alias)) if is_table else None,
+            "readable": "not granted" if refused else "yes",
+        }
+
+
+def _columns(plan: "Plan", types: dict[str, str]) -> Iterable[dict[str, Any]]:
+    for out in plan.query.out:
+        yield {
+            "column": out.name,
+            "type": types.get(out.name),
+            "comes_from": ", ".join(f"{one.alias}.{one.column}" for one in out.inputs),
+        }
+
+
+def _type(schema: Any) -> str:
+    """An Avro type in a few words; that it may be null goes without saying."""
+    if isinstance(schema, list):
+        return " | ".join(_type(one) for one in schema if one != "null")
+    if not isinstance(schema, dict):
+        return str(schema)
+    match schema["type"]:
+        case "array":
+            return f"array of {_type(schema['items'])}"
+        case "map":
+            return f"map of {_type(schema['values'])}"
+        case "record":
+            return f"record of {', '.join(one['name'] for one in schema['fields'])}"
+    if schema.get("logicalType") == "decimal":
+        return f"decimal({schema['precision']}, {schema['scale']})"
+    return str(schema.get("logicalType", schema["type"]))
