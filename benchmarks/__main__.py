@@ -5,15 +5,13 @@ from pathlib import Path
 
 from local_platform import Endpoints, PlatformSettings
 
-NAMES = ("replay", "verify", "snapshots", "control", "link", "start")
+NAMES = ("replay", "verify", "snapshots", "control", "link", "start", "click_users")
 
 
 def main() -> None:
     """Run one benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "name", choices=("replay", "verify", "snapshots", "control", "link", "start")
-    )
+    parser.add_argument("name", choices=NAMES)
     parser.add_argument(
         "--events", type=int, default=1_000_000, help="replay, verify, snapshots: events"
     )
@@ -22,6 +20,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="control: grants and revocations")
     parser.add_argument("--backlog", type=int, default=500_000, help="link: records to catch up")
     parser.add_argument("--story", type=Path, help="start: JSON of `./scripts/demo --json`")
+    parser.add_argument("--clicks", type=int, default=2_000_000, help="click_users: how many")
+    parser.add_argument("--users", type=int, default=100_000, help="click_users: how many")
+    parser.add_argument("--turns", type=int, default=3, help="click_users: how often each")
     options = parser.parse_args()
     settings = PlatformSettings()
     if options.name == "start":
@@ -30,7 +31,11 @@ def main() -> None:
         start.run(settings, options.story)
         return
     endpoints = Endpoints.load(settings.home)
-    if options.name == "link":
+    if options.name == "click_users":
+        from benchmarks import click_users
+
+        click_users.run(settings, endpoints, options.clicks, options.users, options.turns)
+    elif options.name == "link":
         from benchmarks import link
 
         link.run(endpoints, settings.home, options.backlog)

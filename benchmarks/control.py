@@ -100,6 +100,7 @@ class Bench:
             ),
         )
         wait(lambda: len(self.image().identity.domains[name].rights) == len({"east", cluster}))
+        wait(lambda: self.image().identity.credentials[name, "east"].issued)
         login = self.login(name, "east")
         emitter = Emitter(
             login,
