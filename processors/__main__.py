@@ -27,7 +27,7 @@ from processors.governor import Governor
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.checks import ChecksKeeper, Clusters
 from processors.keepers.credentials import CredentialsKeeper
-from processors.keepers.flow_ends import ClusterLogs
+from processors.keepers.flow_ends import ClusterLogs, Reach
 from processors.keepers.keeper import Keeper
 from processors.keepers.lanes import SideBySide
 from processors.keepers.links import LinksKeeper
@@ -111,11 +111,11 @@ def build(settings: WorkerSettings) -> faust.App:
         ),
         links_keeper(settings, connection, clusters, registry),
         StatementsKeeper(
-            clusters,
-            ClusterLogs(settings.tls),
+            Reach(clusters, ClusterLogs(settings.tls)),
             lambda domain: DomainEngine(domain, settings),
             settings.registry(),
             lambda: governor.image,
+            LineageTopic(connection),
             lanes=SideBySide("statements"),
         ),
         CheckpointsKeeper(

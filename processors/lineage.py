@@ -1,4 +1,4 @@
-"""Lineage of links as OpenLineage events on `mesh.lineage`.
+"""Lineage of links and statements as OpenLineage events on `mesh.lineage`.
 
 The key is the run id, one run per incarnation. Datasets carry OpenLineage's names for Kafka:
 namespace `kafka://host:port` (of the first bootstrap server), name the topic. No OpenLineage
@@ -6,8 +6,8 @@ client is used: it would take settings from the environment; only the standard's
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -15,9 +15,13 @@ import structlog
 from confluent_kafka import KafkaException, Producer
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
+    column_lineage_dataset,
     error_message_run,
     job_type_job,
+    ownership_dataset,
+    ownership_job,
     schema_dataset,
+    sql_job,
     tags_run,
 )
 from openlineage.client.naming.dataset import Kafka
@@ -29,31 +33,77 @@ from mesh_events.errors import MeshError
 from mesh_events.kafka import Connection
 from projections.links import Link
 
-NAMESPACE = "mesh.links"
-"""Every link is a job of this namespace, named by its id."""
+LINKS, STATEMENTS = "mesh.links", "mesh.statements"
+"""Every link, and every statement, is a job of one of these namespaces, named by its id."""
 _FLUSH_S = 10.0
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class LinkRun:
-    """One incarnation of a link; addresses are `host:port`, the first of the bootstrap servers.
+class Dataset:
+    """A topic at `servers` (host:port, separated by commas), and the Avro schema of its values.
 
-    schema: Avro schema of the product's values, None if unknown.
+    owner: id of who is accountable for it; both None if unknown.
     """
 
-    link: Link
+    servers: str
+    topic: str
+    schema: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A column of an input, and how it comes to bear: `DIRECT`, or `INDIRECT` as JOIN or FILTER."""
+
+    topic: str
+    column: str
+    kind: str = "DIRECT"
+    subtype: str = "TRANSFORMATION"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One incarnation of a link or a statement.
+
+    kind: LINK or SQL.
+    outputs: what is written, the result first.
+    columns: column of the result -> where it comes from.
+    decides: columns that decide which records come out at all.
+    """
+
+    namespace: str
+    job: str
     run: str
-    source: str
-    destination: str
-    schema: str | None
-    correlation: str
+    kind: str
+    inputs: tuple[Dataset, ...]
+    outputs: tuple[Dataset, ...]
+    tags: Mapping[str, str]
+    sql: str | None = None
+    owner: str | None = None
+    columns: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
+    decides: tuple[Origin, ...] = ()
+
+
+def link_run(
+    link: Link, run: str, source: str, destination: str, schema: str | None, correlation: str
+) -> JobRun:
+    """One incarnation of a link; `schema` is that of the product's values, None if unknown."""
+    return JobRun(
+        namespace=LINKS,
+        job=link.id,
+        run=run,
+        kind="LINK",
+        inputs=(Dataset(source, link.source_topic, schema),),
+        outputs=(Dataset(destination, link.topic, schema),),
+        tags={"product": link.product, "correlation": correlation},
+    )
 
 
 class Lineage(Protocol):
     """Where lineage is told. Nothing is raised: a copy does not stop for its lineage."""
 
-    def tell(self, kind: RunState, run: LinkRun, reason: str | None = None) -> None:
+    def tell(self, kind: RunState, run: JobRun, reason: str | None = None) -> None:
         """Say that a run started, goes on, completed or failed (with the reason)."""
 
 
@@ -66,7 +116,7 @@ class LineageTopic:
             connection.config(enable_idempotence=True, message_timeout_ms=int(_FLUSH_S * 1000))
         )
 
-    def tell(self, kind: RunState, run: LinkRun, reason: str | None = None) -> None:
+    def tell(self, kind: RunState, run: JobRun, reason: str | None = None) -> None:
         """Append one event and wait for the acknowledgement."""
         faults: list[str] = []
 
@@ -82,35 +132,67 @@ class LineageTopic:
         except (KafkaException, BufferError) as error:
             faults.append(str(error))
         if faults:
-            log.warning("lineage_not_written", link=run.link.id, run=run.run, error=faults[0])
+            log.warning("lineage_not_written", job=run.job, run=run.run, error=faults[0])
 
 
-def event(kind: RunState, run: LinkRun, when: datetime, reason: str | None = None) -> RunEvent:
+def event(kind: RunState, run: JobRun, when: datetime, reason: str | None = None) -> RunEvent:
     """The OpenLineage event of a run."""
-    link, by = run.link, producer()
-    facets: dict[str, Any] = {
-        "tags": tags_run.TagsRunFacet(
-            tags=[
-                tags_run.TagsRunFacetFields("product", link.product, "MESH"),
-                tags_run.TagsRunFacetFields("correlation", run.correlation, "MESH"),
-            ],
-            producer=by,
-        )
-    }
+    by = producer()
+    tags = [tags_run.TagsRunFacetFields(name, text, "MESH") for name, text in run.tags.items()]
+    facets: dict[str, Any] = {"tags": tags_run.TagsRunFacet(tags=tags, producer=by)}
     if reason is not None:
         facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(reason, "JAVA", producer=by)
-    kind_of_job = job_type_job.JobTypeJobFacet("STREAMING", "SPARK", "LINK", producer=by)
-    shape: dict[str, Any] = {"schema": _schema(run.schema, by)} if run.schema else {}
-    source, copy = kafka(run.source, link.source_topic), kafka(run.destination, link.topic)
+    job: dict[str, Any] = {
+        "jobType": job_type_job.JobTypeJobFacet("STREAMING", "SPARK", run.kind, producer=by)
+    }
+    if run.sql is not None:
+        job["sql"] = sql_job.SQLJobFacet(run.sql, "spark", producer=by)
+    if run.owner is not None:
+        owners = [ownership_job.Owner(run.owner, "MAINTAINER")]
+        job["ownership"] = ownership_job.OwnershipJobFacet(owners, producer=by)
+    inputs = [InputDataset(*_name(one), facets=_facets(one, by)) for one in run.inputs]
+    outputs = [OutputDataset(*_name(one), facets=_facets(one, by)) for one in run.outputs]
+    if run.columns:
+        outputs[0].facets = {**(outputs[0].facets or {}), "columnLineage": _column_lineage(run, by)}
     return RunEvent(
         eventTime=when.isoformat(),
         eventType=kind,
         run=Run(run.run, facets),
-        job=Job(NAMESPACE, link.id, {"jobType": kind_of_job}),
-        inputs=[InputDataset(source.get_namespace(), source.get_name(), facets=shape)],
-        outputs=[OutputDataset(copy.get_namespace(), copy.get_name(), facets=shape)],
+        job=Job(run.namespace, run.job, job),
+        inputs=inputs,
+        outputs=outputs,
         producer=by,
     )
+
+
+def _name(dataset: Dataset) -> tuple[str, str]:
+    name = kafka(dataset.servers, dataset.topic)
+    return name.get_namespace(), name.get_name()
+
+
+def _facets(dataset: Dataset, by: str) -> dict[str, Any]:
+    facets: dict[str, Any] = {}
+    if dataset.schema is not None:
+        facets["schema"] = _schema(dataset.schema, by)
+    if dataset.owner is not None:
+        owners = [ownership_dataset.Owner(dataset.owner, "OWNER")]
+        facets["ownership"] = ownership_dataset.OwnershipDatasetFacet(owners, producer=by)
+    return facets
+
+
+def _column_lineage(run: JobRun, by: str) -> column_lineage_dataset.ColumnLineageDatasetFacet:
+    names = {one.topic: _name(one) for one in run.inputs}
+
+    def from_(origin: Origin) -> column_lineage_dataset.InputField:
+        how = column_lineage_dataset.Transformation(origin.kind, origin.subtype)
+        return column_lineage_dataset.InputField(*names[origin.topic], origin.column, [how])
+
+    fields = {
+        column: column_lineage_dataset.Fields([from_(origin) for origin in origins])
+        for column, origins in run.columns.items()
+    }
+    decides = [from_(origin) for origin in run.decides]
+    return column_lineage_dataset.ColumnLineageDatasetFacet(fields, decides, producer=by)
 
 
 def kafka(bootstrap_servers: str, topic: str) -> Kafka:

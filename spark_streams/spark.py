@@ -23,6 +23,8 @@ DELIVERY_TIMEOUT_MS = 120_000
 """For so long the sink tries to write to a cluster that does not answer; then the query fails."""
 WORK_BATCH = "1 minute"
 """The same where something is done with a record: from the last batch's end on it is read again."""
+BATCH_BYTES = 131_072
+"""What the sink's producer gathers at most before it sends; Kafka's default is an eighth of it."""
 _STOP_TIMEOUT_S = 15.0
 _SEPARATOR = "|"
 _RUN = re.compile(r"\[(?:queryId|id|runId)[^\]]*\]\s*")
@@ -172,6 +174,7 @@ def sink_options(spec: CopySpec) -> dict[str, str]:
     return {
         **_login(spec.destination),
         **topic,
+        "kafka.batch.size": str(BATCH_BYTES),
         "kafka.delivery.timeout.ms": str(DELIVERY_TIMEOUT_MS),
         "kafka.max.request.size": str(spec.max_record_bytes),
     }

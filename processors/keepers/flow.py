@@ -5,7 +5,7 @@ each start, and reports where it stands. `flows` keeps them; what differs is the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mesh_events.kafka import Connection
@@ -33,14 +33,14 @@ F_co = TypeVar("F_co", Link, Statement, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """One incarnation that was started, as the log is told; `more` is the kind's own."""
+    """One incarnation that was started, as the log is told."""
 
     incarnation: int
     writer: str
     source: Topic
     destination: Topic
     positions: Mapping[int, int]
-    more: Mapping[str, Any] = field(default_factory=dict)
+    plan: "Plan"
 
 
 class Voice(Protocol[F_co]):

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.kafka import Connection
@@ -99,6 +99,13 @@ class ClusterLogs:
             if (login, committed) not in self._open:
                 self._open[login, committed] = KafkaLog(login, committed=committed)
             return self._open[login, committed]
+
+
+class Reach(NamedTuple):
+    """How clusters are reached: to change them, and to look into their topics."""
+
+    admin: Clusters
+    logs: Logs
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,7 @@ class FlowStart(Generic[F]):
         reign.check()
         self._engine.start(spec)
         crash_point(f"{self._kind.name}-after-start")
-        voice.activated(
-            Started(flow.incarnation + 1, writer, source, destination, positions, plan.more())
-        )
+        voice.activated(Started(flow.incarnation + 1, writer, source, destination, positions, plan))
 
     def _admit(self, ends: Ends[F], writer: str, reign: Reign) -> None:
         """Rights that harm nothing come first: by them a lost principal is found again."""

@@ -20,7 +20,7 @@ from mesh_events.facts import (
 from mesh_events.meta import new_id
 from processors.keepers.flow import Started
 from processors.keepers.keeper import Reign
-from processors.lineage import Lineage, LinkRun, schema_of
+from processors.lineage import Lineage, link_run, schema_of
 from projections.access import ENTITLED
 from projections.image import Image
 from projections.links import Link
@@ -118,7 +118,7 @@ class Telling:
         clusters, product = self.image.identity.clusters, self.image.catalog.get(self.link.product)
         self.lineage.tell(
             kind,
-            LinkRun(
+            link_run(
                 link=self.link,
                 run=run,
                 source=clusters[self.link.source_cluster].bootstrap_servers,

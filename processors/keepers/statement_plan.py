@@ -7,13 +7,15 @@ from typing import Any
 from mesh_events.kafka import Connection
 from processors.clusters import Topic
 from processors.keepers.flow_ends import Ends, copied_settings, until
+from processors.lineage import Origin
 from projections.statements import Statement
+from spark_streams import provenance
 from spark_streams.errors import CopyError
 from spark_streams.log import Bounds
-from spark_streams.provenance import Origin
 from spark_streams.sql import work
 from spark_streams.sql.frame import Result
 from spark_streams.sql.plan import Plan
+from spark_streams.sql.resolve import Input
 from spark_streams.tail import positions, read_tail
 
 _LARGEST = "max.message.bytes"
@@ -66,7 +68,7 @@ class StatementPlan:
         ends: Ends[Statement],
         source: Topic,
         destination: Topic,
-        origin: Origin,
+        origin: provenance.Origin,
         *,
         fresh: bool,
     ) -> Mapping[int, int]:
@@ -112,6 +114,32 @@ class StatementPlan:
     def more(self) -> Mapping[str, Any]:
         """The schema of the result, and which tables are read."""
         return {"schema_id": self.schema_id, "table_topic_ids": dict(self.tables)}
+
+    def schemas(self) -> dict[str, str]:
+        """Topic -> Avro schema of its values, of all that is read and of the result."""
+        found = {table.name: table.shape.shape.schema for table in self.plan.tables.values()}
+        found[self.statement.stream] = self.plan.stream.shape.schema
+        return {**found, self.statement.destination: self.schema}
+
+    def columns(self) -> dict[str, tuple[Origin, ...]]:
+        """Column of the result -> the columns that it is made of."""
+        return {
+            out.name: tuple(self._origin(one) for one in out.inputs) for out in self.plan.query.out
+        }
+
+    def decides(self) -> tuple[Origin, ...]:
+        """Columns by which rows are found, and records kept."""
+        query = self.plan.query
+        joining = [self._origin(one, "JOIN") for look in query.lookups for one in look.inputs]
+        filtering = [self._origin(one, "FILTER") for one in query.filters]
+        return tuple(dict.fromkeys([*joining, *filtering]))
+
+    def _origin(self, read: Input, decides: str = "") -> Origin:
+        table = self.plan.tables.get(read.alias)
+        topic = self.statement.stream if table is None else table.name
+        if decides:
+            return Origin(topic, read.column, "INDIRECT", decides)
+        return Origin(topic, read.column)
 
 
 def _start(

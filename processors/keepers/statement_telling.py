@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 import structlog
+from openlineage.client.event_v2 import RunState
 
 from mesh_events.meta import new_id
 from mesh_events.statements import (
@@ -17,6 +18,8 @@ from mesh_events.statements import (
 )
 from processors.keepers.flow import Started
 from processors.keepers.keeper import Reign
+from processors.keepers.statement_plan import StatementPlan
+from processors.lineage import STATEMENTS, Dataset, JobRun, Lineage
 from projections.image import Image
 from projections.statements import Statement
 from spark_streams.errors import CopyError
@@ -31,24 +34,28 @@ class StatementTelling:
     flow: Statement
     image: Image
     reign: Reign
+    lineage: Lineage
 
     def activated(self, started: Started) -> None:
         """It runs."""
+        run = new_id()
         self._report(
             StatementActivated,
             # a principal stands for one start only
             f"statement-activated-{started.writer}",
             incarnation=started.incarnation,
             principal=started.writer,
-            run=new_id(),
+            run=run,
             stream_topic_id=started.source.id,
             destination_topic_id=started.destination.id,
             positions=_named(started.positions),
-            **started.more,
+            **started.plan.more(),
         )
+        self._tell(RunState.START, run, plan=started.plan)
 
     def goes_on(self) -> None:
-        """It still runs."""
+        """It still runs; for the lineage only."""
+        self._tell(RunState.RUNNING, self.flow.run)
 
     def advanced(self, positions: Mapping[int, int]) -> None:
         """Every record before `positions` was dealt with."""
@@ -57,6 +64,7 @@ class StatementTelling:
 
     def stopped(self, positions: Mapping[int, int]) -> None:
         """It stands still as desired, or is dropped, and the fence is closed."""
+        self._tell(RunState.COMPLETE, self.flow.run)
         self._report(StatementHalted, "statement-halted", positions=_named(positions))
 
     def failed(self, fault: CopyError) -> None:
@@ -64,12 +72,45 @@ class StatementTelling:
         if (self.flow.failure_code, self.flow.failure) == (fault.code, fault.reason):
             return
         log.warning("statement_failed", id=self.flow.id, code=fault.code, reason=fault.reason)
+        self._tell(RunState.FAIL, self.flow.run, fault.reason)
         self._report(
             StatementFailed,
             f"statement-failed-{self.flow.changed}-{_digest([fault.code, fault.reason])}",
             code=fault.code,
             reason=fault.reason,
             retriable=fault.retriable,
+        )
+
+    def _tell(
+        self, kind: RunState, run: str | None, reason: str | None = None, plan: Any = None
+    ) -> None:
+        """What has not run yet has no lineage; columns are told once, at the start."""
+        if run is None:
+            return
+        flow, identity = self.flow, self.image.identity
+        servers = identity.clusters[flow.cluster].bootstrap_servers
+        owners = {one.topic: one.owner for one in self.image.catalog.values()}
+        schemas = plan.schemas() if isinstance(plan, StatementPlan) else {}
+
+        def dataset(topic: str) -> Dataset:
+            return Dataset(servers, topic, schemas.get(topic), owners.get(topic))
+
+        self.lineage.tell(
+            kind,
+            JobRun(
+                namespace=STATEMENTS,
+                job=flow.id,
+                run=run,
+                kind="SQL",
+                inputs=tuple(dataset(topic) for topic in dict.fromkeys(flow.reads)),
+                outputs=tuple(dataset(topic) for topic in flow.writes),
+                tags={"domain": flow.domain, "correlation": flow.id},
+                sql=flow.sql,
+                owner=identity.domains[flow.domain].owner,
+                columns=plan.columns() if isinstance(plan, StatementPlan) else {},
+                decides=plan.decides() if isinstance(plan, StatementPlan) else (),
+            ),
+            reason,
         )
 
     def _report(self, kind: type[StatementFact], step: str, **fields: Any) -> None:

@@ -11,13 +11,14 @@ from typing import Protocol
 
 from mesh_events.errors import RefusedError
 from processors.keepers.flow_end import FlowEnd
-from processors.keepers.flow_ends import Clusters, Ends, Logs
+from processors.keepers.flow_ends import Ends, Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne
 from processors.keepers.statement_plan import StatementEnds, StatementPlan
 from processors.keepers.statement_telling import StatementTelling
+from processors.lineage import Lineage
 from projections.image import Image
 from projections.sources import refused
 from projections.statements import Statement
@@ -41,12 +42,12 @@ class StatementsKeeper:
     """Keeps the statements.
 
     Args:
-        clusters: the admin of a registered cluster.
-        logs: looks into the topics of the clusters.
+        clusters: how they are reached.
         engines: the engine of a domain; it is asked once for each.
         schemas: the registry.
         latest: the state by the latest record of the log, which may be newer than the one that is
             looked at.
+        lineage: where each incarnation is told.
         pace: how often and how long.
         lanes: domains are kept side by side.
     """
@@ -55,16 +56,16 @@ class StatementsKeeper:
 
     def __init__(
         self,
-        clusters: Clusters,
-        logs: Logs,
+        clusters: Reach,
         engines: Callable[[str], FlowEngine],
         schemas: ResultSchemas,
         latest: Callable[[], Image],
+        lineage: Lineage,
         pace: Pace | None = None,
         lanes: Lanes | None = None,
     ) -> None:
-        self._clusters, self._logs, self._schemas = clusters, logs, schemas
-        self._latest = latest
+        self._clusters, self._schemas = clusters, schemas
+        self._latest, self._lineage = latest, lineage
         self._engines, self._pace, self._lanes = engines, pace or Pace(), lanes or OneByOne()
         self._domains: dict[str, Flows[Statement]] = {}
 
@@ -84,7 +85,7 @@ class StatementsKeeper:
         """Leave the engines and the clusters; the statements go on."""
         for flows in self._domains.values():
             flows.close()
-        self._logs.close()
+        self._clusters.logs.close()
 
     def _is_settled(self, statement: Statement) -> bool:
         """Nobody starts a domain's server to see that what was dropped does not run there."""
@@ -94,9 +95,9 @@ class StatementsKeeper:
     def _of(self, domain: str) -> Flows[Statement]:
         if domain not in self._domains:
             engine = self._engines(domain)
-            kind = Streaming(self._clusters, self._logs, engine, self._schemas, self._latest)
+            kind = Streaming(self._clusters, engine, self._schemas, self._latest, self._lineage)
             ending = FlowEnd(kind, engine, self._pace.quiet)
-            self._domains[domain] = Flows(kind, ending, engine, self._logs, self._pace)
+            self._domains[domain] = Flows(kind, ending, engine, self._clusters.logs, self._pace)
         return self._domains[domain]
 
 
@@ -107,14 +108,15 @@ class Streaming:
 
     def __init__(
         self,
-        clusters: Clusters,
-        logs: Logs,
+        clusters: Reach,
         engine: FlowEngine,
         schemas: ResultSchemas,
         latest: Callable[[], Image],
+        lineage: Lineage,
     ) -> None:
-        self._clusters, self._logs = clusters, logs
+        self._clusters = clusters
         self._engine, self._schemas, self._latest = engine, schemas, latest
+        self._lineage = lineage
 
     def lane(self, statement: Statement) -> str:
         """One lane for all of a domain: they share a server."""
@@ -122,17 +124,17 @@ class Streaming:
 
     def voice(self, statement: Statement, image: Image, reign: Reign) -> StatementTelling:
         """Speaks about the statement."""
-        return StatementTelling(statement, image, reign)
+        return StatementTelling(statement, image, reign, self._lineage)
 
     def ends(self, statement: Statement, image: Image) -> StatementEnds:
         """Connects the cluster."""
-        admin = self._clusters(image, statement.cluster)
+        admin, logs = self._clusters.admin(image, statement.cluster), self._clusters.logs
         return StatementEnds(
             statement,
             admin,
             admin,
-            self._logs.source(image, statement.cluster),
-            self._logs.destination(image, statement.cluster),
+            logs.source(image, statement.cluster),
+            logs.destination(image, statement.cluster),
         )
 
     def withheld(self, statement: Statement, image: Image) -> CopyError | None:

@@ -41,6 +41,7 @@ COMMANDS: dict[str, Place] = {
     "catalog": Place("catalog", None, "Find data products: list, search."),
     "access": Place("access", None, "Access to products: request, grant, revoke, explain."),
     "link": Place("link", None, "Copies in other clusters: list, create, pause, resume, remove."),
+    "lineage": Place("lineage", None, "Where data comes from, and where it goes."),
     "drift": Place("drift", None, "Where the clusters are not as the log says."),
     "audit": Place("audit", None, "The log: who did what, replay, verify."),
     "trace": Place("trace", "trace", "Follow a request to its end: checks, decisions, effects."),

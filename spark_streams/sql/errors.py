@@ -10,6 +10,7 @@
 | `duplicate_column` | two columns of the result have the same name |
 | `join_not_on_key` | a table is joined on something else than its key |
 | `table_without_key` | the records of a topic that is read as a table have no key with a schema |
+| `sql_differs` | the text reads or fills other topics than was said |
 | `wrong_type` | Spark refuses an expression |
 """
 

@@ -15,7 +15,7 @@ from processors.clusters import KafkaAdmin
 from processors.keepers.flow_ends import ClusterLogs
 from processors.keepers.flow_pace import Pace
 from processors.keepers.links import LinksKeeper
-from processors.lineage import LinkRun
+from processors.lineage import JobRun
 from projections.identity import Cluster
 from spark_streams.spark import SparkEngine
 from tests.links.desk import Desk
@@ -29,9 +29,9 @@ Record = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], 
 class LineageList:
     """Lineage that is kept for the test to look at."""
 
-    told: list[tuple[RunState, LinkRun, str | None]] = field(default_factory=list)
+    told: list[tuple[RunState, JobRun, str | None]] = field(default_factory=list)
 
-    def tell(self, kind: RunState, run: LinkRun, reason: str | None = None) -> None:
+    def tell(self, kind: RunState, run: JobRun, reason: str | None = None) -> None:
         self.told.append((kind, run, reason))
 
 

@@ -15,6 +15,7 @@ from immutables import Map
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta, derived_id, now
 from mesh_events.statements import Begin, StatementAdded, StatementFact
+from processors.keepers.flow_ends import Reach
 from processors.keepers.keeper import ReignOverError
 from processors.keepers.statements import StatementsKeeper
 from processors.rights import Operation
@@ -29,6 +30,7 @@ from spark_streams.provenance import HEADER, Provenance
 from spark_streams.sql import work
 from tests.links.desk import meta
 from tests.links.memory import QUICK, Headers, MemoryCluster, MemoryLogs
+from tests.links.real import LineageList
 
 NAME, STREAM, OUT, DEAD = "east.copied", "east.clicks", "east.copied", "east.copied.dead"
 CLICK = {"type": "record", "name": "Click", "fields": [{"name": "ip", "type": "string"}]}
@@ -171,7 +173,7 @@ class Desk:
         self.facts: list[Fact] = []
         self.ended = False
         known = Cluster("east", cluster.bootstrap_servers, "admin", "env:NONE", 0)
-        domain = Domain("east", "team-east", "east", "", 0)
+        domain = Domain("east", "", "team-east", "east", 0)
         application = Application("east.app", "", 0)
         self.image = Image(
             identity=Identity(
@@ -251,16 +253,17 @@ class MemoryStatement:
         self.engine, self.registry = Engine(self.east), Registry()
         self.desk = Desk(self.east)
         self.time = 100.0
+        self.lineage = LineageList()
         self.latest: Callable[[], Image] = lambda: self.desk.image
         self.keeper = self.new_keeper()
 
     def new_keeper(self) -> StatementsKeeper:
         return StatementsKeeper(
-            lambda *_: self.east,
-            MemoryLogs({"east": self.east}),
+            Reach(lambda *_: self.east, MemoryLogs({"east": self.east})),
             lambda _: self.engine,
             self.registry,
             self._latest,
+            self.lineage,
             replace(QUICK, clock=lambda: self.time),
         )
 

@@ -6,7 +6,7 @@ from openlineage.client.serde import Serde
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.meta import new_id
-from processors.lineage import LinkRun, event, schema_of
+from processors.lineage import event, link_run, schema_of
 from tests.links.memory import MemoryLink
 
 WHEN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -31,7 +31,7 @@ SCHEMA = json.dumps(
 
 def told(kind: RunState, reason: str | None = None, schema: str | None = SCHEMA) -> dict:
     link = MemoryLink().desk.link
-    run = LinkRun(link, new_id(), "east.test:9092,other:1", "west.test:9092", schema, "request-1")
+    run = link_run(link, new_id(), "east.test:9092,other:1", "west.test:9092", schema, "request-1")
     return json.loads(Serde.to_json(event(kind, run, WHEN, reason)))
 
 

@@ -17,6 +17,8 @@ from mesh_events.record import FaultCode, Record
 from mesh_events.signing import SigningKey, decode_public
 from mesh_events.topics import MAX_LOG_BYTES, MAX_RECORD_BYTES
 from mesh_events.vocabulary import EVENTS
+from processors.keepers.links import Copying
+from processors.keepers.statements import Streaming
 from projections.catalog import SCHEMA_REGISTERED
 from projections.decide import LONGEST_ID
 from projections.intents import AHEAD_MS, WINDOW_MS
@@ -24,6 +26,8 @@ from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
 from projections.rules.identity import CLUSTER_REACHABLE
 from projections.rules.names import LONGEST_TEXT
+from projections.rules.statements import DESTINATION_FREE
+from projections.statements import STATEMENT_SOUND
 
 REPOSITORY = Path(__file__).parents[3]
 PACKAGES = ("mesh_events", "projections", "processors", "spark_streams", "self_service")
@@ -64,6 +68,8 @@ def texts(nodes: list[ast.expr]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
             yield node.value
+        if isinstance(node, ast.JoinedStr):
+            yield from texts(node.values)
 
 
 def codes() -> set[str]:
@@ -87,13 +93,20 @@ def test_every_code_is_explained() -> None:
 def test_every_check_is_explained() -> None:
     page = text("reference/codes.md")
 
-    for check in (CLUSTER_REACHABLE, TOPIC_EXISTS, SCHEMA_REGISTERED, TARGET_FREE):
+    checks = (CLUSTER_REACHABLE, TOPIC_EXISTS, SCHEMA_REGISTERED, TARGET_FREE)
+    for check in (*checks, STATEMENT_SOUND, DESTINATION_FREE):
         assert f"| `{check}` |" in page
 
 
 def test_every_crash_point_is_explained_and_none_is_gone() -> None:
-    points = {
+    told = {
         found for node in calls() if called(node) == "crash_point" for found in texts(node.args)
+    }
+    # those of the order that links and statements share begin with what it is
+    points = {
+        f"{kind}{found}" if found.startswith("-") else found
+        for found in told
+        for kind in (Copying.name, Streaming.name)
     }
     explained = set(
         re.findall(r"^\| `([a-z-]+)` \|", text("operating/crash-points.md"), re.MULTILINE)
