@@ -79,6 +79,10 @@ class Registry:
                     "incompatible_schema",
                     f"the schema of the result is incompatible with the earlier ones of {subject}",
                 ) from error
+            if error.http_status_code == 422:
+                raise RefusedError(
+                    "schema_not_usable", f"the registry refuses the schema of {subject}: {error}"
+                ) from error
             raise self._fault(f"registering {subject}", error) from error
         except Exception as error:
             raise self._fault(f"registering {subject}", error) from error

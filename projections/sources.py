@@ -51,7 +51,8 @@ def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list
 def _next(image: Image, place: Place) -> Iterator[Place]:
     for statement in image.statements.values():
         if statement.stands and statement.cluster == place[0] and place[1] in statement.reads:
-            yield statement.cluster, statement.destination
+            for topic in statement.writes:
+                yield statement.cluster, topic
     for access in image.access.requests.values():
         if access.state in ENTITLED and access.link is not None:
             product = image.catalog[access.product]

@@ -169,6 +169,7 @@ def added(
         changed=generation,
         changed_at=time,
         incarnation=before.incarnation if before is not None else 0,
+        held=before.held if before is not None else False,
         positions=_ends(evidence) if event.begin is Begin.LATEST else Map(),
     )
     return statements.set(event.statement, statement)
@@ -200,7 +201,7 @@ def redirected(
         Desired.REMOVED: State.DROPPING,
     }
     before = statements[name]
-    held = desired is not Desired.RUNNING if by_operator else before.held
+    held = desired is Desired.PAUSED if by_operator else before.held
     statement = replace(before, desired=desired, state=waiting[desired], held=held)
     return _decided(statements, statement, generation, time)
 
@@ -267,7 +268,13 @@ def _ends(evidence: Mapping[str, str]) -> Map[str, int]:
         for name, text in evidence.items()
         if name.startswith(END_OF)
     }
-    return Map({partition: int(text) for partition, text in told.items() if _is_offset(text)})
+    return Map(
+        {
+            partition: int(text)
+            for partition, text in told.items()
+            if _is_offset(text) and _is_offset(partition)
+        }
+    )
 
 
 def _is_offset(text: str) -> bool:

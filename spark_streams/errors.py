@@ -19,6 +19,7 @@
 | `domain_quarantined` | with the release | a statement's domain is cut off |
 | `no_schema` | yes | a topic that a statement reads has no schema |
 | `incompatible_schema` | no | the result's schema does not go with those before it |
+| `unexpected_error` | yes | something that nobody thought of; the worker's log has it |
 | `cluster_unavailable` | yes | one of the two Kafka clusters does not answer, or refuses |
 
 A statement can also fail with the codes of `spark_streams.sql.errors`; those are for a person.
@@ -38,6 +39,7 @@ RETRIABLE = frozenset(
         "query_stalled",
         "table_recreated",
         "no_schema",
+        "unexpected_error",
         "cluster_unavailable",
     }
 )

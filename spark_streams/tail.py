@@ -68,5 +68,6 @@ def _next(topic: str, partition: int, last: Last | None, origin: Origin) -> int 
 def _foreign(what: str) -> CopyError:
     return CopyError(
         "destination_foreign",
-        f"{what}: find out who wrote there, then remove the link and create it again",
+        f"{what}: find out who wrote there, then begin anew (remove the link and create it again; "
+        "drop the statement, delete its topics, and add it again)",
     )

@@ -24,7 +24,7 @@ from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.keepers import fence
 from processors.keepers.flow_ends import Logs
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, ReignOverError
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from projections.catalog import SCHEMA_REGISTERED
 from projections.decide import decide
@@ -33,7 +33,7 @@ from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
 from projections.rules.identity import CLUSTER_REACHABLE
 from projections.rules.statements import DESTINATION_FREE
-from projections.statements import END_OF, STATEMENT_SOUND
+from projections.statements import DEAD_LETTERS, END_OF, STATEMENT_SOUND
 from projections.verdict import Waiting
 from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import planned, require_same
@@ -111,8 +111,13 @@ class ChecksKeeper:
         intent = task.intent
         try:
             finding = self._look(task.check, image, intent)
-        except MeshError as error:
+        except ReignOverError:
+            raise
+        except Exception as error:
+            # one intent must not hold up all the others, whatever is wrong with it
             self._failing.pop((task.offset, task.check), None)
+            if not isinstance(error, MeshError):
+                log.exception("check_broken", check=task.check, offset=task.offset)
             log.warning(
                 "check_not_possible", check=task.check, offset=task.offset, error=str(error)
             )
@@ -302,12 +307,13 @@ def statement_sound(
 def destination_free(intent: StatementAdded, admin: ClusterAdmin) -> Finding:
     """What the statement is to fill is not there yet: it is never written over."""
     where = {"cluster": admin.name, "topic": intent.destination}
-    found = admin.topic(intent.destination)
-    if found is None:
-        return Finding({**where, "found": "nothing"})
-    return Finding(
-        {**where, "topic_id": found.id},
-        "target_taken",
-        f"the topic {intent.destination} exists on cluster {admin.name}: a statement fills a topic "
-        "of its own; name another one, or delete it, then add the statement again",
-    )
+    for name in (intent.destination, intent.destination + DEAD_LETTERS):
+        found = admin.topic(name)
+        if found is not None:
+            return Finding(
+                {**where, "topic": name, "topic_id": found.id},
+                "target_taken",
+                f"the topic {name} exists on cluster {admin.name}: a statement fills topics of its "
+                "own; name another destination, or delete it, then add the statement again",
+            )
+    return Finding({**where, "found": "nothing"})

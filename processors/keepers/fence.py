@@ -57,8 +57,8 @@ def claim(principal: str, topic: str) -> Binding:
     return Binding(principal, Operation.DESCRIBE, Resource.TOPIC, topic)
 
 
-def bindings_of(admin: ClusterAdmin, topic: str, flow: str) -> set[Binding]:
-    """What the incarnations of a flow may do with a topic."""
+def bindings_of(admin: ClusterAdmin, topic: str | None, flow: str) -> set[Binding]:
+    """What the incarnations of a flow may do with a topic, or with all of them."""
     return {found for found in admin.rights(topic=topic) if is_writer(found.principal, flow)}
 
 
@@ -81,7 +81,7 @@ def marks(admin: ClusterAdmin, topic: str, flow: str) -> Marks:
 
 def withdraw(
     admin: ClusterAdmin,
-    topic: str,
+    topic: str | None,
     unwanted: Callable[[], Iterable[Binding]],
     check: Check,
 ) -> None:
@@ -94,9 +94,9 @@ def withdraw(
     while found := sorted(unwanted()):
         if time.monotonic() > deadline:
             raise InfrastructureError(
-                f"the {_what(found[0].principal)}'s right to {found[0].operation} {topic} on "
-                f"cluster {admin.name} does not go away when it is withdrawn, so "
-                "that it is not safe to continue",
+                f"the {_what(found[0].principal)}'s right to {found[0].operation} "
+                f"{topic or found[0].name} on cluster {admin.name} does not go away when it is "
+                "withdrawn, so that it is not safe to continue",
                 retriable=True,
             )
         check()
@@ -119,7 +119,7 @@ def close(admin: ClusterAdmin, topic: str, flow: str, check: Check) -> None:
 
 def retire(
     admin: ClusterAdmin,
-    topic: str,
+    topic: str | None,
     flow: str,
     check: Check,
     *,
@@ -127,6 +127,8 @@ def retire(
     keep_claims: bool = False,
 ) -> None:
     """Close logins and withdraw rights of a flow's incarnations at one end, but for `keep`'s.
+
+    Without a topic, wherever on the cluster they are: also on what the flow once read or wrote.
 
     Logins go first: a principal without rights would not be found again.
     """
@@ -140,7 +142,7 @@ def retire(
             found
             for found in bindings_of(admin, topic, flow)
             if found.principal != keep
-            and not (keep_claims and found == claim(found.principal, topic))
+            and not (keep_claims and found == claim(found.principal, found.name))
         }
 
     withdraw(admin, topic, unwanted, check)

@@ -41,8 +41,12 @@ class FlowEnd(Generic[F]):
             voice.stopped(reached)
 
     def remove(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
-        """Stand still for good."""
-        self.pause(ends, voice, reign)
+        """Stand still for good; the marks on its topics go as well."""
+        self.halt(ends, reign)
+        for topic in ends.fenced(ends.flow.writes):
+            fence.retire(ends.destination, topic, ends.flow.id, reign.check)
+        crash_point(f"{self.kind.name}-after-stop")
+        voice.stopped(self.reached(ends))
 
     def halt(self, ends: Ends[F], reign: Reign) -> None:
         """Stop the query and take every right from the flow's incarnations, at both ends.
@@ -50,6 +54,11 @@ class FlowEnd(Generic[F]):
         The mark of a destination that never became active stays: by it it is known as ours.
         """
         flow = ends.flow
+        unknown = flow.destination_topic_id is None
+        if ends.moves:
+            # a server that does not answer is waited for: what may not be read or written is
+            # closed before
+            fence.retire(ends.source, None, flow.id, reign.check, keep_claims=unknown)
         reign.check()
         try:
             self._engine.stop(flow.id)
@@ -57,11 +66,11 @@ class FlowEnd(Generic[F]):
             log.warning("engine_not_asked", flow=flow.id, error=str(error))
         for topic in flow.writes:
             fence.close(ends.destination, topic, flow.id, reign.check)
-        for topic in flow.reads:
-            fence.retire(ends.source, topic, flow.id, reign.check)
-        unknown = flow.destination_topic_id is None
-        for topic in flow.writes:
-            fence.retire(ends.destination, topic, flow.id, reign.check, keep_claims=unknown)
+        if not ends.moves:
+            for topic in flow.reads:
+                fence.retire(ends.source, topic, flow.id, reign.check)
+            for topic in flow.writes:
+                fence.retire(ends.destination, topic, flow.id, reign.check, keep_claims=unknown)
 
     def reached(self, ends: Ends[F]) -> dict[int, int]:
         """Partition -> source offset before which everything is there, as far as it can be told.

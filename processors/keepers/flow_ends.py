@@ -120,6 +120,9 @@ class Ends(Generic[F]):
     anew: ClassVar[str] = "remove the link (which purges the copy) and create it again"
     restart: ClassVar[str] = "pause and resume the link"
 
+    moves: ClassVar[bool] = False
+    """Whether what it reads and writes changes: its rights are then sought on the whole cluster."""
+
     flow: F
     source: ClusterAdmin
     destination: ClusterAdmin
@@ -201,6 +204,10 @@ class Ends(Generic[F]):
     def is_claimed(self) -> bool:
         """Whether the mesh has marked the destination's name as its own."""
         return self._marks().ours
+
+    def fenced(self, topics: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Where the rights of its incarnations are to be withdrawn; None: wherever they are."""
+        return (None,) if self.moves else topics
 
     def is_complete(self) -> bool:
         """Whether everything else that the flow writes is there, once its destination is."""

@@ -81,9 +81,9 @@ class FlowStart(Generic[F]):
     def _shut(self, ends: Ends[F], writer: str, destination: Topic, reign: Reign) -> None:
         """End every earlier incarnation, and wait until nothing of it lands any more."""
         flow = ends.flow
-        for topic in flow.reads:
+        for topic in ends.fenced(flow.reads):
             fence.retire(ends.source, topic, flow.id, reign.check, keep=writer)
-        for topic in flow.writes:
+        for topic in ends.fenced(flow.writes):
             fence.retire(ends.destination, topic, flow.id, reign.check, keep=writer)
         for topic in flow.writes:
             fence.settle(ends.destination_log, topic, destination.partitions, self._quiet_s)

@@ -17,7 +17,7 @@ from processors.keepers.flow_end import FlowEnd
 from processors.keepers.flow_ends import Logs
 from processors.keepers.flow_pace import Memory, Pace
 from processors.keepers.flow_start import FlowStart
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, ReignOverError
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from processors.keepers.retry import wait_before
 from projections.image import Image
@@ -103,6 +103,13 @@ class Flows(Generic[F]):
             self._fail(voice, fault)
         except MeshError as error:
             self._fail(voice, CopyError("cluster_unavailable", f"{error}; tried again"))
+        except ReignOverError:
+            raise
+        except Exception as error:
+            # one flow must not end the worker, whatever is wrong with it
+            log.exception("flow_broken", flow=flow.id)
+            what = f"{type(error).__name__}: {error}; tried again, see the worker's log"
+            self._fail(voice, CopyError("unexpected_error", what))
 
     def close(self) -> None:
         """Leave the engine; the flows go on."""
@@ -232,8 +239,11 @@ class Flows(Generic[F]):
             return True
         if memory.code == "engine_unavailable" and trouble is None:
             return True
-        if memory.code in WITHHELD:
-            return self._kind.withheld(flow, image) is None
+        withheld = flow.desired is Desired.RUNNING and self._kind.withheld(flow, image) is not None
+        if (memory.code in WITHHELD) is not withheld:
+            return True
+        if withheld:
+            return False
         return self._pace.clock() >= memory.not_before
 
     def _remember(self, flow: F, **changes: Any) -> None:

@@ -74,7 +74,8 @@ class Telling:
     def stopped(self, positions: Mapping[int, int]) -> None:
         """The copy stands still as desired, and the fence is closed."""
         self._tell(RunState.COMPLETE, self.link.run)
-        self._report(LinkStopped, "link-stopped", positions=_named(positions))
+        # told anew after a failure that came between
+        self._report(LinkStopped, f"link-stopped-{self.link.changed}", positions=_named(positions))
 
     def failed(self, fault: CopyError) -> None:
         """The copy cannot run; said once, as long as the log says the same already."""

@@ -137,13 +137,21 @@ def _of_access(image: Image, access: Access) -> Wish | None:
 
 
 def _statements_by(image: Image, access: Access) -> tuple[str, ...]:
-    """Statements that read what was granted, and may not any more."""
+    """Statements of the consumer that may not read what was granted: not now, or not any more.
+
+    Also those whose text has changed since: their last start may still read by the one before.
+    """
     return tuple(
         one.id
         for one in image.statements.values()
-        if one.application == access.application
-        and access.topic in one.reads
-        and (access.topic in refused(image, one) or one.domain in image.identity.quarantines)
+        if one.domain == access.consumer
+        and one.cluster == access.cluster
+        and not (
+            one.stands
+            and access.topic in one.reads
+            and access.topic not in refused(image, one)
+            and one.domain not in image.identity.quarantines
+        )
     )
 
 

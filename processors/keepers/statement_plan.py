@@ -26,8 +26,12 @@ class StatementEnds(Ends[Statement]):
 
     what = "statement"
     end = "drop the statement"
-    anew = "drop the statement, delete the topic, and add the statement again"
+    anew = (
+        "drop the statement, delete its topics (the destination and its dead letters), and add the "
+        "statement again"
+    )
     restart = "stop and start the statement"
+    moves = True
 
     def is_complete(self) -> bool:
         """Whether the topic of the dead letters is there."""
@@ -76,14 +80,8 @@ class StatementPlan:
 
         The two topics are written each by itself: one may be ahead of the other.
         """
-        del fresh
+        del fresh, destination
         statement, log = self.statement, ends.destination_log
-        if source.partitions != destination.partitions:
-            raise CopyError(
-                "partitions_differ",
-                f"{source.name} has {source.partitions} partitions, {destination.name} has "
-                f"{destination.partitions}: give it as many, or {ends.anew}",
-            )
         behind = [
             positions(read_tail(log, topic, source.partitions, origin))
             for topic in statement.writes
@@ -140,6 +138,17 @@ class StatementPlan:
         if decides:
             return Origin(topic, read.column, "INDIRECT", decides)
         return Origin(topic, read.column)
+
+
+def require_same_partitions(ends: Ends[Statement], source: Topic) -> None:
+    """Raise CopyError where a topic that is filled has another number of partitions."""
+    for topic in (ends.destination.topic(name) for name in ends.flow.writes):
+        if topic is not None and topic.partitions != source.partitions:
+            raise CopyError(
+                "partitions_differ",
+                f"{source.name} has {source.partitions} partitions, {topic.name} has "
+                f"{topic.partitions}: give it as many, or {ends.anew}",
+            )
 
 
 def _start(

@@ -65,7 +65,9 @@ class StatementTelling:
     def stopped(self, positions: Mapping[int, int]) -> None:
         """It stands still as desired, or is dropped, and the fence is closed."""
         self._tell(RunState.COMPLETE, self.flow.run)
-        self._report(StatementHalted, "statement-halted", positions=_named(positions))
+        # told anew after a failure that came between
+        step = f"statement-halted-{self.flow.changed}"
+        self._report(StatementHalted, step, positions=_named(positions))
 
     def failed(self, fault: CopyError) -> None:
         """It cannot run; said once, as long as the log says the same already."""

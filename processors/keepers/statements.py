@@ -16,7 +16,11 @@ from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne
-from processors.keepers.statement_plan import StatementEnds, StatementPlan
+from processors.keepers.statement_plan import (
+    StatementEnds,
+    StatementPlan,
+    require_same_partitions,
+)
 from processors.keepers.statement_telling import StatementTelling
 from processors.lineage import Lineage
 from projections.image import Image
@@ -73,8 +77,8 @@ class StatementsKeeper:
         """Compare and repair every statement once, each domain's in a lane of its own."""
         domains: dict[str, list[Statement]] = {}
         for statement in image.statements.values():
-            if not self._is_settled(statement):
-                domains.setdefault(statement.domain, []).append(statement)
+            domains.setdefault(statement.domain, []).append(statement)
+        domains = {name: here for name, here in domains.items() if not all(map(_rests, here))}
 
         def job(domain: str, here: list[Statement]) -> Job:
             return lambda: self._of(domain).reconcile(here, image, reign)
@@ -86,11 +90,6 @@ class StatementsKeeper:
         for flows in self._domains.values():
             flows.close()
         self._clusters.logs.close()
-
-    def _is_settled(self, statement: Statement) -> bool:
-        """Nobody starts a domain's server to see that what was dropped does not run there."""
-        idle = statement.is_over or statement.is_at_rest
-        return idle and statement.domain not in self._domains
 
     def _of(self, domain: str) -> Flows[Statement]:
         if domain not in self._domains:
@@ -164,6 +163,7 @@ class Streaming:
         """The text, over topics and schemas as they are now; its result's schema is registered."""
         statement = ends.flow
         source = ends.source_topic(fresh=True)
+        require_same_partitions(ends, source)
         tables = {name: _topic_id(ends, name) for name in statement.tables}
         # what is registered from here on may be in records behind these ends
         bounds = ends.source_log.bounds(statement.stream, range(source.partitions))
@@ -208,6 +208,11 @@ class Streaming:
         """Long: how far a query has come is told with a whole batch only."""
         del statement
         return max(PATIENCE_S, stall_s)
+
+
+def _rests(statement: Statement) -> bool:
+    """Whether nobody has to look: no server is started to see that what is fenced does not run."""
+    return statement.is_over or statement.is_at_rest
 
 
 def _topic_id(ends: Ends[Statement], name: str) -> str:

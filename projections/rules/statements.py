@@ -4,6 +4,8 @@ A domain's statements read what is its own or granted to it, each topic is fille
 and nothing comes back to where it came from.
 """
 
+from collections.abc import Iterable
+
 from mesh_events.intents import domain_of
 from mesh_events.statements import (
     Begin,
@@ -26,6 +28,7 @@ from projections.verdict import Accepted, Case, Verdict, require
 DESTINATION_FREE = "destination_free"
 LONGEST_SQL = 20_000
 MOST_TABLES = 16
+MOST_NAMES = 40
 
 
 @judge.register
@@ -38,6 +41,11 @@ def _(intent: StatementAdded, case: Case) -> Verdict:
         before is None or not before.stands,
         "statement_exists",
         f"the statement {intent.statement} exists already: update it, or drop it first",
+    )
+    require(
+        before is None or before.is_over,
+        "statement_dropping",
+        f"the statement {intent.statement} was dropped and is not gone yet: wait for DROPPED",
     )
     require(intent.begin is not Begin.UNKNOWN, "invalid_begin", "begin must be EARLIEST or LATEST")
     cluster = case.image.identity.domains[domain].cluster
@@ -64,8 +72,9 @@ def _(intent: StatementUpdated, case: Case) -> Verdict:
 def _(intent: StatementStopped, case: Case) -> Verdict:
     statement = _directed(case, intent)
     names.note(intent.reason, "the reason")
+    holds = case.key.role is Role.OPERATOR and not statement.held
     require(
-        statement.desired is Desired.RUNNING,
+        statement.desired is Desired.RUNNING or holds,
         "not_running",
         f"the statement {statement.id} is stopped already",
     )
@@ -81,19 +90,25 @@ def _(intent: StatementStarted, case: Case) -> Verdict:
         "not_stopped",
         f"the statement {statement.id} is not stopped",
     )
-    require(
-        not statement.held or case.key.role is Role.OPERATOR,
-        "held_by_operator",
-        f"the operator has stopped the statement {statement.id}: ask the operator",
-    )
+    _not_held(case, statement)
     return Accepted()
 
 
 @judge.register
 def _(intent: StatementDropped, case: Case) -> Verdict:
-    _directed(case, intent)
+    # dropped and added again, it would run although it was stopped
+    _not_held(case, _directed(case, intent))
     names.note(intent.reason, "the reason")
     return Accepted()
+
+
+def _not_held(case: Case, statement: Statement) -> None:
+    """What the operator has stopped in an emergency nobody else lets go on."""
+    require(
+        not statement.held or case.key.role is Role.OPERATOR,
+        "held_by_operator",
+        f"the operator has stopped the statement {statement.id}: ask the operator",
+    )
 
 
 def _own(case: Case, intent: StatementIntent) -> str:
@@ -145,7 +160,7 @@ def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -
             if other.id != name
             and other.stands
             and other.cluster == cluster
-            and destination in other.writes
+            and _clash((destination, destination + DEAD_LETTERS), other.writes)
         ),
         None,
     )
@@ -154,6 +169,11 @@ def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -
         "destination_written",
         f"{destination} is filled by the statement {writer}: choose another topic",
     )
+
+
+def _clash(ours: Iterable[str], theirs: Iterable[str]) -> bool:
+    """Whether two sets of topics cannot be side by side: Kafka takes . and _ for the same."""
+    return bool({one.replace(".", "_") for one in ours} & {one.replace(".", "_") for one in theirs})
 
 
 def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: str) -> None:
@@ -165,7 +185,14 @@ def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: 
         "too_many_tables",
         f"{len(intent.tables)} tables are joined, at most {MOST_TABLES} can be",
     )
-    for topic in (*sources, *intent.names, *intent.names.values()):
+    meant = {*sources, destination}
+    require(
+        set(intent.names.values()) <= meant and len(intent.names) <= MOST_NAMES,
+        "too_many_names",
+        "names tells of topics that are neither read nor filled, or of more names than "
+        f"{MOST_NAMES}",
+    )
+    for topic in (*sources, *intent.names):
         names.legal_topic(topic)
     require(
         intent.application is None
@@ -184,7 +211,15 @@ def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: 
         f"{intent.application or f'an application of {domain}'}: request access, and name the "
         "application that has it",
     )
-    way = way_back(case.image, (cluster, destination), [(cluster, topic) for topic in sources])
+    read = [(cluster, topic) for topic in sources]
+    way = next(
+        (
+            found
+            for filled in (destination, destination + DEAD_LETTERS)
+            if (found := way_back(case.image, (cluster, filled), read))
+        ),
+        [],
+    )
     require(
         not way,
         "statement_cycle",

@@ -127,7 +127,13 @@ def _cut_off(image: Image, name: str) -> Progress:
         for one in image.access.requests.values()
         if one.consumer == name
     )
-    runs = any(one.domain == name and one.is_active for one in image.statements.values())
+    runs = any(
+        one.domain == name
+        and one.stands
+        and not one.is_at_rest
+        and one.failure_code != "domain_quarantined"
+        for one in image.statements.values()
+    )
     return _of(not left and not reads and not runs)
 
 

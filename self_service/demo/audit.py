@@ -31,14 +31,16 @@ def tell_audit(stage: Stage, product: str, request: str, moments: Mapping[str, s
         ("before the product", 0, None),
         ("before the grant", 1, "REQUESTED"),
         ("during the grant", 1, "ACTIVE"),
-        ("after the revocation", 1, "REVOKED"),
+        ("after the revocation", 2, "REVOKED"),
     ):
         at = moments[moment]
         catalog = items(stage.sdm("catalog", "list", "--as-of", at, quiet=True).data)
-        access = items(stage.sdm("access", "list", "--as-of", at, quiet=True).data)
+        access = items(
+            stage.sdm("access", "list", "--product", product, "--as-of", at, quiet=True).data
+        )
         states = [found["state"] for found in access]
         stage.check(
-            f"as of {moment}: {products} products, access {state or 'unknown'}",
+            f"as of {moment}: {products} products, access to {product} {state or 'unknown'}",
             len(catalog) == products and states == ([state] if state else []),
             f"{len(catalog)} products, {states}",
         )

@@ -1,4 +1,4 @@
-"""The steps of the story, in order: publish, find, request, grant, link, read, revoke, audit."""
+"""The steps of the story: publish, find, request, grant, link, read, join, revoke, audit."""
 
 import time
 from datetime import UTC, datetime
@@ -8,6 +8,7 @@ from local_platform.endpoints import Endpoints
 from self_service.demo.audit import tell_audit
 from self_service.demo.client import Client
 from self_service.demo.database import Database
+from self_service.demo.enrichment import tell_enrichment
 from self_service.demo.stage import Stage, items
 
 PRODUCT, APPLICATION, LINK = "east.users", "west.analytics", "east.users@west"
@@ -33,6 +34,7 @@ class Story:
         self.east_grants(request, client)
         self.changes_arrive(client)
         self.west_cannot_write(client)
+        tell_enrichment(self.stage, APPLICATION)
         self.east_revokes(request, client)
         tell_audit(self.stage, PRODUCT, request, self.moments)
         self.database.close()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mesh_events.errors import RefusedError
 from spark_streams.copy import header, headers_before, source_header
 from spark_streams.provenance import Origin
 from spark_streams.sql.resolve import OF_RECORD, Lookup, Query
@@ -18,6 +19,16 @@ REASON = "mesh.reason"
 """Header of a record in a dead-letter topic: why it is there."""
 _READ = "__read"
 _ALL = 2_147_483_647
+_KEY_TYPES = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "bytes": "binary",
+    "enum": "string",
+}
 
 Find = Callable[[str, Any], Any]
 """(alias of a table, column with a key as bare Avro) -> the latest row with that key as bare Avro,
@@ -180,9 +191,13 @@ def key_types(schema: str) -> dict[str, str]:
 
 def _sql_type(schema: Any) -> str:
     if isinstance(schema, list):
-        schema = next(branch for branch in schema if branch != "null")
+        schema = next((branch for branch in schema if branch != "null"), "null")
     name = schema["type"] if isinstance(schema, dict) else schema
-    return {"bytes": "binary"}.get(name, str(name))
+    if name not in _KEY_TYPES:
+        raise RefusedError(
+            "schema_not_usable", f"a table is not looked up by a key of the Avro type {name}"
+        )
+    return _KEY_TYPES[name]
 
 
 def _decoded(column: str, topic: Topic) -> Any:

@@ -3,20 +3,28 @@
 Pure, and without knowledge of any topic. The dialect is Spark's; sqlglot reads it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
+from mesh_events.errors import MeshError
 from spark_streams.sql.errors import Place, SqlError
 
 DIALECT = "spark"
+Read = TypeVar("Read")
 LONGEST = 20_000
 """Characters of a statement: it stands on the log for ever."""
 _FORM = "write INSERT INTO topic SELECT ... FROM topic"
-_REFUSED_FUNCTIONS = frozenset({"java_method", "reflect", "try_reflect"})
+_REFUSED_FUNCTIONS = frozenset({"java_method", "reflect", "try_reflect", "mesh_lookup"})
+"""What would call into the server, or read what another statement reads."""
+_REFUSED_PREFIX = "xpath"
+"""XML can name files of the server."""
+_SELECT, _INSERT = {"expressions", "from_", "joins", "where"}, {"this", "expression"}
+"""The parts of a statement that are understood; any other one would be passed over in silence."""
 _PLAIN_TABLE = frozenset({"this", "db", "catalog", "alias"})
 _CLAUSES = {
     "with_": "WITH: write one statement for each step",
@@ -91,9 +99,38 @@ def parse(text: str) -> Statement:
     """
     if len(text) > LONGEST:
         raise SqlError("sql_not_supported", f"a statement has at most {LONGEST} characters")
+    if "${" in text:
+        raise SqlError(
+            "sql_not_supported",
+            "${: variables are not for statements, they would be the server's",
+            Place.of(text, text.index("${")),
+        )
+    return understood(lambda: _parsed(text))
+
+
+def understood(read: Callable[[], Read]) -> Read:
+    """What `read` makes of a text; whatever the parser raises otherwise becomes a SqlError.
+
+    It raises many kinds on texts that are almost SQL, or are nested too deeply.
+    """
+    try:
+        return read()
+    except MeshError:
+        raise
+    except RecursionError as error:
+        raise SqlError("sql_not_supported", "the text is nested too deeply") from error
+    except Exception as error:
+        raise SqlError(
+            "sql_syntax", f"this cannot be understood ({type(error).__name__})"
+        ) from error
+
+
+def _parsed(text: str) -> Statement:
     tree, destination = _root(text), None
     if isinstance(tree, exp.Insert):
         destination, tree = _destination(text, tree), tree.expression
+    if tree is None:
+        raise SqlError("sql_syntax", f"there is no SELECT: {_FORM}")
     if not isinstance(tree, exp.Select):
         raise SqlError(
             "sql_not_supported",
@@ -147,6 +184,8 @@ def _syntax(error: ParseError) -> SqlError:
 
 def _destination(text: str, tree: exp.Insert) -> Source:
     table = tree.this
+    if isinstance(table, exp.Table | exp.Schema) and not tree.args.get("overwrite"):
+        _require_only(text, tree, _INSERT)
     if tree.args.get("overwrite"):
         raise SqlError(
             "sql_not_supported", "INSERT OVERWRITE: a topic is only ever appended to, use INTO"
@@ -167,21 +206,44 @@ def _refuse(text: str, tree: exp.Select) -> None:
         if clause:
             node = clause[0] if isinstance(clause, list) else clause
             raise SqlError("sql_not_supported", why, place_of(text, node))
+    _require_only(text, tree, _SELECT)
     for node in tree.walk():
         why = _refusal(node, tree)
         if why:
             raise SqlError("sql_not_supported", why, place_of(text, node))
 
 
+def _require_only(text: str, node: exp.Expr, known: set[str]) -> None:
+    """Raise for a part of a statement that would be passed over."""
+    for name, part in node.args.items():
+        if part and name not in known:
+            what = name.strip("_").upper().replace("_", " ")
+            raise SqlError("sql_not_supported", f"{what} is not supported", place_of(text, node))
+
+
 def _refusal(node: exp.Expr, tree: exp.Select) -> str:
+    if isinstance(node, exp.Star):
+        return _of_star(node, tree)
     if isinstance(node, exp.Query) and node is not tree:
         return "a query inside a query: write one statement for each step"
     if isinstance(node, exp.Window | exp.AggFunc):
         return f"{_kind(node)}: windows and counts are not supported yet"
     if isinstance(node, exp.UDTF | exp.Explode):
         return f"{_kind(node)}: at most one record comes out for each that goes in"
-    if isinstance(node, exp.Func) and _function(node) in _REFUSED_FUNCTIONS:
+    if isinstance(node, exp.Func) and (
+        _function(node) in _REFUSED_FUNCTIONS or _function(node).startswith(_REFUSED_PREFIX)
+    ):
         return f"{_function(node)}: calls into the server are not for statements"
+    return ""
+
+
+def _of_star(node: exp.Star, tree: exp.Select) -> str:
+    """Why a * cannot be; "" for one that stands for itself in the list."""
+    if node.args.get("replace") or node.args.get("rename"):
+        return "* REPLACE: name the columns, with AS"
+    here = node.parent if isinstance(node.parent, exp.Column) else node
+    if not any(one is here for one in tree.expressions):
+        return "* inside an expression: name the columns"
     return ""
 
 

@@ -21,7 +21,7 @@ Keys = Mapping[str, Sequence[str]]
 """Alias of a table -> those of its columns that are its key."""
 OF_RECORD = ("_key", "_partition", "_offset", "_timestamp")
 """Columns that each record of a stream has, unless its values have one of that name; not in `*`."""
-_AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Input(NamedTuple):
@@ -236,7 +236,7 @@ def _out(names: _Names, node: exp.Expr) -> Iterator[Out]:
         yield from _all_of(names, names.alias(node.table, node), node.this, place)
     else:
         name = node.output_name
-        if not _AVRO_NAME.fullmatch(name):
+        if not AVRO_NAME.fullmatch(name):
             told = f"{name!r} is no name for a field" if name else "this column has no name"
             raise SqlError(
                 "unnamed_column", f"{told}: write ... AS a name of letters, digits and _", place
@@ -246,7 +246,16 @@ def _out(names: _Names, node: exp.Expr) -> Iterator[Out]:
 
 
 def _all_of(names: _Names, alias: str, star: exp.Star, place: Place | None) -> Iterator[Out]:
-    left_out = {part.name.lower() for part in star.args.get("except_") or ()}
+    excepted = list(star.args.get("except_") or ())
+    every = [name for columns in names.known.values() for name in columns]
+    for part in excepted:
+        if _spelled(part.name, every) is None:
+            raise SqlError(
+                "unknown_column",
+                f"EXCEPT names {part.name}, which no source has{_like(part.name, every)}",
+                names.place(part),
+            )
+    left_out = {part.name.lower() for part in excepted}
     for column in names.known[alias]:
         if column.lower() not in left_out:
             path = exp.Dot(

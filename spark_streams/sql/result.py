@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from spark_streams.sql.errors import SqlError
+from spark_streams.sql.resolve import AVRO_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -34,14 +35,24 @@ def result_schema(columns: "StructType", name: str, namespace: str) -> str:
     Raises:
         SqlError: `wrong_type`, for a type that Avro does not have.
     """
-    return json.dumps({**_record(columns, name, name), "namespace": namespace})
+    return json.dumps({**_record(columns, name, set()), "namespace": namespace})
 
 
-def _record(columns: "StructType", name: str, path: str) -> dict[str, Any]:
+def _record(columns: "StructType", path: str, names: set[str]) -> dict[str, Any]:
+    name = path
+    while name in names:
+        # a record's name must not come twice in one schema
+        name += "_"
+    names.add(name)
+    for field in columns.fields:
+        if not AVRO_NAME.fullmatch(field.name):
+            raise SqlError(
+                "wrong_type", f"{field.name!r} in {path} is no name for a field: name it with AS"
+            )
     fields = [
         {
             "name": field.name,
-            "type": ["null", _type(field.dataType, f"{path}_{field.name}", field.name)],
+            "type": ["null", _type(field.dataType, f"{path}_{field.name}", field.name, names)],
             "default": None,
         }
         for field in columns.fields
@@ -49,7 +60,7 @@ def _record(columns: "StructType", name: str, path: str) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": fields}
 
 
-def _type(kind: "DataType", path: str, column: str) -> Any:
+def _type(kind: "DataType", path: str, column: str, names: set[str]) -> Any:
     from pyspark.sql import types
 
     match kind:
@@ -62,12 +73,14 @@ def _type(kind: "DataType", path: str, column: str) -> Any:
                 "scale": scale,
             }
         case types.ArrayType():
-            return {"type": "array", "items": ["null", _type(kind.elementType, path, column)]}
+            return {
+                "type": "array",
+                "items": ["null", _type(kind.elementType, path, column, names)],
+            }
         case types.MapType() if isinstance(kind.keyType, types.StringType):
-            return {"type": "map", "values": ["null", _type(kind.valueType, path, column)]}
+            return {"type": "map", "values": ["null", _type(kind.valueType, path, column, names)]}
         case types.StructType():
-            # a record's name must not come twice in one schema
-            return _record(kind, path, path)
+            return _record(kind, path, names)
     name = kind.typeName()
     if name in _PLAIN:
         return _PLAIN[name]

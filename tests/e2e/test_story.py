@@ -37,7 +37,7 @@ def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None
     finally:
         shutil.rmtree(settings.home, ignore_errors=True)
     checks = json.loads(result.read_text())["checks"]
-    assert len(checks) >= 18
+    assert len(checks) >= 24
     assert [check["claim"] for check in checks if not check["held"]] == []
     assert "Traceback" not in told.stdout + told.stderr
 

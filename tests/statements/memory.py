@@ -257,14 +257,14 @@ class MemoryStatement:
         self.latest: Callable[[], Image] = lambda: self.desk.image
         self.keeper = self.new_keeper()
 
-    def new_keeper(self) -> StatementsKeeper:
+    def new_keeper(self, **pace: float) -> StatementsKeeper:
         return StatementsKeeper(
             Reach(lambda *_: self.east, MemoryLogs({"east": self.east})),
             lambda _: self.engine,
             self.registry,
             self._latest,
             self.lineage,
-            replace(QUICK, clock=lambda: self.time),
+            replace(QUICK, clock=lambda: self.time, **pace),
         )
 
     def _latest(self) -> Image:

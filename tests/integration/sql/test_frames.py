@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spark_streams.sql.work import SETTINGS
 from tests.integration.sql.records import AT, Statement, record, wire
 
 pytestmark = pytest.mark.platform
@@ -204,3 +205,11 @@ def test_the_changes_of_a_table_can_be_read_as_a_stream_of_them(spark: Any) -> N
             (b"k", None, 0, 2),
         ]
     ) == [{"op": "c", "name": "a", "was": None}, {"op": "d", "name": None, "was": 1}]
+
+
+def test_a_text_does_not_read_the_servers_settings_and_environment(spark: Any) -> None:
+    """Spark would put them in where a text says ${env:...}; statements' sessions do not."""
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    [row] = spark.sql("SELECT '${env:PATH} ${spark.master}' AS a").collect()
+    assert row.a == "${env:PATH} ${spark.master}"

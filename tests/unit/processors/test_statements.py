@@ -15,9 +15,11 @@ from mesh_events.statements import (
     StatementHalted,
 )
 from processors.keepers import flow_end, flow_start
+from processors.keepers import statements as keeper
 from processors.keepers.fence import is_writer
-from processors.rights import Operation
+from processors.rights import Binding, Operation, Resource
 from projections.links import Desired
+from spark_streams.errors import EngineError
 from spark_streams.sql.errors import Place, SqlError
 from tests.statements.memory import CLICK, DEAD, NAME, OUT, STREAM, MemoryStatement
 from tests.unit.processors.test_links_crashes import Crashes, DiedError
@@ -174,6 +176,92 @@ def test_a_schema_that_is_missing_is_waited_for(made: MemoryStatement) -> None:
     made.produce("good")
     made.settle()
     assert made.wrong() == []
+
+
+def test_what_an_earlier_text_read_is_fenced_as_well(made: MemoryStatement) -> None:
+    """Rights are sought on the whole cluster: an update may have dropped a table meanwhile."""
+    made.settle()
+    left = Binding(f"mesh.sql.{NAME}.0123abcd", Operation.READ, Resource.TOPIC, "east.old-table")
+    other = Binding("mesh.sql.east.other.0123abcd", Operation.READ, Resource.TOPIC, STREAM)
+    made.east.bindings |= {left, other}
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    assert made.east.bindings == {other}
+
+
+def test_a_failure_after_it_stood_still_is_overcome(made: MemoryStatement) -> None:
+    made.settle()
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    statement = made.desk.statement
+    fault = {"statement": NAME, "generation": statement.generation, "retriable": True}
+    made.desk.report(
+        StatementFailed(
+            meta=made.desk.meta(NAME, "late", 0, correlation=NAME), code="c", reason="r", **fault
+        )
+    )
+    assert made.desk.statement.state is StatementState.FAILED
+    made.settle()
+    assert made.desk.statement.state is StatementState.STOPPED
+    assert len(made.desk.said(StatementHalted)) == 2
+
+
+def test_what_never_ran_leaves_no_mark_when_it_is_dropped(made: MemoryStatement) -> None:
+    made.engine.down = True
+    made.settle()
+    made.engine.down = False
+    made.engine.start = refusing  # type: ignore[method-assign]
+    made.settle()
+    assert OUT in made.east.topics
+    made.desk.direct(Desired.REMOVED)
+    made.settle()
+    assert made.desk.statement.state is StatementState.DROPPED
+    assert made.east.bindings == set()
+
+
+def refusing(_: object) -> None:
+    raise EngineError("engine_full", "no slot is free")
+
+
+def test_a_quarantine_does_not_wait_for_the_next_try(made: MemoryStatement) -> None:
+    made.settle()
+    table = made.east.topics.pop(STREAM)
+    made.desk.direct(Desired.PAUSED)
+    made.desk.direct(Desired.RUNNING)
+    made.keeper = made.new_keeper(retry_first=1000, retry_most=1000)
+    made.reconcile()
+    assert codes(made) == ["source_missing"]
+    made.east.topics[STREAM] = table
+    made.desk.quarantine(on=True)
+    made.reconcile()
+    assert codes(made) == ["source_missing", "domain_quarantined"]
+
+
+def test_what_nobody_thought_of_is_told_and_tried_again(
+    made: MemoryStatement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise StopIteration
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keeper, "planned", broken)
+        made.settle()
+    assert codes(made) == ["unexpected_error"]
+    made.produce("good")
+    made.settle()
+    assert made.wrong() == []
+
+
+def test_a_dead_letter_topic_with_other_partitions_is_named(made: MemoryStatement) -> None:
+    made.settle()
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    made.east.topics.pop(DEAD)
+    made.east.create_topic(DEAD, 1, {})
+    made.desk.direct(Desired.RUNNING)
+    made.settle()
+    assert codes(made) == ["partitions_differ"]
+    assert DEAD in made.desk.said(StatementFailed)[0].reason
 
 
 def test_another_query_of_the_same_statement_is_ended(made: MemoryStatement) -> None:

@@ -284,6 +284,7 @@ NOT_IN_THE_TABLE = {
     "domain_quarantined",
     "quarantined_already",
     "frozen_longer",
+    "statement_dropping",
 }
 """Need a link that was stopped; see the tests below, of consequences, of quarantine and freeze."""
 
@@ -311,3 +312,54 @@ def test_a_removed_link_can_be_restored_by_either_side() -> None:
         gone = judged(log, speaker, intents.LinkPaused, LINKED)
         assert isinstance(gone, Rejected)
         assert gone.code == "link_removed"
+
+
+def stopped_by_the_operator() -> PaperLog:
+    log = PaperLog()
+    story.published(log)
+    log.say(statements.StatementAdded, "east", **story.statement())
+    story.settle(log)
+    log.operator(statements.StatementStopped, statement=story.STATEMENT, reason="too much")
+    story.settle(log)
+    return log
+
+
+@pytest.mark.parametrize("kind", [statements.StatementStarted, statements.StatementDropped])
+def test_a_statement_that_the_operator_has_stopped_is_held(kind: type[Event]) -> None:
+    """Dropped and added again it would run all the same."""
+    log = stopped_by_the_operator()
+    verdict = judged(log, "east", kind, {"statement": story.STATEMENT})
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "held_by_operator"
+    assert judged(log, "mesh", kind, {"statement": story.STATEMENT}) == Accepted()
+
+
+def test_the_operator_can_hold_what_the_domain_has_stopped() -> None:
+    log = PaperLog()
+    story.published(log)
+    log.say(statements.StatementAdded, "east", **story.statement())
+    log.say(statements.StatementStopped, "east", statement=story.STATEMENT)
+    story.settle(log)
+    log.operator(statements.StatementStopped, statement=story.STATEMENT)
+    story.settle(log)
+    assert log.image.statements[story.STATEMENT].held
+    log.operator(statements.StatementDropped, statement=story.STATEMENT)
+    story.settle(log)
+    log.say(statements.StatementAdded, "east", **story.statement())
+    log.govern()
+    assert not log.image.statements[story.STATEMENT].held
+
+
+def test_a_statement_is_added_again_once_the_dropped_one_is_gone() -> None:
+    log = PaperLog()
+    story.published(log)
+    log.say(statements.StatementAdded, "east", **story.statement())
+    story.settle(log)
+    log.say(statements.StatementDropped, "east", statement=story.STATEMENT)
+    log.govern()
+    verdict = judged(log, "east", statements.StatementAdded, story.statement())
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "statement_dropping"
+    story.settle(log)
+    verdict = judged(log, "east", statements.StatementAdded, story.statement())
+    assert isinstance(verdict, Waiting)

@@ -91,6 +91,7 @@ def test_a_second_table_is_looked_up_by_what_the_first_one_gave() -> None:
     [
         ("SELECT ip, statsu FROM x c", "unknown_column",
          "line 1, column 12: no source has a column statsu; is status meant?"),
+        ("SELECT * EXCEPT (statsu) FROM x c", "unknown_column", "statsu, which no source has; is"),
         ("SELECT c.nothing FROM x c", "unknown_column", "column 8: c has no column nothing"),
         ("SELECT q.ip FROM x c", "unknown_column", "line 1, column 8: no source has a column q"),
         ("SELECT q.* FROM x c", "unknown_column", "there is no source called q"),
