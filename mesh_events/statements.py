@@ -117,6 +117,14 @@ class StatementHalted(StatementFact):
     """The statement stands still as desired, or is dropped; nobody writes for it any more."""
 
     positions: dict[str, int] = Field(description="Partition -> stream offset")
+    written: dict[str, int] = Field(
+        default_factory=dict,
+        description="Partition -> stream offset behind the last record of the destination",
+    )
+    dead: dict[str, int] = Field(
+        default_factory=dict,
+        description="Partition -> stream offset behind the last of the dead letters",
+    )
 
 
 class StatementFailed(StatementFact):

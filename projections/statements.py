@@ -37,7 +37,8 @@ class Statement:
     """A text of SQL that fills a topic of its domain from others on the same cluster.
 
     `positions` maps partition -> stream offset before which every record was dealt with, and what
-    came of it is safely in the destination or with the dead letters. `told` holds the ids of the
+    came of it is safely in the destination or with the dead letters; `written` and `dead` are the
+    offsets behind what stood in the two when it last stood still. `told` holds the ids of the
     facts counted at this generation. The operator has stopped one that is `held`.
     """
 
@@ -66,6 +67,8 @@ class Statement:
     destination_topic_id: str | None = None
     schema_id: int | None = None
     positions: Map[str, int] = field(default_factory=Map)
+    written: Map[str, int] = field(default_factory=Map)
+    dead: Map[str, int] = field(default_factory=Map)
     failure: str | None = None
     failure_code: str | None = None
     told: frozenset[str] = frozenset()
@@ -251,6 +254,8 @@ def _reported(statement: Statement, event: StatementFact) -> Statement:
                 statement,
                 state=State.STOPPED if stopped else State.DROPPED,
                 positions=forward(statement.positions, event.positions),
+                written=forward(statement.written, event.written),
+                dead=forward(statement.dead, event.dead),
                 failure=None,
                 failure_code=None,
             )

@@ -30,7 +30,7 @@ class FlowEnd(Generic[F]):
 
     def __init__(self, kind: Kind[F], engine: FlowEngine, quiet_s: float) -> None:
         self.kind: Kind[F] = kind
-        self._engine, self._quiet_s = engine, quiet_s
+        self._engine, self.quiet_s = engine, quiet_s
 
     def pause(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
         """Stand still: no query, no right to write, positions on the log."""
@@ -41,12 +41,8 @@ class FlowEnd(Generic[F]):
             voice.stopped(reached)
 
     def remove(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
-        """Stand still for good; the marks on its topics go as well."""
-        self.halt(ends, reign)
-        for topic in ends.fenced(ends.flow.writes):
-            fence.retire(ends.destination, topic, ends.flow.id, reign.check)
-        crash_point(f"{self.kind.name}-after-stop")
-        voice.stopped(self.reached(ends))
+        """Stand still for good."""
+        raise NotImplementedError
 
     def halt(self, ends: Ends[F], reign: Reign) -> None:
         """Stop the query and take every right from the flow's incarnations, at both ends.

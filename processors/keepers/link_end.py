@@ -55,7 +55,7 @@ class LinkEnd(FlowEnd[Link]):
         found = _own_copy(ends)
         if found is None or link.source_topic_id is None:
             return {}
-        fence.settle(ends.destination_log, link.topic, found.partitions, self._quiet_s)
+        fence.settle(ends.destination_log, link.topic, found.partitions, self.quiet_s)
         origin = Origin(link.source_cluster, link.source_topic_id)
         try:
             tails = read_tail(ends.destination_log, link.topic, found.partitions, origin)

@@ -86,6 +86,9 @@ class StatementPlan:
             positions(read_tail(log, topic, source.partitions, origin))
             for topic in statement.writes
         ]
+        # a topic that was emptied meanwhile no longer tells what stood in it
+        stood = (statement.written, statement.dead)
+        behind = [_furthest(told, found) for told, found in zip(stood, behind, strict=True)]
         self._result = Result(
             topic=statement.destination,
             dead=statement.dead_letters,
@@ -138,6 +141,11 @@ class StatementPlan:
         if decides:
             return Origin(topic, read.column, "INDIRECT", decides)
         return Origin(topic, read.column)
+
+
+def _furthest(told: Mapping[str, int], found: Mapping[int, int]) -> dict[int, int]:
+    known = {int(partition): offset for partition, offset in told.items()}
+    return {p: max(known.get(p, 0), found.get(p, 0)) for p in known.keys() | found.keys()}
 
 
 def require_same_partitions(ends: Ends[Statement], source: Topic) -> None:

@@ -64,10 +64,25 @@ class StatementTelling:
 
     def stopped(self, positions: Mapping[int, int]) -> None:
         """It stands still as desired, or is dropped, and the fence is closed."""
+        self.halted(positions, {}, {})
+
+    def halted(
+        self,
+        positions: Mapping[int, int],
+        written: Mapping[int, int],
+        dead: Mapping[int, int],
+    ) -> None:
+        """The same, with the offsets behind what stands in the two topics."""
         self._tell(RunState.COMPLETE, self.flow.run)
         # told anew after a failure that came between
         step = f"statement-halted-{self.flow.changed}"
-        self._report(StatementHalted, step, positions=_named(positions))
+        self._report(
+            StatementHalted,
+            step,
+            positions=_named(positions),
+            written=_named(written),
+            dead=_named(dead),
+        )
 
     def failed(self, fault: CopyError) -> None:
         """It cannot run; said once, as long as the log says the same already."""

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from mesh_events.errors import RefusedError
-from processors.keepers.flow_end import FlowEnd
 from processors.keepers.flow_ends import Ends, Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.statement_end import StatementEnd
 from processors.keepers.statement_plan import (
     StatementEnds,
     StatementPlan,
@@ -95,7 +95,7 @@ class StatementsKeeper:
         if domain not in self._domains:
             engine = self._engines(domain)
             kind = Streaming(self._clusters, engine, self._schemas, self._latest, self._lineage)
-            ending = FlowEnd(kind, engine, self._pace.quiet)
+            ending = StatementEnd(kind, engine, self._pace.quiet)
             self._domains[domain] = Flows(kind, ending, engine, self._clusters.logs, self._pace)
         return self._domains[domain]
 

@@ -163,9 +163,10 @@ def _stated(one: Plain, kind: str, fact: Plain) -> None:
         one.update(state="STOPPED" if one["desired"] == "PAUSED" else "DROPPED", failure=None)
     elif kind == "StatementFailed":
         one.update(state="FAILED", failure=fact["reason"])
-    for partition, position in fact.get("positions", {}).items():
-        if position > one["positions"].get(partition, -1):
-            one["positions"] = {**one["positions"], partition: position}
+    for name in ("positions", "written", "dead"):
+        for partition, position in fact.get(name, {}).items():
+            if position > one.get(name, {}).get(partition, -1):
+                one[name] = {**one.get(name, {}), partition: position}
 
 
 def _link(said: Plain, kind: str, fields: Plain, offset: int) -> None:

@@ -105,7 +105,7 @@ def told_by_fold(image: Image) -> Plain:
             name: (
                 (found.desired, found.state, found.generation, found.incarnation, found.failure),
                 (found.sql, found.stream, list(found.tables), found.destination, found.cluster),
-                dict(found.positions),
+                (dict(found.positions), dict(found.written), dict(found.dead)),
             )
             for name, found in image.statements.items()
         },
@@ -149,7 +149,7 @@ def told_by_oracle(records: list[Plain]) -> Plain:
             name: (
                 tuple(found[k] for k in STATUS),
                 tuple(found[k] for k in TEXT),
-                found["positions"],
+                tuple(found.get(k, {}) for k in ("positions", "written", "dead")),
             )
             for name, found in told["statements"].items()
         },
@@ -251,7 +251,7 @@ class AnyLog(RuleBasedStateMachine):
         every = {
             **story.running(found), "generation": found.generation + slip,
             "incarnation": found.incarnation + step, "positions": positions,
-            "code": "c", "reason": "r", "retriable": True,
+            "code": "c", "reason": "r", "retriable": True, "written": positions, "dead": {},
         }  # fmt: skip
         fields = {name: every[name] for name in kind.model_fields if name != "meta"}
         self.log.append(self.log.make(kind, "mesh", **fields), by=signer)

@@ -14,7 +14,7 @@ from mesh_events.statements import (
     StatementFailed,
     StatementHalted,
 )
-from processors.keepers import flow_end, flow_start
+from processors.keepers import flow_start, statement_end
 from processors.keepers import statements as keeper
 from processors.keepers.fence import is_writer
 from processors.rights import Binding, Operation, Resource
@@ -42,7 +42,7 @@ def made() -> MemoryStatement:
 def crashes(monkeypatch: pytest.MonkeyPatch) -> Crashes:
     found = Crashes()
     monkeypatch.setattr(flow_start, "crash_point", found)
-    monkeypatch.setattr(flow_end, "crash_point", found)
+    monkeypatch.setattr(statement_end, "crash_point", found)
     return found
 
 
@@ -264,6 +264,28 @@ def test_a_dead_letter_topic_with_other_partitions_is_named(made: MemoryStatemen
     assert DEAD in made.desk.said(StatementFailed)[0].reason
 
 
+def test_topics_that_are_emptied_while_it_stands_still_are_not_filled_again(
+    made: MemoryStatement,
+) -> None:
+    made.reconcile()
+    made.produce("good", "good", "dead", "dead", "good", "good")
+    made.engine.take()
+    for topic in (OUT, DEAD):
+        made.engine.land(topic)
+    made.desk.direct(Desired.PAUSED)
+    made.reconcile()
+    halted = made.desk.said(StatementHalted)[-1]
+    assert (halted.written, halted.dead) == ({"0": 3, "1": 3}, {"0": 2, "1": 2})
+    for topic in (OUT, DEAD):
+        for partition in made.east.topics[topic].partitions:
+            partition.expire(partition.end)
+    made.desk.direct(Desired.RUNNING)
+    made.produce("good")
+    made.settle()
+    assert sum(len(one.records) for one in made.east.topics[OUT].partitions) == 1
+    assert sum(len(one.records) for one in made.east.topics[DEAD].partitions) == 0
+
+
 def test_another_query_of_the_same_statement_is_ended(made: MemoryStatement) -> None:
     made.settle()
     made.engine.queries.append(made.engine.queries[-1])
@@ -300,7 +322,7 @@ def test_whatever_happens_in_whatever_order_each_record_is_dealt_with_once(
     crashes = Crashes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow_start, "crash_point", crashes)
-        patch.setattr(flow_end, "crash_point", crashes)
+        patch.setattr(statement_end, "crash_point", crashes)
         made = MemoryStatement()
         for step, place in steps:
             happen(made, step)
