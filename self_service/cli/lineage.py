@@ -2,20 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mesh_events.errors import MeshError
+from mesh_events.errors import InvalidValueError, MeshError
 from projections import lineage
 from projections.image import Image
 from projections.lineage import Branch, Step
 from projections.sources import Place
 from self_service.cli import captured, completion
 from self_service.cli.context import Mesh
-from self_service.cli.exits import NotFoundError
+from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.options import Reading, command, noun
 from self_service.cli.output import Detail, Format, note, printable, show
+
+if TYPE_CHECKING:
+    from self_service.cli.lineage_picture import Picture
 
 app = noun("Lineage: where data comes from, and where it goes.")
 
@@ -39,6 +43,7 @@ class Scene:
     "sdm lineage show east.click-users",
     "sdm lineage show east.users --downstream --as-of '1d ago'",
     "sdm lineage show east.click-users --upstream --columns -o json",
+    "sdm lineage show east.click-users --picture click-users.svg",
 )
 def show_lineage(
     reading: Reading,
@@ -53,6 +58,10 @@ def show_lineage(
     columns: Annotated[
         bool, typer.Option("--columns", help="Also which column comes from which.")
     ] = False,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE", help="Draw it into a file, .svg or .png."),
+    ] = None,
 ) -> None:
     """Show what a product is made of, and what is made of it: links, statements, readers.
 
@@ -73,6 +82,8 @@ def show_lineage(
     if columns:
         every = [one for tree in trees.values() for one in _statements(tree)]
         scene.columns = {name: _columns(mesh, image, name) for name in every}
+    if picture is not None:
+        _draw(scene, trees, picture)
     if reading.output is not Format.TABLE:
         document = {key: _document(scene, tree, key) for key, tree in trees.items()}
         show(Detail({**_about(scene, place), **document}), reading.output)
@@ -102,6 +113,58 @@ def place_of(image: Image, name: str) -> Place:
         f"nothing is known of {name}: name a product (`sdm catalog list`), or a topic that a link "
         "or a statement reads or fills"
     )
+
+
+def _draw(scene: Scene, trees: dict[str, Branch], path: Path) -> None:
+    """Draw the trees into a file; raises UsageError for another kind of file."""
+    from self_service.cli import lineage_picture
+
+    drawn = lineage_picture.Picture()
+    for direction, tree in trees.items():
+        _boxes(scene, drawn, tree, direction, 0)
+    try:
+        match path.suffix.lower():
+            case ".svg":
+                path.write_text(lineage_picture.svg(drawn), "utf-8")
+            case ".png":
+                lineage_picture.write_png(drawn, path)
+            case _:
+                raise UsageError(f"--picture {path}: name a file that ends in .svg or .png")
+    except OSError as error:
+        raise InvalidValueError(f"{path}: {error.strerror}") from error
+    note(f"drawn into {path}")
+
+
+def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column: int) -> str:
+    """Put a topic and all that is behind it; the name of its box."""
+    about, away = _about(scene, tree.place), -1 if direction == "upstream" else 1
+    lines = [about["topic"], f"cluster {about['cluster']}"]
+    lines += [f"product {about['product']}"] if about["product"] else []
+    lines += [f"read by {one}" for one in about["readers"]]
+    kind = "asked" if column == 0 else "topic"
+    here = drawn.box("/".join(tree.place), kind, lines, column)
+
+    def arrow(one: str, other: str) -> None:
+        drawn.arrow(*((other, one) if away < 0 else (one, other)))
+
+    for step, branches in tree.steps:
+        job = drawn.box(
+            f"{step.kind} {step.name}",
+            "job",
+            [step.name, f"{step.kind}, {step.state}"],
+            column + away,
+        )
+        arrow(here, job)
+        for one in branches:
+            arrow(job, _boxes(scene, drawn, one, direction, column + 2 * away))
+    if direction == "upstream":
+        for table in scene.tables.get(tree.place[1], []):
+            lines = [table.connector, f"connector, {table.state}"]
+            job = drawn.box(f"connector {table.connector}", "job", lines, column - 1)
+            arrow(here, job)
+            lines = [table.name, table.namespace]
+            arrow(job, drawn.box(f"{table.namespace}/{table.name}", "outside", lines, column - 2))
+    return here
 
 
 def _statements(tree: Branch) -> list[str]:
