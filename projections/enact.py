@@ -197,9 +197,9 @@ def _(event: streaming.StatementDropped, image: Image, at: Acceptance) -> Image:
 def _directed(
     image: Image, event: streaming.StatementIntent, desired: links.Desired, at: Acceptance
 ) -> Image:
-    name, by_operator = event.statement, at.by_operator
+    by_operator = at.by_operator
     after = statements.redirected(
-        image.statements, name, desired, at.generation, at.time, by_operator=by_operator
+        image.statements, event, desired, at.generation, at.time, by_operator=by_operator
     )
     return _stated(image, after, event)
 

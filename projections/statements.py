@@ -16,6 +16,7 @@ from mesh_events.statements import (
     StatementFact,
     StatementFailed,
     StatementHalted,
+    StatementIntent,
     StatementUpdated,
     Wording,
 )
@@ -39,7 +40,8 @@ class Statement:
     `positions` maps partition -> stream offset before which every record was dealt with, and what
     came of it is safely in the destination or with the dead letters; `written` and `dead` are the
     offsets behind what stood in the two when it last stood still. `told` holds the ids of the
-    facts counted at this generation. The operator has stopped one that is `held`.
+    facts counted at this generation. The operator has stopped one that is `held`. `correlation` is
+    the conversation of the last word on it.
     """
 
     id: str
@@ -55,6 +57,7 @@ class Statement:
     desired: Desired
     state: State
     generation: int
+    correlation: str
     created_generation: int
     created_at: int
     changed: int
@@ -167,6 +170,7 @@ def added(
         desired=Desired.RUNNING,
         state=State.CREATED,
         generation=generation,
+        correlation=event.meta.correlation,
         created_generation=generation,
         created_at=time,
         changed=generation,
@@ -185,12 +189,12 @@ def updated(
     statement = replace(statements[event.statement], **_wording(event))
     if statement.desired is Desired.RUNNING:
         statement = replace(statement, state=State.CREATED)
-    return _decided(statements, statement, generation, time)
+    return _decided(statements, statement, event, generation, time)
 
 
 def redirected(
     statements: Statements,
-    name: str,
+    event: StatementIntent,
     desired: Desired,
     generation: int,
     time: int,
@@ -203,10 +207,10 @@ def redirected(
         Desired.PAUSED: State.STOPPING,
         Desired.REMOVED: State.DROPPING,
     }
-    before = statements[name]
+    before = statements[event.statement]
     held = desired is Desired.PAUSED if by_operator else before.held
     statement = replace(before, desired=desired, state=waiting[desired], held=held)
-    return _decided(statements, statement, generation, time)
+    return _decided(statements, statement, event, generation, time)
 
 
 def reported(statements: Statements, event: StatementFact, offset: int, time: int) -> Statements:
@@ -297,11 +301,16 @@ def _wording(event: Wording) -> dict[str, Any]:
 
 
 def _decided(
-    statements: Statements, statement: Statement, generation: int, time: int
+    statements: Statements,
+    statement: Statement,
+    event: StatementIntent,
+    generation: int,
+    time: int,
 ) -> Statements:
     decided = replace(
         statement,
         generation=generation,
+        correlation=event.meta.correlation,
         changed=generation,
         changed_at=time,
         failure=None,

@@ -121,7 +121,7 @@ class StatementTelling:
                 kind="SQL",
                 inputs=tuple(dataset(topic) for topic in dict.fromkeys(flow.reads)),
                 outputs=tuple(dataset(topic) for topic in flow.writes),
-                tags={"domain": flow.domain, "correlation": flow.id},
+                tags={"domain": flow.domain, "correlation": flow.correlation},
                 sql=flow.sql,
                 owner=identity.domains[flow.domain].owner,
                 columns=plan.columns() if isinstance(plan, StatementPlan) else {},
@@ -132,7 +132,7 @@ class StatementTelling:
 
     def _report(self, kind: type[StatementFact], step: str, **fields: Any) -> None:
         flow = self.flow
-        meta = self.reign.meta(flow.id, step, flow.generation, correlation=flow.id)
+        meta = self.reign.meta(flow.id, step, flow.generation, correlation=flow.correlation)
         self.reign.report(kind(meta=meta, statement=flow.id, generation=flow.generation, **fields))
 
 

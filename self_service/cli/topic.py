@@ -127,6 +127,9 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
         "value_schema": _schema(versions["value"]),
         "products": [one.id for one in image.catalog.values() if one.topic == name],
         "copies_of": [one.product for one in image.links.values() if one.topic == name],
+        "filled_by": [
+            one.id for one in image.statements.values() if one.stands and name in one.writes
+        ],
         "config": dict(sorted(found.config.items())),
     }
     parts = {"offsets": Listing(("partition", "first", "end"), ranges)}

@@ -14,7 +14,7 @@ from immutables import Map
 
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta, derived_id, now
-from mesh_events.statements import Begin, StatementAdded, StatementFact
+from mesh_events.statements import Begin, StatementAdded, StatementFact, StatementIntent
 from processors.keepers.flow_ends import Reach
 from processors.keepers.keeper import ReignOverError
 from processors.keepers.statements import StatementsKeeper
@@ -207,7 +207,8 @@ class Desk:
 
     def direct(self, desired: Desired) -> None:
         at = self._next()
-        after = statements.redirected(self.image.statements, NAME, desired, at, at * 1000)
+        event = StatementIntent(meta=meta(f"direct-{at}"), statement=NAME)
+        after = statements.redirected(self.image.statements, event, desired, at, at * 1000)
         self.image = self.image._replace(statements=after, offset=at)
 
     def quarantine(self, *, on: bool) -> None:
