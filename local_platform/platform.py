@@ -105,7 +105,11 @@ class LocalPlatform:
             remember(self._layout, domain)
         LocalPlatform(self._site.settings, [f"{PREFIX}{domain}"]).up(timeout_s=timeout_s)
         server = DomainSpark(self._site, domain)
-        return server.remote, server.token_reference()
+        # the mesh may run at another port base than this command was told
+        found = next((one for one in self.status() if one.name == f"{PREFIX}{domain}"), None)
+        if found is None or found.port is None:
+            return server.remote, server.token_reference()
+        return f"sc://localhost:{found.port}", server.token_reference()
 
     def fetch(self, report: Report | None = None, *, verify: bool = False) -> None:
         """Fetch and unpack what servers run from; the next call finds nothing to do.

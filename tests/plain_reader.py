@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-ROW_TOPICS = ("mesh.catalog", "mesh.access", "mesh.links")
+ROW_TOPICS = ("mesh.catalog", "mesh.access", "mesh.links", "mesh.statements")
 
 
 @dataclass(frozen=True)

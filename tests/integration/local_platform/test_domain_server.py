@@ -42,6 +42,10 @@ def test_a_domains_server_answers_who_has_its_token_and_is_found_again(
     after = next(one for one in local.status() if one.name == "spark-sales")
     assert after.pid == before.pid
 
+    # from a shell that does not know where the mesh's ports begin
+    elsewhere = settings.model_copy(update={"port_base": 29000})
+    assert LocalPlatform(elsewhere).domain_server("sales") == (remote, reference)
+
     told = Path(f"/proc/{before.pid}/environ").read_text() + " ".join(
         Path(f"/proc/{before.pid}/cmdline").read_text().split("\0")
     )
