@@ -14,6 +14,10 @@ def not_granted(
     image: Image, domain: str, application: str | None, cluster: str, topics: Iterable[str]
 ) -> list[str]:
     """Those of the topics that are neither the domain's own nor granted to its application."""
+    own = f"{domain}."
+    foreign = [topic for topic in topics if not topic.startswith(own)]
+    if not foreign:
+        return []
     granted = {
         access.topic
         for access in image.access.requests.values()
@@ -21,8 +25,7 @@ def not_granted(
         and access.cluster == cluster
         and access.state in ENTITLED
     }
-    own = f"{domain}."
-    return [topic for topic in topics if not topic.startswith(own) and topic not in granted]
+    return [topic for topic in foreign if topic not in granted]
 
 
 def refused(image: Image, statement: Statement) -> list[str]:

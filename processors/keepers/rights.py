@@ -5,7 +5,7 @@ counts as applied or gone only after it was seen so there.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import is_
 
 import structlog
@@ -166,6 +166,15 @@ def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
     return image.identity, image.access, image.links, image.statements, reign.epoch
 
 
+def _by_topic(actual: Iterable[Binding]) -> dict[str, set[Binding]]:
+    """Topic -> what statements hold on it: once, since thousands of grants may have ended."""
+    found: dict[str, set[Binding]] = {}
+    for right in actual:
+        if right.resource is Resource.TOPIC and right.principal.startswith(fence.STATEMENTS):
+            found.setdefault(right.name, set()).add(right)
+    return found
+
+
 class RightsKeeper:
     """Grants what is missing, withdraws what was revoked, and reports what it saw.
 
@@ -231,10 +240,13 @@ class RightsKeeper:
         try:
             admin = self._clusters(image, cluster)
             actual = set(admin.rights())
+            held = _by_topic(actual)
             # the rest comes with the next image: what is revoked meanwhile comes first there, and
             # before an earlier revocation of the same right, which would take it for drift
             left = len(wishes)
             for wish in for_a_while(sorted(wishes, key=lambda wish: (wish.wanted, wish.reported))):
+                if wish.through:
+                    self._end_readers(wish, admin, held, reign)
                 self._settle(wish, admin, actual, keep, reign)
                 left -= 1
             if not left:
@@ -277,8 +289,6 @@ class RightsKeeper:
         reign: Reign,
     ) -> None:
         """Make one wish true, see that it is, and say so once."""
-        if wish.through:
-            self._end_readers(wish, admin, actual, reign)
         differs = wrong(wish, actual, keep)
         if differs and not self._leaves(wish):
             self._repair(wish, admin, differs, reign)
@@ -299,15 +309,15 @@ class RightsKeeper:
             )
 
     def _end_readers(
-        self, wish: Wish, admin: ClusterAdmin, actual: set[Binding], reign: Reign
+        self, wish: Wish, admin: ClusterAdmin, held: dict[str, set[Binding]], reign: Reign
     ) -> None:
         """Withdraw what statements hold by a grant that ended, before it is told as gone."""
         topics = {right.name for right in wish.bindings if right.resource is Resource.TOPIC}
         theirs = {
             right
-            for right in actual
-            if right.name in topics
-            and any(fence.is_writer(right.principal, one) for one in wish.through)
+            for topic in topics
+            for right in held.get(topic, ())
+            if any(fence.is_writer(right.principal, one) for one in wish.through)
         }
         if not theirs:
             return
@@ -318,7 +328,8 @@ class RightsKeeper:
                 raise InfrastructureError(
                     f"{wish.subject}: {principal} still reads on {wish.cluster}", retriable=True
                 )
-        actual -= theirs
+        for topic in topics:
+            held.get(topic, set()).difference_update(theirs)
 
     def _repair(self, wish: Wish, admin: ClusterAdmin, differs: set[Binding], reign: Reign) -> None:
         """Grant or withdraw, and see it; what the log took for done already is told as drift.

@@ -55,7 +55,6 @@ class StatementEnds(Ends[Statement]):
 class StatementPlan:
     """One start of a statement.
 
-    asked_at: partition -> the stream's end before the schemas were read.
     schema, schema_id: of the result's values.
     tables: topic -> Kafka's id of it.
     """

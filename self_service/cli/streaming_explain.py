@@ -8,6 +8,7 @@ import typer
 
 from projections.image import Image
 from projections.sources import not_granted
+from projections.statements import DEAD_LETTERS
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
 from self_service.cli.options import Acting, command
@@ -73,7 +74,7 @@ def explain(
     plan = planned(meant.parsed, meant.names, mesh.registry)
     told: dict[str, Any] = {
         "destination": meant.destination or "not named: INSERT INTO topic, or --destination",
-        "dead_letters": f"{meant.destination}.dead" if meant.destination else None,
+        "dead_letters": meant.destination + DEAD_LETTERS if meant.destination else None,
         "key": "as in the stream",
         "application": meant.application,
         "filter": plan.query.where,
