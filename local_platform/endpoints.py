@@ -20,6 +20,8 @@ class ClusterEndpoint(BaseModel):
     """One Kafka cluster, to log in with SCRAM-SHA-512.
 
     admin_password: a reference, "file:/abs/path" (see `mesh_events.references.resolve`)
+    registry_url: base of the Confluent API of the cluster's own registry, if it has one
+    registry_user, registry_password: who may write there under given ids; a reference
     """
 
     model_config = ConfigDict(frozen=True)
@@ -28,6 +30,9 @@ class ClusterEndpoint(BaseModel):
     bootstrap_servers: str
     admin_user: str
     admin_password: str
+    registry_url: str | None = None
+    registry_user: str | None = None
+    registry_password: str | None = None
 
 
 class Endpoints(BaseModel):
@@ -93,6 +98,11 @@ class Endpoints(BaseModel):
     def tls(self) -> Tls | None:
         """How clients reach the brokers; raises ConfigurationError for a file of no use."""
         return Tls.of(self.tls_ca, self.tls_certificate)
+
+    @property
+    def shared_database(self) -> str:
+        """host:port of the example database, whose password all domains' connectors may use."""
+        return f"{self.postgres_host}:{self.postgres_port}"
 
     def administration(self, cluster: str) -> Connection:
         """The super user's login to a cluster; password and files are looked up now."""

@@ -2,7 +2,7 @@
 
 A file in the store is a complete one: bytes land in a `.part` file beside the target, which
 takes the target's name only after its SHA-256 is the lock file's. A record of verified
-sizes makes the second run a look at 131 sizes; `verify=True` hashes every file again.
+sizes makes the second run a look at their sizes; `verify=True` hashes every file again.
 """
 
 import hashlib

@@ -1,5 +1,6 @@
 """Folders with known permissions, and the ends of logs."""
 
+import shutil
 from pathlib import Path
 
 
@@ -8,6 +9,12 @@ def private_folder(path: Path) -> Path:
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.chmod(0o700)
     return path
+
+
+def empty_folder(path: Path) -> Path:
+    """Make `path` a private folder with nothing in it, and return it."""
+    shutil.rmtree(path, ignore_errors=True)
+    return private_folder(path)
 
 
 def last_lines(path: Path, count: int = 15) -> str:

@@ -81,6 +81,28 @@ def extend(
     return asked
 
 
+def reduce(
+    site: Site, supervisor: Identity, every: Iterable[Service], gone: str, timeout_s: float
+) -> None:
+    """Let a living supervisor stop one service, and wait until it has.
+
+    Raises:
+        ServiceFailedError: not within `timeout_s` seconds.
+    """
+    wanted: list[str] = json.loads(site.layout.wanted.read_bytes())
+    _want(site, [one for one in every if one.name in wanted and one.name != gone])
+    os.kill(supervisor.pid, signal.SIGHUP)
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        state = PlatformState.load(site.layout.state)
+        if state is None or not state.supervisor.alive:
+            return
+        if all(one.name != gone for one in state.services):
+            return
+        time.sleep(0.02)
+    raise ServiceFailedError(f"{gone} did not stop within {timeout_s:g} s: see `sdm status`")
+
+
 def starting_or_living(site: Site) -> PlatformState | None:
     """Return the last state; where a supervisor is just starting, wait for its first one."""
     deadline = time.monotonic() + _FIRST_STATE_S

@@ -32,7 +32,7 @@ class Layout:
 
     @property
     def run(self) -> Path:
-        """The supervisor's lock and state."""
+        """The supervisor's lock and state, and the servers' scratch folders."""
         return self.home / "run"
 
     @property
@@ -71,6 +71,16 @@ class Layout:
         return self.run / "domain-servers.json"
 
     @property
+    def generators(self) -> Path:
+        """What generators are to write, `<name>.json`."""
+        return self.run / "generators"
+
+    @property
+    def west_registry(self) -> Path:
+        """What the registry of the cluster west needs beside Kafka; none, where there is none."""
+        return self.data / "registry-west"
+
+    @property
     def lock(self) -> Path:
         """The file that a living supervisor holds locked."""
         return self.run / "supervisor.lock"
@@ -78,6 +88,10 @@ class Layout:
     def log(self, service: str) -> Path:
         """Return the log file of a service."""
         return self.logs / f"{service}.log"
+
+    def scratch(self, service: str) -> Path:
+        """Return where a service keeps its temporary files; emptied before each start."""
+        return self.run / "scratch" / service
 
     @property
     def of_one_life(self) -> tuple[Path, ...]:

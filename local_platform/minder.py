@@ -5,6 +5,7 @@ import threading
 import time
 
 from local_platform.errors import NotReadyError, PlatformError
+from local_platform.files import empty_folder
 from local_platform.ports import answers
 from local_platform.process import Identity, spawn, stop_group
 from local_platform.services.base import Service
@@ -65,8 +66,10 @@ class Minder(threading.Thread):
             if popen is None:
                 return
             code = self._watch(popen)
-            if self._service.once and code == 0:
-                self._update(state=State.READY, pid=None, started=None, detail="done")
+            outcome = self._service.outcome(code)
+            if outcome is not None:
+                state = State.READY if outcome.is_well else State.FAILED
+                self._update(state=state, pid=None, started=None, detail=outcome.detail)
                 return
             self._clear_remains()
             deaths = 1 if time.monotonic() - began > _RECOVERED_S else deaths + 1
@@ -75,6 +78,7 @@ class Minder(threading.Thread):
 
     def _start(self) -> subprocess.Popen[bytes] | None:
         """Start the process, unless a stop came first: after `stop` nothing may appear."""
+        empty_folder(self._service.scratch)
         command = self._service.command()
         site = self._service.site
         with self._guard:

@@ -12,13 +12,14 @@ from datetime import datetime
 from local_platform import certificates
 from local_platform.domain_servers import PREFIX, remember
 from local_platform.endpoints import Endpoints
-from local_platform.errors import ServiceFailedError, UnknownServiceError
+from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
 from local_platform.fetch import Fetcher
 from local_platform.files import last_lines
 from local_platform.launch import extend, launch, one_at_a_time, starting_or_living
 from local_platform.process import Identity, rss, stop_group
 from local_platform.remains import living, stop_living
-from local_platform.services import catalogue, chosen
+from local_platform.services import catalogue, chosen, wanted_generators
+from local_platform.services.base import Service
 from local_platform.services.spark import DomainSpark
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
@@ -44,6 +45,7 @@ class LocalPlatform:
         self._layout = self._site.layout
         self._every = catalogue(self._site)
         self._services = chosen(self._every, services)
+        self._is_whole = services is None
 
     def up(
         self, *, fresh: bool = False, report: Report | None = None, timeout_s: float = 180
@@ -69,6 +71,7 @@ class LocalPlatform:
     def _up(self, report: Report, timeout_s: float) -> None:
         if self._supervisor() is not None:
             require_same(self._layout, self._site.settings.tls)
+            self._require_registry()
         if self._all_ready():
             report(Progress("running", services=tuple(self.status())))
             return
@@ -84,13 +87,16 @@ class LocalPlatform:
         if self._site.transport is not Transport.OFF:
             certificates.ensure(self._layout)
         try:
-            self._follow(report, timeout_s, launch(self._site, self._services))
+            # nobody waits for a generator, whose topic may be gone
+            self._follow(
+                report, timeout_s, launch(self._site, [*self._services, *self._generators()])
+            )
         except BaseException:
             # also on Ctrl-C: better nothing than half a mesh
             self.down()
             raise
 
-    def domain_server(self, domain: str, timeout_s: float = 120) -> tuple[str, str]:
+    def domain_server(self, domain: str, timeout_s: float = 240) -> tuple[str, str]:
         """Start a domain's own Spark Connect server unless it runs.
 
         Returns:
@@ -194,6 +200,18 @@ class LocalPlatform:
             time.sleep(_POLL_S)
         raise ServiceFailedError(self._explain(self._status_of(service), timeout_s))
 
+    def _require_registry(self) -> None:
+        """Refuse to add a registry to a cluster that is registered without."""
+        if self._site.settings.west_registry and not self._layout.west_registry.is_dir():
+            raise UnusableSettingError(
+                f"the mesh at {self._layout.home} runs without a registry of the cluster west: "
+                "stop it with `sdm down`, then start it so"
+            )
+
+    def _generators(self) -> list[Service]:
+        """The generators that run whenever the whole mesh does."""
+        return wanted_generators(self._site) if self._is_whole else []
+
     def _supervisor(self) -> Identity | None:
         """Return the living supervisor of this home, None where there is none."""
         state = PlatformState.load(self._layout.state)
@@ -226,8 +244,9 @@ class LocalPlatform:
                     raise ServiceFailedError(self._explain(one))
         late = next((one for one in seen if one.state != State.READY), None)
         if late is None:
-            log = self._layout.log("supervisor")
-            raise ServiceFailedError(f"the supervisor ended; its log {log}:\n{last_lines(log)}")
+            log, living = self._layout.log("supervisor"), self._supervisor() is not None
+            how = f"took up nothing new within {timeout_s:g} s" if living else "ended"
+            raise ServiceFailedError(f"the supervisor {how}; its log {log}:\n{last_lines(log)}")
         raise ServiceFailedError(self._explain(late, timeout_s))
 
     def _states(self, timeout_s: float) -> Iterator[PlatformState]:

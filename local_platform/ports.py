@@ -16,6 +16,8 @@ OFFSETS: Mapping[str, int] = {
     "governor": 80,
     "registry": 81,
     "registry-health": 82,
+    "registry-west": 84,
+    "registry-west-health": 85,
     "connect": 83,
     "kafka-east": 92,
     "kafka-east-controller": 93,

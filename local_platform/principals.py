@@ -1,7 +1,8 @@
 """The platform's own Kafka principals: their credentials and the narrowest rights that work.
 
-`registry` and `connect` live on the east cluster. Rights of domains, applications and links
-are no matter of the platform: the mesh's keepers grant those.
+`registry` and `connect` live on the east cluster, and the west's own registry, if any, on the west.
+Rights of domains, applications and links are no matter of the platform: the mesh's keepers grant
+those.
 """
 
 from collections.abc import Callable, Iterable
@@ -56,7 +57,7 @@ REGISTRY_RIGHTS = (
 )
 
 CONNECT_RIGHTS = (
-    # what the worker keeps for itself; a connector works with its own domain's login
+    # what the worker keeps for itself; a connector works with a login of its own
     Right("ALL", "TOPIC", "connect-configs"),
     Right("ALL", "TOPIC", "connect-offsets"),
     Right("ALL", "TOPIC", "connect-status"),
@@ -65,15 +66,20 @@ CONNECT_RIGHTS = (
 )
 
 
-def principals_of(cluster: str, password: Callable[[str, str], str]) -> tuple[Principal, ...]:
+def principals_of(
+    cluster: str, password: Callable[[str, str], str], *, registry: bool = False
+) -> tuple[Principal, ...]:
     """Return the platform's principals on a cluster.
 
     Args:
         cluster: its name.
         password: gives the password of (cluster, principal).
+        registry: whether the cluster has a registry of its own; east always has the mesh's.
     """
     if cluster != "east":
-        return ()
+        if not registry:
+            return ()
+        return (Principal("registry", password(cluster, "registry"), REGISTRY_RIGHTS),)
     return (
         Principal("registry", password("east", "registry"), REGISTRY_RIGHTS),
         Principal("connect", password("east", "connect"), CONNECT_RIGHTS),

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -19,32 +20,37 @@ _MARK_NAME = "SDM_SUPERVISED_NAME"
 
 
 class Identity(BaseModel):
-    """A process: pid, and when it started (seconds since the epoch, as psutil tells it)."""
+    """A process: pid, and when it started, by the kernel's clock alone.
+
+    started: id of the machine's boot and clock ticks since it (field 22 of proc_pid_stat(5)). The
+        time of day is no part of it: a clock that is set would make every process a stranger.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     pid: int
-    started: float
+    started: str
 
     @classmethod
     def of(cls, pid: int) -> "Identity | None":
         """Return the identity of a pid, None where it has just ended."""
         try:
-            return cls(pid=pid, started=psutil.Process(pid).create_time())
-        except psutil.NoSuchProcess:
+            return cls(pid=pid, started=_start(pid))
+        except (FileNotFoundError, ProcessLookupError):
             return None
 
     @classmethod
     def own(cls) -> "Identity":
         """Return the identity of this process."""
-        return cls(pid=os.getpid(), started=psutil.Process().create_time())
+        return cls(pid=os.getpid(), started=_start(os.getpid()))
 
     def process(self) -> psutil.Process | None:
         """Return the process while it lives; None once it ended or its pid was reused."""
+        if Identity.of(self.pid) != self:
+            return None
         try:
             found = psutil.Process(self.pid)
-            same = abs(found.create_time() - self.started) < 0.05
-            return found if same and found.status() != psutil.STATUS_ZOMBIE else None
+            return found if found.status() != psutil.STATUS_ZOMBIE else None
         except psutil.NoSuchProcess:
             return None
 
@@ -52,6 +58,17 @@ class Identity(BaseModel):
     def alive(self) -> bool:
         """Tell whether the process lives."""
         return self.process() is not None
+
+
+@cache
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _start(pid: int) -> str:
+    stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    # the name before may hold anything, also blanks and parentheses
+    return f"{_boot()}/{stat.rpartition(')')[2].split()[19]}"
 
 
 def spawn(command: Command, name: str, home: Path, log: Path) -> subprocess.Popen[bytes]:
@@ -107,8 +124,9 @@ def marked(home: Path) -> Iterator[tuple[str, Identity]]:
             environment = process.environ()
             own = environment.get(_MARK_HOME) == str(home)
             if own and os.getsid(process.pid) == process.pid:
-                started = process.create_time()
-                yield environment[_MARK_NAME], Identity(pid=process.pid, started=started)
+                leader = Identity.of(process.pid)
+                if leader is not None:
+                    yield environment[_MARK_NAME], leader
 
 
 def _send(pid: int, sign: signal.Signals) -> None:
@@ -124,10 +142,8 @@ def _wait_gone(leader: Identity, timeout_s: float) -> None:
 
 def _members(leader: Identity) -> Iterator[psutil.Process]:
     """Yield what lives on in the session of a leader that ended."""
-    if psutil.pid_exists(leader.pid):
-        current = Identity.of(leader.pid)
-        if current is not None and abs(current.started - leader.started) >= 0.05:
-            return  # the pid is somebody else's now, and so is the session
+    if Identity.of(leader.pid) not in (None, leader):
+        return  # the pid is somebody else's now, and so is the session
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.pid != leader.pid and os.getsid(process.pid) == leader.pid:

@@ -21,6 +21,7 @@ _MAY_BE = {
     "lifetime_s": "a number of seconds above 0",
     "tls": "off, tls or mtls",
     "reauth_s": "a whole number of seconds from 1 to 86400",
+    "west_registry": "true or false",
     "quota_mib_s": "a whole number of MiB per second, or 0 for no quota",
     "quota_requests": "a whole number of percent, or 0 for no quota",
 }
@@ -44,6 +45,8 @@ class PlatformSettings(BaseSettings):
     lifetime_s: seconds after which the mesh stops by itself; None means never, as a test
         that was killed could not stop it (`SDM_LIFETIME_S`)
     tls: how brokers are reached; None means as the home did before, or off (`SDM_TLS`)
+    west_registry: the cluster west has a schema registry of its own; it keeps one that it had
+        (`SDM_WEST_REGISTRY`)
     reauth_s: seconds after which a session with a broker must prove its login anew, or ends
         (`SDM_REAUTH_S`)
     quota_mib_s: what each login may write to a cluster, and as much read from it, MiB per second
@@ -60,6 +63,7 @@ class PlatformSettings(BaseSettings):
     maven_url: str | None = None
     lifetime_s: float | None = Field(default=None, gt=0)
     tls: Transport | None = None
+    west_registry: bool = False
     reauth_s: int = Field(default=3600, ge=1, le=86_400)
     quota_mib_s: int = Field(default=64, ge=0, le=1_000_000)
     quota_requests: int = Field(default=200, ge=0, le=1_000_000)

@@ -43,6 +43,11 @@ class Site:
         return self.settings.cache.absolute()
 
     @property
+    def has_west_registry(self) -> bool:
+        """Whether the cluster west has a schema registry of its own."""
+        return self.settings.west_registry or self.layout.west_registry.is_dir()
+
+    @property
     def tls(self) -> Tls | None:
         """How clients reach the brokers."""
         return client_tls(self.layout, self.transport)
@@ -63,6 +68,10 @@ class Site:
         """Return "127.0.0.1:<port>" of a listener."""
         return f"{HOST}:{self.port(listener)}"
 
+    def registry_url(self, name: str) -> str:
+        """Base of a registry's Confluent API."""
+        return f"http://{self.address(name)}/apis/ccompat/v7"
+
     def spark_remote(self, listener: str) -> str:
         """Where a Spark server answers; without TLS, PySpark sends a token to "localhost" only."""
         return f"sc://localhost:{self.port(listener)}"
@@ -81,7 +90,7 @@ class Site:
         secret, tls = self.credentials.reference, self.tls
         return Endpoints(
             clusters={name: self._cluster(name) for name in CLUSTERS},
-            registry_url=f"http://{self.address('registry')}/apis/ccompat/v7",
+            registry_url=self.registry_url("registry"),
             registry_user="writer",
             registry_password=secret("registry", "writer"),
             registry_admin_user="admin",
@@ -102,11 +111,19 @@ class Site:
         )
 
     def _cluster(self, name: str) -> ClusterEndpoint:
+        registry: dict[str, str] = {}
+        if name == "west" and self.has_west_registry:
+            registry = {
+                "registry_url": self.registry_url("registry-west"),
+                "registry_user": "admin",
+                "registry_password": self.credentials.reference("registry-west", "admin"),
+            }
         return ClusterEndpoint(
             name=name,
             bootstrap_servers=self.address(f"kafka-{name}"),
             admin_user="admin",
             admin_password=self.credentials.reference(name, "admin"),
+            **registry,
         )
 
 

@@ -40,7 +40,7 @@ class ServiceStatus(BaseModel):
     name: str
     state: State
     pid: int | None = None
-    started: float | None = None
+    started: str | None = None
     port: int | None = None
     since: float = 0.0
     restarts: int = 0
@@ -110,9 +110,14 @@ class Board:
             self._changed.notify_all()
 
     def update(self, name: str, **change: object) -> None:
-        """Change a status; a new state gets the current time."""
+        """Change a status; a new state gets the current time.
+
+        What has been taken off the board stays off it.
+        """
         with self._changed:
-            before = self._services[name]
+            before = self._services.get(name)
+            if before is None:
+                return
             if change.get("state", before.state) != before.state:
                 change["since"] = time.time()
             after = before.model_copy(update=change)
@@ -120,6 +125,14 @@ class Board:
                 self._services[name] = after
                 self._write()
                 self._changed.notify_all()
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take statuses off the board."""
+        with self._changed:
+            for name in names:
+                del self._services[name]
+            self._write()
+            self._changed.notify_all()
 
     def status(self, name: str) -> ServiceStatus:
         """Return a status."""
@@ -132,11 +145,15 @@ class Board:
             return tuple(self._services)
 
     def wait_ready(self, names: Iterable[str], unless: Callable[[], bool]) -> bool:
-        """Wait until all named services are ready; False as soon as `unless()` holds."""
+        """Wait until all named services are ready; False as soon as `unless()` holds.
+
+        Nobody waits for what has been taken off the board.
+        """
         wanted = tuple(names)
         with self._changed:
             while not unless():
-                if all(self._services[name].state == State.READY for name in wanted):
+                found = (self._services[name] for name in wanted if name in self._services)
+                if all(one.state == State.READY for one in found):
                     return True
                 self._changed.wait(0.5)
         return False

@@ -2,7 +2,8 @@
 
 One per home, by a lock that the kernel frees when the process ends. It keeps the services
 named in `run/wanted.json`, starting each as soon as those that it needs are ready; SIGHUP
-makes it read that file again, SIGTERM makes it stop everything in order. The board
+makes it read that file again, and stop what is not named any more; SIGTERM makes it stop
+everything in order. The board
 (`run/state.json`) is all that others see of it.
 """
 
@@ -14,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from local_platform.minder import Minder
 from local_platform.services import catalogue, chosen, stop_waves
@@ -37,17 +38,29 @@ class Supervisor:
     def run(self, orders: Orders, lifetime_s: float | None = None) -> None:
         """Keep what is wanted until an order other than SIGHUP, or the end of its lifetime."""
         deadline = None if lifetime_s is None else time.monotonic() + lifetime_s
-        self._begin()
+        self._heed()
         while _next_order(orders, deadline) == signal.SIGHUP:
-            self._begin()
+            self._heed()
         for wave in stop_waves(self._minders):
             self._stop(wave)
 
-    def _begin(self) -> None:
-        """Start minding what is wanted and not minded, or was given up."""
-        # a domain's server may have come since
+    def _heed(self) -> None:
+        """Mind what is wanted and nothing else."""
+        names: list[str] = json.loads(self._site.layout.wanted.read_bytes())
+        # a domain's server, or a generator, may have come since
         every = catalogue(self._site)
-        wanted = chosen(every, json.loads(self._site.layout.wanted.read_bytes()))
+        self._dismiss([name for name in self._minders if name not in names])
+        self._begin(every, chosen(every, names))
+
+    def _dismiss(self, names: Collection[str]) -> None:
+        self._stop(names)
+        for name in names:
+            del self._minders[name]
+        if names:
+            self._board.remove(names)
+
+    def _begin(self, every: Iterable[Service], wanted: Iterable[Service]) -> None:
+        """Start minding what is wanted and not minded, or was given up."""
         new = [service for service in wanted if self._needs_minder(service.name)]
         known = {*self._minders, *(service.name for service in new)}
         _rotate(new)
@@ -75,6 +88,7 @@ def _next_order(orders: Orders, deadline: float | None) -> signal.Signals:
     try:
         return orders.get(timeout=remaining)
     except queue.Empty:
+        sys.stderr.write("its lifetime (SDM_LIFETIME_S) is over: it stops every service\n")
         return signal.SIGTERM
 
 

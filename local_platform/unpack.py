@@ -47,12 +47,14 @@ def registry_folder(store: JarStore, cache: Path) -> Path:
 
 
 def connect_plugins(store: JarStore, cache: Path) -> Path:
-    """Return Connect's plugin folder: Debezium for Postgres and the Avro converter."""
+    """Return Connect's plugin folder: Debezium's Postgres source and JDBC sink, Avro."""
     debezium = store.one("debezium-connector-postgres")
+    sink = store.one("debezium-connector-jdbc")
     converter = store.of("plugins/apicurio")
 
     def build(work: Path) -> None:
         _extract(store.path(debezium), work)
+        _extract(store.path(sink), work)
         folder = work / "apicurio-converter"
         folder.mkdir()
         for jar in converter:
@@ -61,7 +63,9 @@ def connect_plugins(store: JarStore, cache: Path) -> Path:
             manifest.writestr(_MANIFEST, _CONVERTER)
 
     version = store.one("apicurio-registry-utils-converter").version
-    return build_once(cache / "unpacked" / f"plugins-{debezium.version}-{version}", build)
+    return build_once(
+        cache / "unpacked" / f"plugins-{debezium.version}-{sink.version}-{version}", build
+    )
 
 
 def _extract(archive: Path, folder: Path) -> None:

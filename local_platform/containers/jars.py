@@ -1,7 +1,9 @@
 """Fetch what the public images lack: `python -m local_platform.containers.jars FOLDER`.
 
 Leaves Connect's plugins in FOLDER/plugins and Spark's Kafka and Avro jars in FOLDER/spark, all
-pinned by the same lock file as the local platform's.
+pinned by the same lock file as the local platform's; beside them the mesh's own, compiled by
+PySpark's compiler as the local platform does it: what joins look tables up with, and what marks
+the records that MirrorMaker copies.
 """
 
 import shutil
@@ -10,17 +12,33 @@ from dataclasses import replace
 from pathlib import Path
 
 from local_platform.fetch import Fetcher
-from local_platform.jars import JarStore, read_lock
+from local_platform.jars import JarStore, joined, read_lock
+from local_platform.own_jars import compile_once, compile_provenance
+from local_platform.services.spark import class_path
 from local_platform.settings import PlatformSettings
 from local_platform.unpack import connect_plugins
 
+LOOKUP = "sdm-lookup.jar"
+"""The file of the function that joins look tables up with."""
+PROVENANCE = "sdm-provenance"
+"""The plugin of what marks copied records."""
+_COMPILED_WITH = ("connect-api", "kafka-clients")
+"""Jars that the image has already, by their names: only for the compiler."""
+
 
 def collect(store: JarStore, folder: Path) -> None:
-    """Fill FOLDER/plugins and FOLDER/spark from a complete store."""
+    """Fill FOLDER/plugins and FOLDER/spark from a complete store.
+
+    Raises:
+        ServiceFailedError: one of the mesh's own jars does not compile.
+    """
     shutil.copytree(connect_plugins(store, folder / "work"), folder / "plugins")
     (folder / "spark").mkdir()
     for jar in store.of("spark"):
         shutil.copyfile(store.path(jar), folder / "spark" / Path(jar.path).name)
+    compile_once(folder / "spark" / LOOKUP, class_path(store))
+    known = joined(store.path(jar) for jar in store.of("kafka"))
+    compile_provenance(folder / "plugins" / PROVENANCE / f"{PROVENANCE}.jar", known)
     shutil.rmtree(folder / "work")
 
 
@@ -31,7 +49,9 @@ def main() -> int:
         return 2
     settings, folder = PlatformSettings(), Path(sys.argv[1])
     every = JarStore(folder / "store", read_lock())
-    needed = replace(every, jars=tuple(every.of("plugins", "plugins/apicurio", "spark")))
+    added = every.of("plugins", "plugins/apicurio", "spark")
+    here = [jar for jar in every.of("kafka") if jar.artifact in _COMPILED_WITH]
+    needed = replace(every, jars=(*added, *here))
     Fetcher(needed, settings.maven_url).fetch()
     collect(needed, folder)
     shutil.rmtree(needed.folder)

@@ -6,10 +6,12 @@ of all services in start order; a new server is a class here and a line there.
 
 from collections.abc import Iterable, Sequence
 
+from local_platform import generators
 from local_platform.domain_servers import PREFIX, numbers
 from local_platform.errors import UnknownServiceError
 from local_platform.services.base import Service
 from local_platform.services.connect import Connect
+from local_platform.services.generator import GeneratorService
 from local_platform.services.kafka import KafkaBroker
 from local_platform.services.mesh import Founding, Governor
 from local_platform.services.postgres import Postgres
@@ -23,7 +25,7 @@ SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect", "spark
 STOP_ORDER = (
     ("governor", "found"),
     ("spark", "connect"),
-    ("registry",),
+    ("registry", "registry-west"),
     ("kafka-west", "kafka-east"),
     ("postgres",),
 )
@@ -37,12 +39,26 @@ def catalogue(site: Site) -> tuple[Service, ...]:
         KafkaBroker(site, "east"),
         KafkaBroker(site, "west"),
         Registry(site),
+        *([Registry(site, "registry-west", "west")] if site.has_west_registry else []),
         Connect(site),
         SparkConnect(site),
         *(DomainSpark(site, domain) for domain in numbers(site.layout)),
         Founding(site),
         Governor(site),
+        *(GeneratorService(site, name) for name in generators.known(site.layout)),
     )
+
+
+def wanted_generators(site: Site) -> list[Service]:
+    """The generators that were started and not stopped since, in the order of their names.
+
+    One whose description cannot be read is among them: its service tells so when it is started.
+    """
+    return [
+        GeneratorService(site, name)
+        for name in generators.known(site.layout)
+        if generators.is_wanted(site.layout, name)
+    ]
 
 
 def chosen(every: Iterable[Service], names: Sequence[str] | None) -> tuple[Service, ...]:

@@ -25,6 +25,18 @@ class Command:
     account: int | None = None
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """How a service stands whose process ended and is not to be started again.
+
+    is_well: it has done its work
+    detail: what is told of it
+    """
+
+    is_well: bool
+    detail: str
+
+
 class Service(ABC):
     """One server, or a one-shot job (`once`), of a site.
 
@@ -52,6 +64,11 @@ class Service(ABC):
         return self.site.layout.data / self.name
 
     @property
+    def scratch(self) -> Path:
+        """The service's folder of temporary files: /tmp belongs to everybody on the machine."""
+        return self.site.layout.scratch(self.name)
+
+    @property
     def protocol(self) -> str | None:
         """What its first listener speaks, "+ certificate" where clients need one; None: nothing."""
         return "http" if self.listeners else None
@@ -63,6 +80,10 @@ class Service(ABC):
     @abstractmethod
     def command(self) -> Command:
         """Return the process to start; called after `prepare`."""
+
+    def outcome(self, code: int) -> Outcome | None:
+        """How it stands if its process has ended by itself with `code`; None: start it again."""
+        return Outcome(is_well=True, detail="done") if self.once and code == 0 else None
 
     def settle(self, pid: int) -> None:  # noqa: B027  (most servers have nothing to do)
         """Do what may wait until all services are ready; called once, beside their work."""

@@ -6,6 +6,7 @@ from local_platform.class_archive import ClassArchive
 from local_platform.endpoints import CONNECT_GROUP, Endpoints
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
+from local_platform.own_jars import compile_provenance, provenance_jar
 from local_platform.services.base import Command, Service
 from local_platform.services.java import (
     java,
@@ -40,6 +41,8 @@ class Connect(Service):
     def prepare(self) -> None:
         """Write the worker's settings, the REST users and the folder of connectors' secrets."""
         super().prepare()
+        kafka = self.site.jars.class_path("kafka")
+        compile_provenance(provenance_jar(self.site.cache, kafka), kafka)
         self._write_rest_users()
         hand_secrets_to_connectors(self.site.endpoints())
         write_atomically(self._settings, properties(self._worker()), mode=0o600)
@@ -54,7 +57,7 @@ class Connect(Service):
             f"-Djava.security.auth.login.config={self._jaas}",
         ]
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
-        argv = java(main, HEAP_MB, self.site.jars.class_path("kafka"), options)
+        argv = java(main, HEAP_MB, self._class_path(), options, scratch=self.scratch)
         return Command((*argv, str(self._settings)), cwd=self.data)
 
     def settle(self, pid: int) -> None:
@@ -62,8 +65,12 @@ class Connect(Service):
         self._archive().make(pid, self.data)
 
     def _archive(self) -> ClassArchive:
-        class_path = self.site.jars.class_path("kafka")
-        return ClassArchive(self.site.cache / "archives", self.name, class_path)
+        return ClassArchive(self.site.cache / "archives", self.name, self._class_path())
+
+    def _class_path(self) -> str:
+        """Kafka's own jars, and the transformation that marks what MirrorMaker copies."""
+        kafka = self.site.jars.class_path("kafka")
+        return f"{provenance_jar(self.site.cache, kafka)}:{kafka}"
 
     def probe(self) -> None:
         """Ask the worker for its plugins; Debezium must be among them."""
@@ -168,7 +175,7 @@ WORKER = {
     "status.storage.replication.factor": "1",
     "status.storage.partitions": "2",
     "exactly.once.source.support": "enabled",
-    # a connector works with the login of its domain, at its domain's cluster
+    # a connector works with a login of its own, at its domain's cluster
     "connector.client.config.override.policy": "Allowlist",
     "connector.client.config.override.allowlist": ",".join(OVERRIDES),
     # scanning every class took 18 s and 330 MB more than reading service manifests

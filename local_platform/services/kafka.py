@@ -62,7 +62,8 @@ class KafkaBroker(Service):
             write_atomically(settings, self._properties(work / "log"), mode=0o600)
             arguments = work / "arguments"
             write_atomically(arguments, self._format_arguments(settings), mode=0o600)
-            tool = java("kafka.tools.StorageTool", 128, class_path(self.site), self._options())
+            classes, options = class_path(self.site), self._options()
+            tool = java("kafka.tools.StorageTool", 128, classes, options)
             done = subprocess.run(
                 [*tool, f"@{arguments}"],
                 check=False,
@@ -90,7 +91,7 @@ class KafkaBroker(Service):
     def command(self) -> Command:
         """Return the broker's process."""
         options = [*class_archive(self.site).options(), *self._options()]
-        argv = java("kafka.Kafka", HEAP_MB, class_path(self.site), options)
+        argv = java("kafka.Kafka", HEAP_MB, class_path(self.site), options, scratch=self.scratch)
         return Command((*argv, str(self._settings)), cwd=self.site.layout.run)
 
     def settle(self, pid: int) -> None:
@@ -101,7 +102,8 @@ class KafkaBroker(Service):
     def probe(self) -> None:
         """Describe the cluster as the super user; make the platform's principals and quotas."""
         login, settings = self.site.login(self.cluster, "admin"), self.site.settings
-        ensure_principals(login, principals_of(self.cluster, self.site.credentials.password))
+        password, registry = self.site.credentials.password, self.site.has_west_registry
+        ensure_principals(login, principals_of(self.cluster, password, registry=registry))
         ensure_quotas(login, settings.quota_mib_s * _MIB, settings.quota_requests)
 
     def _password(self) -> str:

@@ -1,4 +1,4 @@
-"""The schema registry: Apicurio, its storage in Kafka on the east cluster."""
+"""Schema registries: Apicurio, each with its storage in Kafka on its own cluster."""
 
 import requests
 
@@ -16,15 +16,18 @@ USERS = {"writer": "sr-developer", "admin": "sr-admin"}
 
 
 class Registry(Service):
-    """Apicurio with basic auth to write; anyone on this machine may read."""
+    """Apicurio with basic auth to write; anyone on this machine may read.
 
-    name = "registry"
-    after = ("kafka-east",)
-    listeners = ("registry", "registry-health")
+    name: `registry` is the mesh's own, on east; another one is its cluster's
+    cluster: where it keeps what it has
+    """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, name: str = "registry", cluster: str = "east") -> None:
         super().__init__(site)
-        self._conf = site.layout.conf / "registry"
+        self.name, self._cluster = name, cluster
+        self.after = (f"kafka-{cluster}",)
+        self.listeners = (name, f"{name}-health")
+        self._conf = site.layout.conf / name
 
     def prepare(self) -> None:
         """Write the settings, the users' passwords among them (Quarkus reads ./config)."""
@@ -36,31 +39,31 @@ class Registry(Service):
     def command(self) -> Command:
         """Return the registry's process."""
         run = registry_folder(self.site.jars, self.site.cache) / "quarkus-run.jar"
-        argv = java(f"-jar {run}", HEAP_MB, options=small_jvm())
+        argv = java(f"-jar {run}", HEAP_MB, options=small_jvm(), scratch=self.scratch)
         return Command(tuple(argv), cwd=self._conf)
 
     def probe(self) -> None:
         """Look schemas up through the Confluent API, without a user."""
-        base = f"http://{self.site.address('registry')}/apis/ccompat/v7"
+        base = self.site.registry_url(self.name)
         try:
             answer = requests.get(f"{base}/subjects", timeout=5)
         except requests.RequestException as fault:
-            raise NotReadyError(f"registry: {type(fault).__name__}") from fault
+            raise NotReadyError(f"{self.name}: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:
-            raise NotReadyError(f"registry: GET /subjects answered {answer.status_code}")
+            raise NotReadyError(f"{self.name}: GET /subjects answered {answer.status_code}")
 
     def _settings(self) -> dict[str, str]:
-        login = self.site.login("east", "registry").java()
+        login = self.site.login(self._cluster, "registry").java()
         return (
             {
                 "quarkus.http.host": HOST,
-                "quarkus.http.port": str(self.site.port("registry")),
+                "quarkus.http.port": str(self.site.port(self.name)),
                 "quarkus.management.host": HOST,
-                "quarkus.management.port": str(self.site.port("registry-health")),
+                "quarkus.management.port": str(self.site.port(f"{self.name}-health")),
                 # a product's readers must be able to read what comes; a subject may say otherwise
                 "apicurio.rules.global.compatibility": "BACKWARD",
                 "apicurio.storage.kind": "kafkasql",
-                "apicurio.kafkasql.bootstrap.servers": self.site.address("kafka-east"),
+                "apicurio.kafkasql.bootstrap.servers": self.site.address(f"kafka-{self._cluster}"),
                 # the default of 5 s is waited for at each start
                 "apicurio.kafkasql.consumer.poll.timeout": "300",
             }
@@ -73,7 +76,7 @@ class Registry(Service):
         prefix = "quarkus.security.users.embedded"
         settings = {}
         for user, role in USERS.items():
-            settings[f"{prefix}.users.{user}"] = self.site.credentials.password("registry", user)
+            settings[f"{prefix}.users.{user}"] = self.site.credentials.password(self.name, user)
             settings[f"{prefix}.roles.{user}"] = role
         return settings
 

@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 from local_platform.class_archive import ClassArchive
 from local_platform.domain_servers import PREFIX
-from local_platform.errors import NotReadyError, ServiceFailedError
-from local_platform.jars import joined
-from local_platform.lookup_jar import compile_once, lookup_jar
+from local_platform.errors import NotReadyError
+from local_platform.jars import JarStore, joined
+from local_platform.own_jars import compile_once, lookup_jar, pyspark_jars
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, log4j_options
@@ -50,7 +48,7 @@ class SparkConnect(Service):
             *settings,
         ]
         main = "org.apache.spark.sql.connect.service.SparkConnectServer"
-        argv = java(main, HEAP_MB, self._class_path(), options)
+        argv = java(main, HEAP_MB, self._class_path(), options, scratch=self.scratch)
         environment = {
             "SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token(),
             "SPARK_LOCAL_HOSTNAME": HOST,
@@ -104,7 +102,7 @@ class SparkConnect(Service):
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
             "spark.ui.enabled": "false",
-            "spark.local.dir": str(self.data / "scratch"),
+            "spark.local.dir": str(self.scratch),
             "spark.sql.warehouse.dir": str(self.data / "warehouse"),
             "spark.sql.shuffle.partitions": "2",
             "spark.connect.grpc.binding.address": HOST,
@@ -114,14 +112,16 @@ class SparkConnect(Service):
         }
 
     def _class_path(self) -> str:
-        spec = find_spec("pyspark")
-        if spec is None or spec.origin is None:
-            raise ServiceFailedError(
-                "spark: pyspark is not installed: reinstall with its `connect` extra"
-            )
-        own = (Path(spec.origin).parent / "jars").glob("*.jar")
-        added = (self.site.jars.path(jar) for jar in self.site.jars.of("spark"))
-        return joined((*own, *added))
+        return class_path(self.site.jars)
+
+
+def class_path(store: JarStore) -> str:
+    """What a server of Spark runs from: PySpark's own jars, the compiler included, and the store's.
+
+    Raises:
+        ServiceFailedError: PySpark is not installed.
+    """
+    return joined((*pyspark_jars(), *(store.path(jar) for jar in store.of("spark"))))
 
 
 class DomainSpark(SparkConnect):

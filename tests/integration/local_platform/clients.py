@@ -31,7 +31,7 @@ def read_record(endpoints: Endpoints, topic: str) -> bytes | None:
     settings = {"group.id": topic, "auto.offset.reset": "earliest"}
     with contextlib.closing(Consumer(kafka(endpoints, "east") | settings)) as consumer:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
@@ -40,7 +40,7 @@ def read_record(endpoints: Endpoints, topic: str) -> bytes | None:
     return None
 
 
-def wait_until(holds: Callable[[], bool], what: str, timeout_s: float = 20) -> None:
+def wait_until(holds: Callable[[], bool], what: str, timeout_s: float = 120) -> None:
     deadline = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"

@@ -39,7 +39,7 @@ def test_a_killed_server_works_again(whole: LocalPlatform, service: str) -> None
     before = whole.wait_ready(service)
     whole.kill(service, signal.SIGKILL)
 
-    after = whole.wait_ready(service, after=before, timeout_s=90)
+    after = whole.wait_ready(service, after=before, timeout_s=240)
 
     assert after.pid != before.pid
     assert after.restarts == before.restarts + 1
@@ -65,7 +65,7 @@ def test_what_killed_servers_held_is_still_there(
     for service in killed:
         whole.kill(service, signal.SIGKILL)
     for service in killed:
-        whole.wait_ready(service, after=before[service], timeout_s=90)
+        whole.wait_ready(service, after=before[service], timeout_s=240)
 
     assert read_record(endpoints, topic) == b"kept"
     with postgres(endpoints) as connection:

@@ -1,6 +1,5 @@
 """Brokers that demand a certificate and, every few seconds, the login anew, and bound writing."""
 
-import shutil
 import socket
 import ssl
 import time
@@ -19,7 +18,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from local_platform import LocalPlatform, certificates
+from local_platform import certificates
 from local_platform.layout import Layout
 from local_platform.transport import Transport
 from mesh_events.kafka import Connection
@@ -31,8 +30,8 @@ from self_service.cli.credentials import (
     properties,
     read_properties,
 )
-from tests.conftest import new_settings, start
 from tests.kafka_client import eventually
+from tests.mesh_fixtures import mesh_of_its_own
 from tests.mesh_kit import Mesh, fresh
 
 pytestmark = pytest.mark.platform
@@ -48,15 +47,11 @@ WITHOUT_CONNECT = ("kafka-east", "kafka-west", "registry", "spark", "found", "go
 def strict() -> Iterator[Mesh]:
     """A mesh of this module's own, founded and governed."""
     strictness = {"tls": Transport.MTLS, "reauth_s": REAUTH_S, "quota_mib_s": QUOTA_MIB_S}
-    settings = new_settings().model_copy(update=strictness)
-    platform = LocalPlatform(settings, WITHOUT_CONNECT)
-    try:
-        kit = Mesh(start(platform), settings.home)
-        yield kit
-        kit.close()
-    finally:
-        platform.down()
-        shutil.rmtree(settings.home)
+    with pytest.MonkeyPatch.context() as patch:
+        # two meshes share the machine: a worker that waits for its turn is no dead one
+        patch.setenv("SDM_SESSION_TIMEOUT_S", "20")
+        with mesh_of_its_own(WITHOUT_CONNECT, **strictness) as kit:
+            yield kit
 
 
 def lists_topics(login: Connection) -> bool:

@@ -5,12 +5,14 @@ import os
 import re
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from local_platform.containers import jars as image_jars
 from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
@@ -26,6 +28,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_tex
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 JOBS = {"principals", "found", "sdm"}
 LOCK = JarStore(Path("/nowhere"), read_lock())
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
 SCRIPTS = sorted(FOLDER.glob("*.sh"))
 
 
@@ -202,3 +205,34 @@ def test_passwords_are_written_once_and_for_the_owner_only(tmp_path: Path) -> No
     assert passwords.read(path) == first
     assert len(set(first.values())) == len(passwords.NAMES)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_sparks_image_has_the_locked_jars_and_the_one_that_joins_look_tables_up_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, out = replace(LOCK, folder=tmp_path / "store"), tmp_path / "out"
+    for jar in store.of("spark"):
+        store.path(jar).parent.mkdir(parents=True, exist_ok=True)
+        store.path(jar).touch()
+    for folder in (tmp_path / "plugins", out / "work"):
+        folder.mkdir(parents=True)
+    compiled: list[tuple[Path, str]] = []
+    marking: list[tuple[Path, str]] = []
+    monkeypatch.setattr(image_jars, "connect_plugins", lambda *_: tmp_path / "plugins")
+    monkeypatch.setattr(image_jars, "compile_once", lambda *given: compiled.append(given))
+
+    monkeypatch.setattr(image_jars, "compile_provenance", lambda *given: marking.append(given))
+
+    image_jars.collect(store, out)
+
+    locked = {Path(jar.path).name for jar in store.of("spark")}
+    assert {path.name for path in (out / "spark").iterdir()} == locked
+    [(made, class_path)] = compiled
+    assert made == out / "spark" / "sdm-lookup.jar"
+    names = {Path(one).name for one in class_path.split(":")}
+    assert locked <= names
+    assert any(name.startswith("scala-compiler") for name in names)
+    [(made, class_path)] = marking
+    assert made == out / "plugins" / "sdm-provenance" / "sdm-provenance.jar"
+    assert any("/connect-api/" in name for name in class_path.split(":"))
+    assert "\nCOPY --from=jars /jars/spark /opt/spark/jars\n" in DOCKERFILE

@@ -132,10 +132,12 @@ def test_an_unreachable_repository_is_named_with_the_next_step(tmp_path: Path) -
 
 
 CHILD = """
-import json, sys
+import json, signal, sys
 from pathlib import Path
 from local_platform.fetch import Fetcher
 from local_platform.jars import Jar, JarStore
+# whoever starts the tests in the background has SIGINT ignored, and children inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 jars = tuple(Jar(*entry) for entry in json.loads(sys.argv[2]))
 Fetcher(JarStore(Path(sys.argv[1]), jars), sys.argv[3]).fetch()
 """

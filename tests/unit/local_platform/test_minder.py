@@ -14,7 +14,7 @@ import pytest
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.minder import Minder
 from local_platform.process import Identity, marked, stop_group
-from local_platform.services.base import Command, Service
+from local_platform.services.base import Command, Outcome, Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import Board, PlatformState, ServiceStatus, State
@@ -59,6 +59,13 @@ class Script(Service):
 
 class Job(Script):
     once = True
+
+
+class Ending(Script):
+    """Is done with 0, and would fail alike after 9."""
+
+    def outcome(self, code: int) -> Outcome | None:
+        return {0: Outcome(True, "done"), 9: Outcome(False, "the topic is gone")}.get(code)
 
 
 class Unpreparable(Script):
@@ -168,6 +175,33 @@ def test_a_job_that_ended_well_is_ready_and_runs_once(rig: Rig) -> None:
     assert (job.data / "runs").read_text() == "x"
 
 
+def test_a_service_that_is_done_stays_so_and_one_that_gives_up_says_why(rig: Rig) -> None:
+    rig.mind(
+        Ending(rig.site, "raise SystemExit(0)"), Ending(rig.site, "raise SystemExit(9)", "other")
+    )
+
+    assert (rig.until(State.READY, detail="done").pid, rig.board.status("script").restarts) == (
+        None,
+        0,
+    )
+    assert rig.until(State.FAILED, "other").detail == "the topic is gone"
+
+
+def test_what_was_taken_off_the_board_is_waited_for_by_nobody(rig: Rig) -> None:
+    log = rig.site.layout.log("any")
+    both = (ServiceStatus(name=name, state=State.STARTING, log=log) for name in ("script", "other"))
+    rig.board.add(both, ["script", "other"])
+    rig.board.update("other", state=State.READY)
+
+    rig.board.remove(["script"])
+    rig.board.update("script", state=State.FAILED)
+
+    assert rig.board.wait_ready(["script", "other"], lambda: False)
+    state = PlatformState.load(rig.site.layout.state)
+    assert state is not None
+    assert [one.name for one in state.services] == ["other"]
+
+
 def test_a_job_that_fails_is_no_ready_service(rig: Rig) -> None:
     rig.mind(Job(rig.site, "raise SystemExit(1)"))
 
@@ -232,10 +266,19 @@ def test_the_state_file_tells_what_the_board_knows(rig: Rig) -> None:
 
 def test_a_process_that_took_over_a_recorded_pid_is_left_alone() -> None:
     with subprocess.Popen([sys.executable, "-c", SLEEP], start_new_session=True) as stranger:
-        recorded = Identity(pid=stranger.pid, started=1000.0)
+        recorded = Identity(pid=stranger.pid, started="another-boot/1000")
 
         stop_group(recorded, signal.SIGKILL, 1)
 
         assert not recorded.alive
         assert stranger.poll() is None
         stranger.kill()
+
+
+def test_a_clock_that_is_set_makes_no_process_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded, booted = Identity.own(), psutil.boot_time()
+    # what psutil adds to the kernel's ticks
+    monkeypatch.setattr("psutil._pslinux.boot_time", lambda: booted + 1)
+
+    assert recorded.alive
+    assert Identity.own() == recorded

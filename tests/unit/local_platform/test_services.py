@@ -2,6 +2,7 @@
 
 import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,22 @@ def test_every_service_comes_after_those_that_it_needs(site: Site) -> None:
         seen.add(service.name)
 
 
+def with_west_registry(site: Site) -> Site:
+    """The site with all that there can be."""
+    return replace(site, settings=site.settings.model_copy(update={"west_registry": True}))
+
+
+def test_a_registry_that_the_cluster_west_once_had_stays(site: Site) -> None:
+    assert not site.has_west_registry
+    assert site.endpoints().clusters["west"].registry_url is None
+    site.layout.west_registry.mkdir(parents=True)
+    assert "registry-west" in [one.name for one in catalogue(site)]
+    west = site.endpoints().clusters["west"]
+    assert (west.registry_url, west.registry_user) == (site.registry_url("registry-west"), "admin")
+
+
 def test_every_service_stops_in_exactly_one_wave_before_what_it_needs(site: Site) -> None:
+    site = with_west_registry(site)
     wave = {name: number for number, names in enumerate(STOP_ORDER) for name in names}
     assert sorted(wave) == sorted(service.name for service in catalogue(site))
     assert sum(len(names) for names in STOP_ORDER) == len(wave)
@@ -42,7 +58,8 @@ def test_every_service_stops_in_exactly_one_wave_before_what_it_needs(site: Site
 
 
 def test_every_listener_has_a_port(site: Site) -> None:
-    listeners = [name for service in catalogue(site) for name in service.listeners]
+    every = catalogue(with_west_registry(site))
+    listeners = [name for service in every for name in service.listeners]
     assert sorted(listeners) == sorted(OFFSETS)
 
 

@@ -1,0 +1,93 @@
+"""Jars of the mesh's own classes for Spark and Connect, compiled from source when needed.
+
+The compiler is the one that PySpark brings for its own shell. It takes some seconds, once for each
+source and version of Spark: the jar lies in the cache.
+"""
+
+import hashlib
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from local_platform.errors import ServiceFailedError
+from local_platform.jars import joined
+from local_platform.services.java import java
+from processors import mirror
+from spark_streams.jvm import SOURCE
+
+_HEAP_MB = 512
+_TIMEOUT_S = 120
+
+
+def lookup_jar(cache: Path, class_path: str) -> Path:
+    """Return where the jar lies once it is compiled.
+
+    Args:
+        cache: the cache's folder.
+        class_path: what Spark's server runs from, the compiler included.
+    """
+    return _place(cache / "lookup", SOURCE, class_path)
+
+
+def provenance_jar(cache: Path, class_path: str) -> Path:
+    """Return where the jar of Connect's transformation lies once it is compiled; see above."""
+    return _place(cache / "provenance", mirror.SOURCE, class_path)
+
+
+def _place(folder: Path, source: Path, class_path: str) -> Path:
+    digest = hashlib.sha256(source.read_bytes() + class_path.encode()).hexdigest()[:16]
+    return folder / f"{digest}.jar"
+
+
+def compile_provenance(jar: Path, class_path: str) -> None:
+    """Compile the jar of Connect's transformation if it is not there; see `compile_once`."""
+    with_compiler = f"{class_path}:{joined(pyspark_jars('scala-*'))}"
+    manifest = {mirror.MANIFEST: f"{mirror.TRANSFORMATION}\n"}
+    compile_once(jar, with_compiler, mirror.SOURCE, manifest)
+
+
+def pyspark_jars(pattern: str = "*") -> list[Path]:
+    """The jars that PySpark brings; raises ServiceFailedError where there is no PySpark."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ServiceFailedError("pyspark is not installed: reinstall with its `connect` extra")
+    return list((Path(spec.origin).parent / "jars").glob(f"{pattern}.jar"))
+
+
+def compile_once(
+    jar: Path, class_path: str, source: Path = SOURCE, more: Mapping[str, str] | None = None
+) -> None:
+    """Compile the jar if it is not there.
+
+    Args:
+        jar: where it is to lie.
+        class_path: what it runs from, with the compiler.
+        source: a file of Scala.
+        more: other files of the jar, name -> text.
+
+    Raises:
+        ServiceFailedError: it does not compile; the text ends with what the compiler says.
+    """
+    if jar.exists():
+        return
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
+        made = Path(folder) / jar.name
+        options = ["-cp", class_path, "-d", str(made), str(source)]
+        argv = [*java("scala.tools.nsc.Main", _HEAP_MB, class_path), *options]
+        try:
+            done = subprocess.run(
+                argv, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S
+            )
+        except subprocess.TimeoutExpired as fault:
+            raise ServiceFailedError(f"{source.name}: not compiled in {_TIMEOUT_S} s") from fault
+        if done.returncode or not made.exists():
+            said = (done.stdout + done.stderr).strip()[-2000:]
+            raise ServiceFailedError(f"{source.name} does not compile:\n{said}")
+        with zipfile.ZipFile(made, "a") as opened:
+            for name, text in (more or {}).items():
+                opened.writestr(name, text)
+        made.rename(jar)
