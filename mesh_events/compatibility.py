@@ -1,13 +1,14 @@
 """Whether what was written with one Avro schema can be read with another, and where not. Pure.
 
-The rules are those of the Avro specification, 1.12, "Schema Resolution", without aliases of names;
-beyond it, decimals must keep precision and scale, since no reader converts them.
+The rules are those of the Avro specification, 1.12, "Schema Resolution"; beyond it, decimals must
+keep precision and scale, since no reader converts them.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 _PROMOTED = {
@@ -19,6 +20,23 @@ _PROMOTED = {
 }
 """What was written -> what else it can be read as."""
 _TOP = "the value"
+_MOST_FIELDS = 5000
+_TIMES = {
+    **{one: one for one in ("date", "time-millis", "time-micros")},
+    **{
+        f"{local}timestamp-{unit}": f"timestamp-{unit}"
+        for local in ("", "local-")
+        for unit in ("millis", "micros", "nanos")
+    },
+    **{
+        f"io.debezium.time.{unit}{what}": f"{what.lower()}-{count}"
+        for unit, count in (("", "millis"), ("Micro", "micros"), ("Nano", "nanos"))
+        for what in ("Time", "Timestamp")
+    },
+    "io.debezium.time.Date": "date",
+}
+"""What numbers count, by Avro's names and by Debezium's -> Avro's."""
+_OTHER_TIME = ": the same number means another time"
 
 
 class Level(StrEnum):
@@ -81,13 +99,21 @@ def breaks(old: str, new: str, level: Level) -> list[Break]:
 
 def unreadable(reader: Any, writer: Any) -> list[tuple[str, str]]:
     """(path, reason) of each place that keeps the reader from what the writer wrote."""
-    names = _Names(_named(reader), _named(writer))
+    names = _Names(named_types(reader), named_types(writer))
     return list(_unreadable(reader, writer, "", names))
 
 
-def changes(old: str, new: str) -> list[Change]:
-    """What was added, removed and changed, by path."""
-    before, after = ({one.path: one.type for one in fields(schema)} for schema in (old, new))
+def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
+    """(path, reason) of each place that can be read and then means another time.
+
+    Avro lets a reader count in another unit than the writer did, and so do registries.
+    """
+    return [one for one in unreadable(reader, writer) if one[1].endswith(_OTHER_TIME)]
+
+
+def changes(old: Iterable["Field"], new: Iterable["Field"]) -> list[Change]:
+    """What was added, removed and changed, by path; of schemas in any language."""
+    before, after = ({one.path: one.type for one in side} for side in (old, new))
     return [
         Change(path, _what(path, before, after), before.get(path), after.get(path))
         for path in sorted({*before, *after})
@@ -111,8 +137,12 @@ class Field:
 
 
 def fields(schema: str) -> list[Field]:
-    """The fields of a schema, nested ones behind their own; names are not followed."""
-    return list(_fields(json.loads(schema), ""))
+    """The fields of a schema, nested ones behind their own, and those of types by name.
+
+    A type that holds itself is not followed into itself; of very many fields the first are told.
+    """
+    whole = json.loads(schema)
+    return list(islice(_fields(whole, "", named_types(whole), frozenset()), _MOST_FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +184,8 @@ def _of_one(reader: Any, writer: Any, path: str, names: _Names) -> Iterator[tupl
     if kinds[0] != kinds[1]:
         if kinds[0] not in _PROMOTED.get(kinds[1], set()):
             yield here, f"{_text(writer)} was written, {_text(reader)} is read"
+        else:
+            yield from _of_times(reader, writer, here)
         return
     match kinds[0]:
         case "record":
@@ -170,11 +202,28 @@ def _of_one(reader: Any, writer: Any, path: str, names: _Names) -> Iterator[tupl
             yield here, f"{writer['size']} bytes were written, {reader['size']} are read"
     if _decimal(reader) != _decimal(writer):
         yield here, f"{_text(writer)} was written, {_text(reader)} is read"
+    yield from _of_times(reader, writer, here)
+
+
+def _of_times(reader: Any, writer: Any, here: str) -> Iterator[tuple[str, str]]:
+    """Both sides are numbers that tell a time; one that does not say so may mean the same."""
+    read, written = _time(reader), _time(writer)
+    if read and written and read != written:
+        yield here, f"{written} was written, {read} is read{_OTHER_TIME}"
+
+
+def _time(schema: Any) -> str | None:
+    """What a number counts, by Avro's name."""
+    if not isinstance(schema, dict):
+        return None
+    told = (schema.get(one) for one in ("connect.name", "logicalType"))
+    return next((_TIMES[one] for one in told if isinstance(one, str) and one in _TIMES), None)
 
 
 def _of_record(reader: Any, writer: Any, path: str, names: _Names) -> Iterator[tuple[str, str]]:
     pair = reader["name"], writer["name"]
-    if pair[0].rpartition(".")[2] != pair[1].rpartition(".")[2]:
+    known_as = {one.rpartition(".")[2] for one in (pair[0], *reader.get("aliases", ()))}
+    if pair[1].rpartition(".")[2] not in known_as:
         yield path or _TOP, f"the record {pair[1]} was written, {pair[0]} is read"
         return
     if pair in names.seen:
@@ -208,12 +257,15 @@ def _key(schema: Any) -> str:
     return schema if isinstance(schema, str) else ""
 
 
-def _named(schema: Any, namespace: str = "") -> dict[str, Any]:
-    """Named types by short and full name."""
+def named_types(schema: Any, namespace: str = "") -> dict[str, Any]:
+    """The named types in an Avro schema, by short and by full name.
+
+    namespace: the one around the schema.
+    """
     found: dict[str, Any] = {}
     if isinstance(schema, list):
         for branch in schema:
-            found |= _named(branch, namespace)
+            found |= named_types(branch, namespace)
     elif isinstance(schema, dict):
         kind = schema.get("type")
         if kind in ("record", "enum", "fixed"):
@@ -221,28 +273,36 @@ def _named(schema: Any, namespace: str = "") -> dict[str, Any]:
             namespace = prefix or schema.get("namespace") or namespace
             found |= {short: schema, f"{namespace}.{short}": schema}
         for one in schema.get("fields", ()):
-            found |= _named(one["type"], namespace)
+            found |= named_types(one["type"], namespace)
         for inner in ("items", "values"):
             if inner in schema:
-                found |= _named(schema[inner], namespace)
+                found |= named_types(schema[inner], namespace)
         if isinstance(kind, dict | list):
-            found |= _named(kind, namespace)
+            found |= named_types(kind, namespace)
     return found
 
 
-def _fields(schema: Any, path: str) -> Iterator[Field]:
+def _fields(
+    schema: Any, path: str, names: Mapping[str, Any], within: frozenset[str]
+) -> Iterator[Field]:
+    """The fields of a type; `within` are the names of the records that it stands in."""
     if isinstance(schema, list):
         for branch in schema:
-            yield from _fields(branch, path)
+            yield from _fields(branch, path, names, within)
+    elif isinstance(schema, str) and schema in names:
+        if names[schema]["name"] not in within:
+            yield from _fields(names[schema], path, names, within)
     elif isinstance(schema, dict):
+        within |= {schema["name"]} if "name" in schema else set()
         for one in schema.get("fields", ()):
             below = f"{path}.{one['name']}" if path else one["name"]
             default = f" = {json.dumps(one['default'])}" if "default" in one else ""
             yield Field(below, _text(one["type"]) + default, one.get("doc"))
-            yield from _fields(one["type"], below)
+            yield from _fields(one["type"], below, names, within)
         for inner, mark in (("items", "[]"), ("values", "{}")):
-            yield from _fields(schema.get(inner), path + mark)
-        yield from _fields(schema["type"], path) if not isinstance(schema["type"], str) else ()
+            yield from _fields(schema.get(inner), path + mark, names, within)
+        if not isinstance(schema["type"], str):
+            yield from _fields(schema["type"], path, names, within)
 
 
 def _text(schema: Any) -> str:

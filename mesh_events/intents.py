@@ -33,6 +33,14 @@ class OnRevoke(StrEnum):
     RETAIN = "RETAIN"
 
 
+class Engine(StrEnum):
+    """What copies the records of a link; UNKNOWN, of a newer mesh, is left alone."""
+
+    UNKNOWN = "UNKNOWN"
+    SPARK = "SPARK"
+    MIRRORMAKER = "MIRRORMAKER"
+
+
 class Intent(Event):
     """A claim by `meta.domain`, signed with one of its keys."""
 
@@ -46,6 +54,15 @@ class ClusterRegistered(Intent):
     bootstrap_servers: str = Field(description="host:port list that clients start from")
     admin_user: str = Field(description="Principal with which the keepers administer the cluster")
     admin_password: str = Field(description="Reference to its password, env:NAME or file:PATH")
+    registry_url: str | None = Field(
+        default=None, description="Confluent API of the cluster's own schema registry, if any"
+    )
+    registry_user: str | None = Field(
+        default=None, description="Who may write there under given ids"
+    )
+    registry_password: str | None = Field(
+        default=None, description="Reference to the password, env:NAME or file:PATH"
+    )
 
     @property
     def key(self) -> str:
@@ -227,6 +244,9 @@ class AccessGranted(Intent):
     on_revoke: OnRevoke = Field(
         default=OnRevoke.PURGE, description="What becomes of the copy when the last grant ends"
     )
+    engine: Engine = Field(
+        default=Engine.SPARK, description="What copies, where this grant makes the link"
+    )
 
     @property
     def key(self) -> str:
@@ -276,6 +296,7 @@ class LinkCreated(LinkIntent):
     """Emitted by the governor when a grant needs a copy, or by a side to restore a removed one."""
 
     reason: str = Field(default="", description="Why, for the other side")
+    engine: Engine = Field(default=Engine.SPARK, description="What copies")
 
 
 class LinkPaused(LinkIntent):
@@ -288,6 +309,9 @@ class LinkResumed(LinkIntent):
     """Emitted by either side: the copy goes on where it stood."""
 
     reason: str = Field(default="", description="Why, for the other side")
+    engine: Engine | None = Field(
+        default=None, description="What copies from now on, null for what did"
+    )
 
 
 class LinkRemoved(LinkIntent):

@@ -19,6 +19,7 @@ def resolve(reference: str) -> str:
     Raises:
         UnresolvedReferenceError: unknown kind, unset variable, relative or unreadable path.
     """
+    # what is no reference may be the secret itself: it is never shown
     kind, _, place = reference.partition(":")
     match kind:
         case "env":
@@ -27,8 +28,8 @@ def resolve(reference: str) -> str:
             return _from_file(Path(place))
         case _:
             raise UnresolvedReferenceError(
-                "a secret is named by env:NAME or file:/abs/path, "
-                f"but this reference begins with {kind[:12]!r}"
+                "a secret is named by env:NAME or file:/abs/path, and what was given is neither "
+                "(it is not shown here)"
             )
 
 

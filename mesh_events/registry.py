@@ -1,5 +1,6 @@
-"""The schema registry: ids of our schemas, and schemas of ids."""
+"""The schema registry: ids of our schemas, and schemas of ids, whatever language they are in."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -7,7 +8,16 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from mesh_events import avro
-from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
+from mesh_events.compatibility import Level, breaks
+from mesh_events.definition import Definition, Kind, Reference, Version
+from mesh_events.errors import (
+    ConfigurationError,
+    InfrastructureError,
+    InvalidValueError,
+    MeshError,
+    RefusedError,
+)
+from mesh_events.inlining import inlined
 
 
 class Registry:
@@ -25,11 +35,12 @@ class Registry:
         self.url = url
         self._client = SchemaRegistryClient(config)
         self.schema_id = lru_cache(maxsize=None)(self._schema_id)
-        self.schema_text = lru_cache(maxsize=None)(self._schema_text)
+        self.definition = lru_cache(maxsize=None)(self._definition)
+        self._whole = lru_cache(maxsize=None)(self._inlined)
 
     def register(self, name: str) -> int:
         """Register today's schema of an event or row; the same schema gives the same id."""
-        subject, schema = avro.subject(name), Schema(avro.text_of(name), "AVRO")
+        subject, schema = avro.subject(name), Schema(avro.text_of(name), Kind.AVRO.value)
         try:
             return int(self._client.register_schema(subject, schema))
         except Exception as error:
@@ -47,23 +58,93 @@ class Registry:
             raise self._fault(f"looking up {subject}", error) from error
         return int(found.schema_id), int(found.version)
 
-    def versions(self, subject: str) -> dict[int, str]:
-        """Schema id -> text of every version of a subject, the latest last; {} if it has none."""
+    def schema_text(self, schema_id: int) -> str:
+        """The text of the schema with an id; raises InfrastructureError if there is none.
+
+        An Avro schema comes whole: what it refers to is written out in it.
+        """
+        found = self.definition(schema_id)
+        if found.kind != Kind.AVRO:
+            return found.text
         try:
-            numbers = self._client.get_versions(subject)
-            found = [self._client.get_version(subject, number) for number in numbers]
+            return self._whole(found)
+        except InvalidValueError as error:
+            raise InfrastructureError(
+                f"schema {schema_id} at the registry {self.url} cannot be used: {error}",
+                retriable=False,
+            ) from error
+
+    def avro_text(self, schema_id: int) -> str | None:
+        """As `schema_text`; None for a schema that is not Avro."""
+        found = self.definition(schema_id)
+        return self.schema_text(schema_id) if found.kind == Kind.AVRO else None
+
+    def imports(self, schema: Definition) -> dict[str, str]:
+        """Name -> text of all schemas that a schema refers to, directly or through others.
+
+        Raises InfrastructureError, not retriable where one of them is not registered, and
+        InvalidValueError where one name stands for two schemas.
+        """
+        found: dict[str, str] = {}
+        meant: dict[str, Reference] = {}
+        left = list(schema.references)
+        while left:
+            one = left.pop()
+            if meant.setdefault(one.name, one) != one:
+                other = meant[one.name]
+                raise InvalidValueError(
+                    f"{one.name} stands for version {one.version} of {one.subject} and for version "
+                    f"{other.version} of {other.subject}: refer to the same one everywhere"
+                )
+            if one.name in found:
+                continue
+            try:
+                named = self._client.get_version(one.subject, one.version).schema
+            except Exception as error:
+                doing = f"reading version {one.version} of {one.subject}, which is {one.name}"
+                raise self._fault(doing, error) from error
+            inner = _defined(named)
+            found[one.name] = inner.text
+            left.extend(inner.references)
+        return found
+
+    def numbers(self, subject: str) -> tuple[int, ...]:
+        """The versions that a subject has, the oldest first; () if there is no such subject."""
+        try:
+            return tuple(sorted(self._client.get_versions(subject)))
         except SchemaRegistryError as error:
             if error.http_status_code == 404:
-                return {}
+                return ()
             raise self._fault(f"looking up {subject}", error) from error
         except Exception as error:
             raise self._fault(f"looking up {subject}", error) from error
-        kinds = {one.schema.schema_type for one in found} - {"AVRO", None}
-        if kinds:
+
+    def version(self, subject: str, number: int) -> Version:
+        """One version of a subject; raises InfrastructureError if there is none."""
+        try:
+            found = self._client.get_version(subject, number)
+        except Exception as error:
+            raise self._fault(f"reading version {number} of {subject}", error) from error
+        return Version(subject, number, int(found.schema_id), _defined(found.schema))
+
+    def versions(self, subject: str) -> Mapping[int, str]:
+        """Schema id -> whole Avro text of every version of a subject, the latest last; {} if none.
+
+        Raises RefusedError `unsupported_schema` where one of them is not Avro, `schema_not_usable`
+        where a type that it names is defined nowhere.
+        """
+        found = [self.version(subject, number) for number in self.numbers(subject)]
+        schemas = {one.schema_id: one.schema for one in found}
+        others = sorted({one.kind for one in schemas.values()} - {Kind.AVRO})
+        if others:
+            topic, _, side = subject.rpartition("-")
             raise RefusedError(
-                "schema_not_usable", f"{subject}: schemas are {', '.join(kinds)}, not Avro"
+                "unsupported_schema", f"{side}s of {topic} are {' and '.join(others)}"
             )
-        return {int(one.schema_id): str(one.schema.schema_str) for one in found}
+        try:
+            return {schema_id: self._whole(one) for schema_id, one in schemas.items()}
+        except InvalidValueError as error:
+            raise RefusedError("schema_not_usable", f"{subject}: {error}") from error
 
     def register_text(self, subject: str, text: str) -> int:
         """Register an Avro schema under any subject; the same schema gives the same id.
@@ -72,12 +153,13 @@ class Registry:
             RefusedError: `incompatible_schema`, with earlier ones of the subject.
         """
         try:
-            return int(self._client.register_schema(subject, Schema(text, "AVRO")))
+            return int(self._client.register_schema(subject, Schema(text, Kind.AVRO.value)))
         except SchemaRegistryError as error:
             if error.http_status_code == 409:
                 raise RefusedError(
                     "incompatible_schema",
-                    f"the schema of the result is incompatible with the earlier ones of {subject}",
+                    f"the schema of the result is incompatible with the earlier ones of {subject}"
+                    f"{self._broken(subject, text)}",
                 ) from error
             if error.http_status_code == 422:
                 raise RefusedError(
@@ -87,10 +169,19 @@ class Registry:
         except Exception as error:
             raise self._fault(f"registering {subject}", error) from error
 
+    def _broken(self, subject: str, text: str) -> str:
+        """Which fields of the latest version a schema breaks, as far as our rules see it."""
+        try:
+            latest = list(self.versions(subject).values())[-1]
+        except (MeshError, IndexError):
+            return ""
+        found = breaks(latest, text, Level.FULL)
+        return f": {'; '.join(map(str, found))}" if found else ""
+
     def _schema_id(self, name: str) -> int:
         """Id of today's schema of an event or row, which the mesh must have introduced."""
         try:
-            schema = Schema(avro.text_of(name), "AVRO")
+            schema = Schema(avro.text_of(name), Kind.AVRO.value)
             return int(self._client.lookup_schema(avro.subject(name), schema).schema_id)
         except SchemaRegistryError as error:
             if error.http_status_code == 404:
@@ -102,12 +193,15 @@ class Registry:
         except Exception as error:
             raise self._fault(f"looking up the schema of {name}", error) from error
 
-    def _schema_text(self, schema_id: int) -> str:
+    def _definition(self, schema_id: int) -> Definition:
         """The schema with an id; raises InfrastructureError if there is none."""
         try:
-            return str(self._client.get_schema(schema_id).schema_str)
+            return _defined(self._client.get_schema(schema_id))
         except Exception as error:
             raise self._fault(f"reading schema {schema_id}", error) from error
+
+    def _inlined(self, schema: Definition) -> str:
+        return inlined(schema.text, self.imports(schema))
 
     def _fault(self, doing: str, error: Exception) -> InfrastructureError:
         known = isinstance(error, SchemaRegistryError)
@@ -115,3 +209,12 @@ class Registry:
         return InfrastructureError(
             f"{doing} at the registry {self.url}: {error}", retriable=not known
         )
+
+
+def _defined(schema: Schema) -> Definition:
+    """What the registry's client hands out; a schema without a type is Avro."""
+    references = tuple(
+        Reference(str(one.name), str(one.subject), int(one.version))
+        for one in schema.references or ()
+    )
+    return Definition(str(schema.schema_type or Kind.AVRO), str(schema.schema_str), references)

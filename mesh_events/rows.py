@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from mesh_events import topics
-from mesh_events.intents import OnRevoke, Quality
+from mesh_events.intents import Engine, OnRevoke, Quality
 from mesh_events.meta import Frozen
 
 
@@ -130,6 +130,7 @@ class LinkRow(Row):
         description="CREATED, ACTIVE, FAILED, PAUSING, PAUSED, REMOVING, REMOVED"
     )
     copy_state: str = Field(description="NONE, PRESENT, PURGED or RETAINED")
+    engine: Engine = Field(default=Engine.SPARK, description="What copies: SPARK or MIRRORMAKER")
     incarnation: int = Field(description="Counts the starts of the link")
     run: str | None = Field(description="OpenLineage run id of the latest incarnation")
     failure: str | None = Field(description="Why it is FAILED")
@@ -186,4 +187,47 @@ class StatementRow(Row):
         return self.statement
 
 
-ROWS: tuple[type[Row], ...] = (ProductRow, AccessRow, LinkRow, StatementRow)
+class ConnectorState(StrEnum):
+    """The visible states of a connector."""
+
+    UNKNOWN = "UNKNOWN"
+    CREATED = "CREATED"
+    ACTIVE = "ACTIVE"
+    FAILED = "FAILED"
+    STOPPING = "STOPPING"
+    STOPPED = "STOPPED"
+    DROPPING = "DROPPING"
+    DROPPED = "DROPPED"
+
+
+class ConnectorRow(Row):
+    """A connector of Kafka Connect, keyed by connector id on `mesh.connectors`."""
+
+    topic: ClassVar[str] = topics.CONNECTORS
+    connector: str = Field(description="Connector id, <domain>.<name>, and its name in Connect")
+    domain: str = Field(description="Domain that it belongs to")
+    cluster: str = Field(description="Cluster whose topics it reads or writes")
+    connector_class: str = Field(description="What Connect runs")
+    direction: str = Field(description="SOURCE or SINK")
+    config: dict[str, str] = Field(description="Setting -> value; secrets by reference")
+    description: str = Field(description="What it is for")
+    application: str | None = Field(description="Application under whose grants it reads")
+    reads: list[str] = Field(description="Topics that it reads")
+    writes: list[str] = Field(description="Topics that its config says it writes")
+    state: ConnectorState = Field(
+        description="CREATED, ACTIVE, FAILED, STOPPING, STOPPED, DROPPING, DROPPED"
+    )
+    tasks: int = Field(description="Tasks that ran when it was last seen to run")
+    restarts: int = Field(description="Restarts by the keeper since its config was decided")
+    run: str | None = Field(description="OpenLineage run id of its latest run")
+    failure: str | None = Field(description="Why it is FAILED")
+    created_at: datetime = Field(description="Append time of the decision that created it")
+    changed_at: datetime = Field(description="Append time of the record that last changed it")
+
+    @property
+    def key(self) -> str:
+        """Connector id."""
+        return self.connector
+
+
+ROWS: tuple[type[Row], ...] = (ProductRow, AccessRow, LinkRow, StatementRow, ConnectorRow)

@@ -36,8 +36,11 @@ class SigningKey:
 
     @classmethod
     def generate(cls) -> "SigningKey":
-        """A new random key."""
-        return cls(Ed25519PrivateKey.generate())
+        """A new random key, whose public text no command takes for an option."""
+        made = cls(Ed25519PrivateKey.generate())
+        while made.public.startswith("-"):
+            made = cls(Ed25519PrivateKey.generate())
+        return made
 
     @classmethod
     def load(cls, path: Path) -> "SigningKey":

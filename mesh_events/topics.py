@@ -10,6 +10,8 @@ LINKS = "mesh.links"
 """Link rows: 1 partition, compacted."""
 STATEMENTS = "mesh.statements"
 """Rows of streaming SQL statements: 1 partition, compacted."""
+CONNECTORS = "mesh.connectors"
+"""Rows of connectors: 1 partition, compacted."""
 LINEAGE = "mesh.lineage"
 """OpenLineage events as JSON, 30 days."""
 QUARANTINE = "mesh.quarantine"
@@ -17,7 +19,7 @@ QUARANTINE = "mesh.quarantine"
 CHECKPOINTS = "mesh.checkpoints"
 """Signed heads of the tree over the log: 1 partition, kept for ever, never compacted."""
 
-ROW_TOPICS = (CATALOG, ACCESS, LINKS, STATEMENTS)
+ROW_TOPICS = (CATALOG, ACCESS, LINKS, STATEMENTS, CONNECTORS)
 INTERNAL_PREFIXES = ("mesh.", "_", "connect-", "kafkasql-", "registry-")
 """Topics with these prefixes belong to the platform and can never be products."""
 

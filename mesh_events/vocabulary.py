@@ -1,6 +1,7 @@
 """The whole vocabulary by name: what may stand on the log and on the row topics."""
 
 from mesh_events import facts, intents
+from mesh_events.connectors import CONNECTOR_FACTS, CONNECTOR_INTENTS
 from mesh_events.decisions import DECISIONS, FOUNDATION
 from mesh_events.facts import Fact
 from mesh_events.intents import Intent
@@ -8,8 +9,8 @@ from mesh_events.meta import Event
 from mesh_events.rows import ROWS, Row
 from mesh_events.statements import STATEMENT_FACTS, STATEMENT_INTENTS
 
-INTENTS: tuple[type[Intent], ...] = (*intents.INTENTS, *STATEMENT_INTENTS)
-FACTS: tuple[type[Fact], ...] = (*facts.FACTS, *STATEMENT_FACTS)
+INTENTS: tuple[type[Intent], ...] = (*intents.INTENTS, *STATEMENT_INTENTS, *CONNECTOR_INTENTS)
+FACTS: tuple[type[Fact], ...] = (*facts.FACTS, *STATEMENT_FACTS, *CONNECTOR_FACTS)
 
 EVENTS: dict[str, type[Event]] = {
     event.type_name(): event for event in (*FOUNDATION, *DECISIONS, *INTENTS, *FACTS)

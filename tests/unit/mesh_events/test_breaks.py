@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events.compatibility import Change, Level, breaks, changes
+from mesh_events.compatibility import Change, Level, breaks, changes, fields
 
 NEW, OLD = "new readers of old records", "old readers of new records"
 
@@ -26,6 +26,14 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
     return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
 
 
+def logical(kind: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "logicalType": name, **more}
+
+
+def debezium(kind: str, name: str) -> dict[str, Any]:
+    return {"type": kind, "connect.name": f"io.debezium.time.{name}"}
+
+
 A, B = field("a", "int"), field("b", "string")
 FULL = [
     (record(A), record(A)),
@@ -37,6 +45,11 @@ FULL = [
     (record(field("a", "string")), record(field("a", "bytes"))),
     (record(field("e", enum("X"))), record(field("e", enum("X")))),
     (record(field("a", decimal(9, 2))), record(field("a", decimal(9, 2)))),
+    (record(field("a", "long")), record(field("a", logical("long", "timestamp-millis")))),
+    (
+        record(field("a", debezium("long", "MicroTimestamp"))),
+        record(field("a", logical("long", "local-timestamp-micros"))),
+    ),
     (
         record(field("next", ["null", "R"]), name="R"),
         record(field("next", ["null", "R"]), field("n", "int", default=0), name="R"),
@@ -73,6 +86,21 @@ NEITHER = [
         record(field("f", {"type": "fixed", "name": "F", "size": 4})),
         record(field("f", {"type": "fixed", "name": "F", "size": 5})),
         "f",
+    ),
+    (
+        record(field("a", ["null", logical("long", "timestamp-millis")])),
+        record(field("a", ["null", logical("long", "timestamp-micros")])),
+        "a",
+    ),
+    (
+        record(field("a", debezium("long", "Timestamp"))),
+        record(field("a", debezium("long", "MicroTimestamp"))),
+        "a",
+    ),
+    (
+        record(field("a", logical("int", "time-millis"))),
+        record(field("a", logical("long", "time-micros"))),
+        "a",
     ),
     (record(A, name="One"), record(A, name="Two"), "the value"),
     ("int", "string", "the value"),
@@ -126,8 +154,28 @@ def test_changes_are_told_by_path_with_types_and_defaults() -> None:
         field("a", ["null", "int"], default=None),
         field("in", record(B, field("tags", {"type": "array", "items": "string"}), name="In")),
     )
-    assert changes(json.dumps(old), json.dumps(new)) == [
+    assert changes(fields(json.dumps(old)), fields(json.dumps(new))) == [
         Change("a", "changed", "int", "null | int = null"),
         Change("in.gone", "removed", "long", None),
         Change("in.tags", "added", None, "array of string"),
     ]
+
+
+def test_a_record_may_be_renamed_where_it_says_what_it_was_called() -> None:
+    old = json.dumps(record(field("n", "int"), name="Old"))
+    renamed = record(field("n", "int"), name="New")
+    assert breaks(old, json.dumps({**renamed, "aliases": ["Old"]}), Level.BACKWARD) == []
+    assert breaks(old, json.dumps(renamed), Level.BACKWARD) != []
+
+
+def test_fields_of_a_type_are_told_wherever_its_name_stands() -> None:
+    """As in Debezium's envelopes; a type that holds itself is not followed into itself."""
+    inner = [{"name": "id", "type": "int"}, {"name": "next", "type": ["null", "Row"]}]
+    row = {"type": "record", "name": "Row", "namespace": "a", "fields": inner}
+    sides = [
+        {"name": "before", "type": ["null", row]},
+        {"name": "after", "type": ["null", "a.Row"]},
+    ]
+    envelope = {"type": "record", "name": "Envelope", "fields": sides}
+    paths = [one.path for one in fields(json.dumps(envelope))]
+    assert paths == ["before", "before.id", "before.next", "after", "after.id", "after.next"]

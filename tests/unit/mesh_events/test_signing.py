@@ -84,3 +84,8 @@ def test_a_private_key_does_not_show_itself(tmp_path: Path) -> None:
 def test_generated_keys_differ(tmp_path: Path) -> None:
     first, second = SigningKey.generate(), SigningKey.load_or_generate(tmp_path / "new")
     assert first.public != second.public
+
+
+def test_no_new_key_looks_like_an_option() -> None:
+    # one in 64 would
+    assert not any(SigningKey.generate().public.startswith("-") for _ in range(500))

@@ -1,0 +1,113 @@
+"""Connectors on the log: what domains want Kafka Connect to run for them, and what came of it.
+
+A config names a secret by reference only: `${secret:own}` is the connector's own, which is stored
+where its Connect worker finds it; `${secret:shared}` is the password of the one database that the
+platform shares among domains. Nothing else may be referred to.
+"""
+
+from pydantic import Field
+
+from mesh_events.facts import Fact
+from mesh_events.intents import Intent
+
+OWN_SECRET, SHARED_SECRET = "${secret:own}", "${secret:shared}"
+
+
+class ConnectorIntent(Intent):
+    """What all intents about a connector name."""
+
+    connector: str = Field(description="Connector id, <domain>.<name>")
+
+    @property
+    def key(self) -> str:
+        """`connector/<domain>/<name>`."""
+        return f"connector/{self.connector.replace('.', '/', 1)}"
+
+
+class Configured(ConnectorIntent):
+    """A connector's config: what adding and updating one have in common."""
+
+    config: dict[str, str] = Field(
+        description="Setting -> value as Kafka Connect takes it, without logins; secrets by "
+        "reference"
+    )
+    application: str | None = Field(
+        default=None, description="Application under whose grants other domains' topics are read"
+    )
+
+
+class ConnectorAdded(Configured):
+    """Emitted by a domain: from now on this connector runs for the domain."""
+
+    description: str = Field(default="", description="What it is for")
+
+
+class ConnectorUpdated(Configured):
+    """Emitted by a domain: another config goes on where the one before it stands."""
+
+
+class ConnectorStopped(ConnectorIntent):
+    """Emitted by the domain or the operator: the connector stands still, its position stays."""
+
+    reason: str = Field(default="", description="Why, for the audit")
+
+
+class ConnectorStarted(ConnectorIntent):
+    """Emitted by the domain or the operator: a connector that stood still goes on."""
+
+    reason: str = Field(default="", description="Why, for the audit")
+
+
+class ConnectorDropped(ConnectorIntent):
+    """Emitted by the domain or the operator: the connector ends; its topics stay the domain's."""
+
+    reason: str = Field(default="", description="Why, for the audit")
+
+
+class ConnectorFact(Fact):
+    """What all facts about a connector name."""
+
+    connector: str = Field(description="Connector id, <domain>.<name>")
+    generation: int = Field(description="Generation of the connector that this satisfies")
+
+    @property
+    def key(self) -> str:
+        """`connector/<domain>/<name>`."""
+        return f"connector/{self.connector.replace('.', '/', 1)}"
+
+
+class ConnectorActivated(ConnectorFact):
+    """The connector and all of its tasks run; `restarts` tells how often they had to be helped."""
+
+    principal: str = Field(description="Principal as which it reads and writes")
+    run: str = Field(description="OpenLineage run id")
+    tasks: int = Field(description="How many tasks run")
+    restarts: int = Field(description="Restarts by the keeper since it last ran")
+
+
+class ConnectorFailed(ConnectorFact):
+    """The connector or a task of it does not run; the keeper starts it again, ever less often."""
+
+    code: str = Field(description="Stable code of the failure")
+    reason: str = Field(description="What happened and the next step")
+    tasks: list[int] = Field(
+        default_factory=list, description="Tasks that have failed; empty: the connector itself"
+    )
+
+
+class ConnectorHalted(ConnectorFact):
+    """The connector stands still as desired, or is dropped, and has no right any more."""
+
+
+CONNECTOR_INTENTS: tuple[type[Intent], ...] = (
+    ConnectorAdded,
+    ConnectorUpdated,
+    ConnectorStopped,
+    ConnectorStarted,
+    ConnectorDropped,
+)
+CONNECTOR_FACTS: tuple[type[Fact], ...] = (
+    ConnectorActivated,
+    ConnectorFailed,
+    ConnectorHalted,
+)

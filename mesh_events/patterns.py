@@ -1,0 +1,145 @@
+"""Strings that have to match a pattern: the logical type `validatedString` of an Avro schema.
+
+    {"type": "string", "logicalType": "validatedString", "pattern": "[+0-9 -]{4,20}"}
+
+Avro itself passes over a logical type that it does not know, so a writer can write anything. The
+pattern is a regular expression of Java's, for the whole of the string, which may also stand in a
+nested record, an array or a map. In a union of several types nothing is asked of it.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from mesh_events.compatibility import named_types
+from mesh_events.errors import RefusedError
+
+
+class Each(Enum):
+    """A step to all values at once: of an array, or of a map."""
+
+    ITEM = "item"
+    VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a record a string has to match, and what.
+
+    steps: names of fields, and `Each`, from the record to the string
+    is_sure: whether there is no union of several types on the way
+    """
+
+    steps: tuple[str | Each, ...]
+    pattern: Any
+    is_sure: bool = True
+
+    @property
+    def path(self) -> str:
+        """As people write it: `home.code`, `others[]`; "the value" for a string alone."""
+        text = "".join("[]" if isinstance(one, Each) else f".{one}" for one in self.steps)
+        return text.lstrip(".") or "the value"
+
+    def below(self, step: str | Each) -> "Place":
+        """The same place, seen from one step above."""
+        return replace(self, steps=(step, *self.steps))
+
+
+def places(schema: Any) -> Iterator[Place]:
+    """Every string of an Avro schema, parsed from JSON, that has to match.
+
+    A type that is called by its name counts where it is called, but not within itself.
+    """
+    yield from _places(schema, named_types(schema), ())
+
+
+def _places(schema: Any, named: Mapping[str, Any], around: tuple[int, ...]) -> Iterator[Place]:
+    """`around`: the records that this one is in, by their identity."""
+    match schema:
+        case str() if schema in named and id(named[schema]) not in around:
+            yield from _places(named[schema], named, around)
+        case list():
+            is_sure = sum(one != "null" for one in schema) == 1
+            branches = (one for branch in schema for one in _places(branch, named, around))
+            yield from (replace(one, is_sure=one.is_sure and is_sure) for one in branches)
+        case {"type": "record", "fields": fields}:
+            for field in fields:
+                found = _places(field["type"], named, (*around, id(schema)))
+                yield from (one.below(field["name"]) for one in found)
+        case {"type": "array", "items": inner}:
+            yield from (one.below(Each.ITEM) for one in _places(inner, named, around))
+        case {"type": "map", "values": inner}:
+            yield from (one.below(Each.VALUE) for one in _places(inner, named, around))
+        case {"type": "string", "logicalType": "validatedString"}:
+            yield Place((), schema.get("pattern"))
+        case {"type": dict() | list() as inner}:
+            yield from _places(inner, named, around)
+
+
+def require_patterns(schema: Any, subject: str) -> None:
+    """Raise RefusedError `schema_not_usable` for a pattern that is missing or no expression."""
+    for place in places(schema):
+        try:
+            re.compile(place.pattern)
+        except (re.error, TypeError) as error:
+            raise RefusedError(
+                "schema_not_usable",
+                f"{subject}: the pattern of {place.path}, {place.pattern!r}, is no regular "
+                f"expression: {error}",
+            ) from error
+
+
+def misfits(value: Any, found: Sequence[Place]) -> Iterator[tuple[Place, str]]:
+    """(place, string) for every string of a value that does not match there.
+
+    A pattern that means something else to Python than to Java is not compared.
+
+    Args:
+        value: in Python's types, as its schema has it.
+        found: `places` of its schema.
+    """
+    for place in found:
+        pattern = _compiled(place.pattern) if place.is_sure else None
+        if pattern is not None:
+            yield from (
+                (place, one)
+                for one in _strings(value, place.steps)
+                if pattern.fullmatch(one) is None
+            )
+
+
+def _strings(value: Any, steps: Sequence[str | Each]) -> Iterator[str]:
+    if not steps:
+        if isinstance(value, str):
+            yield value
+        return
+    for one in _inside(value, steps[0]):
+        yield from _strings(one, steps[1:])
+
+
+def _inside(value: Any, step: str | Each) -> Sequence[Any]:
+    """What one step leads to; nothing where the value is null, or left to a default."""
+    match step:
+        case Each.ITEM:
+            return value if isinstance(value, list | tuple) else ()
+        case Each.VALUE:
+            return tuple(value.values()) if isinstance(value, Mapping) else ()
+        case _:
+            return (value.get(step),) if isinstance(value, Mapping) else ()
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: Any) -> re.Pattern[str] | None:
+    """The pattern as Java reads it; None where Python cannot."""
+    with warnings.catch_warnings():
+        # sets within sets, and what they have in common: Java knows them, Python warns
+        warnings.simplefilter("error", FutureWarning)
+        try:
+            # Java's \d, \w and \s are ASCII
+            return re.compile(pattern, re.ASCII)
+        except (re.error, TypeError, FutureWarning):
+            return None

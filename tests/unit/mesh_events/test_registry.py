@@ -1,0 +1,125 @@
+"""What the registry's client is asked, and what is made of its answers; no server."""
+
+import json
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaReference
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from mesh_events.definition import Definition, Kind, Reference
+from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
+from mesh_events.registry import Registry
+
+
+class Client:
+    """Subjects with their versions, the first with id 1."""
+
+    def __init__(self, subjects: Mapping[str, list[Schema]]) -> None:
+        self._subjects = subjects
+
+    def get_versions(self, subject: str) -> list[int]:
+        return list(range(1, len(self._known(subject)) + 1))
+
+    def get_version(self, subject: str, number: int) -> Any:
+        if number > len(self._known(subject)):
+            raise SchemaRegistryError(404, 40402, "no such version")
+        schema = self._known(subject)[number - 1]
+        return SimpleNamespace(schema=schema, schema_id=number)
+
+    def register_schema(self, subject: str, schema: Schema) -> int:
+        raise SchemaRegistryError(409, 409, f"{subject}: {schema.schema_type} is incompatible")
+
+    def get_schema(self, schema_id: int) -> Schema:
+        return next(iter(self._subjects.values()))[schema_id - 1]
+
+    def _known(self, subject: str) -> list[Schema]:
+        if subject not in self._subjects:
+            raise SchemaRegistryError(404, 40401, "no such subject")
+        return self._subjects[subject]
+
+
+def registry(**subjects: list[Schema]) -> Registry:
+    found = Registry("http://127.0.0.1:9")
+    found._client = Client({name.replace("__", "-"): one for name, one in subjects.items()})
+    return found
+
+
+AVRO, PROTO = Schema('"string"', None), Schema("message A {}", "PROTOBUF")
+
+
+def test_versions_are_of_avro_alone() -> None:
+    assert registry(t__value=[AVRO]).versions("t-value") == {1: '"string"'}
+    assert registry(t__value=[AVRO]).versions("gone-value") == {}
+    for versions in ([PROTO], [PROTO, AVRO], [AVRO, PROTO]):
+        with pytest.raises(RefusedError, match="values of t are PROTOBUF") as told:
+            registry(t__value=versions).versions("t-value")
+        assert told.value.code == "unsupported_schema"
+    with pytest.raises(RefusedError, match="keys of a-b are JSON and PROTOBUF"):
+        registry(a__b__key=[PROTO, Schema("{}", "JSON")]).versions("a-b-key")
+
+
+def test_a_schema_that_breaks_another_is_refused_with_its_fields() -> None:
+    def record(kind: str) -> str:
+        return json.dumps({"type": "record", "name": "R", "fields": [{"name": "a", "type": kind}]})
+
+    found = registry(t__value=[Schema(record("int"), "AVRO")], p__value=[PROTO])
+    with pytest.raises(RefusedError, match=r"ones of t-value: a: ") as told:
+        found.register_text("t-value", record("string"))
+    assert told.value.code == "incompatible_schema"
+    with pytest.raises(RefusedError, match=r"earlier ones of p-value$"):
+        found.register_text("p-value", record("string"))
+
+
+def test_a_schema_without_a_type_is_avro() -> None:
+    found = registry(t=[AVRO, PROTO])
+    assert found.definition(1) == Definition(Kind.AVRO, '"string"')
+    assert found.definition(2) == Definition(Kind.PROTOBUF, "message A {}")
+    assert found.avro_text(1) == found.schema_text(1) == '"string"'
+    assert found.avro_text(2) is None
+
+
+def test_imports_are_followed_and_end() -> None:
+    there = SchemaReference("there", "there", 1)
+    back = SchemaReference("back", "back", 2)
+    found = registry(
+        there=[Schema("1", "PROTOBUF", [back])],
+        back=[Schema("old", "PROTOBUF"), Schema("2", "PROTOBUF", [there])],
+    )
+    start = Definition(Kind.PROTOBUF, "0", (Reference("there", "there", 1),))
+    assert found.imports(start) == {"there": "1", "back": "2"}
+    lost = Definition(Kind.PROTOBUF, "0", (Reference("x", "there", 9),))
+    with pytest.raises(InfrastructureError, match="version 9 of there, which is x") as told:
+        found.imports(lost)
+    assert not told.value.retriable
+
+
+def test_avro_comes_with_all_that_it_refers_to() -> None:
+    """Readers of a topic never see the references: what they get is whole."""
+    money = Schema('{"type": "record", "name": "Money", "fields": []}', None)
+    to_money = [SchemaReference("Money", "money", 1)]
+    order = '{"type": "record", "name": "Order", "fields": [{"name": "price", "type": "%s"}]}'
+    good, bad = (Schema(order % name, "AVRO", to_money) for name in ("Money", "Price"))
+    found = registry(t__value=[good, bad], money=[money])
+    whole = order.replace('"%s"', '{"type": "record", "name": "Money", "fields": []}')
+    assert found.schema_text(1) == found.avro_text(1) == whole
+    assert found.definition(1).text == order % "Money"
+    with pytest.raises(InfrastructureError, match=r"schema 2 at .* type Price is defined neither"):
+        found.avro_text(2)
+    with pytest.raises(RefusedError, match="t-value: the type Price is defined neither") as told:
+        found.versions("t-value")
+    assert told.value.code == "schema_not_usable"
+    assert registry(t__value=[good], money=[money]).versions("t-value") == {1: whole}
+
+
+def test_one_name_for_two_versions_is_refused_in_any_order() -> None:
+    """Else the order of the references would say how bytes are read."""
+    item = Schema("{}", "AVRO", [SchemaReference("Money", "money", 1)])
+    known = registry(money=[Schema("1", "AVRO"), Schema("2", "AVRO")], item=[item])
+    both = [Reference("Money", "money", 2), Reference("Item", "item", 1)]
+    for references in (both, both[::-1]):
+        schema = Definition(Kind.AVRO, "{}", tuple(references))
+        with pytest.raises(InvalidValueError, match=r"Money stands for version \d of money"):
+            known.imports(schema)
