@@ -11,6 +11,7 @@ from mesh_events.intents import (
     AccessGranted,
     AccessRequested,
     AccessRevoked,
+    Engine,
     OnRevoke,
     domain_of,
 )
@@ -51,6 +52,7 @@ class Access:
     changed: int
     granted_generation: int = 0
     on_revoke: OnRevoke = OnRevoke.PURGE
+    engine: Engine = Engine.SPARK
     decided_by: str | None = None
     decided_at: int | None = None
     decision_reason: str | None = None
@@ -146,6 +148,7 @@ def granted(accesses: Accesses, event: AccessGranted, generation: int, time: int
             applying=(generation,),
             changed=generation,
             on_revoke=event.on_revoke,
+            engine=event.engine,
             decided_by=event.meta.actor,
             decided_at=time,
             decision_reason=event.reason,

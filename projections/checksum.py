@@ -44,15 +44,22 @@ def _established(image: Image) -> Iterator[str]:
         yield f"application {name} {application.generation} {sorted(application.rights.items())}"
     for _, login in sorted(identity.credentials.items()):
         yield f"credentials {login.principal} {login.cluster} {login.generation} {login.issued}"
+    yield from _jobs(image)
+    yield from _held_up(identity)
+    for offset in sorted(image.intents.undecided):
+        yield f"undecided {offset}"
+
+
+def _jobs(image: Image) -> Iterator[str]:
     for name, link in sorted(image.links.items()):
         topics = f"{link.source_topic_id} {link.destination_topic_id}"
         yield f"link {name} {link.on_revoke} {topics} {sorted(link.positions.items())}"
     for name, one in sorted(image.statements.items()):
         topics = f"{one.stream_topic_id} {one.destination_topic_id}"
         yield f"statement {name} {one.desired} {topics} {sorted(one.positions.items())}"
-    yield from _held_up(identity)
-    for offset in sorted(image.intents.undecided):
-        yield f"undecided {offset}"
+    for name, connector in sorted(image.connectors.items()):
+        config = hashlib.sha256(repr(sorted(connector.config.items())).encode()).hexdigest()
+        yield f"connector {name} {connector.desired} {connector.held} {config}"
 
 
 def _held_up(identity: Identity) -> Iterator[str]:

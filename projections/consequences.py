@@ -58,8 +58,12 @@ def _creation(image: Image, link: Link | None, grant: Access, producer: str) -> 
     removed = link is not None and link.desired is Desired.REMOVED and not link.held
     if link is not None and not (removed and grant.granted_generation > link.generation):
         return None
+    if link is not None and not link.is_over and link.engine is not grant.engine:
+        # the engine that still removes it has to let go first
+        return None
     meta = _meta(image, grant, "create-link", grant.granted_generation, producer)
-    return LinkCreated(meta=meta, product=grant.product, cluster=grant.cluster)
+    place = {"product": grant.product, "cluster": grant.cluster}
+    return LinkCreated(meta=meta, **place, engine=grant.engine)
 
 
 def _meta(image: Image, cause: Access, step: str, generation: int, producer: str) -> Meta:

@@ -18,6 +18,7 @@ from projections.intents import AHEAD_MS, WINDOW_MS
 from projections.rules import (  # noqa: F401 - they fill the table
     access,
     catalog,
+    connectors,
     freezes,
     identity,
     links,

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 
+from mesh_events import connectors as connecting
 from mesh_events import facts, intents
 from mesh_events import statements as streaming
 from mesh_events.errors import StateFaultError
 from mesh_events.meta import Event
-from mesh_events.rows import AccessRow, LinkRow, ProductRow, StatementRow
-from projections import access, catalog, identity, links, statements
+from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, StatementRow
+from projections import access, catalog, connectors, identity, links, statements
+from projections.connectors import Connectors
 from projections.image import Image, purge_policy, reading_place
 from projections.links import Links
-from projections.statements import STATEMENT_SOUND, Statements
+from projections.statements import DESTINATION_FREE, STATEMENT_SOUND, Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,9 @@ def _(event: intents.LinkPaused, image: Image, at: Acceptance) -> Image:
 
 @enact.register
 def _(event: intents.LinkResumed, image: Image, at: Acceptance) -> Image:
+    if event.engine is not None:
+        name = links.link_id(event.product, event.cluster)
+        image = image._replace(links=links.taken_over(image.links, name, event.engine))
     return _redirected(image, event, links.Desired.RUNNING, at)
 
 
@@ -167,9 +172,11 @@ def _(event: intents.LinkRemoved, image: Image, at: Acceptance) -> Image:
 @enact.register
 def _(event: streaming.StatementAdded, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.statement)].cluster
-    found = at.checks.get(STATEMENT_SOUND)
-    evidence = found.evidence if found is not None else {}
-    after = statements.added(image.statements, event, home, evidence, at.generation, at.time)
+    sound, free = (
+        found.evidence if (found := at.checks.get(check)) is not None else {}
+        for check in (STATEMENT_SOUND, DESTINATION_FREE)
+    )
+    after = statements.added(image.statements, event, home, sound, free, at.generation, at.time)
     return _stated(image, after, event)
 
 
@@ -206,6 +213,48 @@ def _directed(
 
 def _stated(image: Image, after: Statements, event: streaming.StatementIntent) -> Image:
     return image._replace(statements=after, touched=((StatementRow.topic, event.statement),))
+
+
+@enact.register
+def _(event: connecting.ConnectorAdded, image: Image, at: Acceptance) -> Image:
+    home = image.identity.domains[intents.domain_of(event.connector)].cluster
+    after = connectors.added(image.connectors, event, home, at.generation, at.time)
+    return _connected(image, after, event)
+
+
+@enact.register
+def _(event: connecting.ConnectorUpdated, image: Image, at: Acceptance) -> Image:
+    after = connectors.updated(image.connectors, event, at.generation, at.time)
+    return _connected(image, after, event)
+
+
+@enact.register
+def _(event: connecting.ConnectorStopped, image: Image, at: Acceptance) -> Image:
+    return _steered(image, event, links.Desired.PAUSED, at)
+
+
+@enact.register
+def _(event: connecting.ConnectorStarted, image: Image, at: Acceptance) -> Image:
+    return _steered(image, event, links.Desired.RUNNING, at)
+
+
+@enact.register
+def _(event: connecting.ConnectorDropped, image: Image, at: Acceptance) -> Image:
+    return _steered(image, event, links.Desired.REMOVED, at)
+
+
+def _steered(
+    image: Image, event: connecting.ConnectorIntent, desired: links.Desired, at: Acceptance
+) -> Image:
+    by_operator = at.by_operator
+    after = connectors.redirected(
+        image.connectors, event, desired, at.generation, at.time, by_operator=by_operator
+    )
+    return _connected(image, after, event)
+
+
+def _connected(image: Image, after: Connectors, event: connecting.ConnectorIntent) -> Image:
+    return image._replace(connectors=after, touched=((ConnectorRow.topic, event.connector),))
 
 
 def _access_changed(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from immutables import Map
 
 from mesh_events import facts
+from mesh_events.connectors import ConnectorFact
 from mesh_events.decisions import (
     Decision,
     GovernorStarted,
@@ -22,9 +23,9 @@ from mesh_events.errors import StateFaultError
 from mesh_events.intents import Intent
 from mesh_events.meta import Event, Kind
 from mesh_events.record import Entry, Fault, FaultCode
-from mesh_events.rows import AccessRow, LinkRow, StatementRow
+from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
 from mesh_events.statements import StatementFact
-from projections import access, drift, identity, links, statements
+from projections import access, connectors, drift, identity, links, statements
 from projections import intents as pending
 from projections.access import Accesses
 from projections.enact import Acceptance, enact
@@ -149,10 +150,22 @@ def _reported(image: Image, entry: Entry, event: Event) -> Image:
         case facts.DriftFound():
             left = drift.reported(image.drifts, event, entry.offset, entry.time)
             return image._replace(drifts=left)
+    return _job_reported(image, entry, event)
+
+
+def _job_reported(image: Image, entry: Entry, event: Event) -> Image:
+    """Facts about links, statements and connectors."""
+    match event:
         case facts.LinkFact():
             moved = links.reported(image.links, event, entry.offset, entry.time)
             touched = ((LinkRow.topic, event.link),) if moved is not image.links else ()
             return image._replace(links=moved, touched=touched)
+        case ConnectorFact():
+            told = connectors.reported(image.connectors, event, entry.offset, entry.time)
+            touched = ((ConnectorRow.topic, event.connector),)
+            return image._replace(
+                connectors=told, touched=touched if told is not image.connectors else ()
+            )
         case StatementFact():
             stated = statements.reported(image.statements, event, entry.offset, entry.time)
             touched = ((StatementRow.topic, event.statement),)

@@ -50,13 +50,19 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Kafka cluster of the mesh; the password is a reference."""
+    """A Kafka cluster of the mesh; passwords are references.
+
+    registry_url, registry_user, registry_password: the cluster's own schema registry, if it has one
+    """
 
     name: str
     bootstrap_servers: str
     admin_user: str
     admin_password: str
     generation: int
+    registry_url: str | None = None
+    registry_user: str | None = None
+    registry_password: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +196,14 @@ _MESH_ROLES = {
 def cluster_registered(identity: Identity, event: ClusterRegistered, generation: int) -> Identity:
     """A cluster joined, or its address changed."""
     cluster = Cluster(
-        event.cluster, event.bootstrap_servers, event.admin_user, event.admin_password, generation
+        event.cluster,
+        event.bootstrap_servers,
+        event.admin_user,
+        event.admin_password,
+        generation,
+        event.registry_url,
+        event.registry_user,
+        event.registry_password,
     )
     return replace(identity, clusters=identity.clusters.set(event.cluster, cluster))
 

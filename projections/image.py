@@ -5,10 +5,11 @@ from typing import NamedTuple
 from immutables import Map
 
 from mesh_events import intents
-from projections import access, catalog, drift, links, statements
+from projections import access, catalog, connectors, drift, links, statements
 from projections import intents as pending
 from projections.access import Accesses
 from projections.catalog import Catalog
+from projections.connectors import Connectors
 from projections.drift import Drifts
 from projections.identity import Identity
 from projections.intents import Intents
@@ -43,6 +44,7 @@ class Image(NamedTuple):
     access: Accesses = access.EMPTY
     links: Links = links.EMPTY
     statements: Statements = statements.EMPTY
+    connectors: Connectors = connectors.EMPTY
     intents: Intents = pending.EMPTY
     drifts: Drifts = drift.EMPTY
     touched: tuple[RowKey, ...] = ()

@@ -1,24 +1,30 @@
-"""Where data comes from and where it goes, read off the image: topics, links, statements, readers.
+"""Where data comes from and where it goes, read off the image.
 
-Pure, and so it can be asked of any moment. What brings data in from outside is not on the log.
+By topics, links, statements, connectors and readers. Pure, and so it can be asked of any moment.
+A table of a database is a place as well: (OpenLineage's namespace, name).
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from projections import connector_config
 from projections.access import ENTITLED
+from projections.connectors import Connector
 from projections.image import Image
 from projections.links import Copy, Link
 from projections.sources import Place
 from projections.statements import Statement
 
+OUTSIDE = "outside"
+"""Where a sink writes of which no more is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A job that reads some topics and fills one.
+    """A job that reads some topics or tables and fills one.
 
-    kind: `link` or `statement`; state: as the log has it.
-    reads: the stream first, then the tables.
+    kind: `link`, `statement` or `connector`; state: as the log has it.
+    reads: of a statement the stream first, then the tables; none if unknown.
     """
 
     kind: str
@@ -41,10 +47,21 @@ class Branch:
 
 
 def steps(image: Image) -> list[Step]:
-    """Every link and statement that fills a topic, or has filled one that is still there."""
+    """Every job that fills a topic or table, or has filled a topic that is still there."""
     links = (_of_link(one) for _, one in sorted(image.links.items()) if one.copy is not Copy.PURGED)
     statements = (_of_statement(one) for _, one in sorted(image.statements.items()) if one.stands)
-    return [*links, *statements]
+    connectors = (
+        step
+        for _, one in sorted(image.connectors.items())
+        if one.stands
+        for step in _of_connector(one)
+    )
+    return [*links, *statements, *connectors]
+
+
+def is_outside(place: Place) -> bool:
+    """Whether it is no topic: a table, or what a connector does not tell more of."""
+    return "://" in place[0] or place[0] == OUTSIDE
 
 
 def upstream(image: Image, place: Place) -> Branch:
@@ -119,3 +136,19 @@ def _of_link(link: Link) -> Step:
 def _of_statement(one: Statement) -> Step:
     reads = tuple((one.cluster, topic) for topic in one.reads)
     return Step("statement", one.id, one.state, reads, (one.cluster, one.destination))
+
+
+def _of_connector(one: Connector) -> Iterator[Step]:
+    """A step for each topic that it reads or fills."""
+    if one.is_sink:
+        tables = {found.topic: found for found in connector_config.filled(one.config)}
+        for topic in one.reads:
+            table = tables.get(topic)
+            target = (table.namespace, table.name) if table else (OUTSIDE, one.id)
+            yield Step("connector", one.id, one.state, ((one.cluster, topic),), target)
+        return
+    captured = {found.topic: found for found in connector_config.captured(one.config)}
+    for topic in one.writes:
+        found = captured.get(topic)
+        reads = ((found.namespace, found.name),) if found else ()
+        yield Step("connector", one.id, one.state, reads, (one.cluster, topic))

@@ -1,5 +1,6 @@
 """The copies of products in other clusters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -14,7 +15,7 @@ from mesh_events.facts import (
     LinkFailed,
     LinkStopped,
 )
-from mesh_events.intents import LinkCreated, OnRevoke
+from mesh_events.intents import Engine, LinkCreated, OnRevoke
 from mesh_events.rows import LinkState
 from projections.catalog import Product
 from projections.table import Table
@@ -63,6 +64,7 @@ class Link:
     changed: int
     changed_at: int
     on_revoke: OnRevoke = OnRevoke.PURGE
+    engine: Engine = Engine.SPARK
     copy: Copy = Copy.NONE
     incarnation: int = 0
     principal: str | None = None
@@ -144,6 +146,7 @@ def created(
         created_at=time,
         changed=generation,
         changed_at=time,
+        engine=event.engine,
     )
     before = links.get(identity)
     if before is not None:
@@ -194,6 +197,11 @@ def redirected(
         held=desired is not Desired.RUNNING if by_operator else links[identity].held,
     )
     return links.set(identity, link)
+
+
+def taken_over(links: Links, identity: str, engine: Engine) -> Links:
+    """Another engine copies from now on."""
+    return links.set(identity, replace(links[identity], engine=engine))
 
 
 def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
@@ -258,7 +266,7 @@ def _removed(link: Link) -> Link:
     return replace(link, state=State.REMOVED, failure=None, failure_code=None)
 
 
-def forward(known: Map[str, int], reported: dict[str, int]) -> Map[str, int]:
+def forward(known: Map[str, int], reported: Mapping[str, int]) -> Map[str, int]:
     """Positions only ever go forward."""
     for partition, position in reported.items():
         if position > known.get(partition, -1):

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from mesh_events.rows import AccessRow, LinkRow, ProductRow, Row, StatementRow
+from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, Row, StatementRow
 from projections.access import Access
 from projections.catalog import Product
+from projections.connectors import Connector
 from projections.image import Image, RowKey
 from projections.links import Link
 from projections.statements import Statement
@@ -23,6 +24,9 @@ def row(image: Image, key: RowKey) -> Row | None:
     if topic == LinkRow.topic:
         link = image.links.get(name)
         return link_row(link) if link else None
+    if topic == ConnectorRow.topic:
+        connector = image.connectors.get(name)
+        return connector_row(connector) if connector else None
     statement = image.statements.get(name)
     return statement_row(statement) if statement else None
 
@@ -38,6 +42,7 @@ def all_rows(image: Image) -> Iterator[Row]:
     yield from (access_row(found) for _, found in sorted(image.access.requests.items()))
     yield from (link_row(image.links[name]) for name in sorted(image.links))
     yield from (statement_row(image.statements[name]) for name in sorted(image.statements))
+    yield from (connector_row(image.connectors[name]) for name in sorted(image.connectors))
 
 
 def _existing(rows: Iterable[Row | None]) -> Iterator[Row]:
@@ -116,6 +121,7 @@ def link_row(link: Link) -> LinkRow:
         kafka_topic=link.topic,
         state=link.state,
         copy_state=link.copy,
+        engine=link.engine,
         incarnation=link.incarnation,
         run=link.run,
         failure=link.failure,
@@ -147,4 +153,29 @@ def statement_row(statement: Statement) -> StatementRow:
         failure=statement.failure,
         created_at=at(statement.created_at),
         changed_at=at(statement.changed_at),
+    )
+
+
+def connector_row(connector: Connector) -> ConnectorRow:
+    """A connector as subscribers see it."""
+    return ConnectorRow(
+        as_of_offset=connector.changed,
+        generation=connector.generation,
+        connector=connector.id,
+        domain=connector.domain,
+        cluster=connector.cluster,
+        connector_class=connector.config.get("connector.class", ""),
+        direction="SINK" if connector.is_sink else "SOURCE",
+        config=dict(connector.config),
+        description=connector.description,
+        application=connector.application,
+        reads=list(connector.reads),
+        writes=list(connector.writes),
+        state=connector.state,
+        tasks=connector.tasks,
+        restarts=connector.restarts,
+        run=connector.run,
+        failure=connector.failure,
+        created_at=at(connector.created_at),
+        changed_at=at(connector.changed_at),
     )

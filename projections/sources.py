@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from projections.access import ENTITLED
 from projections.image import Image
+from projections.links import Desired
 from projections.statements import Statement
 
 Place = tuple[str, str]
@@ -24,8 +25,15 @@ def not_granted(
         if access.application == application
         and access.cluster == cluster
         and access.state in ENTITLED
+        and not _is_removed(image, access.link)
     }
     return [topic for topic in foreign if topic not in granted]
+
+
+def _is_removed(image: Image, link: str | None) -> bool:
+    """Whether somebody removed the link under its grants: its readers have lost their rights."""
+    found = image.links.get(link) if link is not None else None
+    return found is not None and found.desired is Desired.REMOVED
 
 
 def refused(image: Image, statement: Statement) -> list[str]:

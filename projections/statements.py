@@ -26,9 +26,19 @@ from projections.table import Table
 State = StatementState
 _LONGEST_OFFSET = 18  # digits
 STATEMENT_SOUND = "statement_sound"
-"""The check whose evidence tells where the stream ended."""
+"""The check whose evidence tells for LATEST where the stream ended."""
+DESTINATION_FREE = "destination_free"
+"""The check whose evidence tells of one that comes back: its topics' ends, its stream's begin."""
+TOPIC_ID = "topic_id"
+"""Name under which a check tells Kafka's id of what it looked at."""
+STREAM_ID = "stream_id"
+"""Name under which it tells Kafka's id of the stream."""
+BEGIN_OF = "begin/"
+"""Begins the names under which it tells the first offsets of the stream's partitions."""
 END_OF = "end/"
-"""Begins the names under which the check tells the ends of the stream's partitions."""
+"""Begins the names under which a check tells the ends of partitions."""
+DEAD_END_OF = "dead/"
+"""The same for the dead letters."""
 DEAD_LETTERS = ".dead"
 """What the name of a destination's dead-letter topic ends in."""
 
@@ -39,9 +49,10 @@ class Statement:
 
     `positions` maps partition -> stream offset before which every record was dealt with, and what
     came of it is safely in the destination or with the dead letters; `written` and `dead` are the
-    offsets behind what stood in the two when it last stood still. `told` holds the ids of the
-    facts counted at this generation. The operator has stopped one that is `held`. `correlation` is
-    the conversation of the last word on it.
+    offsets behind what stood in the two when it last stood still. One that came back to its topics
+    found records there already: `out_begin` and `dead_begin` are the topics' own ends at that time.
+    `told` holds the ids of the facts counted at this generation. The operator has stopped one that
+    is `held`. `correlation` is the conversation of the last word on it.
     """
 
     id: str
@@ -72,6 +83,8 @@ class Statement:
     positions: Map[str, int] = field(default_factory=Map)
     written: Map[str, int] = field(default_factory=Map)
     dead: Map[str, int] = field(default_factory=Map)
+    out_begin: Map[str, int] = field(default_factory=Map)
+    dead_begin: Map[str, int] = field(default_factory=Map)
     failure: str | None = None
     failure_code: str | None = None
     told: frozenset[str] = frozenset()
@@ -137,6 +150,18 @@ class Statement:
         """Whether it was not dropped."""
         return self.desired is not Desired.REMOVED
 
+    def begin_of(self, topic: str) -> dict[int, int]:
+        """Partition -> end of a topic that it fills when it came to it; empty: it made the topic.
+
+        Records before that are of an earlier life, or of somebody else.
+        """
+        begin = self.out_begin if topic == self.destination else self.dead_begin
+        return {int(partition): end for partition, end in begin.items()}
+
+    def filled(self, topic_id: str | None) -> bool:
+        """Whether it was dropped, and its destination was the topic with this id of Kafka's."""
+        return self.is_over and topic_id is not None and topic_id == self.destination_topic_id
+
 
 Statements = Table[str, Statement]
 """Statement id -> statement."""
@@ -147,13 +172,24 @@ def added(
     statements: Statements,
     event: StatementAdded,
     cluster: str,
-    evidence: Mapping[str, str],
+    sound: Mapping[str, str],
+    free: Mapping[str, str],
     generation: int,
     time: int,
 ) -> Statements:
-    """A statement is wanted; of one that was dropped before only its starts count on.
+    """A statement is wanted; of one that was dropped before its starts count on.
 
-    One that is to begin at the LATEST record begins where its check has seen the stream's end.
+    One that is to begin at the LATEST record begins where its check has seen the stream's end. One
+    that comes back to the topic that it filled leaves out what it has dealt with before.
+
+    Args:
+        statements: those there are.
+        event: the intent.
+        cluster: where it runs.
+        sound: the evidence of the check STATEMENT_SOUND.
+        free: the evidence of the check DESTINATION_FREE.
+        generation: offset of the intent's decision.
+        time: ms since 1970.
     """
     before = statements.get(event.statement)
     statement = Statement(
@@ -177,9 +213,34 @@ def added(
         changed_at=time,
         incarnation=before.incarnation if before is not None else 0,
         held=before.held if before is not None else False,
-        positions=_ends(evidence) if event.begin is Begin.LATEST else Map(),
+        positions=_offsets(sound, END_OF) if event.begin is Begin.LATEST else Map(),
     )
+    if before is not None and before.filled(free.get(TOPIC_ID)):
+        statement = _back(statement, before, free)
     return statements.set(event.statement, statement)
+
+
+def _back(statement: Statement, before: Statement, free: Mapping[str, str]) -> Statement:
+    """It fills the topics that it filled before it was dropped.
+
+    With the same stream it goes on at its floor, or behind what the stream has no more.
+    """
+    stream = free.get(STREAM_ID)
+    back = replace(
+        statement,
+        stream_topic_id=stream,
+        destination_topic_id=before.destination_topic_id,
+        out_begin=_offsets(free, END_OF),
+        dead_begin=_offsets(free, DEAD_END_OF),
+    )
+    if statement.begin is Begin.LATEST or stream is None or stream != before.stream_topic_id:
+        return back
+    return replace(
+        back,
+        positions=forward(before.positions, _offsets(free, BEGIN_OF)),
+        written=before.written,
+        dead=before.dead,
+    )
 
 
 def updated(
@@ -270,12 +331,12 @@ def _reported(statement: Statement, event: StatementFact) -> Statement:
     return statement
 
 
-def _ends(evidence: Mapping[str, str]) -> Map[str, int]:
-    """Partition -> its end, as far as it can be read: a fact must never stop the fold."""
+def _offsets(evidence: Mapping[str, str], prefix: str) -> Map[str, int]:
+    """Partition -> offset, as far as it can be read: a fact must never stop the fold."""
     told = {
-        name.removeprefix(END_OF): text
+        name.removeprefix(prefix): text
         for name, text in evidence.items()
-        if name.startswith(END_OF)
+        if name.startswith(prefix)
     }
     return Map(
         {

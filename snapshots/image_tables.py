@@ -10,6 +10,7 @@ from mesh_events.facts import Check, DriftKind
 from mesh_events.record import Entry
 from projections.access import Access, Accesses
 from projections.catalog import Product
+from projections.connectors import Connector
 from projections.drift import Left
 from projections.identity import (
     Application,
@@ -42,6 +43,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "open": (tuple[str, str], str),
     "links": (str, Link),
     "statements": (str, Statement),
+    "connectors": (str, Connector),
     "undecided": (int, Entry),
     "checks": (int, Map[str, Check]),
     "seen": (tuple[str | None, str], int),
@@ -98,6 +100,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "open": image.access.open,
         "links": image.links,
         "statements": image.statements,
+        "connectors": image.connectors,
         "undecided": intents.undecided,
         "checks": intents.checks,
         "seen": intents.seen,
@@ -133,6 +136,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         access=Accesses(tables["requests"], tables["open"]),
         links=tables["links"],
         statements=tables["statements"],
+        connectors=tables["connectors"],
         intents=Intents(
             undecided=tables["undecided"],
             checks=tables["checks"],

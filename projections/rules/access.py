@@ -12,6 +12,7 @@ from projections.access import ENTITLED, Access, State
 from projections.identity import Role
 from projections.image import reading_place
 from projections.rules import names
+from projections.rules.links import require_known
 from projections.rules.ruling import judge
 from projections.sources import way_back
 from projections.verdict import Accepted, Case, Verdict, require
@@ -80,6 +81,7 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
         "invalid_on_revoke",
         "on_revoke must be PURGE or RETAIN",
     )
+    require_known(intent.engine)
     place = reading_place(case.image, access.product, access.application)
     if place.link is None:
         return Accepted()

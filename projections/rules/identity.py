@@ -18,6 +18,7 @@ from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
 CLUSTER_REACHABLE = "cluster_reachable"
+_ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)")
 
 
@@ -51,7 +52,31 @@ def _(intent: ClusterRegistered, case: Case) -> Verdict:
         "secret_in_event",
         "admin_password must be a reference, env:NAME or file:/path, never the password",
     )
+    _own_registry(intent)
     return case.after(CLUSTER_REACHABLE)
+
+
+def _own_registry(intent: ClusterRegistered) -> None:
+    """All that is needed to write there, or nothing."""
+    given = (intent.registry_url, intent.registry_user, intent.registry_password)
+    if given == (None, None, None):
+        return
+    require(
+        all(one and one.strip() for one in given),
+        "missing_text",
+        "a registry of the cluster's own needs registry_url, registry_user and registry_password: "
+        "give all three, or none",
+    )
+    require(
+        _ADDRESS.fullmatch(intent.registry_url or ""),
+        "invalid_address",
+        f"registry_url is {intent.registry_url!r}: give http://host:port/path, without a password",
+    )
+    require(
+        _REFERENCE.fullmatch(intent.registry_password or ""),
+        "secret_in_event",
+        "registry_password must be a reference, env:NAME or file:/path, never the password",
+    )
 
 
 @judge.register
@@ -69,7 +94,7 @@ def _(intent: DomainRegistered, case: Case) -> Verdict:
         intent.cluster in case.image.identity.clusters,
         "unknown_cluster",
         f"there is no cluster {intent.cluster}: known are "
-        f"{', '.join(sorted(case.image.identity.clusters)) or 'none'}",
+        f"{', '.join(sorted(case.image.identity.clusters)) or 'none yet: is it still starting?'}",
     )
     _new_key(case, intent.public_key)
     return Accepted()

@@ -1,6 +1,7 @@
 """Rules for links: they serve grants, and both sides may hold or end them."""
 
 from mesh_events.intents import (
+    Engine,
     LinkCreated,
     LinkIntent,
     LinkPaused,
@@ -11,7 +12,7 @@ from mesh_events.intents import (
 from projections.access import ENTITLED, State
 from projections.identity import Role
 from projections.links import Desired, Link, link_id
-from projections.rules import names
+from projections.rules import life, names
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
@@ -27,7 +28,14 @@ def _(intent: LinkCreated, case: Case) -> Verdict:
         "link_exists",
         f"the link {name} exists already: remove it first to make its copy anew",
     )
-    _not_held(case, link)
+    life.require_not_held(case, link, "link")
+    require_known(intent.engine)
+    require(
+        link is None or link.is_over or link.engine is intent.engine,
+        "link_busy",
+        f"the link {name} is still being removed by {link and link.engine}: another engine can "
+        "take it when it is gone",
+    )
     require(
         any(access.state in ENTITLED for access in case.image.access.of_link(name)),
         "no_grant",
@@ -49,7 +57,14 @@ def _(intent: LinkResumed, case: Case) -> Verdict:
     link = _standing(case, intent)
     names.note(intent.reason, "the reason")
     require(link.desired is Desired.PAUSED, "not_paused", f"the link {link.id} is not paused")
-    _not_held(case, link)
+    life.require_not_held(case, link, "link")
+    if intent.engine is not None:
+        require_known(intent.engine)
+        require(
+            link.is_at_rest or link.engine is intent.engine,
+            "link_busy",
+            f"{link.engine} has not let go of the link {link.id} yet: wait until it is PAUSED",
+        )
     return Accepted()
 
 
@@ -66,13 +81,9 @@ def _(intent: LinkRemoved, case: Case) -> Verdict:
     return Accepted()
 
 
-def _not_held(case: Case, link: Link | None) -> None:
-    """What the operator has stopped in an emergency nobody else lets go on."""
-    require(
-        link is None or not link.held or case.key.role is Role.OPERATOR,
-        "held_by_operator",
-        f"the operator has stopped the link {link and link.id}: ask the operator",
-    )
+def require_known(engine: Engine) -> None:
+    """Refuse an engine of a newer mesh."""
+    require(engine is not Engine.UNKNOWN, "invalid_engine", "engine must be SPARK or MIRRORMAKER")
 
 
 def _needed(case: Case, name: str) -> bool:

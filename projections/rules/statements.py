@@ -18,14 +18,17 @@ from mesh_events.statements import (
     Wording,
 )
 from projections.identity import Role
-from projections.links import Desired
-from projections.rules import names
+from projections.rules import life, names
 from projections.rules.ruling import judge
 from projections.sources import not_granted, way_back
-from projections.statements import DEAD_LETTERS, STATEMENT_SOUND, Statement
-from projections.verdict import Accepted, Case, Verdict, require
+from projections.statements import (
+    DEAD_LETTERS,
+    DESTINATION_FREE,
+    STATEMENT_SOUND,
+    Statement,
+)
+from projections.verdict import Case, Verdict, require
 
-DESTINATION_FREE = "destination_free"
 LONGEST_SQL = 20_000
 MOST_TABLES = 16
 MOST_NAMES = 40
@@ -33,7 +36,7 @@ MOST_NAMES = 40
 
 @judge.register
 def _(intent: StatementAdded, case: Case) -> Verdict:
-    domain = _own(case, intent)
+    domain = life.own(case, intent.statement, "statements")
     names.dotted(intent.statement, "a statement")
     names.note(intent.description, "the description")
     before = case.image.statements.get(intent.statement)
@@ -56,7 +59,7 @@ def _(intent: StatementAdded, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: StatementUpdated, case: Case) -> Verdict:
-    domain = _own(case, intent)
+    domain = life.own(case, intent.statement, "statements")
     statement = _standing(case, intent)
     require(
         intent.stream == statement.stream,
@@ -70,66 +73,23 @@ def _(intent: StatementUpdated, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: StatementStopped, case: Case) -> Verdict:
-    statement = _directed(case, intent)
-    names.note(intent.reason, "the reason")
-    holds = case.key.role is Role.OPERATOR and not statement.held
-    require(
-        statement.desired is Desired.RUNNING or holds,
-        "not_running",
-        f"the statement {statement.id} is stopped already",
-    )
-    return Accepted()
+    return life.stop(case, _directed(case, intent), "statement", intent.reason)
 
 
 @judge.register
 def _(intent: StatementStarted, case: Case) -> Verdict:
-    statement = _directed(case, intent)
-    names.note(intent.reason, "the reason")
-    require(
-        statement.desired is Desired.PAUSED,
-        "not_stopped",
-        f"the statement {statement.id} is not stopped",
-    )
-    _not_held(case, statement)
-    return Accepted()
+    return life.start(case, _directed(case, intent), "statement", intent.reason)
 
 
 @judge.register
 def _(intent: StatementDropped, case: Case) -> Verdict:
-    # dropped and added again, it would run although it was stopped
-    _not_held(case, _directed(case, intent))
-    names.note(intent.reason, "the reason")
-    return Accepted()
-
-
-def _not_held(case: Case, statement: Statement) -> None:
-    """What the operator has stopped in an emergency nobody else lets go on."""
-    require(
-        not statement.held or case.key.role is Role.OPERATOR,
-        "held_by_operator",
-        f"the operator has stopped the statement {statement.id}: ask the operator",
-    )
-
-
-def _own(case: Case, intent: StatementIntent) -> str:
-    domain = domain_of(intent.statement)
-    require(
-        case.domain == domain,
-        "not_your_domain",
-        f"{case.domain} may not write {intent.statement}: only {domain} can",
-    )
-    require(
-        domain in case.image.identity.domains,
-        "unknown_domain",
-        f"{domain} is no registered domain, so it has no statements",
-    )
-    return domain
+    return life.drop(case, _directed(case, intent), "statement", intent.reason)
 
 
 def _directed(case: Case, intent: StatementIntent) -> Statement:
     """The statement, if the speaker may stop, start or drop it."""
     if case.key.role is not Role.OPERATOR:
-        _own(case, intent)
+        life.own(case, intent.statement, "statements")
     return _standing(case, intent)
 
 
@@ -156,9 +116,9 @@ def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -
     writer = next(
         (
             other.id
-            for other in case.image.statements.values()
-            if other.id != name
-            and other.stands
+            for other in (*case.image.statements.values(), *case.image.connectors.values())
+            if not (isinstance(other, Statement) and other.id == name)
+            and not other.is_over
             and other.cluster == cluster
             and _clash((destination, destination + DEAD_LETTERS), other.writes)
         ),
@@ -167,7 +127,7 @@ def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -
     require(
         writer is None,
         "destination_written",
-        f"{destination} is filled by the statement {writer}: choose another topic",
+        f"{destination} is filled by {writer}: choose another topic",
     )
 
 

@@ -14,6 +14,7 @@ KEEPERS = {
     "LinkActivated", "LinkAdvanced", "LinkStopped", "LinkFailed", "CopyPurged", "CopyRetained",
     "DriftFound",
     "StatementActivated", "StatementAdvanced", "StatementHalted", "StatementFailed",
+    "ConnectorActivated", "ConnectorFailed", "ConnectorHalted",
 }  # fmt: skip
 ROOTS = {"MeshFounded", "MeshKeyIntroduced", "MeshKeyRevoked"}
 NO_INTENTS = GOVERNORS | KEEPERS | ROOTS | {"SchemaIntroduced", None}
@@ -23,6 +24,9 @@ DIRECTED = {
     "StatementStarted": ("RUNNING", "CREATED"),
     "StatementStopped": ("PAUSED", "STOPPING"),
     "StatementDropped": ("REMOVED", "DROPPING"),
+    "ConnectorStarted": ("RUNNING", "CREATED"),
+    "ConnectorStopped": ("PAUSED", "STOPPING"),
+    "ConnectorDropped": ("REMOVED", "DROPPING"),
 }
 
 
@@ -31,10 +35,11 @@ class ImpossibleError(Exception):
 
 
 def tell(records: list[Plain]) -> Plain:
-    """Products, accesses, links, statements, undecided offsets, epoch and uncounted decisions."""
+    """Products, accesses, jobs, undecided offsets, epoch and uncounted decisions."""
     waiting, effects, epoch, uncounted = _history(records)
     said: Plain = {"domains": {}, "products": {}, "accesses": {}, "links": {}, "told": set()}
     said["statements"] = {}
+    said["connectors"] = {}
     try:
         for effect in effects:
             _happens(said, *effect)
@@ -117,6 +122,8 @@ def _happens(said: Plain, record: Plain, offset: int) -> None:
         _link(said, kind, fields, offset)
     elif kind.startswith("Statement"):
         _statement(said, kind, fields, offset)
+    elif kind.startswith("Connector"):
+        _connector(said, kind, fields, offset)
 
 
 def _cut(said: Plain, kind: str, fields: Plain, offset: int) -> None:
@@ -148,6 +155,39 @@ def _statement(said: Plain, kind: str, fields: Plain, offset: int) -> None:
         if mark not in said["told"] and _same(one, fields, "generation"):
             _stated(one, kind, fields)
         if one != before and kind != "StatementAdvanced":
+            said["told"].add(mark)
+
+
+def _connector(said: Plain, kind: str, fields: Plain, offset: int) -> None:
+    """What Kafka Connect is to run; a fact about it counts once, for its generation."""
+    name, known = fields["connector"], said["connectors"]
+    fresh = {"generation": offset, "failure": None, "restarts": 0}
+    if kind == "ConnectorAdded":
+        home = said["domains"][name.split(".")[0]]
+        state = {"desired": "RUNNING", "state": "CREATED", "tasks": 0, **fresh}
+        known[name] = {**fields, "cluster": home, **state}
+    elif kind == "ConnectorUpdated":
+        state = "CREATED" if known[name]["desired"] == "RUNNING" else known[name]["state"]
+        given = {one: fields[one] for one in ("config", "application")}
+        known[name] |= {**given, "state": state, **fresh}
+    elif kind in DIRECTED:
+        desired, state = DIRECTED[kind]
+        known[name] |= {"desired": desired, "state": state, **fresh}
+    elif name in known and _same(known[name], fields, "generation"):
+        one, mark = known[name], (fields["meta"]["id"], fields["generation"])
+        before, runs = dict(one), one["desired"] == "RUNNING"
+        if mark in said["told"]:
+            return
+        if kind == "ConnectorActivated" and runs:
+            restarts = one["restarts"] + max(0, fields["restarts"])
+            one.update(state="ACTIVE", tasks=fields["tasks"], restarts=restarts, failure=None)
+            one.update(run=fields["run"], principal=fields["principal"])
+        elif kind == "ConnectorHalted" and not runs:
+            state = "STOPPED" if one["desired"] == "PAUSED" else "DROPPED"
+            one.update(state=state, tasks=0, failure=None)
+        elif kind == "ConnectorFailed":
+            one.update(state="FAILED", failure=fields["reason"])
+        if one != before:
             said["told"].add(mark)
 
 

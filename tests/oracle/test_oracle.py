@@ -11,7 +11,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mesh_events import facts, intents, statements
+from mesh_events import connectors, facts, intents, statements
 from mesh_events.codec import decode
 from mesh_events.errors import StateFaultError
 from mesh_events.facts import Fact
@@ -27,6 +27,16 @@ from tests.paper_log import PaperLog
 CLUSTERS = st.sampled_from(["west", "west", "west", "east"])
 PRODUCTS = st.sampled_from(["east.users", "east.users", "east.orders", "west.notes"])
 APPLICATIONS = st.sampled_from(["west.app", "west.app", "west.two", "north.app", "nobody.app"])
+CONNECTORS = st.sampled_from(["east.shop", "east.shop", "east.other", "west.shop"])
+CONNECTOR_DIRECTIONS: list[type[Event]] = [
+    connectors.ConnectorStopped,
+    connectors.ConnectorStarted,
+    connectors.ConnectorDropped,
+]
+CONNECTOR = (
+    "desired", "state", "generation", "cluster", "config", "application", "tasks", "restarts",
+    "failure", "run", "principal",
+)  # fmt: skip
 STATEMENTS = st.sampled_from(["east.copied", "east.copied", "east.other", "west.copied"])
 DOMAINS = st.sampled_from(["east", "west", "north", "stranger"])
 ANY = st.integers(0, 10_000)
@@ -109,6 +119,10 @@ def told_by_fold(image: Image) -> Plain:
             )
             for name, found in image.statements.items()
         },
+        "connectors": {
+            name: {k: getattr(found, k) for k in CONNECTOR} | {"config": dict(found.config)}
+            for name, found in image.connectors.items()
+        },
         "undecided": sorted(image.intents.undecided),
         "epoch": image.epoch,
         "uncounted": image.ignored,
@@ -152,6 +166,10 @@ def told_by_oracle(records: list[Plain]) -> Plain:
                 tuple(found.get(k, {}) for k in ("positions", "written", "dead")),
             )
             for name, found in told["statements"].items()
+        },
+        "connectors": {
+            name: {k: found.get(k) for k in CONNECTOR} | {"config": found["config"]}
+            for name, found in told["connectors"].items()
         },
     }
 
@@ -318,6 +336,31 @@ class AnyLog(RuleBasedStateMachine):
             "source_topic_id": "S", "destination_topic": link.topic, "destination_topic_id": "D",
             "positions": positions, "code": "c", "reason": "r", "retriable": True,
             "topic": link.topic, "topic_id": "D",
+        }  # fmt: skip
+        fields = {name: every[name] for name in kind.model_fields if name != "meta"}
+        self.log.append(self.log.make(kind, "mesh", **fields), by=signer)
+
+    @rule(kind=st.sampled_from([connectors.ConnectorAdded, connectors.ConnectorUpdated]),
+          name=CONNECTORS, speaker=DOMAINS, table=st.sampled_from(["orders", "bills"]))  # fmt: skip
+    def connect(self, kind: type[Event], name: str, speaker: str, table: str) -> None:
+        more = {"table.include.list": f"public.{table}", "topic.prefix": name}
+        self.log.say(kind, speaker, **story.connector(connector=name, more=more))
+
+    @rule(kind=st.sampled_from(CONNECTOR_DIRECTIONS), name=CONNECTORS, speaker=DOMAINS)
+    def direct_connector(self, kind: type[Event], name: str, speaker: str) -> None:
+        self.log.say(kind, speaker, connector=name)
+
+    @precondition(lambda self: self.log.image.connectors)
+    @rule(kind=st.sampled_from(connectors.CONNECTOR_FACTS), which=ANY, slip=SLIPS, restarts=SLIPS,
+          signer=st.sampled_from(["keeper", "keeper", "keeper", "east"]))  # fmt: skip
+    def report_on_connector(
+        self, kind: type[Fact], which: int, slip: int, restarts: int, signer: str
+    ) -> None:
+        found = self._any(sorted(self.log.image.connectors.items()), which)[1]
+        every = {
+            "connector": found.id, "generation": found.generation + slip, "principal": "p",
+            "run": "run", "tasks": [0] if kind is connectors.ConnectorFailed else 1,
+            "restarts": restarts, "code": "c", "reason": "r",
         }  # fmt: skip
         fields = {name: every[name] for name in kind.model_fields if name != "meta"}
         self.log.append(self.log.make(kind, "mesh", **fields), by=signer)

@@ -6,7 +6,7 @@ the spot, `west.two` has asked for it, `north.two` was denied. `east.copied` fil
 
 from typing import Any, NamedTuple
 
-from mesh_events import intents, statements
+from mesh_events import connectors, intents, statements
 from mesh_events.intents import Quality
 from mesh_events.meta import Event
 from tests import paper_story as story
@@ -59,6 +59,12 @@ def _identity() -> list[Refusal]:
         return Refusal(code, speaker, intents.CredentialsRequested, fields)
 
     fresh, east = key("fresh").public, key("east").public
+    own_registry = {
+        "registry_url": "https://west.invalid/apis/ccompat/v7",
+        "registry_user": "admin",
+        "registry_password": "env:WEST_REGISTRY",
+    }
+    urls = ("west.invalid:80", "http://a:b@west.invalid", "http://west.invalid/\nx", "file:///x")
     return [
         cluster("operators_only", "east"),
         cluster("invalid_name", cluster="Third"),
@@ -67,6 +73,10 @@ def _identity() -> list[Refusal]:
         cluster("missing_text", bootstrap_servers=" "),
         cluster("secret_in_event", admin_password="hunter2"),
         cluster("secret_in_event", admin_password="env:A\nB"),
+        cluster("missing_text", registry_url="http://west.invalid"),
+        cluster("missing_text", **{**own_registry, "registry_user": " "}),
+        cluster("secret_in_event", **{**own_registry, "registry_password": "hunter2"}),
+        *(cluster("invalid_address", **{**own_registry, "registry_url": url}) for url in urls),
         domain("operators_only", "east"),
         domain("invalid_name", domain="so.uth"),
         domain("invalid_name", domain="1south"),
@@ -207,6 +217,7 @@ def _access() -> list[Refusal]:
         *(answer("not_requested", kind, "east", DENIED) for kind in (grant, deny)),
         *(answer("not_requested", kind, "east", GRANTED) for kind in (grant, deny)),
         answer("invalid_on_revoke", grant, "east", ASKED, on_revoke=intents.OnRevoke.UNKNOWN),
+        answer("invalid_engine", grant, "east", ASKED, engine=intents.Engine.UNKNOWN),
         answer("missing_text", deny, "east", ASKED, reason=" "),
         answer("not_your_domain", revoke, "north", GRANTED),
         answer("not_your_domain", revoke, "keeper", GRANTED),
@@ -298,4 +309,77 @@ def _statements() -> list[Refusal]:
     ]
 
 
-REFUSALS = [*_identity(), *_catalog(), *_access(), *_links(), *_statements()]
+def _connectors() -> list[Refusal]:
+    def add(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+        fresh = {"connector": "east.other", "more": {"table.include.list": "public.t"}, **changes}
+        return Refusal(code, speaker, connectors.ConnectorAdded, story.connector(**fresh))
+
+    def add_with(code: str, **more: str) -> Refusal:
+        named = {name.replace("_", "."): value for name, value in more.items()}
+        return add(code, more={"table.include.list": "public.t", **named})
+
+    def update(code: str, speaker: str = "east", **changes: Any) -> Refusal:
+        return Refusal(code, speaker, connectors.ConnectorUpdated, story.connector(**changes))
+
+    def direct(code: str, kind: type[Event], speaker: str = "east", **changes: Any) -> Refusal:
+        return Refusal(code, speaker, kind, {"connector": story.CONNECTOR, **changes})
+
+    directions = (
+        connectors.ConnectorStopped,
+        connectors.ConnectorStarted,
+        connectors.ConnectorDropped,
+    )
+    foreign = "${dir:/logins:east}"
+    return [
+        add("not_your_domain", "west"),
+        add("unknown_domain", "mesh", connector="mesh.other"),
+        add("invalid_name", connector="east.O"),
+        add("text_too_long", description="d" * 4001),
+        add("connector_exists", connector=story.CONNECTOR),
+        add("invalid_connector", config={}),
+        add("invalid_connector", config={"tasks.max": "1"}),
+        add("invalid_connector", more={f"s{number}": "" for number in range(201)}),
+        add_with("invalid_connector", long="v" * 4001),
+        add_with("invalid_connector", tasks_max="none"),
+        add_with("invalid_connector", tasks_max="0"),
+        add_with("invalid_connector", tasks_max="65"),
+        add_with("invalid_connector", topics_regex="east.*"),
+        add_with("secret_in_config", database_password="hunter2"),
+        add_with("secret_in_config", some_token="t0ken"),
+        add_with("foreign_login", producer_override_sasl_mechanism="PLAIN"),
+        add_with("foreign_login", consumer_override_bootstrap_servers="elsewhere:9092"),
+        add_with("foreign_login", offsets_storage_topic="west.offsets"),
+        add_with("invalid_connector", name="west.shop"),
+        add_with("foreign_secret", transforms_insert_value=connectors.OWN_SECRET),
+        add_with("foreign_secret", database_hostname=foreign),
+        add_with("foreign_secret", database_hostname="${a${topic}:b:c}"),
+        add("foreign_secret", more={"table.include.list": "public.t", foreign: "x"}),
+        add(
+            "foreign_secret",
+            more={"table.include.list": "public.t", "connector.class": "some.Other"},
+        ),
+        add_with("foreign_topic", topic_prefix="west.shop"),
+        add_with("foreign_topic", topic_prefix="eastern"),
+        add_with("foreign_topic", topic="west.orders"),
+        add_with("foreign_topic", errors_deadletterqueue_topic_name="orders.dead"),
+        add_with("foreign_topic", transforms_route_replacement="west.$1"),
+        add("topic_filled", more={}),
+        add_with("topic_filled", topic="east.copied"),
+        add_with("topic_filled", topic="east.copied.dead"),
+        add_with("source_not_granted", topics="east.users,west.orders"),
+        add_with("invalid_name", topics="east.a b"),
+        add("unknown_application", application="east.nobody"),
+        add("unknown_application", application="west.app"),
+        update("not_your_domain", "west"),
+        update("unknown_connector", connector="east.other"),
+        update("connector_differs", more={"connector.class": "some.Other"}),
+        update("connector_differs", more={"topics": "east.users"}),
+        update("secret_in_config", more={"database.password": "hunter2"}),
+        *(direct("not_your_domain", kind, "west") for kind in directions),
+        *(direct("unknown_connector", kind, connector="east.other") for kind in directions),
+        *(direct("text_too_long", kind, reason="r" * 4001) for kind in (directions[0],)),
+        direct("not_stopped", connectors.ConnectorStarted),
+    ]
+
+
+REFUSALS = [*_identity(), *_catalog(), *_access(), *_links(), *_statements(), *_connectors()]

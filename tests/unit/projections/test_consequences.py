@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events import facts, intents
 from mesh_events.intents import LinkCreated, LinkRemoved, OnRevoke
-from mesh_events.rows import AccessState
+from mesh_events.rows import AccessState, LinkState
 from projections.consequences import consequences
 from projections.intents import REMEMBERED_MS
 from projections.links import Copy, Desired, State
@@ -264,6 +264,23 @@ def test_a_grant_of_an_earlier_life_has_no_say_in_the_copy(log: PaperLog) -> Non
         story.answer(log, intents.AccessRevoked, asked)
         story.settle(log)
     assert log.image.links[story.LINK].copy is Copy.RETAINED
+
+
+def test_a_grant_with_another_engine_waits_until_the_first_has_let_go(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked)
+    # the rights go, and the copy is still being removed
+    while log.image.links[story.LINK].desired is not Desired.REMOVED:
+        story.keep(log)
+        log.govern()
+    assert not log.image.links[story.LINK].is_over
+    story.granted(log, engine=intents.Engine.MIRRORMAKER)
+    log.govern()
+    assert log.image.links[story.LINK].engine is intents.Engine.SPARK
+    story.settle(log)
+    made = log.image.links[story.LINK]
+    assert (made.engine, made.state) == (intents.Engine.MIRRORMAKER, LinkState.ACTIVE)
 
 
 def test_the_governor_may_say_what_follows(log: PaperLog) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import projections.rules
-from mesh_events import intents, statements
+from mesh_events import connectors, intents, statements
 from mesh_events.facts import CheckFailed
 from mesh_events.meta import MESH_DOMAIN, Event
 from projections.decide import decide
@@ -36,6 +36,7 @@ def mesh() -> tuple[PaperLog, dict[str, str]]:
     asked, denied = (ask(log, name) for name in ("west.two", "north.two"))
     story.answer(log, intents.AccessDenied, denied)
     log.say(statements.StatementAdded, "east", **story.statement())
+    log.say(connectors.ConnectorAdded, "east", **story.connector())
     story.settle(log)
     assert not log.image.intents.undecided
     return log, {ASKED: asked, DENIED: denied, GRANTED: granted}
@@ -135,6 +136,11 @@ ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
         for speaker in ("east", "mesh")
         for kind in (statements.StatementStopped, statements.StatementDropped)
     ),
+    *(
+        (speaker, kind, {"connector": story.CONNECTOR})
+        for speaker in ("east", "mesh")
+        for kind in (connectors.ConnectorStopped, connectors.ConnectorDropped)
+    ),
 ]
 
 
@@ -192,6 +198,26 @@ def test_what_is_in_order_is_accepted(
             {"statement": story.STATEMENT, "sql": "SELECT 1", "stream": "east.users"},
             ("statement_sound",),
         ),
+        (
+            "east",
+            connectors.ConnectorAdded,
+            story.connector(connector="east.other", more={"table.include.list": "public.t"}),
+            ("connector_sound",),
+        ),
+        *(
+            (
+                consumer,
+                connectors.ConnectorAdded,
+                {
+                    "connector": f"{consumer}.files",
+                    "application": f"{consumer}.app",
+                    "config": {"connector.class": "some.Sink", "topics": "east.users"},
+                },
+                ("connector_sound",),
+            )
+            for consumer in ("west", "north")
+        ),
+        ("east", connectors.ConnectorUpdated, story.connector(), ("connector_sound",)),
     ],
 )
 def test_what_needs_the_world_waits_for_its_checks(
@@ -280,11 +306,13 @@ def test_every_code_of_the_rules_has_a_refusal_here() -> None:
 NOT_IN_THE_TABLE = {
     "not_running",
     "link_removed",
+    "link_busy",
     "held_by_operator",
     "domain_quarantined",
     "quarantined_already",
     "frozen_longer",
     "statement_dropping",
+    "connector_dropping",
 }
 """Need a link that was stopped; see the tests below, of consequences, of quarantine and freeze."""
 
@@ -312,6 +340,30 @@ def test_a_removed_link_can_be_restored_by_either_side() -> None:
         gone = judged(log, speaker, intents.LinkPaused, LINKED)
         assert isinstance(gone, Rejected)
         assert gone.code == "link_removed"
+
+
+def test_another_engine_takes_a_link_only_when_the_first_has_let_go() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    mirrored = {**LINKED, "engine": intents.Engine.MIRRORMAKER}
+    log.say(intents.LinkPaused, "west", **LINKED)
+    log.govern()
+    early = judged(log, "west", intents.LinkResumed, mirrored)
+    assert isinstance(early, Rejected)
+    assert early.code == "link_busy"
+    assert judged(log, "west", intents.LinkResumed, LINKED) == Accepted()
+    story.settle(log)
+    assert judged(log, "west", intents.LinkResumed, mirrored) == Accepted()
+    log.say(intents.LinkResumed, "west", **mirrored)
+    log.govern()
+    assert log.image.links["east.users@west"].engine is intents.Engine.MIRRORMAKER
+
+    log.say(intents.LinkRemoved, "east", **LINKED)
+    log.govern()
+    early = judged(log, "east", intents.LinkCreated, LINKED)
+    assert isinstance(early, Rejected)
+    assert early.code == "link_busy"
 
 
 def stopped_by_the_operator() -> PaperLog:
@@ -362,4 +414,37 @@ def test_a_statement_is_added_again_once_the_dropped_one_is_gone() -> None:
     assert verdict.code == "statement_dropping"
     story.settle(log)
     verdict = judged(log, "east", statements.StatementAdded, story.statement())
+    assert isinstance(verdict, Waiting)
+
+
+def test_a_connector_that_the_operator_has_stopped_is_held_until_the_operator_lets_it_go() -> None:
+    log, name = PaperLog(), {"connector": story.CONNECTOR}
+    story.published(log)
+    log.say(connectors.ConnectorAdded, "east", **story.connector())
+    log.say(connectors.ConnectorStopped, "east", **name)
+    story.settle(log)
+    again = judged(log, "east", connectors.ConnectorStopped, name)
+    assert isinstance(again, Rejected)
+    assert again.code == "not_running"
+    log.operator(connectors.ConnectorStopped, **name, reason="it reads too much")
+    story.settle(log)
+    for kind in (connectors.ConnectorStarted, connectors.ConnectorDropped):
+        verdict = judged(log, "east", kind, name)
+        assert isinstance(verdict, Rejected)
+        assert verdict.code == "held_by_operator"
+        assert judged(log, "mesh", kind, name) == Accepted()
+
+
+def test_a_connector_is_added_again_once_the_dropped_one_is_gone() -> None:
+    log = PaperLog()
+    story.published(log)
+    log.say(connectors.ConnectorAdded, "east", **story.connector())
+    story.settle(log)
+    log.say(connectors.ConnectorDropped, "east", connector=story.CONNECTOR)
+    log.govern()
+    verdict = judged(log, "east", connectors.ConnectorAdded, story.connector())
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "connector_dropping"
+    story.settle(log)
+    verdict = judged(log, "east", connectors.ConnectorAdded, story.connector())
     assert isinstance(verdict, Waiting)

@@ -1,0 +1,256 @@
+"""What a connector's config says by itself: topics, tables, secrets, logins. Pure.
+
+A config is setting -> value, as Kafka Connect takes it. Connect resolves a reference in any
+setting, and what it resolved can leave it again: a transform writes it into a record, a driver
+sends it to another host. So a reference is compared as a whole with the few that are allowed.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
+
+Config = Mapping[str, str]
+POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
+JDBC_SINK = "io.debezium.connector.jdbc.JdbcSinkConnector"
+SECRET_SETTINGS: Mapping[str, str] = {
+    POSTGRES: "database.password",
+    JDBC_SINK: "connection.password",
+}
+"""Connector class -> the setting in which it takes a secret."""
+REFERENCES = frozenset({OWN_SECRET, SHARED_SECRET})
+DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+MOST_TASKS = 64
+MOST_TOPICS = 200
+_TOPIC_SETTINGS = ("topic", "kafka.topic", DEAD_LETTERS)
+_ROUTE = "transforms.route.replacement"
+_PREFIX_SETTINGS = ("topic.prefix", "topic.heartbeat.prefix")
+_LOGIN = re.compile(
+    r"(producer|consumer|admin)\.override\.(bootstrap\.|security\.|sasl\.|ssl\.).*"
+    r"|offsets\.storage\.topic",
+    re.DOTALL,
+)
+_SECRET_WORDS = (
+    *("password", "passwd", "passphrase", "secret", "token", "jaas", "credential", "userinfo"),
+    *("apikey", "accesskey", "privatekey", "keystorekey"),
+)
+_SECRET_TEXT = re.compile(r"://[^/@\s]*:[^/@\s]*@|-----BEGIN ")
+"""A user and password in an address, a key."""
+_PLACEHOLDER = re.compile(r"\$\{(?:topic|routedByValue|source\.(?:db|schema|table))\}")
+"""What names of tables and topics are made of; to Connect it is no reference, having no colon."""
+_JDBC = re.compile(
+    r"jdbc:(?P<kind>postgresql|mysql|mariadb)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"/(?P<database>[A-Za-z0-9_-]+)(?:[?](?P<more>[A-Za-z]+=[A-Za-z0-9_.-]*"
+    r"(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*))?"
+)
+_DRIVER = frozenset({"sslmode", "ssl", "useSSL", "requireSSL", "currentSchema"})
+"""What an address of a database may say to its driver: nothing that loads a class or a file."""
+_CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
+_PLAIN_TABLE = re.compile(r"[A-Za-z_][\w$]*\.[A-Za-z_][\w$]*")
+_IDENTIFIER = re.compile(r"[a-z0-9_]{1,63}")
+_TABLE_FORM = re.compile(r"[A-Za-z0-9_.]+")
+_FORBIDDEN = {
+    POSTGRES: re.compile(
+        # files of Connect's account, other brokers, classes; SQL comes by the database itself only
+        r"signal\.(?!data\.collection$).*|driver\..*|schema\.history\..*"
+        r"|database\.ssl(?!mode$).*",
+        re.DOTALL,
+    ),
+    JDBC_SINK: re.compile(r"hibernate\..*|connection\.provider", re.DOTALL),
+}
+_PORTS = {"postgres": "5432", "mysql": "3306"}
+_KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a database, named as OpenLineage does, and the topic that it is bound to."""
+
+    namespace: str
+    name: str
+    topic: str
+
+
+def is_sink(config: Config) -> bool:
+    """Whether it reads topics."""
+    return "topics" in config or "topics.regex" in config
+
+
+def reads(config: Config) -> tuple[str, ...]:
+    """Topics that a sink reads."""
+    return tuple(dict.fromkeys(_listed(config.get("topics", ""))))
+
+
+def writes(config: Config) -> tuple[str, ...]:
+    """Topics that are named as such, and those that tables are captured into."""
+    named = [config[one] for one in _TOPIC_SETTINGS if config.get(one)]
+    return tuple(dict.fromkeys([*named, *(one.topic for one in captured(config))]))
+
+
+def captured(config: Config) -> list[Table]:
+    """Tables that Debezium captures, where the config routes them to `<domain>.<table>`."""
+    replacement = config.get(_ROUTE, "")
+    if config.get("connector.class") != POSTGRES or not replacement.endswith("$1"):
+        return []
+    place = f"{config.get('database.hostname')}:{config.get('database.port', '5432')}"
+    return [
+        Table(
+            f"postgres://{place}",
+            f"{config.get('database.dbname')}.{table}",
+            f"{replacement[:-2]}{table.rpartition('.')[2]}",
+        )
+        for table in _listed(config.get("table.include.list", ""))
+    ]
+
+
+def filled(config: Config) -> list[Table]:
+    """Tables that a JDBC sink fills, where their name follows from the topic's.
+
+    A user and a password in the database's address are left out of the name.
+    """
+    url = _JDBC.fullmatch(config.get("connection.url", ""))
+    if config.get("connector.class") != JDBC_SINK or url is None:
+        return []
+    form = config.get("collection.name.format", "${topic}")
+    kind = _KINDS.get(url["kind"], url["kind"])
+    port = url["port"] or _PORTS.get(kind)
+    place = f"{url['host']}:{port}" if port else url["host"]
+    schema = _schema(kind, url["more"] or "")
+
+    def name(topic: str) -> str:
+        table = form.replace("${topic}", topic.replace(".", "_"))
+        return f"{url['database']}.{table if '.' in table else schema + table}"
+
+    return [
+        Table(f"{kind}://{place}", name(topic), topic)
+        for topic in reads(config)
+        if "${source." not in form
+    ]
+
+
+def foreign_topics(config: Config, domain: str) -> list[str]:
+    """Settings that name topics outside of the domain's prefix, as `setting=value`.
+
+    What a config does not name as such, such as another transform's result, Kafka refuses later.
+    """
+    own = f"{domain}."
+    names = [one for one in _TOPIC_SETTINGS if config.get(one) and not config[one].startswith(own)]
+    names += [
+        one for one in _PREFIX_SETTINGS if one in config and not f"{config[one]}.".startswith(own)
+    ]
+    if any(not one.topic.startswith(own) for one in captured(config)):
+        names.append(_ROUTE)
+    return [f"{one}={config[one]}" for one in names]
+
+
+def own_logins(config: Config) -> list[str]:
+    """Settings of a login or a place that the mesh itself puts in."""
+    return [name for name in sorted(config) if _LOGIN.fullmatch(name)]
+
+
+def unfit(config: Config) -> str | None:
+    """What is wrong with a config before any topic or secret is looked at, None if nothing.
+
+    A class is named in full: by its short name it would be somebody else to every rule here.
+    """
+    kind = config.get("connector.class", "")
+    if not kind:
+        return "connector.class: it is missing: see `sdm connect plugins`"
+    if not _CLASS.fullmatch(kind):
+        return (
+            f"connector.class: {kind[:200]!r}: write the class in full: see `sdm connect plugins`"
+        )
+    if "name" in config:
+        return "name: leave it out: a connector is called by its id"
+    if tasks(config) is None:
+        return f"tasks.max is {config.get('tasks.max')!r}: give a number from 1 to {MOST_TASKS}"
+    forbidden = _FORBIDDEN.get(kind)
+    wrong = [one for one in sorted(config) if forbidden is not None and forbidden.fullmatch(one)]
+    if wrong:
+        return f"leave out {', '.join(wrong)}: it reaches files, classes or hosts of Connect's own"
+    if kind == POSTGRES:
+        return _unfit_source(config)
+    return _unfit_sink(config) if kind == JDBC_SINK else None
+
+
+def _unfit_source(config: Config) -> str | None:
+    for name in ("slot.name", "publication.name"):
+        if name in config and not _IDENTIFIER.fullmatch(config[name]):
+            return f"{name}: use a-z, 0-9 and '_', at most 63"
+    tables = _listed(config.get("table.include.list", ""))
+    if not tables or not all(map(_PLAIN_TABLE.fullmatch, tables)):
+        return "table.include.list: name each table, schema.table"
+    return None
+
+
+def _unfit_sink(config: Config) -> str | None:
+    url = _JDBC.fullmatch(config.get("connection.url", ""))
+    if url is None:
+        return (
+            "connection.url: write jdbc:KIND://host:port/database, KIND being postgresql, mysql or "
+            "mariadb"
+        )
+    said = [one.partition("=")[0] for one in (url["more"] or "").split("&") if one]
+    if wrong := [one for one in said if one not in _DRIVER]:
+        return f"connection.url: leave out {', '.join(wrong)}: allowed are {', '.join(_DRIVER)}"
+    form = _PLACEHOLDER.sub("x", config.get("collection.name.format", "x"))
+    if not _TABLE_FORM.fullmatch(form):
+        return "collection.name.format: use letters, digits, '_', '.' and ${topic}"
+    return None
+
+
+def clash(ours: Iterable[str], theirs: Iterable[str]) -> set[str]:
+    """Topics of `ours` that cannot be beside `theirs`: Kafka takes . and _ for the same."""
+    others = {one.replace(".", "_") for one in theirs}
+    return {one for one in ours if one.replace(".", "_") in others}
+
+
+def foreign_references(config: Config) -> list[str]:
+    """Settings that refer to a secret which is not the connector's, or not in its place."""
+    place = SECRET_SETTINGS.get(config.get("connector.class", ""))
+    return [
+        name
+        for name, value in sorted(config.items())
+        if "${" in name
+        or ("${" in _PLACEHOLDER.sub("", value) and not (name == place and value in REFERENCES))
+    ]
+
+
+def plain_secrets(config: Config) -> list[str]:
+    """Settings that hold a secret itself instead of a reference."""
+    return [name for name, value in sorted(config.items()) if _is_plain(name, value)]
+
+
+def redacted(config: Config) -> dict[str, str]:
+    """A config for people: what may be a secret is shown only where it is a reference."""
+    return {
+        name: "(hidden)" if _is_plain(name, value) else value
+        for name, value in sorted(config.items())
+    }
+
+
+def tasks(config: Config) -> int | None:
+    """How many tasks there may be; None if that is no number from 1 to `MOST_TASKS`."""
+    text = config.get("tasks.max", "1")
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else 0
+    return number if 1 <= number <= MOST_TASKS else None
+
+
+def _is_plain(name: str, value: str) -> bool:
+    plain = re.sub("[._-]", "", name.casefold())
+    secret = any(word in plain for word in _SECRET_WORDS) and value not in REFERENCES
+    return secret or _SECRET_TEXT.search(value) is not None
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _schema(kind: str, options: str) -> str:
+    """What stands before the name of a table that is not qualified, with its dot."""
+    if kind == "mysql":
+        # its databases are its schemas
+        return ""
+    found = re.search(r"(?:^|&)currentSchema=([^&]+)", options)
+    return f"{found[1] if found else 'public'}."

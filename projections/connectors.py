@@ -1,0 +1,219 @@
+"""Connectors: what Kafka Connect is to run for each domain, and how it is."""
+
+from dataclasses import dataclass, replace
+
+from immutables import Map
+
+from mesh_events.connectors import (
+    Configured,
+    ConnectorActivated,
+    ConnectorAdded,
+    ConnectorFact,
+    ConnectorFailed,
+    ConnectorHalted,
+    ConnectorIntent,
+    ConnectorUpdated,
+)
+from mesh_events.intents import domain_of
+from mesh_events.rows import ConnectorState
+from projections import connector_config
+from projections.links import Desired
+from projections.table import Table
+
+State = ConnectorState
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A connector of a domain, at the cluster where the domain's topics live.
+
+    `told` holds the ids of the facts counted at this generation. The operator has stopped one that
+    is `held`. `correlation` is the conversation of the last word on it.
+    """
+
+    id: str
+    cluster: str
+    config: Map[str, str]
+    application: str | None
+    description: str
+    desired: Desired
+    state: State
+    generation: int
+    correlation: str
+    created_generation: int
+    created_at: int
+    changed: int
+    changed_at: int
+    principal: str | None = None
+    run: str | None = None
+    tasks: int = 0
+    restarts: int = 0
+    failure: str | None = None
+    failure_code: str | None = None
+    told: frozenset[str] = frozenset()
+    held: bool = False
+
+    @property
+    def domain(self) -> str:
+        """The domain that it belongs to."""
+        return domain_of(self.id)
+
+    @property
+    def is_sink(self) -> bool:
+        """Whether it reads topics; a source writes them."""
+        return connector_config.is_sink(self.config)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Topics that it reads; none for a source."""
+        return connector_config.reads(self.config)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """Topics that its config says it writes; a transform may lead to others of the domain."""
+        return connector_config.writes(self.config)
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was not dropped."""
+        return self.desired is not Desired.REMOVED
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the log says that it stands still as desired."""
+        return self.state is State.STOPPED
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the log says that it is gone."""
+        return self.state is State.DROPPED
+
+
+Connectors = Table[str, Connector]
+"""Connector id -> connector."""
+EMPTY: Connectors = Map()
+
+
+def added(
+    connectors: Connectors, event: ConnectorAdded, cluster: str, generation: int, time: int
+) -> Connectors:
+    """A connector is wanted; what is known of one of that name that was dropped is forgotten."""
+    before = connectors.get(event.connector)
+    connector = Connector(
+        id=event.connector,
+        cluster=cluster,
+        config=Map(event.config),
+        application=event.application,
+        description=event.description,
+        desired=Desired.RUNNING,
+        state=State.CREATED,
+        generation=generation,
+        correlation=event.meta.correlation,
+        created_generation=generation,
+        created_at=time,
+        changed=generation,
+        changed_at=time,
+        held=before.held if before is not None else False,
+    )
+    return connectors.set(event.connector, connector)
+
+
+def updated(
+    connectors: Connectors, event: ConnectorUpdated, generation: int, time: int
+) -> Connectors:
+    """Another config, from where the one before it stands."""
+    connector = _configured(connectors[event.connector], event)
+    if connector.desired is Desired.RUNNING:
+        connector = replace(connector, state=State.CREATED)
+    return _decided(connectors, connector, event, generation, time)
+
+
+def redirected(
+    connectors: Connectors,
+    event: ConnectorIntent,
+    desired: Desired,
+    generation: int,
+    time: int,
+    *,
+    by_operator: bool = False,
+) -> Connectors:
+    """Somebody stopped, started or dropped it; what the operator stops is held."""
+    waiting = {
+        Desired.RUNNING: State.CREATED,
+        Desired.PAUSED: State.STOPPING,
+        Desired.REMOVED: State.DROPPING,
+    }
+    before = connectors[event.connector]
+    held = desired is Desired.PAUSED if by_operator else before.held
+    connector = replace(before, desired=desired, state=waiting[desired], held=held)
+    return _decided(connectors, connector, event, generation, time)
+
+
+def reported(connectors: Connectors, event: ConnectorFact, offset: int, time: int) -> Connectors:
+    """Its keeper reported; a report on an older generation, or a copy of one, changes nothing."""
+    connector = connectors.get(event.connector)
+    if (
+        connector is None
+        or connector.generation != event.generation
+        or event.meta.id in connector.told
+    ):
+        return connectors
+    after = _reported(connector, event)
+    if after == connector:
+        return connectors
+    after = replace(after, told=connector.told | {event.meta.id}, changed=offset, changed_at=time)
+    return connectors.set(event.connector, after)
+
+
+def _reported(connector: Connector, event: ConnectorFact) -> Connector:
+    match event:
+        case ConnectorActivated() if connector.desired is Desired.RUNNING:
+            return replace(
+                connector,
+                state=State.ACTIVE,
+                principal=event.principal,
+                run=event.run,
+                tasks=event.tasks,
+                restarts=connector.restarts + max(0, event.restarts),
+                failure=None,
+                failure_code=None,
+            )
+        case ConnectorHalted() if connector.desired is not Desired.RUNNING:
+            stopped = connector.desired is Desired.PAUSED
+            return replace(
+                connector,
+                state=State.STOPPED if stopped else State.DROPPED,
+                tasks=0,
+                failure=None,
+                failure_code=None,
+            )
+        case ConnectorFailed():
+            return replace(
+                connector, state=State.FAILED, failure=event.reason, failure_code=event.code
+            )
+    return connector
+
+
+def _configured(connector: Connector, event: Configured) -> Connector:
+    return replace(connector, config=Map(event.config), application=event.application)
+
+
+def _decided(
+    connectors: Connectors,
+    connector: Connector,
+    event: ConnectorIntent,
+    generation: int,
+    time: int,
+) -> Connectors:
+    decided = replace(
+        connector,
+        generation=generation,
+        correlation=event.meta.correlation,
+        changed=generation,
+        changed_at=time,
+        restarts=0,
+        failure=None,
+        failure_code=None,
+        told=frozenset(),
+    )
+    return connectors.set(connector.id, decided)

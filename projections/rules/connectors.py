@@ -1,0 +1,224 @@
+"""Rules for connectors: a domain's connectors touch its own topics, and what is granted to it.
+
+Kafka Connect knows no owners: who may use its API may change every connector. So a config is
+judged here, before Connect sees it, whoever says it.
+"""
+
+from collections.abc import Mapping
+
+from mesh_events.connectors import (
+    OWN_SECRET,
+    SHARED_SECRET,
+    ConnectorAdded,
+    ConnectorDropped,
+    ConnectorIntent,
+    ConnectorStarted,
+    ConnectorStopped,
+    ConnectorUpdated,
+)
+from mesh_events.intents import domain_of
+from projections import connector_config
+from projections.connectors import Connector
+from projections.identity import Role
+from projections.image import Image
+from projections.rules import life, names
+from projections.rules.ruling import judge
+from projections.sources import not_granted
+from projections.verdict import Case, Verdict, require
+
+CONNECTOR_SOUND = "connector_sound"
+MOST_SETTINGS, LONGEST_NAME, LONGEST_VALUE = 200, 200, 4000
+
+
+@judge.register
+def _(intent: ConnectorAdded, case: Case) -> Verdict:
+    life.own(case, intent.connector, "connectors")
+    names.dotted(intent.connector, "a connector")
+    names.note(intent.description, "the description")
+    before = case.image.connectors.get(intent.connector)
+    require(
+        before is None or not before.stands,
+        "connector_exists",
+        f"the connector {intent.connector} exists already: update it, or drop it first",
+    )
+    require(
+        before is None or before.is_over,
+        "connector_dropping",
+        f"the connector {intent.connector} was dropped and is not gone yet: wait for DROPPED",
+    )
+    require_allowed(case.image, intent.connector, intent.config, intent.application)
+    return case.after(CONNECTOR_SOUND)
+
+
+@judge.register
+def _(intent: ConnectorUpdated, case: Case) -> Verdict:
+    life.own(case, intent.connector, "connectors")
+    connector = _standing(case, intent)
+    for setting in ("connector.class", "topics"):
+        before, after = setting in connector.config, setting in intent.config
+        same = connector.config.get(setting) == intent.config.get(setting)
+        require(
+            same or (setting == "topics" and before and after),
+            "connector_differs",
+            f"{setting} of {connector.id} cannot change from "
+            f"{connector.config.get(setting, 'nothing')} to "
+            f"{intent.config.get(setting, 'nothing')}: add another connector for it",
+        )
+    require_allowed(case.image, intent.connector, intent.config, intent.application)
+    return case.after(CONNECTOR_SOUND)
+
+
+@judge.register
+def _(intent: ConnectorStopped, case: Case) -> Verdict:
+    return life.stop(case, _directed(case, intent), "connector", intent.reason)
+
+
+@judge.register
+def _(intent: ConnectorStarted, case: Case) -> Verdict:
+    return life.start(case, _directed(case, intent), "connector", intent.reason)
+
+
+@judge.register
+def _(intent: ConnectorDropped, case: Case) -> Verdict:
+    return life.drop(case, _directed(case, intent), "connector", intent.reason)
+
+
+def _directed(case: Case, intent: ConnectorIntent) -> Connector:
+    """The connector, if the speaker may stop, start or drop it."""
+    if case.key.role is not Role.OPERATOR:
+        life.own(case, intent.connector, "connectors")
+    return _standing(case, intent)
+
+
+def _standing(case: Case, intent: ConnectorIntent) -> Connector:
+    connector = case.image.connectors.get(intent.connector)
+    require(
+        connector is not None and connector.stands,
+        "unknown_connector",
+        f"there is no connector {intent.connector}: list the connectors",
+    )
+    assert connector is not None  # noqa: S101 - for the type checker; `require` has refused
+    return connector
+
+
+def require_allowed(
+    image: Image, connector: str, config: Mapping[str, str], application: str | None
+) -> None:
+    """The config is one that the domain may have; what only Connect can tell is a check.
+
+    Raises Refusal.
+    """
+    domain = domain_of(connector)
+    _sized(connector, config)
+    secrets = connector_config.plain_secrets(config)
+    require(
+        not secrets,
+        "secret_in_config",
+        f"{', '.join(secrets)} must be a reference such as {OWN_SECRET}, never the secret itself",
+    )
+    logins = connector_config.own_logins(config)
+    require(
+        not logins,
+        "foreign_login",
+        f"leave out {', '.join(logins)}: a connector works with a login of its own, which is put "
+        "in by itself",
+    )
+    wrong, kind = connector_config.foreign_references(config), config["connector.class"]
+    place = connector_config.SECRET_SETTINGS.get(kind)
+    may = f"only {place}" if place else f"no setting of {kind}"
+    require(
+        not wrong,
+        "foreign_secret",
+        f"{', '.join(wrong)}: {may} may name a secret, as the whole value, and only {OWN_SECRET} "
+        f"or {SHARED_SECRET}",
+    )
+    foreign = connector_config.foreign_topics(config, domain)
+    require(
+        not foreign,
+        "foreign_topic",
+        f"{', '.join(foreign)}: {domain}'s own topics begin with '{domain}.'",
+    )
+    _reads(image, connector, config, application)
+    _fills(image, connector, config)
+
+
+def _sized(connector: str, config: Mapping[str, str]) -> None:
+    require(
+        0 < len(config) <= MOST_SETTINGS
+        and all(
+            0 < len(name) <= LONGEST_NAME and len(value) <= LONGEST_VALUE
+            for name, value in config.items()
+        ),
+        "invalid_connector",
+        f"{connector}: give 1 to {MOST_SETTINGS} settings, names of up to {LONGEST_NAME} "
+        f"and values of up to {LONGEST_VALUE} characters",
+    )
+    unfit = connector_config.unfit(config)
+    require(unfit is None, "invalid_connector", f"{connector}: {unfit}")
+
+
+def _reads(
+    image: Image, connector: str, config: Mapping[str, str], application: str | None
+) -> None:
+    """A sink names its topics, and each is the domain's own or granted."""
+    domain = domain_of(connector)
+    require(
+        "topics.regex" not in config,
+        "invalid_connector",
+        f"{connector}: topics.regex: name each topic in `topics`, so that its right to read "
+        "can be given",
+    )
+    require(
+        application is None
+        or (domain_of(application) == domain and application in image.identity.applications),
+        "unknown_application",
+        f"{domain} has no application {application}: register it first",
+    )
+    topics = connector_config.reads(config)
+    for topic in topics:
+        names.legal_topic(topic)
+    cluster = image.identity.domains[domain].cluster
+    missing = not_granted(image, domain, application, cluster, topics)
+    require(
+        not missing,
+        "source_not_granted",
+        f"{', '.join(missing)} on {cluster} is not granted to "
+        f"{application or f'an application of {domain}'}: request access, and name the "
+        "application that has it",
+    )
+
+
+def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
+    """Nothing else that the mesh runs fills the topics: each record would come twice."""
+    cluster = image.identity.domains[domain_of(connector)].cluster
+    wanted, reads = connector_config.writes(config), connector_config.reads(config)
+    require(
+        max(len(wanted), len(reads)) <= connector_config.MOST_TOPICS,
+        "invalid_connector",
+        f"{connector}: it has more than {connector_config.MOST_TOPICS} topics: make several of it",
+    )
+    for topic in wanted:
+        names.legal_topic(topic)
+    others = [
+        *(one for one in image.connectors.values() if one.id != connector),
+        *image.statements.values(),
+    ]
+    for other in others:
+        shared = (
+            connector_config.clash(wanted, other.writes)
+            if not other.is_over and other.cluster == cluster
+            else set()
+        )
+        require(
+            not shared,
+            "topic_filled",
+            f"{', '.join(sorted(shared))} is filled by {other.id} already, so that records would "
+            f"come twice: choose other topics, or drop {other.id} first",
+        )
+    again = connector_config.clash(wanted, reads)
+    require(
+        not again,
+        "topic_filled",
+        f"{', '.join(sorted(again))} is read and filled by {connector}, without end: choose "
+        "another topic",
+    )

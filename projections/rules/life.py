@@ -1,0 +1,61 @@
+"""What is asked of everything that a domain puts up, stops, lets go on and drops."""
+
+from mesh_events.intents import domain_of
+from projections.connectors import Connector
+from projections.identity import Role
+from projections.links import Desired, Link
+from projections.rules import names
+from projections.statements import Statement
+from projections.verdict import Accepted, Case, Verdict, require
+
+
+def own(case: Case, identity: str, kinds: str) -> str:
+    """Refuse who is not the domain that a name belongs to; the domain. `kinds`: such as links."""
+    domain = domain_of(identity)
+    require(
+        case.domain == domain,
+        "not_your_domain",
+        f"{case.domain} may not write {identity}: only {domain} can",
+    )
+    require(
+        domain in case.image.identity.domains,
+        "unknown_domain",
+        f"{domain} is no registered domain, so it has no {kinds}",
+    )
+    return domain
+
+
+def stop(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
+    """May it be stopped? The operator may stop again what stands already, and holds it so."""
+    names.note(reason, "the reason")
+    holds = case.key.role is Role.OPERATOR and not found.held
+    require(
+        found.desired is Desired.RUNNING or holds,
+        "not_running",
+        f"the {what} {found.id} is stopped already",
+    )
+    return Accepted()
+
+
+def start(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
+    """May it go on?"""
+    names.note(reason, "the reason")
+    require(found.desired is Desired.PAUSED, "not_stopped", f"the {what} {found.id} is not stopped")
+    require_not_held(case, found, what)
+    return Accepted()
+
+
+def drop(case: Case, found: Statement | Connector, what: str, reason: str) -> Verdict:
+    """May it be dropped? Dropped and added again, it would run although it was stopped."""
+    require_not_held(case, found, what)
+    names.note(reason, "the reason")
+    return Accepted()
+
+
+def require_not_held(case: Case, found: Statement | Connector | Link | None, what: str) -> None:
+    """What the operator has stopped in an emergency nobody else lets go on."""
+    require(
+        found is None or not found.held or case.key.role is Role.OPERATOR,
+        "held_by_operator",
+        f"the operator has stopped the {what} {found and found.id}: ask the operator",
+    )
