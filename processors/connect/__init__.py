@@ -1,0 +1,4 @@
+"""Kafka Connect: its REST API, the secrets that it resolves, and whether a config is sound.
+
+What a connector is to be, the log says; the keeper of connectors makes it so.
+"""

@@ -1,0 +1,181 @@
+"""One Connect cluster as the mesh uses it: what it may be told, and as whom a connector works.
+
+A connector works with a login of its own, `mesh.connect.<connector>`, at the cluster where its
+domain's topics live, so that Kafka holds it to what it may, whatever its config asks for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mesh_events.connectors import SHARED_SECRET
+from mesh_events.errors import RefusedError
+from mesh_events.intents import domain_of
+from mesh_events.kafka import SCRAM, jaas
+from processors.connect import databases
+from processors.connect.principals import OFFSETS, principal_of
+from processors.connect.rest import Connect
+from processors.connect.secrets import ConnectSecrets
+from processors.rights import Binding, Operation, Resource, reader
+from projections import connector_config
+
+_CLIENTS = ("producer", "consumer", "admin")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectCluster:
+    """A Connect cluster.
+
+    Args:
+        api: its REST API.
+        secrets: the files that it reads secrets from.
+        group: the workers' group, which begins the transactional ids of their tasks.
+        shared_database: host:port of the one database whose password all domains share, or None.
+    """
+
+    api: Connect
+    secrets: ConnectSecrets
+    group: str
+    shared_database: str | None = None
+
+    def require_sound(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
+        """What the world says of a config; the evidence that it is sound.
+
+        Raises:
+            RefusedError: why it is not.
+            InfrastructureError: Connect does not answer.
+        """
+        plugin = self.api.plugin(connector, config)
+        if plugin["type"] not in ("source", "sink"):
+            raise RefusedError(
+                "invalid_connector", f"{connector}: {plugin['class']} is no connector"
+            )
+        if (plugin["type"] == "sink") != connector_config.is_sink(config):
+            raise RefusedError(
+                "invalid_connector",
+                f"{connector}: topics: {plugin['class']} is a {plugin['type']}: a sink names the "
+                "topics that it reads, and nothing else does",
+            )
+        self._require_shared(config)
+        self._require_secret(connector, config)
+        faults = self.faults(connector, config)
+        if faults:
+            raise RefusedError("invalid_connector", f"{connector}: {_first(faults)}")
+        if config.get("connector.class") == connector_config.POSTGRES:
+            databases.require_tables(config, self._password(connector, config))
+        return {"class": plugin["class"], "type": plugin["type"], "version": plugin["version"]}
+
+    def faults(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
+        """Setting -> what the connector's own definition says against it."""
+        return self.api.faults(connector, self.secrets.resolved(connector, config, proposed=True))
+
+    def config(
+        self, connector: str, config: Mapping[str, str], cluster: str, servers: str
+    ) -> dict[str, str]:
+        """The config as Connect is to have it: with the login, and references to files.
+
+        Args:
+            connector: its id.
+            config: as the log has it.
+            cluster: where it reads or writes topics.
+            servers: bootstrap servers of that.
+        """
+        principal = principal_of(connector)
+        # the worker's own clients know how the brokers of the mesh are reached, under TLS or not
+        login = {
+            "bootstrap.servers": servers,
+            "sasl.mechanism": SCRAM,
+            "sasl.jaas.config": jaas(principal, self.secrets.login_reference(cluster, principal)),
+        }
+        overrides = {
+            f"{client}.override.{name}": value
+            for client in _CLIENTS
+            for name, value in login.items()
+        }
+        if not connector_config.is_sink(config):
+            # an exactly-once source keeps its position in the transaction of its records, so at
+            # the same cluster and with the same login
+            overrides["offsets.storage.topic"] = f"{domain_of(connector)}.{OFFSETS}"
+        return {**self.secrets.resolved(connector, config), **overrides}
+
+    def rights(self, connector: str, config: Mapping[str, str]) -> frozenset[Binding]:
+        """What a connector may do: a source writes its domain's topics, a sink reads its own."""
+        principal = principal_of(connector)
+        found: set[Binding] = set()
+        if connector_config.is_sink(config):
+            for topic in connector_config.reads(config):
+                found |= reader(principal, topic)
+            group = f"connect-{connector}"
+            found.add(Binding(principal, Operation.READ, Resource.GROUP, group))
+            for topic in connector_config.writes(config):
+                found |= {
+                    Binding(principal, operation, Resource.TOPIC, topic)
+                    for operation in (Operation.WRITE, Operation.CREATE)
+                }
+            return frozenset(found)
+        own = f"{domain_of(connector)}."
+        operations = (Operation.WRITE, Operation.CREATE, Operation.DESCRIBE_CONFIGS)
+        found |= {
+            Binding(principal, operation, Resource.TOPIC, own, prefixed=True)
+            for operation in operations
+        }
+        offsets = f"{own}{OFFSETS}"
+        found.add(Binding(principal, Operation.READ, Resource.TOPIC, offsets))
+        return frozenset(found) | {
+            Binding(
+                principal,
+                Operation.ALL,
+                Resource.TRANSACTIONAL_ID,
+                f"{self.group}-{connector}-{task}",
+            )
+            for task in range(connector_config.tasks(config) or 1)
+        }
+
+    def cleared(self, connector: str, cluster: str, text: str) -> str:
+        """A text for people, without the connector's secrets."""
+        return self.secrets.without(connector, cluster, principal_of(connector), text)
+
+    def _require_secret(self, connector: str, config: Mapping[str, str]) -> None:
+        for name, value in sorted(config.items()):
+            if value in connector_config.REFERENCES and not self.secrets.text(connector, value):
+                raise RefusedError(
+                    "foreign_secret",
+                    f"{connector}: {name}: there is no secret {value} where Connect reads it: "
+                    "store it with `--password file:PATH`",
+                )
+
+    def _require_shared(self, config: Mapping[str, str]) -> None:
+        """Refuse the shared password anywhere but at its database, to read and write tables only.
+
+        The name of a database ends up in an address, where it could name another host; a setting
+        of the driver can as well, and a statement would run with all rights.
+        """
+        if SHARED_SECRET not in config.values():
+            return
+        if others := databases.not_with_shared(config):
+            raise RefusedError(
+                "foreign_secret",
+                f"{', '.join(others)}: no setting that goes with {SHARED_SECRET}: misspelt, of the "
+                "driver, or a statement of one's own; `--password file:PATH` stores a connector's "
+                "own password, which goes with any",
+            )
+        if not databases.is_plainly_at(config, self.shared_database):
+            raise RefusedError(
+                "foreign_secret",
+                f"{SHARED_SECRET} is for the database at {self.shared_database or 'nowhere'} "
+                "alone, without settings of the driver and statements of one's own; "
+                "`--password file:PATH` stores a connector's own",
+            )
+
+    def _password(self, connector: str, config: Mapping[str, str]) -> str:
+        place = connector_config.SECRET_SETTINGS.get(config.get("connector.class", ""), "")
+        return self.secrets.text(connector, config.get(place, "")) or ""
+
+
+def _first(faults: Mapping[str, str]) -> str:
+    """One fault, under the settings that are at fault: Debezium tells a wrong login at its host."""
+    name, fault = min(faults.items())
+    if "authentication failed" not in fault:
+        return f"{name}: {fault}"
+    stem = name.rpartition(".")[0]
+    said = fault.rstrip(".")
+    return f"{stem}.user, {stem}.password: {said}: give the login that the database knows"

@@ -1,0 +1,184 @@
+"""What a connector's config says of its database, held against the database itself."""
+
+import os
+import re
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import islice
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any, TypeVar
+
+import psycopg
+
+from mesh_events.errors import RefusedError
+from projections import connector_config
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Found = TypeVar("Found")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_EITHER = (
+    r"connector\.class|tasks\.max|errors\..+|(transforms|predicates)(\..+)?"
+    r"|(key|value|header)\.converter(\..+)?"
+)
+_SOURCE = re.compile(
+    rf"{_EITHER}|database\.(hostname|port|user|password|dbname)|plugin\.name|slot\.name"
+    r"|publication\.(name|autocreate\.mode)|(table|column|schema)\.(include|exclude)\.list"
+    r"|topic\.(prefix|creation\..+)|schema\.name\.adjustment\.mode|exactly\.once\.support"
+    r"|poll\.interval\.ms|heartbeat\.interval\.ms|snapshot\.mode|max\.(batch|queue)\.size"
+    r"|(decimal|binary|hstore|interval)\.handling\.mode|time\.precision\.mode"
+    r"|tombstones\.on\.delete|provide\.transaction\.metadata"
+)
+_SINK = re.compile(
+    rf"{_EITHER}|topics|connection\.(url|username|password)|insert\.mode|delete\.enabled"
+    r"|truncate\.enabled|primary\.key\.(mode|fields)|schema\.evolution|collection\.name\.format"
+    r"|field\.(include|exclude)\.list|batch\.size|quote\.identifiers|database\.time_zone"
+)
+"""What a config may say that works with the shared password: nothing that is a statement, loads a
+class, or leads elsewhere."""
+_THERE = """
+SELECT table_schema || '.' || table_name FROM information_schema.tables
+WHERE table_schema || '.' || table_name = ANY(%s)
+"""
+_COLUMNS = """
+SELECT table_schema || '.' || table_name, column_name FROM information_schema.columns
+WHERE table_schema || '.' || table_name = ANY(%s)
+"""
+_SOME = """
+SELECT table_schema || '.' || table_name FROM information_schema.tables
+WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 10
+"""
+_SHOWN = 10
+_MOST_COLUMNS = 2000
+_EVENT_ROUTER = "io.debezium.transforms.outbox.EventRouter"
+_OUTBOX = {
+    "table.field.event.id": "id",
+    "route.by.field": "aggregatetype",
+    "table.field.event.key": "aggregateid",
+    "table.field.event.payload": "payload",
+}
+"""What the router reads, and the names of the columns where the config has no others."""
+_PATIENCE_S = 5
+
+
+def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
+    """Whether the config leads to the database at `place` (host:port) and nowhere else."""
+    if place is None or not_with_shared(config):
+        return False
+    match config.get("connector.class"):
+        case connector_config.POSTGRES:
+            there = f"{config.get('database.hostname')}:{config.get('database.port')}" == place
+            name = config.get("database.dbname", "")
+            return there and _NAME.fullmatch(name) is not None
+        case connector_config.JDBC_SINK:
+            address, slash, name = config.get("connection.url", "").rpartition("/")
+            there = bool(slash) and address == f"jdbc:postgresql://{place}"
+            return there and _NAME.fullmatch(name) is not None
+    return False
+
+
+def not_with_shared(config: Mapping[str, str]) -> list[str]:
+    """The settings that do not go with the shared password: misspelt ones are among them."""
+    allowed = {connector_config.POSTGRES: _SOURCE, connector_config.JDBC_SINK: _SINK}
+    known = allowed.get(config.get("connector.class", ""))
+    return sorted(one for one in config if known and not known.fullmatch(one))
+
+
+def require_tables(config: Mapping[str, str], password: str) -> None:
+    """Refuse tables that the database does not have, and an outbox that is none.
+
+    Connect's own words do not say so, or its task ends with the first row. A database that cannot
+    be reached from here, or does not answer in time, is left to Connect.
+    """
+    wanted = sorted({one.strip() for one in config.get("table.include.list", "").split(",")} - {""})
+    place = f"{config.get('database.hostname')}:{config.get('database.port', '5432')}"
+    needed = outbox_columns(config)
+    found = _in_time(lambda at: _tables(at, wanted, columns=bool(needed)), config, password)
+    if found is None:
+        return
+    known, others, there = found
+    if missing := [one for one in wanted if one not in known]:
+        has = f"it has {', '.join(others)}" if others else "it has no tables yet"
+        name = config.get("database.dbname", "")
+        raise RefusedError(
+            "unknown_table",
+            f"there is no table {', '.join(missing)} in the database {name} at {place}: {has}",
+        )
+    for table in wanted:
+        if lacking := [one for one in needed if one not in there.get(table, ())]:
+            raise RefusedError(
+                "unknown_column",
+                f"the table {table} is no outbox: it has no column {', '.join(lacking)}; make it "
+                f"with {', '.join(needed)}, or capture its changes with debezium-postgres",
+            )
+
+
+def outbox_columns(config: Mapping[str, str]) -> list[str]:
+    """The columns that an outbox connector reads; empty for any other one."""
+    found: list[str] = []
+    for name in [one.strip() for one in config.get("transforms", "").split(",")]:
+        of = f"transforms.{name}"
+        # with a predicate it need not be for every table
+        if config.get(f"{of}.type") == _EVENT_ROUTER and f"{of}.predicate" not in config:
+            found += [config.get(f"{of}.{setting}", usual) for setting, usual in _OUTBOX.items()]
+            placed = config.get(f"{of}.table.fields.additional.placement", "")
+            found += [one.partition(":")[0].strip() for one in placed.split(",") if one.strip()]
+    return list(dict.fromkeys(found))
+
+
+def _tables(
+    connection: Connection, wanted: list[str], *, columns: bool
+) -> tuple[set[str], list[str], dict[str, set[str]]]:
+    """Those of the wanted tables that are there, some that are, and table -> `columns` if asked."""
+    cursor = connection.cursor()
+    known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
+    others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
+    there: dict[str, set[str]] = {}
+    if columns:
+        for table, column in islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS):
+            there.setdefault(str(table), set()).add(str(column))
+    return known, others, there
+
+
+def _in_time(
+    look: Callable[[Connection], Found], config: Mapping[str, str], password: str
+) -> Found | None:
+    """What a look into the database finds; None where it does not answer in time.
+
+    The server is somebody's: it may take the connection and never say a word.
+    """
+    answers: Queue[Found | None] = Queue()
+    opened: list[Connection] = []
+
+    def ask() -> None:
+        try:
+            with psycopg.connect(
+                host=config.get("database.hostname"),
+                port=config.get("database.port", "5432"),
+                user=config.get("database.user"),
+                password=password,
+                dbname=config.get("database.dbname", ""),
+                connect_timeout=_PATIENCE_S,
+                passfile="/dev/null",
+            ) as connection:
+                opened.append(connection)
+                answers.put(look(connection))
+        except (psycopg.Error, OSError, ValueError):
+            answers.put(None)
+
+    Thread(target=ask, name="database", daemon=True).start()
+    try:
+        return answers.get(timeout=2 * _PATIENCE_S)
+    except Empty:
+        for connection in opened:
+            with suppress(OSError, psycopg.Error):
+                # what waits for its answer ends with an error
+                shutdown(connection.fileno())
+        return None
+
+
+def shutdown(fileno: int) -> None:
+    """End a connection under whoever waits on it."""
+    with socket.socket(fileno=os.dup(fileno)) as copy:
+        copy.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,255 @@
+"""The REST API of Kafka Connect: configs in, states out, errors in our own words."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from mesh_events.errors import InfrastructureError, RefusedError
+
+_TIMEOUT_S = 30
+_REBALANCING = 409
+_PATIENCE_S = 15
+"""For so long a worker that takes part in a rebalance is asked again, as it wants to be."""
+_WAYS_OUT = {
+    "RuleViolationException": (
+        "a type in the table changed so that readers of the topic would break: change it back, "
+        "drop the connector and its replication slot, and add it under another name, which reads "
+        "the table anew"
+    ),
+}
+"""What a failure's text contains -> what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A connector (`task` None) or one of its tasks; `trace` tells why it has failed."""
+
+    task: int | None
+    state: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A connector as Connect has it: its config without `name`, and the states of its parts."""
+
+    name: str
+    kind: str
+    config: Mapping[str, str]
+    connector: Part
+    tasks: tuple[Part, ...]
+
+    @property
+    def failed(self) -> list[Part]:
+        """What of it has failed, the connector itself first."""
+        return [part for part in (self.connector, *self.tasks) if part.state == "FAILED"]
+
+    @property
+    def runs(self) -> bool:
+        """Whether it and all of its tasks run, and there is a task."""
+        return bool(self.tasks) and all(
+            part.state == "RUNNING" for part in (self.connector, *self.tasks)
+        )
+
+    @property
+    def is_still(self) -> bool:
+        """Whether it is stopped, and no task of it is left."""
+        return self.connector.state == "STOPPED" and not self.tasks
+
+    @property
+    def failure(self) -> str | None:
+        """Why a part of it has failed."""
+        return cause(self.failed[0]) if self.failed else None
+
+
+class Connect:
+    """One Connect cluster.
+
+    Every method raises InfrastructureError where it does not answer, and RefusedError
+    `unknown_connector` or `invalid_connector` with Connect's own words.
+
+    Args:
+        url: base address.
+        login: user and password.
+    """
+
+    def __init__(self, url: str, login: tuple[str, str]) -> None:
+        self.url, self._login = url.rstrip("/"), login
+
+    def deployed(self) -> dict[str, Deployed]:
+        """Every connector, by name."""
+        told: dict[str, Any] = self._call("GET", "/connectors?expand=status&expand=info")
+        try:
+            return {
+                name: _deployed(name, found)
+                for name, found in told.items()
+                # one that is just being made has no status yet, or no config
+                if "status" in found and "info" in found
+            }
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._strange("/connectors") from error
+
+    def topics(self, name: str) -> list[str]:
+        """The topics that a connector has used."""
+        found = self._call("GET", f"/connectors/{_quoted(name)}/topics", name)
+        return sorted(found.get(name, {}).get("topics", []))
+
+    def put(self, name: str, config: Mapping[str, str]) -> None:
+        """Make a connector, or change its config."""
+        self._call("PUT", f"/connectors/{_quoted(name)}/config", name, dict(config))
+
+    def drop(self, name: str) -> None:
+        """Remove a connector; one that is gone already is fine."""
+        try:
+            self._call("DELETE", f"/connectors/{_quoted(name)}", name)
+        except RefusedError as error:
+            if error.code != "unknown_connector":
+                raise
+
+    def stop(self, name: str) -> None:
+        """Let a connector stand still; its config and its position stay."""
+        self._call("PUT", f"/connectors/{_quoted(name)}/stop", name)
+
+    def resume(self, name: str) -> None:
+        """Let a stopped or paused connector go on where it stood."""
+        self._call("PUT", f"/connectors/{_quoted(name)}/resume", name)
+
+    def restart(self, name: str, *, failed_only: bool) -> None:
+        """Start a connector and its tasks again, or what of it has failed."""
+        only = str(failed_only).lower()
+        path = f"/connectors/{_quoted(name)}/restart?includeTasks=true&onlyFailed={only}"
+        self._call("POST", path, name)
+
+    def worker(self) -> dict[str, str]:
+        """The worker's version, and the id of the Kafka cluster where it keeps its own topics."""
+        found: dict[str, str] = self._call("GET", "/")
+        return found
+
+    def _strange(self, path: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"what answers at {self.url}{path} is not Kafka Connect as it is known here",
+            retriable=True,
+        )
+
+    def plugins(self, *, every: bool = False) -> list[dict[str, str]]:
+        """Class, type and version of each connector that there is; or of every plugin."""
+        only = str(not every).lower()
+        found: list[dict[str, str]] = self._call("GET", f"/connector-plugins?connectorsOnly={only}")
+        return found
+
+    def plugin(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        """The plugin that a config names; raises RefusedError for one that there is not.
+
+        To that Connect itself answers as if something of its own had gone wrong.
+        """
+        kind = config.get("connector.class", "")
+        found = next((one for one in self.plugins() if kind in _names(one["class"])), None)
+        if found is None:
+            raise RefusedError(
+                "invalid_connector",
+                f"{name}: connector.class: the worker has no {kind}: see `sdm connect plugins`",
+            )
+        return found
+
+    def faults(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        """Setting -> what the connector's own definition says against it; {} for a valid config.
+
+        Nothing is deployed; a connector may look at its database to tell.
+        """
+        kind = config["connector.class"]
+        path = f"/connector-plugins/{_quoted(kind)}/config/validate"
+        found = self._call("PUT", path, name, {**config, "name": name})
+        try:
+            return {
+                one["value"]["name"]: "; ".join(one["value"]["errors"])
+                for one in found["configs"]
+                if one["value"]["errors"]
+            }
+        except (KeyError, TypeError) as error:
+            raise self._strange(path) from error
+
+    def _call(
+        self, method: str, path: str, name: str = "", body: dict[str, str] | None = None
+    ) -> Any:
+        doing = f"Kafka Connect at {self.url}"
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                answer = requests.request(
+                    method,
+                    self.url + path,
+                    auth=self._login,
+                    json=body,
+                    timeout=_TIMEOUT_S,
+                    # Connect sends nobody elsewhere, and a config must not go there
+                    allow_redirects=False,
+                )
+            except requests.RequestException as error:
+                raise InfrastructureError(
+                    f"{doing} does not answer ({type(error).__name__}): see `sdm status`",
+                    retriable=True,
+                ) from error
+            if answer.status_code != _REBALANCING or time.monotonic() > deadline:
+                break
+            time.sleep(0.3)
+        if answer.status_code == requests.codes.not_found:
+            raise RefusedError("unknown_connector", f"{doing} has no connector {name}")
+        if answer.status_code == requests.codes.bad_request:
+            raise RefusedError("invalid_connector", f"{name}: {_reason(answer)}")
+        if not answer.ok or answer.is_redirect:
+            raise InfrastructureError(
+                f"{doing} answered {answer.status_code}: {_reason(answer)}", retriable=False
+            )
+        try:
+            return answer.json() if answer.content else {}
+        except ValueError as error:
+            raise self._strange(path) from error
+
+
+def cause(part: Part) -> str:
+    """The cause in a failed part's trace: its last `Caused by`, else the first line.
+
+    With the way out, where trying again alone is none.
+    """
+    lines = (part.trace or part.state).splitlines()
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    found = (causes[-1] if causes else lines[0]).rstrip(".")
+    ways = [way for sign, way in _WAYS_OUT.items() if sign in found]
+    return "; ".join([found, *ways])
+
+
+def _deployed(name: str, found: Mapping[str, Any]) -> Deployed:
+    status, info = found["status"], found["info"]
+    return Deployed(
+        name=name,
+        kind=info["type"],
+        config={setting: value for setting, value in info["config"].items() if setting != "name"},
+        connector=_part(None, status["connector"]),
+        tasks=tuple(_part(one["id"], one) for one in status["tasks"]),
+    )
+
+
+def _part(task: int | None, found: Mapping[str, Any]) -> Part:
+    return Part(task, found["state"], str(found.get("trace") or ""))
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _names(kind: str) -> set[str]:
+    """The names by which Connect finds a class: its own, and the short ones."""
+    short = kind.rpartition(".")[2]
+    return {kind, short, short.removesuffix("Connector")}
+
+
+def _reason(answer: Any) -> str:
+    try:
+        text = str(answer.json().get("message", answer.text))
+    except ValueError:
+        text = answer.text
+    return " ".join(text.split())

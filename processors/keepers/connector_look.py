@@ -1,0 +1,354 @@
+"""One look of the connectors keeper at one connector: what is next for it is done.
+
+It is let in, handed to Connect, helped when it failed and watched while it runs; what is not to run
+loses its rights first.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import structlog
+
+from mesh_events.errors import MeshError, RefusedError
+from processors.clusters import ClusterAdmin
+from processors.connect.cluster import ConnectCluster
+from processors.connect.principals import principal_of
+from processors.connect.rest import Deployed, cause
+from processors.crash_points import crash_point
+from processors.keepers.connector_telling import ConnectorTelling
+from processors.keepers.flow_ends import until
+from processors.keepers.flow_pace import Pace
+from processors.keepers.keeper import Reign
+from processors.keepers.retry import wait_before
+from projections.connectors import Connector, State
+from projections.image import Image
+from projections.links import Desired
+from projections.sources import not_granted
+
+log = structlog.get_logger(__name__)
+RETRY_FIRST_S, RETRY_MOST_S = 2.0, 300.0
+TAKES_S = 1.0
+"""What Connect tells of a connector so soon after a change may be from before it."""
+APPEARS_S = 5.0
+"""A connector that was just made is not listed at once."""
+MENDED_S, STEADY_S = 5.0, 60.0
+"""What was helped is told as running after so long, and helped at once again only after longer: so
+what fails again and again is told ever less often, too."""
+SILENT_S = 10.0
+"""For so long a server may be silent before that is a failure of what runs there."""
+ORPHAN_S = 20.0
+"""What has no task that runs after so long is told."""
+_NEVER = float("-inf")
+_LONGEST = 600
+"""Characters of a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What this process knows of a connector at one generation; losing it costs a restart at most.
+
+    Times are the clock's. `deployed`: when Connect took this generation's config; `attempts` to
+    help it since it last ran steadily, the next one not before `not_before`; `since` it runs;
+    `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
+    has to run for a while before that is told.
+    """
+
+    generation: int
+    deployed: float | None = None
+    attempts: int = 0
+    not_before: float = _NEVER
+    since: float | None = None
+    lonely: float | None = None
+    faulty: float | None = None
+    shaken: bool = False
+    lineage: float = _NEVER
+
+
+class Around(Protocol):
+    """What the keeper knows beside one look."""
+
+    gate: AbstractContextManager[object]
+    pace: Pace
+
+    @property
+    def latest(self) -> Callable[[], Image]:
+        """Gives the state by the latest record of the log."""
+
+    def put_at(self, connector: str) -> float:
+        """When a connector was last handed to Connect, by the clock."""
+
+    def was_put(self, connector: str) -> None:
+        """It is handed to Connect now."""
+
+    def tells(self, connector: Connector, code: str) -> bool:
+        """Whether a failure is to be told, so soon after the last one."""
+
+
+def withheld(connector: Connector, image: Image) -> RefusedError | None:
+    """Why a connector may not run now, though it is desired; None if it may."""
+    if connector.domain in image.identity.quarantines:
+        return RefusedError(
+            "domain_quarantined",
+            f"{connector.domain} is in quarantine: the connector goes on after its release",
+        )
+    missing = not_granted(
+        image, connector.domain, connector.application, connector.cluster, connector.reads
+    )
+    if not missing:
+        return None
+    reader = connector.application or f"an application of {connector.domain}"
+    return RefusedError(
+        "source_not_granted",
+        f"{', '.join(missing)} is not granted to {reader} any more: the connector goes on when it "
+        "is granted again, or drop it",
+    )
+
+
+@dataclass
+class Look:
+    """One look at one connector."""
+
+    keeper: Around
+    connect: ConnectCluster
+    connector: Connector
+    cluster: Callable[[], ClusterAdmin]
+    voice: ConnectorTelling
+    reign: Reign
+    memory: Memory
+    deployed: Deployed | None = None
+
+    def settle(self, image: Image) -> bool:
+        """Do what is next; whether nothing more is to be done for now."""
+        if self.connector.desired is Desired.REMOVED:
+            return self._removed()
+        if self.connector.desired is Desired.PAUSED:
+            if not self._still():
+                return False
+            if not self.connector.is_at_rest:
+                self.voice.halted()
+            return True
+        if (reason := withheld(self.connector, image)) is not None:
+            if not self._still():
+                return False
+            self.tell(reason.code, str(reason))
+            # what comes back begins anew
+            self.memory = Memory(self.connector.generation)
+            return True
+        return self._runs(image)
+
+    def disarm(self) -> bool:
+        """Take all of its rights and see them gone."""
+        admin, principal = self.cluster(), principal_of(self.connector.id)
+        held = admin.rights(principal=principal)
+        if held:
+            self.reign.check()
+            admin.withdraw(sorted(held))
+            until(
+                lambda: not admin.rights(principal=principal) or None,
+                f"the rights of {self.connector.id} on {self.connector.cluster} to be gone",
+            )
+        return True
+
+    def refused(self, code: str, reason: str) -> None:
+        """It cannot be as desired; the next try is some time away."""
+        self._later()
+        self.tell(code, reason)
+
+    def hampered(self, error: MeshError) -> None:
+        """A server does not answer for it: for a moment that is nothing to tell."""
+        now, faulty = self._now(), self.memory.faulty
+        since = now if faulty is None else faulty
+        self.memory = replace(self.memory, faulty=since)
+        log.warning("connector_not_settled", id=self.connector.id, error=str(error))
+        if self.connector.desired is not Desired.RUNNING or self.connector.is_at_rest:
+            return
+        if self.connector.state is State.ACTIVE and now - since < SILENT_S:
+            return
+        self._later()
+        self.tell("infrastructure", str(error))
+
+    def tell(self, code: str, reason: str, tasks: Iterable[int] = ()) -> None:
+        """Tell a failure, without secrets, and not too often."""
+        connector = self.connector
+        text = self.connect.cleared(connector.id, connector.cluster, reason)
+        if self.keeper.tells(connector, code):
+            self.voice.failed(code, text[:_LONGEST], list(tasks))
+
+    def _now(self) -> float:
+        return self.keeper.pace.clock()
+
+    def _later(self) -> None:
+        """The next try is some time away, ever more."""
+        attempts = self.memory.attempts + 1
+        not_before = self._now() + wait_before(attempts, RETRY_FIRST_S, RETRY_MOST_S)
+        self.memory = replace(
+            self.memory, attempts=attempts, not_before=not_before, since=None, shaken=True
+        )
+
+    def _runs(self, image: Image) -> bool:
+        """Deploy, help and watch."""
+        deployed, connector = self.deployed, self.connector
+        servers = image.identity.clusters[connector.cluster].bootstrap_servers
+        wanted = self.connect.config(connector.id, connector.config, connector.cluster, servers)
+        taken = self.memory.deployed
+        fresh = taken is None and connector.state is not State.ACTIVE
+        if fresh or deployed is None or dict(deployed.config) != wanted:
+            if taken is not None and self._now() - taken < APPEARS_S:
+                return False
+            return self._now() < self.memory.not_before or self._deploy(wanted, fresh=fresh)
+        if taken is not None and self._now() - taken < TAKES_S:
+            return False
+        self._allow()
+        if deployed.connector.state in ("STOPPED", "PAUSED"):
+            self.reign.check()
+            self.connect.api.resume(connector.id)
+            return False
+        if deployed.failed:
+            return self._help(deployed)
+        if not deployed.runs:
+            return self._waits(deployed)
+        return self._steady(deployed)
+
+    def _deploy(self, wanted: dict[str, str], *, fresh: bool) -> bool:
+        """Let it in, and hand it to Connect; the same config again is started anew."""
+        connector, before = self.connector, self.deployed
+        self._admit()
+        crash_point("connector-after-rights")
+        self.reign.check()
+        if fresh:
+            # what came with this config; what waits for a decision is left where it is
+            self.connect.secrets.promote(connector.id)
+        same = before is not None and dict(before.config) == wanted
+        if not same:
+            self.keeper.was_put(connector.id)
+            self.connect.api.put(connector.id, wanted)
+        if before is not None and before.connector.state in ("STOPPED", "PAUSED"):
+            self.connect.api.resume(connector.id)
+        elif same or (before is not None and before.failed):
+            # what failed would stay so under the new config too
+            self.connect.api.restart(connector.id, failed_only=not same)
+        crash_point("connector-after-deploy")
+        self.memory = replace(self.memory, deployed=self._now(), since=None, lonely=None)
+        return False
+
+    def _help(self, deployed: Deployed) -> bool:
+        """Tell what has failed, and start it again when it is time."""
+        part = deployed.failed[0]
+        what = "the connector" if part.task is None else f"task {part.task}"
+        code = "connector_failed" if part.task is None else "task_failed"
+        tasks = [one.task for one in deployed.failed if one.task is not None]
+        told = f"{what}: {cause(part)} (it is started again by itself, ever less often)"
+        self.tell(code, told, tasks)
+        if self._now() < self.memory.not_before:
+            return True
+        self._admit()
+        self.reign.check()
+        self.connect.api.restart(deployed.name, failed_only=True)
+        self._later()
+        return True
+
+    def _waits(self, deployed: Deployed) -> bool:
+        """It is on its way; when it stays so for long, that is told."""
+        lonely = self.memory.lonely if self.memory.lonely is not None else self._now()
+        self.memory = replace(self.memory, lonely=lonely, since=None)
+        if self._now() - lonely < ORPHAN_S:
+            return False
+        if deployed.tasks:
+            states = ", ".join(sorted({one.state for one in deployed.tasks}))
+            self.tell("tasks_waiting", f"its tasks are {states}: no Connect worker runs them")
+        else:
+            self.tell("no_tasks", "it runs and has no task: its config leaves it nothing to do")
+        return True
+
+    def _steady(self, deployed: Deployed) -> bool:
+        """It runs: told at once, but of what was helped only when it goes on running."""
+        now = self._now()
+        since = self.memory.since if self.memory.since is not None else now
+        self.memory = replace(self.memory, since=since, lonely=None)
+        if self.connector.state is not State.ACTIVE:
+            if self.memory.shaken and now - since < MENDED_S:
+                return False
+            self.voice.activated(
+                principal_of(self.connector.id), len(deployed.tasks), self.memory.attempts
+            )
+            self.memory = replace(self.memory, shaken=False)
+        elif now - self.memory.lineage >= self.keeper.pace.lineage:
+            self.memory = replace(self.memory, lineage=now)
+            self.voice.goes_on()
+        if self.memory.attempts and now - since >= STEADY_S:
+            self.memory = replace(self.memory, attempts=0)
+        return True
+
+    def _admit(self) -> None:
+        """Its login, and its rights."""
+        connector, principal = self.connector, principal_of(self.connector.id)
+        password = self.connect.secrets.ensure_login(connector.cluster, principal)
+        self.reign.check()
+        self.cluster().set_password(principal, password)
+        self._allow()
+
+    def _allow(self) -> None:
+        """Exactly the rights that its config calls for, under what the log says by now."""
+        admin, connector = self.cluster(), self.connector
+        principal = principal_of(connector.id)
+        wanted = self.connect.rights(connector.id, connector.config)
+        actual = admin.rights(principal=principal)
+        if actual == wanted:
+            return
+        with self.keeper.gate:
+            latest = self.keeper.latest()
+            if (reason := withheld(connector, latest)) is not None:
+                raise reason
+            self.reign.check()
+            admin.grant(sorted(wanted - actual))
+            admin.withdraw(sorted(actual - wanted))
+        until(
+            lambda: wanted <= admin.rights(principal=principal) or None,
+            f"the rights of {connector.id} on {connector.cluster} to be there",
+        )
+
+    def _still(self) -> bool:
+        """Stop it and take its rights; whether that is so."""
+        self.disarm()
+        if self.deployed is None:
+            return self._is_gone(self.connect.api.stop)
+        if self.deployed.is_still:
+            return True
+        if self.deployed.connector.state != "STOPPED":
+            self.reign.check()
+            self.connect.api.stop(self.connector.id)
+        return False
+
+    def _removed(self) -> bool:
+        """Remove it with its login and its secrets, and say so."""
+        connector, principal = self.connector, principal_of(self.connector.id)
+        secrets = self.connect.secrets
+        self.disarm()
+        if self.deployed is not None:
+            self.reign.check()
+            self.connect.api.drop(connector.id)
+            return False
+        if not self._is_gone(self.connect.api.drop):
+            return False
+        crash_point("connector-after-drop")
+        if secrets.knows_login(connector.cluster, principal):
+            self.reign.check()
+            self.cluster().retire_login(principal)
+        self.reign.check()
+        secrets.forget(connector.id, connector.cluster, principal)
+        self.voice.halted()
+        return True
+
+    def _is_gone(self, end: Callable[[str], None]) -> bool:
+        """Whether what Connect does not list is gone, and not just being made; ended meanwhile."""
+        if self._now() - self.keeper.put_at(self.connector.id) >= APPEARS_S:
+            return True
+        self.reign.check()
+        try:
+            end(self.connector.id)
+        except RefusedError as error:
+            if error.code != "unknown_connector":
+                raise
+        return False

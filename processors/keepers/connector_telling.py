@@ -1,0 +1,87 @@
+"""What the keeper says about one connector: facts on the log, runs in the lineage."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import structlog
+from openlineage.client.event_v2 import RunState
+
+from mesh_events.connectors import (
+    ConnectorActivated,
+    ConnectorFact,
+    ConnectorFailed,
+    ConnectorHalted,
+)
+from mesh_events.meta import new_id
+from processors.keepers.keeper import Reign
+from processors.lineage import Datasets, Lineage, connector_run
+from projections.connectors import Connector
+from projections.image import Image
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorTelling:
+    """One connector's voice during one look at it."""
+
+    connector: Connector
+    image: Image
+    reign: Reign
+    lineage: Lineage
+    schema_text: Callable[[int], str | None] | None = None
+
+    def activated(self, principal: str, tasks: int, restarts: int) -> None:
+        """It and all of its tasks run."""
+        run, found = new_id(), self.connector
+        self._tell(RunState.START, run)
+        self._report(
+            ConnectorActivated,
+            f"connector-activated-{found.changed}",
+            principal=principal,
+            run=run,
+            tasks=tasks,
+            restarts=restarts,
+        )
+
+    def goes_on(self) -> None:
+        """It still runs; for the lineage only."""
+        self._tell(RunState.RUNNING, self.connector.run)
+
+    def halted(self) -> None:
+        """It stands still as desired, or is gone, and has no right any more."""
+        self._tell(RunState.COMPLETE, self.connector.run)
+        self._report(ConnectorHalted, f"connector-halted-{self.connector.changed}")
+
+    def failed(self, code: str, reason: str, tasks: Sequence[int] = ()) -> None:
+        """It does not run; said once, as long as the log says the same already."""
+        found = self.connector
+        if (found.failure_code, found.failure) == (code, reason):
+            return
+        log.warning("connector_failed", id=found.id, code=code, reason=reason)
+        self._tell(RunState.FAIL, found.run, reason)
+        digest = sha256(repr((code, reason)).encode()).hexdigest()[:12]
+        self._report(
+            ConnectorFailed,
+            f"connector-failed-{found.changed}-{digest}",
+            code=code,
+            reason=reason,
+            tasks=list(tasks),
+        )
+
+    def _tell(self, kind: RunState, run: str | None, reason: str | None = None) -> None:
+        """What has not run yet has no lineage."""
+        if run is None:
+            return
+        found, datasets = self.connector, Datasets(self.image, self.schema_text)
+        owner = self.image.identity.domains[found.domain].owner
+        self.lineage.tell(kind, connector_run(found, run, datasets, owner), reason)
+
+    def _report(self, kind: type[ConnectorFact], step: str, **fields: Any) -> None:
+        found = self.connector
+        meta = self.reign.meta(found.id, step, found.generation, correlation=found.correlation)
+        self.reign.report(
+            kind(meta=meta, connector=found.id, generation=found.generation, **fields)
+        )

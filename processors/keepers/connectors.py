@@ -1,0 +1,209 @@
+"""The connectors keeper: Kafka Connect runs what the log says, and nothing of it stays failed.
+
+Connect itself leaves a failed task failed, and does what anybody says who has its password. So
+configs, states and rights are compared with the log again and again: what failed is started again,
+ever less often, and what somebody else changed is put back. What is not to run loses its rights
+first, whether Connect answers or not.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import is_
+from threading import Lock
+
+import structlog
+
+from mesh_events.errors import MeshError, RefusedError
+from processors.connect.cluster import ConnectCluster
+from processors.keepers.checks import Clusters
+from processors.keepers.connector_look import SILENT_S, Look, Memory, withheld
+from processors.keepers.connector_telling import ConnectorTelling
+from processors.keepers.flow_pace import Pace
+from processors.keepers.keeper import Reign, ReignOverError
+from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.lineage import Lineage
+from projections.connectors import Connector
+from projections.image import Image
+from projections.links import Desired
+
+log = structlog.get_logger(__name__)
+SETTLE_S, POLL_S = 10.0, 0.25
+"""A look goes on for so long while something is on its way, and asks so often."""
+AGAIN_S = 300.0
+"""A failure with the same code is told again so often at most, however its words change."""
+_WITHHELD = frozenset({"domain_quarantined", "source_not_granted"})
+_NEVER = float("-inf")
+
+
+@dataclass
+class ConnectorsKeeper:
+    """Keeps the connectors.
+
+    Args:
+        connect: the Connect cluster; None where the mesh has none.
+        clusters: gives a cluster's admin.
+        latest: the state by the latest record of the log, which may be newer than the one that is
+            looked at.
+        lineage: where runs are told.
+        gate: held while rights that hang on grants are given; the rights keeper holds it while it
+            takes them, so that none is given again by an older state.
+        pace: how often to look.
+        lanes: connectors of different clusters are kept side by side.
+        settle_s: a look goes on for so long while something is on its way, seconds.
+        schema_text: the schema with an id, for the lineage; None where it is not told.
+    """
+
+    connect: ConnectCluster | None
+    clusters: Clusters
+    latest: Callable[[], Image]
+    lineage: Lineage
+    gate: AbstractContextManager[object] = field(default_factory=Lock)
+    pace: Pace = field(default_factory=Pace)
+    lanes: Lanes = field(default_factory=OneByOne)
+    settle_s: float = SETTLE_S
+    schema_text: Callable[[int], str | None] | None = None
+    name: str = "connectors"
+    _memories: dict[str, Memory] = field(default_factory=dict)
+    _told: dict[tuple[str, str], float] = field(default_factory=dict)
+    _silent: dict[str, float] = field(default_factory=dict)
+    _looked: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
+    _put: dict[str, float] = field(default_factory=dict)
+    _born: float | None = None
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        """Compare and repair every connector once, each cluster's in a lane of its own."""
+        if self.connect is None:
+            return
+        self._born = self.pace.clock() if self._born is None else self._born
+        here: dict[str, list[Connector]] = {}
+        for one in image.connectors.values():
+            if not one.is_over:
+                here.setdefault(one.cluster, []).append(one)
+        parts = image.connectors, image.identity, image.access, image.links, reign
+        connect = self.connect
+
+        def job(cluster: str) -> Job:
+            return lambda: self._cluster(connect, cluster, here[cluster], parts, image, reign)
+
+        due = [cluster for cluster in here if self._due(cluster, parts)]
+        self.lanes.run({f"connect/{cluster}": job(cluster) for cluster in due}, image, reign)
+
+    def put_at(self, connector: str) -> float:
+        """When this process, or one before it, may last have handed a connector to Connect."""
+        return self._put.get(connector, self._born or 0.0)
+
+    def was_put(self, connector: str) -> None:
+        """It is handed to Connect now."""
+        self._put[connector] = self.pace.clock()
+
+    def tells(self, connector: Connector, code: str) -> bool:
+        """Whether a failure of this kind may be told again; notes it if so."""
+        now, thing = self.pace.clock(), (connector.id, code)
+        fresh = connector.failure_code != code
+        if not fresh and now - self._told.get(thing, _NEVER) < AGAIN_S:
+            return False
+        self._told[thing] = now
+        return True
+
+    def _due(self, cluster: str, parts: tuple[object, ...]) -> bool:
+        seen, at = self._looked.get(cluster, ((), _NEVER))
+        same = len(seen) == len(parts) and all(map(is_, seen, parts))
+        return not same or self.pace.clock() - at >= self.pace.look
+
+    def _cluster(
+        self,
+        connect: ConnectCluster,
+        cluster: str,
+        standing: list[Connector],
+        parts: tuple[object, ...],
+        image: Image,
+        reign: Reign,
+    ) -> None:
+        # what is not to run comes first: its rights are to go, whatever holds up the others
+        order = sorted(standing, key=lambda one: (_wanted(one, image), one.id))
+        done = self._look(connect, cluster, order, image, reign)
+        self._looked[cluster] = (parts if done else (), self.pace.clock())
+
+    def _look(
+        self,
+        connect: ConnectCluster,
+        cluster: str,
+        standing: list[Connector],
+        image: Image,
+        reign: Reign,
+    ) -> bool:
+        """Settle each connector, and wait a while for those on their way; whether all are."""
+        deadline = self.pace.clock() + self.settle_s
+        left = {one.id: self._of(connect, one, image, reign) for one in standing}
+        for look in left.values():
+            if not _wanted(look.connector, image):
+                self._guarded(look, look.disarm)
+        while left:
+            try:
+                deployed = connect.api.deployed()
+                self._silent.pop(cluster, None)
+            except MeshError as error:
+                self._is_silent(cluster, error, left.values())
+                return True
+            for name, look in list(left.items()):
+                look.deployed = deployed.get(name)
+                if self._guarded(look, partial(look.settle, image)):
+                    del left[name]
+                if self.pace.clock() > deadline and left:
+                    return False
+            if not left:
+                break
+            if self.pace.clock() >= deadline or self.latest() is not image:
+                # the rest comes with the next, fresher image
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _of(
+        self, connect: ConnectCluster, connector: Connector, image: Image, reign: Reign
+    ) -> Look:
+        memory = self._memories.get(connector.id)
+        if memory is None or memory.generation != connector.generation:
+            memory = Memory(connector.generation)
+        voice = ConnectorTelling(connector, image, reign, self.lineage, self.schema_text)
+        admin = lambda: self.clusters(image, connector.cluster)  # noqa: E731 - asked for late
+        return Look(self, connect, connector, admin, voice, reign, memory)
+
+    def _guarded(self, look: Look, act: Callable[[], bool]) -> bool:
+        """Do it; one connector must not hold up all the others, whatever is wrong with it."""
+        done = True
+        try:
+            done = act()
+            look.memory = replace(look.memory, faulty=None)
+        except ReignOverError:
+            raise
+        except RefusedError as error:
+            look.refused(error.code, str(error))
+        except MeshError as error:
+            look.hampered(error)
+        except Exception:
+            log.exception("connector_broken", id=look.connector.id)
+            look.refused("unexpected_error", "the keeper met an error of its own: see its log")
+        self._memories[look.connector.id] = look.memory
+        return done
+
+    def _is_silent(self, cluster: str, error: MeshError, left: Iterable[Look]) -> None:
+        """Connect does not answer: after a while, that is told of what should run there."""
+        now = self.pace.clock()
+        since = self._silent.setdefault(cluster, now)
+        log.warning("connect_silent", cluster=cluster, error=str(error))
+        if now - since < SILENT_S:
+            return
+        for look in left:
+            if look.connector.desired is Desired.RUNNING:
+                look.memory = replace(look.memory, shaken=True, since=None)
+                self._memories[look.connector.id] = look.memory
+                if look.connector.failure_code not in _WITHHELD:
+                    look.tell("connect_unavailable", str(error))
+
+
+def _wanted(connector: Connector, image: Image) -> bool:
+    return connector.desired is Desired.RUNNING and withheld(connector, image) is None

@@ -1,0 +1,293 @@
+"""What is found in the world when a check is made: evidence, or a code and a next step."""
+
+from dataclasses import dataclass, field
+
+from mesh_events.compatibility import Break, Level, breaks
+from mesh_events.connectors import Configured
+from mesh_events.definition import Kind
+from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
+from mesh_events.intents import ClusterRegistered
+from mesh_events.kafka import Connection
+from mesh_events.references import resolve
+from mesh_events.registry import Registry
+from mesh_events.statements import Begin, StatementAdded, Wording
+from mesh_events.transport import Tls
+from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.connect.cluster import ConnectCluster
+from processors.own_registry import OwnRegistry
+from projections import connector_config
+from projections.statements import (
+    BEGIN_OF,
+    DEAD_END_OF,
+    DEAD_LETTERS,
+    END_OF,
+    STREAM_ID,
+    TOPIC_ID,
+    Statement,
+)
+from spark_streams.log import PartitionLog
+from spark_streams.sql.errors import SqlError
+from spark_streams.sql.parse import parse
+from spark_streams.sql.plan import planned, require_no_table, require_same
+
+CERTAIN_S = 2.0
+"""What a registry lacks must be lacking for so long: one that starts may answer before it has read
+its own log to the end. Measured with Apicurio after a kill: for 0.05 to 0.3 s."""
+_LONGEST = 1000
+"""Characters of a reason that is another server's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of a check; a code means that it failed, once that was so for `certain_s`."""
+
+    evidence: dict[str, str] = field(default_factory=dict)
+    code: str = ""
+    reason: str = ""
+    certain_s: float = 0.0
+
+
+def cluster_reachable(intent: ClusterRegistered, tls: Tls | None) -> Finding:
+    """The cluster answers, and lets the operator's principal in; so does a registry of its own."""
+    where = {"bootstrap_servers": intent.bootstrap_servers}
+    try:
+        password = resolve(intent.admin_password)
+        login = Connection(intent.bootstrap_servers, intent.admin_user, password, tls)
+        found = Finding({**where, "brokers": str(KafkaAdmin(intent.cluster, login).ping())})
+        if intent.registry_url is None:
+            return found
+        where["registry"] = intent.registry_url
+        password = resolve(intent.registry_password or "")
+    except ConfigurationError as error:
+        return Finding(where, "cluster_login_failed", f"{error}; correct it and register again")
+    try:
+        OwnRegistry(intent.registry_url, intent.registry_user or "", password).require_writable()
+    except InfrastructureError as error:
+        if error.retriable:
+            raise
+        return Finding(where, "registry_login_failed", f"{error}; correct it and register again")
+    return Finding({**found.evidence, **where})
+
+
+def topic_exists(topic: str, admin: ClusterAdmin) -> Finding:
+    """The topic is there; the evidence tells its partitions and Kafka's id of it."""
+    found = admin.topic(topic)
+    where = {"cluster": admin.name, "topic": topic}
+    if found is None:
+        return Finding(
+            where,
+            "unknown_topic",
+            f"there is no topic {topic} on cluster {admin.name}: create it, then publish again",
+        )
+    return Finding({**where, "topic_id": found.id, "partitions": str(found.partitions)})
+
+
+def schema_registered(topic: str, registry: Registry) -> Finding:
+    """The topic's values have a registered schema, `<topic>-value`."""
+    subject = f"{topic}-value"
+    found = registry.latest(subject)
+    if found is None:
+        return Finding(
+            {"subject": subject},
+            "no_schema",
+            f"the registry has no subject {subject}: register the schema of the topic's values, "
+            "then publish again",
+            CERTAIN_S,
+        )
+    where = {"subject": subject, "schema_id": str(found[0]), "version": str(found[1])}
+    try:
+        number, broken = _unreadable_before(subject, registry)
+    except InfrastructureError as error:
+        if error.retriable:
+            raise
+        return Finding(where, "schema_not_usable", f"{error}; register one that can be used")
+    if broken:
+        return Finding(
+            where,
+            "incompatible_schema",
+            f"records in version {number} of {subject} cannot be read with version {found[1]}, "
+            f"which consumers of the product will use: {'; '.join(map(str, broken))}. Register a "
+            "version that reads all of them, delete the old version from the registry if none of "
+            "its records is left, or publish another topic",
+        )
+    return Finding(where)
+
+
+def _unreadable_before(subject: str, registry: Registry) -> tuple[int, list[Break]]:
+    """An earlier version that the latest one cannot read, and where; of Avro alone."""
+    versions = [registry.version(subject, number) for number in registry.numbers(subject)]
+    if not versions or any(one.kind != Kind.AVRO for one in versions):
+        return 0, []
+    *earlier, latest = versions
+    text = registry.schema_text(latest.schema_id)
+    for one in reversed(earlier):
+        if broken := breaks(registry.schema_text(one.schema_id), text, Level.BACKWARD):
+            return one.number, broken
+    return 0, []
+
+
+def target_free(
+    topic: str, known: str | None, admin: ClusterAdmin, *, being_made: bool = False
+) -> Finding:
+    """The copy's name is free in the consumer's cluster, or is the mesh's own copy already."""
+    found = admin.topic(topic)
+    where = {"cluster": admin.name, "topic": topic}
+    if found is None:
+        return Finding({**where, "found": "nothing"})
+    if being_made or found.id == known:
+        return Finding({**where, "found": "the link's own copy", "topic_id": found.id})
+    return Finding(
+        {**where, "topic_id": found.id},
+        "target_taken",
+        f"the topic {topic} exists on cluster {admin.name} and is not a copy made by the mesh: "
+        "rename or delete it there, then grant again",
+    )
+
+
+def statement_sound(
+    intent: Wording,
+    destination: str,
+    admin: ClusterAdmin,
+    registry: Registry,
+    before: str | None = None,
+) -> Finding:
+    """The topics are there, and the text can be understood over their schemas.
+
+    The types of its columns are Spark's to judge, when it starts. `before` is the text that is to
+    be replaced, if one is.
+    """
+    where = {"cluster": admin.name, "stream": intent.stream}
+    topics = {name: admin.topic(name) for name in (intent.stream, *intent.tables)}
+    for name, found in topics.items():
+        if found is None:
+            return Finding(
+                where,
+                "unknown_topic",
+                f"there is no topic {name} on cluster {admin.name}: create it, then say it again",
+            )
+    stream = topics[intent.stream]
+    assert stream is not None  # noqa: S101 - for the type checker; told above
+    try:
+        parsed = parse(intent.sql)
+        require_same(parsed, intent.names, intent.stream, intent.tables, destination)
+        if before is not None:
+            require_no_table(parse(before), parsed)
+        if parsed.of_rows and isinstance(intent, StatementAdded) and intent.begin is Begin.LATEST:
+            raise SqlError(
+                "sql_not_supported",
+                "TABLE(...) from the latest record on would be a table without its earlier rows",
+                parsed.stream.place,
+            )
+        plan = planned(parsed, intent.names, registry)
+    except RefusedError as error:
+        return Finding(where, error.code, str(error), CERTAIN_S if error.code == "no_schema" else 0)
+    columns = ", ".join(one.name for one in plan.query.out)
+    return Finding({**where, "partitions": str(stream.partitions), "columns": columns})
+
+
+def destination_free(
+    intent: StatementAdded,
+    admin: ClusterAdmin,
+    before: Statement | None = None,
+    stream: PartitionLog | None = None,
+    log: PartitionLog | None = None,
+) -> Finding:
+    """What the statement is to fill is not there yet, or is what it filled `before`.
+
+    Where it comes back to its topics, the evidence tells where its stream begins, as `stream` shows
+    it, and where the topics end, as `log` does.
+    """
+    where = {"cluster": admin.name, "topic": intent.destination}
+    names = (intent.destination, intent.destination + DEAD_LETTERS)
+    topics = [found for name in names if (found := admin.topic(name)) is not None]
+    if not topics:
+        return Finding({**where, "found": "nothing"})
+    first = topics[0]
+    if before is None or not before.filled(first.id):
+        return Finding(
+            {**where, "topic": first.name, TOPIC_ID: first.id},
+            "target_taken",
+            f"the topic {first.name} exists on cluster {admin.name}: a statement fills topics of "
+            "its own, or comes back, under its name, to those that it filled before it was "
+            "dropped; name another destination, or delete it if nobody reads it",
+        )
+    evidence = {**where, "found": "what it filled before", TOPIC_ID: first.id}
+    source = admin.topic(intent.stream)
+    if source is not None:
+        evidence |= {STREAM_ID: source.id}
+        evidence |= edges(BEGIN_OF, source.name, source.partitions, stream, 0)
+    for topic, prefix in zip(topics, (END_OF, DEAD_END_OF), strict=False):
+        evidence |= edges(prefix, topic.name, topic.partitions, log, 1)
+    return _may_come_back(intent, before, evidence) or Finding(evidence)
+
+
+def edges(
+    prefix: str, topic: str, partitions: int, log: PartitionLog | None, which: int
+) -> dict[str, str]:
+    """The first offsets (0) or the ends (1) of a topic's partitions, as evidence."""
+    bounds = log.bounds(topic, range(partitions)) if log is not None else {}
+    return {f"{prefix}{partition}": str(found[which]) for partition, found in bounds.items()}
+
+
+def _may_come_back(
+    intent: StatementAdded, before: Statement, evidence: dict[str, str]
+) -> Finding | None:
+    """Why it may not; a stream's result is gone on with, a table's only as it was."""
+    if intent.stream != before.stream:
+        return Finding(
+            evidence,
+            "stream_differs",
+            f"{intent.destination} holds what {intent.statement} made of {before.stream}, and goes "
+            f"on with {before.stream} alone: name another destination for {intent.stream}",
+        )
+    if not (_of_rows(intent.sql) or _of_rows(before.sql)):
+        return None
+    lost = any(
+        int(begin) > before.positions.get(name.removeprefix(BEGIN_OF), 0)
+        for name, begin in evidence.items()
+        if name.startswith(BEGIN_OF)
+    )
+    if (intent.sql, dict(intent.names)) != (before.sql, dict(before.names)):
+        why = "with another text"
+    elif evidence.get(STREAM_ID) != before.stream_topic_id:
+        why = f"of a topic {intent.stream} that is not the present one"
+    elif lost:
+        why = f"before {intent.stream} lost records that it had not dealt with"
+    else:
+        return None
+    return Finding(
+        evidence,
+        "rows_differ",
+        f"{before.destination} holds rows of TABLE(...) that {intent.statement} made {why}, and "
+        f"they would stay: name another destination, or delete {before.destination} and "
+        f"{before.dead_letters}",
+    )
+
+
+def _of_rows(sql: str) -> bool:
+    try:
+        return parse(sql).of_rows
+    except RefusedError:  # the other check tells it
+        return False
+
+
+def connector_sound(
+    intent: Configured, admin: ClusterAdmin, connect: ConnectCluster | None
+) -> Finding:
+    """Connect takes the config, and what a sink is to read is there."""
+    kind = intent.config.get("connector.class", "")
+    where = {"cluster": admin.name, "class": kind}
+    if connect is None:
+        return Finding(where, "invalid_connector", "this mesh has no Kafka Connect")
+    for topic in connector_config.reads(intent.config):
+        if admin.topic(topic) is None:
+            return Finding(
+                {**where, "topic": topic},
+                "unknown_topic",
+                f"there is no topic {topic} on cluster {admin.name}: create it, then say it again",
+            )
+    try:
+        return Finding({**where, **connect.require_sound(intent.connector, intent.config)})
+    except RefusedError as error:
+        told = connect.cleared(intent.connector, admin.name, str(error))
+        return Finding(where, error.code, told[:_LONGEST])

@@ -1,0 +1,189 @@
+"""Kafka Connect in memory, and a keeper of connectors with the whole world around it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from immutables import Map
+
+from mesh_events import connectors
+from mesh_events.errors import InfrastructureError, RefusedError
+from mesh_events.facts import Fact
+from mesh_events.meta import Event, Meta, derived_id, now
+from processors.connect.cluster import ConnectCluster
+from processors.connect.rest import Connect, Deployed, Part
+from processors.connect.secrets import ConnectSecrets
+from processors.keepers.connectors import ConnectorsKeeper
+from processors.keepers.keeper import ReignOverError
+from projections.connectors import Connector
+from tests import paper_story as story
+from tests.links.memory import QUICK, MemoryCluster
+from tests.links.real import LineageList
+from tests.paper_log import PaperLog
+
+NAME, PRINCIPAL = story.CONNECTOR, f"mesh.connect.{story.CONNECTOR}"
+
+
+@dataclass
+class MemoryConnect(Connect):
+    """A Connect cluster: what is put runs at once, unless it is told to `fail`.
+
+    A task that has failed stays so until it is started again. `down` refuses every call.
+    """
+
+    found: dict[str, Deployed] = field(default_factory=dict)
+    fails: dict[str, str] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    refusal: RefusedError | None = None
+    down: bool = False
+    url: str = "memory"
+    broken: set[str] = field(default_factory=set)
+
+    def _answer(self, call: str = "") -> None:
+        if self.down:
+            raise InfrastructureError("Kafka Connect does not answer", retriable=True)
+        if call:
+            self.calls.append(call)
+
+    def _known(self, name: str) -> Deployed:
+        if name not in self.found:
+            raise RefusedError("unknown_connector", f"no connector {name}")
+        return self.found[name]
+
+    def _run(self, name: str) -> None:
+        state = "FAILED" if name in self.fails else "RUNNING"
+        tasks = (Part(0, state, self.fails.get(name, "")),)
+        self.found[name] = replace(self.found[name], connector=Part(None, "RUNNING"), tasks=tasks)
+
+    def fail(self, name: str, trace: str) -> None:
+        """Its task fails, now and whenever it is started, until it is `mended`."""
+        self.fails[name] = trace
+        self._run(name)
+
+    def mend(self, name: str) -> None:
+        """The next start of its task goes well."""
+        del self.fails[name]
+
+    def deployed(self) -> dict[str, Deployed]:
+        self._answer()
+        return dict(self.found)
+
+    def topics(self, name: str) -> list[str]:
+        self._known(name)
+        return []
+
+    def put(self, name: str, config: Mapping[str, str]) -> None:
+        self._answer(f"put {name}")
+        if name in self.broken:
+            raise ValueError("a fault of the program")
+        if self.refusal is not None:
+            raise self.refusal
+        before = self.found.get(name)
+        parts = Part(None, "RUNNING"), ()
+        self.found[name] = Deployed(name, "source", dict(config), *parts)
+        if before is not None and before.connector.state == "STOPPED":
+            self.found[name] = replace(before, config=dict(config))
+        else:
+            self._run(name)
+
+    def drop(self, name: str) -> None:
+        self._answer(f"drop {name}")
+        self.found.pop(name, None)
+
+    def stop(self, name: str) -> None:
+        self._answer(f"stop {name}")
+        self.found[name] = replace(self._known(name), connector=Part(None, "STOPPED"), tasks=())
+
+    def resume(self, name: str) -> None:
+        self._answer(f"resume {name}")
+        self._known(name)
+        self._run(name)
+
+    def restart(self, name: str, *, failed_only: bool) -> None:
+        self._answer(f"restart {name}")
+        if self._known(name).failed or not failed_only:
+            self._run(name)
+
+
+class PaperReign:
+    """A reign over a paper log."""
+
+    def __init__(self, log: PaperLog) -> None:
+        self._log = log
+        self.facts: list[Fact] = []
+        self.ended = False
+
+    @property
+    def epoch(self) -> int:
+        return self._log.image.epoch
+
+    @property
+    def last_report(self) -> int:
+        return self._log.image.offset
+
+    def check(self) -> None:
+        if self.ended:
+            raise ReignOverError("another governor has started")
+
+    def report(self, fact: Fact) -> None:
+        self.check()
+        self.facts.append(fact)
+        self._log.append(fact, by="keeper")
+
+    def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
+        return Meta(
+            id=derived_id(cause, step, generation),
+            time=now(),
+            actor="mesh.keeper",
+            domain="mesh",
+            correlation=correlation,
+            causation=cause,
+        )
+
+
+class MemoryConnector:
+    """One connector, its keeper, and the whole world around it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = PaperLog()
+        story.published(self.log)
+        self.east, self.api = MemoryCluster("east"), MemoryConnect()
+        self.secrets = ConnectSecrets(folder)
+        self.connect = ConnectCluster(self.api, self.secrets, "workers", "db.invalid:5432")
+        self.reign, self.lineage, self.time = PaperReign(self.log), LineageList(), 100.0
+        self.keeper = self.new_keeper()
+
+    def new_keeper(self) -> ConnectorsKeeper:
+        return ConnectorsKeeper(
+            self.connect,
+            lambda *_: self.east,
+            lambda: self.log.image,
+            self.lineage,
+            pace=replace(QUICK, clock=lambda: self.time),
+            settle_s=0,
+        )
+
+    @property
+    def connector(self) -> Connector:
+        return self.log.image.connectors[NAME]
+
+    def say(self, kind: type[Event], by: str = "east", **fields: object) -> None:
+        self.log.say(kind, by, connector=NAME, **fields)
+        self.log.govern()
+
+    def add(self, more: Mapping[str, str] = Map()) -> None:
+        self.log.say(connectors.ConnectorAdded, "east", **story.connector(more=dict(more)))
+        self.log.govern()
+
+    def look(self, seconds: float = 1.5, times: int = 1) -> None:
+        """The keeper looks, once in so many seconds."""
+        for _ in range(times):
+            self.time += seconds
+            self.keeper.reconcile(self.log.image, self.reign)
+
+    def said(self) -> list[str]:
+        """What was reported of the connector, in a word each, with the code of a failure."""
+        return [
+            fact.code if isinstance(fact, connectors.ConnectorFailed) else type(fact).__name__[9:]
+            for fact in self.reign.facts
+        ]

@@ -1,0 +1,204 @@
+"""What is said to Kafka Connect, and what is made of its answers."""
+
+import socket
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar
+
+import pytest
+
+from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
+from mesh_events.errors import InfrastructureError, InvalidValueError
+from processors.connect import databases
+from processors.connect.databases import is_plainly_at, not_with_shared
+from processors.connect.rest import Connect, Part, cause
+from processors.connect.secrets import ConnectSecrets
+from projections.connector_config import JDBC_SINK, POSTGRES
+from self_service.cli import debezium
+from self_service.cli.databases import Database
+
+PLACE, NAME = "127.0.0.1:5432", "east.shop"
+SOURCE = {
+    "connector.class": POSTGRES,
+    "database.hostname": "127.0.0.1",
+    "database.port": "5432",
+    "database.user": "postgres",
+    "database.dbname": "east",
+    "database.password": SHARED_SECRET,
+    "publication.autocreate.mode": "disabled",
+}
+SINK = {
+    "connector.class": JDBC_SINK,
+    "connection.url": f"jdbc:postgresql://{PLACE}/east",
+    "connection.username": "postgres",
+    "connection.password": SHARED_SECRET,
+}
+
+
+def test_the_cause_of_a_failure_is_its_last_one() -> None:
+    trace = "org.A: task died\n\tat x\nCaused by: org.B: no rights.\n\tat y"
+    assert cause(Part(0, "FAILED", trace)) == "org.B: no rights"
+    assert cause(Part(0, "FAILED")) == "FAILED"
+    told = cause(
+        Part(0, "FAILED", "io.RuleViolationException: Incompatible artifact: east.t-value.")
+    )
+    assert "east.t-value; a type in the table changed" in told
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"database.hostname": "elsewhere"},
+        {"database.port": "5433"},
+        {"database.dbname": "east?PGHOST=elsewhere"},
+        {"database.dbname": "east\n"},
+        {"database.socketFactory": "org.example.Elsewhere"},
+        {"driver.socketFactory": "org.example.Elsewhere"},
+        {"database.initial.statements": "SELECT 1"},
+        {"heartbeat.action.query": "SELECT 1"},
+        {"snapshot.select.statement.overrides": "public.users"},
+        {"signal.data.collection": "x"},
+        {"something.new": "x"},
+    ],
+)
+def test_the_shared_password_reads_tables_of_its_own_database_only(changed: dict[str, str]) -> None:
+    assert is_plainly_at(SOURCE, PLACE)
+    assert not is_plainly_at({**SOURCE, **changed}, PLACE)
+    assert not is_plainly_at(SOURCE, None)
+
+
+def test_a_misspelt_setting_is_named() -> None:
+    assert not_with_shared(SOURCE) == not_with_shared(SINK) == []
+    assert not_with_shared({**SOURCE, "snapshot.mod": "always"}) == ["snapshot.mod"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"connection.url": f"jdbc:postgresql://{PLACE}/east?socketFactory=x"},
+        {"connection.url": f"jdbc:postgresql://{PLACE},elsewhere/east"},
+        {"connection.url": f"jdbc:postgresql://{PLACE}/x/east"},
+        {"connection.url": "jdbc:postgresql://elsewhere:5432/east"},
+        {"connection.url": f"jdbc:mysql://{PLACE}/east"},
+        {"connection.provider": "org.example.Elsewhere"},
+        {"hibernate.connection.url": "jdbc:x"},
+        {"connector.class": "org.example.Other"},
+    ],
+)
+def test_the_shared_password_writes_tables_of_its_own_database_only(
+    changed: dict[str, str],
+) -> None:
+    assert is_plainly_at(SINK, PLACE)
+    assert not is_plainly_at({**SINK, **changed}, PLACE)
+
+
+def test_a_stored_secret_is_the_connectors_own_until_it_is_forgotten(tmp_path: Path) -> None:
+    secrets = ConnectSecrets(tmp_path / "connectors")
+    secrets.store(NAME, "s3cret")
+    kept = tmp_path / "connectors" / f"connector-{NAME}"
+    assert kept.read_text() == "s3cret"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    config = secrets.resolved(NAME, {"a": OWN_SECRET, "b": f"{OWN_SECRET} ", "c": "plain"})
+    assert config == {
+        "a": f"${{dir:{kept.parent}:{kept.name}}}",
+        "b": f"{OWN_SECRET} ",
+        "c": "plain",
+    }
+    assert secrets.text("east.store", OWN_SECRET) is None
+    secrets.forget(NAME, "east", "p")
+    secrets.forget(NAME, "east", "p")
+    assert not kept.exists()
+
+
+def test_a_proposed_secret_is_used_for_the_check_and_is_the_own_one_once_accepted(
+    tmp_path: Path,
+) -> None:
+    secrets = ConnectSecrets(tmp_path)
+    secrets.store(NAME, "old")
+    secrets.propose(NAME, "new")
+    checked = secrets.resolved(NAME, {"a": OWN_SECRET}, proposed=True)["a"]
+    running = secrets.resolved(NAME, {"a": OWN_SECRET})["a"]
+    assert checked != running
+    assert (tmp_path / f"connector-{NAME}").read_text() == "old"
+    secrets.promote(NAME)
+    secrets.promote(NAME)
+    assert (tmp_path / f"connector-{NAME}").read_text() == "new"
+    secrets.propose(NAME, "wrong")
+    secrets.withdraw(NAME)
+    assert secrets.text(NAME, OWN_SECRET) == "new"
+
+
+def test_a_database_that_never_answers_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "_PATIENCE_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        config = {**SOURCE, "database.port": port, "table.include.list": "public.users"}
+        databases.require_tables(config, "s3cret")
+
+
+def test_a_stored_secret_is_no_reference_itself(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="reference again") as caught:
+        ConnectSecrets(tmp_path).store(NAME, "${dir:/home/connectors/logins/west:west}")
+    assert "west" not in str(caught.value)
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Sends whoever asks to another path, and notes what was asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(307)
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Strange(Elsewhere):
+    """Answers with something that is no answer of Connect's."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "6")
+        self.end_headers()
+        self.wfile.write(b"<html>")
+
+
+def test_an_answer_that_is_not_connects_is_told_as_such() -> None:
+    with HTTPServer(("127.0.0.1", 0), Strange) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(InfrastructureError, match="is not Kafka Connect"):
+            Connect(f"http://127.0.0.1:{server.server_port}", ("admin", "x")).deployed()
+        thread.join()
+
+
+def test_an_answer_that_sends_elsewhere_is_an_error_and_not_followed() -> None:
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            with pytest.raises(InfrastructureError, match="answered 307"):
+                Connect(f"http://127.0.0.1:{server.server_port}", ("admin", "x")).deployed()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert [path.partition("?")[0] for path in Elsewhere.asked] == ["/connectors"]
+
+
+def test_the_columns_that_an_outbox_needs_follow_from_its_config() -> None:
+    source = Database(host="h", port=1, user="u", name="n", is_shared=True)
+    made = debezium.outbox("east.events", "outbox", source)
+    assert databases.outbox_columns(made) == [
+        *("id", "aggregatetype", "aggregateid", "payload", "type")
+    ]
+    other = {**made, "transforms.outbox.route.by.field": "kind"}
+    assert databases.outbox_columns(other)[1] == "kind"
+    some = {**made, "transforms.outbox.predicate": "isOutbox"}
+    assert databases.outbox_columns(some) == []
+    assert databases.outbox_columns(debezium.config("east.users", ["users"], source)) == []

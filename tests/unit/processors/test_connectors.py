@@ -1,0 +1,437 @@
+"""The connectors keeper over Kafka Connect in memory, dying wherever it can."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesh_events import intents
+from mesh_events.connectors import (
+    OWN_SECRET,
+    ConnectorActivated,
+    ConnectorAdded,
+    ConnectorDropped,
+    ConnectorFailed,
+    ConnectorStarted,
+    ConnectorStopped,
+    ConnectorUpdated,
+)
+from mesh_events.errors import RefusedError
+from mesh_events.rows import ConnectorState
+from processors.connect.rest import Part
+from processors.keepers import connector_look as look
+from processors.keepers.rights import desired
+from processors.rights import Binding, Operation, Resource
+from tests import paper_story as story
+from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnector
+from tests.unit.processors.test_links_crashes import Crashes, DiedError
+
+PLACES = ["connector-after-rights", "connector-after-deploy", "connector-after-drop"]
+TRACE = "org.A: task died\n\tat x\nCaused by: org.B: the connection was reset.\n\tat y"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MemoryConnector:
+    return MemoryConnector(tmp_path)
+
+
+@pytest.fixture
+def crashes(monkeypatch: pytest.MonkeyPatch) -> Crashes:
+    found = Crashes()
+    monkeypatch.setattr(look, "crash_point", found)
+    return found
+
+
+def reading(made: MemoryConnector, topic: str) -> bool:
+    return made.east.may(PRINCIPAL, Operation.READ, topic)
+
+
+def test_a_connector_runs_as_itself_with_its_secret_by_reference(
+    made: MemoryConnector, tmp_path: Path
+) -> None:
+    made.secrets.store(NAME, "s3cret")
+    made.add()
+    made.look(times=2)
+    config = made.api.found[NAME].config
+    assert config["database.password"] == f"${{dir:{tmp_path}:connector-{NAME}}}"
+    assert config["offsets.storage.topic"] == "east.connect-offsets"
+    login = config["producer.override.sasl.jaas.config"]
+    assert f'username="{PRINCIPAL}"' in login
+    assert f"${{dir:{tmp_path}/logins/east:{PRINCIPAL}}}" in login
+    password = made.east.logins[PRINCIPAL]
+    assert password
+    assert password not in str(config)
+    assert made.said() == ["Activated"]
+    own = Binding(PRINCIPAL, Operation.WRITE, Resource.TOPIC, "east.", prefixed=True)
+    task = Binding(PRINCIPAL, Operation.ALL, Resource.TRANSACTIONAL_ID, f"workers-{NAME}-0")
+    assert {own, task} <= made.east.bindings
+    assert [kind.name for kind, *_ in made.lineage.told] == ["START"]
+
+
+def test_what_stays_as_it_is_is_left_alone(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.calls.clear()
+    made.look(times=20)
+    assert made.api.calls == []
+    assert made.said() == ["Activated"]
+
+
+def test_a_failed_task_is_started_again_ever_less_often_and_told_once(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.calls.clear()
+    made.api.fail(NAME, TRACE)
+    starts = []
+    for second in range(600):
+        made.look(1.0)
+        starts += [second] * made.api.calls.count(f"restart {NAME}")
+        made.api.calls.clear()
+    waits = [after - before for before, after in pairwise(starts)]
+    assert starts[0] == 0
+    assert waits == sorted(waits)
+    assert waits[0] <= 3
+    assert waits[-1] >= 200
+    assert made.said() == ["Activated", "task_failed"]
+    failed = made.reign.facts[-1]
+    assert isinstance(failed, ConnectorFailed)
+    assert failed.tasks == [0]
+    assert "org.B: the connection was reset" in failed.reason
+    assert made.connector.state is ConnectorState.FAILED
+
+
+def test_what_was_helped_is_told_when_it_goes_on_running(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.fail(NAME, TRACE)
+    made.api.mend(NAME)
+    made.look(1.0)
+    made.look(1.0, times=3)
+    assert made.said() == ["Activated", "task_failed"]
+    made.look(1.0, times=5)
+    assert made.said() == ["Activated", "task_failed", "Activated"]
+    again = made.reign.facts[-1]
+    assert isinstance(again, ConnectorActivated)
+    assert again.restarts == 1
+    assert made.connector.restarts == 1
+
+
+def test_what_fails_whenever_it_has_run_for_a_while_is_not_told_without_end(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    made.look(times=2)
+    for _ in range(100):
+        made.api.fail(NAME, TRACE)
+        made.api.mend(NAME)
+        made.look(1.0, times=36)
+    assert len(made.said()) < 40
+
+
+def test_no_secret_comes_into_a_report(made: MemoryConnector) -> None:
+    made.secrets.store(NAME, "s3cret")
+    made.add()
+    made.look(times=2)
+    made.api.fail(NAME, f"org.A: cannot log in with s3cret and {made.east.logins[PRINCIPAL]}")
+    made.look()
+    reason = made.connector.failure or ""
+    assert "cannot log in with (hidden) and (hidden)" in reason
+
+
+def test_what_somebody_else_changed_is_put_back(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    wanted = dict(made.api.found[NAME].config)
+    made.time += 60
+    made.api.put(NAME, {**wanted, "topic.prefix": "east.other"})
+    made.look()
+    assert made.api.found[NAME].config == wanted
+    made.time += 60
+    made.api.stop(NAME)
+    made.look(times=2)
+    assert made.api.found[NAME].runs
+    made.time += 60
+    made.api.drop(NAME)
+    made.look(times=2)
+    assert made.api.found[NAME].config == wanted
+    made.east.bindings.clear()
+    made.look(10)
+    assert made.east.rights(principal=PRINCIPAL)
+    strange = Binding(PRINCIPAL, Operation.READ, Resource.TOPIC, "west.orders")
+    made.east.bindings.add(strange)
+    made.look(10)
+    assert strange not in made.east.bindings
+
+
+def test_a_stopped_connector_has_no_rights_and_goes_on(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.say(ConnectorStopped, reason="r")
+    made.look(times=3)
+    assert made.api.found[NAME].is_still
+    assert not made.east.rights(principal=PRINCIPAL)
+    assert made.connector.state is ConnectorState.STOPPED
+    made.say(ConnectorStarted)
+    made.look(times=3)
+    assert made.api.found[NAME].runs
+    assert made.said() == ["Activated", "Halted", "Activated"]
+
+
+def test_an_update_is_deployed_and_the_same_config_is_started_anew(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.time += 10
+    made.log.say(ConnectorUpdated, "east", **story.connector(more={"poll.interval.ms": "5"}))
+    made.log.govern()
+    made.look(times=2)
+    assert made.api.found[NAME].config["poll.interval.ms"] == "5"
+    made.api.calls.clear()
+    made.log.say(ConnectorUpdated, "east", **story.connector(more={"poll.interval.ms": "5"}))
+    made.log.govern()
+    made.look(times=2)
+    assert made.api.calls == [f"restart {NAME}"]
+    assert made.said() == ["Activated"] * 3
+
+
+def test_a_dropped_connector_leaves_nothing(made: MemoryConnector, tmp_path: Path) -> None:
+    made.secrets.store(NAME, "s3cret")
+    made.add()
+    made.look(times=2)
+    made.say(ConnectorDropped)
+    made.look(times=3)
+    assert NAME not in made.api.found
+    assert not made.east.rights(principal=PRINCIPAL)
+    assert made.east.open_logins() == set()
+    assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+    assert made.connector.state is ConnectorState.DROPPED
+    assert [kind.name for kind, *_ in made.lineage.told] == ["START", "COMPLETE"]
+    made.api.calls.clear()
+    made.look(times=3)
+    assert made.api.calls == []
+
+
+def test_connect_that_refuses_is_told_and_asked_again(made: MemoryConnector) -> None:
+    made.api.refusal = RefusedError("invalid_connector", "the database does not answer")
+    made.add()
+    made.look(times=3)
+    assert made.said() == ["invalid_connector"]
+    made.api.refusal = None
+    made.look(30, times=3)
+    assert made.said() == ["invalid_connector", "Activated"]
+
+
+def test_connect_that_is_silent_for_a_moment_is_nothing_to_tell(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.down = True
+    made.look(3, times=3)
+    assert made.said() == ["Activated"]
+    made.look(3, times=5)
+    assert made.said() == ["Activated", "connect_unavailable"]
+    made.api.down = False
+    made.look(times=6)
+    assert made.said() == ["Activated", "connect_unavailable", "Activated"]
+
+
+def test_a_domain_in_quarantine_has_no_connector_that_runs(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.log.operator(intents.DomainQuarantined, domain="east", reason="stolen")
+    made.log.govern()
+    made.look(times=3)
+    assert made.api.found[NAME].is_still
+    assert not made.east.rights(principal=PRINCIPAL)
+    assert made.connector.failure_code == "domain_quarantined"
+    made.log.operator(intents.DomainReleased, domain="east", reason="found")
+    made.log.govern()
+    made.look(times=3)
+    assert made.api.found[NAME].runs
+    assert made.connector.state is ConnectorState.ACTIVE
+
+
+def test_rights_go_although_connect_is_silent(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.down = True
+    made.log.operator(intents.DomainQuarantined, domain="east", reason="stolen")
+    made.log.govern()
+    made.look()
+    assert not made.east.rights(principal=PRINCIPAL)
+    made.log.operator(intents.DomainReleased, domain="east", reason="found")
+    made.say(ConnectorDropped)
+    made.look()
+    assert not made.east.rights(principal=PRINCIPAL)
+    assert made.connector.state is ConnectorState.DROPPING
+
+
+def test_what_was_just_made_is_not_taken_for_gone(made: MemoryConnector) -> None:
+    """Connect lists a connector some time after it took its config."""
+    made.time += 60
+    made.add()
+    made.look()
+    unlisted = made.api.found.pop(NAME)
+    made.say(ConnectorDropped)
+    made.api.calls.clear()
+    made.look()
+    assert made.connector.state is ConnectorState.DROPPING
+    assert f"drop {NAME}" in made.api.calls
+    made.api.found[NAME] = unlisted
+    made.look(times=6)
+    assert NAME not in made.api.found
+    assert made.connector.state is ConnectorState.DROPPED
+
+
+def test_what_is_at_rest_is_looked_after(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.say(ConnectorStopped, reason="r")
+    made.look(times=3)
+    late = Binding(PRINCIPAL, Operation.WRITE, Resource.TOPIC, "east.", prefixed=True)
+    made.east.bindings.add(late)
+    made.api.resume(NAME)
+    made.look(10, times=2)
+    assert late not in made.east.bindings
+    assert made.api.found[NAME].is_still
+    assert made.said() == ["Activated", "Halted"]
+
+
+def test_a_failure_whose_words_change_is_not_told_without_end(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    for second in range(600):
+        made.api.fail(NAME, f"org.A: failed at {second}")
+        made.look(1.0)
+    assert made.said().count("task_failed") <= 3
+
+
+def test_a_cluster_that_is_silent_for_a_moment_is_nothing_to_tell(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.east.down = True
+    made.look(3, times=3)
+    assert made.said() == ["Activated"]
+    made.look(3, times=3)
+    assert made.said() == ["Activated", "infrastructure"]
+    made.east.down = False
+    made.look(3, times=10)
+    assert made.said() == ["Activated", "infrastructure", "Activated"]
+    made.say(ConnectorStopped, reason="r")
+    made.look(times=3)
+    made.east.down = True
+    made.look(3, times=10)
+    assert made.said()[-1] == "Halted"
+
+
+def test_tasks_that_nobody_runs_are_told(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    found = made.api.found[NAME]
+    made.api.found[NAME] = replace(found, tasks=(Part(0, "UNASSIGNED"),))
+    made.look(3, times=10)
+    assert made.said() == ["Activated", "tasks_waiting"]
+
+
+def test_one_connector_that_cannot_be_settled_does_not_hold_up_the_next(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    second = story.connector(connector="east.second", more={"table.include.list": "public.b"})
+    made.log.say(ConnectorAdded, "east", **second)
+    made.log.govern()
+    made.api.broken.add(NAME)
+    made.look(times=4)
+    assert made.api.found["east.second"].runs
+    assert made.log.image.connectors["east.second"].state is ConnectorState.ACTIVE
+    assert "unexpected_error" in made.said()
+
+
+def test_a_removed_link_ends_what_reads_its_copy(made: MemoryConnector) -> None:
+    story.granted(made.log)
+    story.settle(made.log)
+    config = {"connector.class": "some.Sink", "topics": "east.users"}
+    fields = {"connector": "west.files", "application": "west.app", "config": config}
+    made.log.say(ConnectorAdded, "west", **fields)
+    made.log.govern()
+    found = made.log.image.connectors["west.files"]
+    assert look.withheld(found, made.log.image) is None
+    link = {"product": story.PRODUCT, "cluster": "west"}
+    made.log.say(intents.LinkRemoved, "west", **link, reason="r")
+    made.log.govern()
+    reason = look.withheld(found, made.log.image)
+    assert reason is not None
+    assert reason.code == "source_not_granted"
+    [wish] = [one for one in desired(made.log.image) if one.principal == "west.app" and one.through]
+    assert wish.through == ("mesh.connect.west.files",)
+
+
+def sink(made: MemoryConnector) -> str:
+    """A sink of north's over the product of east's, which it was granted; the request's id."""
+    asked = story.granted(made.log, "north")
+    config = {"connector.class": "some.Sink", "topics": "east.users"}
+    fields = {"connector": "north.files", "application": "north.app", "config": config}
+    made.log.say(ConnectorAdded, "north", **fields)
+    made.log.govern()
+    made.look(times=3)
+    return asked
+
+
+def test_a_sink_reads_what_is_granted_and_stops_when_it_is_not_any_more(
+    made: MemoryConnector,
+) -> None:
+    asked, principal = sink(made), "mesh.connect.north.files"
+    topic = Binding(principal, Operation.READ, Resource.TOPIC, "east.users")
+    group = Binding(principal, Operation.READ, Resource.GROUP, "connect-north.files")
+    assert {topic, group} <= made.east.bindings
+    assert not [one for one in made.east.bindings if one.operation is Operation.WRITE]
+    story.answer(made.log, intents.AccessRevoked, asked)
+    made.look(times=3)
+    assert made.api.found["north.files"].is_still
+    assert not made.east.rights(principal=principal)
+    found = made.log.image.connectors["north.files"]
+    assert (found.state, found.failure_code) == (ConnectorState.FAILED, "source_not_granted")
+
+
+def test_a_right_is_not_given_again_by_an_older_state(made: MemoryConnector) -> None:
+    """The grant ends while the keeper looks: what the rights keeper took stays taken."""
+    asked, principal = sink(made), "mesh.connect.north.files"
+    old = made.log.image
+    story.answer(made.log, intents.AccessRevoked, asked)
+    made.east.withdraw(made.east.rights(principal=principal))
+    made.time += 60
+    made.keeper.reconcile(old, made.reign)
+    assert not made.east.rights(principal=principal)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_keeper_that_dies_anywhere_is_followed_by_one_that_ends_the_same(
+    made: MemoryConnector, crashes: Crashes, place: str
+) -> None:
+    steps: list[Any] = [
+        made.add,
+        lambda: made.say(ConnectorStopped, reason="r"),
+        lambda: made.say(ConnectorStarted),
+        lambda: made.say(ConnectorDropped),
+        made.add,
+    ]
+    died = 0
+    for step in steps:
+        step()
+        crashes.place = place
+        for _ in range(3):
+            try:
+                made.look(times=3)
+            except DiedError:
+                died += 1
+                crashes.place = None
+                made.keeper = made.new_keeper()
+        crashes.place = None
+        made.look(times=4)
+    assert died
+    assert made.api.found[NAME].runs
+    assert made.connector.state is ConnectorState.ACTIVE
+    assert made.connector.config["database.password"] == OWN_SECRET
+    assert made.said().count("Halted") == 2
