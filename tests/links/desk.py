@@ -5,7 +5,7 @@ from collections.abc import Callable
 from immutables import Map
 
 from mesh_events.facts import Fact, LinkFact
-from mesh_events.intents import LinkCreated, OnRevoke, Quality
+from mesh_events.intents import Engine, LinkCreated, OnRevoke, Quality
 from mesh_events.meta import Meta, derived_id, now
 from processors.keepers.keeper import ReignOverError
 from projections import links
@@ -24,7 +24,9 @@ class Desk:
 
     epoch = 0
 
-    def __init__(self, clusters: list[Cluster], product: str, topic: str) -> None:
+    def __init__(
+        self, clusters: list[Cluster], product: str, topic: str, engine: Engine = Engine.SPARK
+    ) -> None:
         source, target = clusters
         self.facts: list[Fact] = []
         self.ended = False
@@ -35,14 +37,15 @@ class Desk:
             identity=Identity(clusters=Map({found.name: found for found in clusters})),
             catalog=Map({product: _product(product, source.name, topic)}),
         )
-        self.create()
+        self.create(engine)
 
     @property
     def link(self) -> Link:
         return self.image.links[self.name]
 
-    def create(self) -> None:
-        event = LinkCreated(meta=meta("create"), product=self._product, cluster=self._target)
+    def create(self, engine: Engine = Engine.SPARK) -> None:
+        place = {"product": self._product, "cluster": self._target}
+        event = LinkCreated(meta=meta("create"), **place, engine=engine)
         at = self._next()
         after = links.created(
             self.image.links, event, self.image.catalog[self._product], at, at * 1000
@@ -52,7 +55,10 @@ class Desk:
     def pause(self) -> None:
         self._direct(Desired.PAUSED)
 
-    def resume(self) -> None:
+    def resume(self, engine: Engine | None = None) -> None:
+        if engine is not None:
+            after = links.taken_over(self.image.links, self.name, engine)
+            self.image = self.image._replace(links=after)
         self._direct(Desired.RUNNING)
 
     def remove(self, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:

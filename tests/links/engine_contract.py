@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 
 from spark_streams.engine import CopySpec, Failed, FlowEngine, Running
+from spark_streams.errors import EngineError
 
 
 class EngineContract(ABC):
@@ -66,7 +68,9 @@ class EngineContract(ABC):
     def test_a_copy_without_the_right_to_write_fails_with_its_reason(self) -> None:
         self.produce([b"0", b"1", b"2", b"3"])
         spec = self.spec("one", may_write=False)
-        self.engine.start(spec)
+        # an engine may notice at once
+        with suppress(EngineError):
+            self.engine.start(spec)
 
         def failed() -> bool:
             self.produce([b"more"])

@@ -12,6 +12,7 @@ from typing import Any
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka import Connection
 from processors.clusters import Topic
+from processors.keepers.flow_ends import Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.links import LinksKeeper
 from processors.rights import Acl, Binding, Operation, Resource
@@ -44,6 +45,11 @@ class MemoryPartition:
     def mark(self) -> None:
         """The end of a transaction: an offset without a record."""
         self.end += 1
+
+    def cut(self, end: int) -> None:
+        """What stands at `end` and behind it is lost, as after an election of one who lacked it."""
+        self.records = {at: found for at, found in self.records.items() if at < end}
+        self.end = end
 
     def expire(self, below: int) -> None:
         self.records = {at: found for at, found in self.records.items() if at >= below}
@@ -124,6 +130,10 @@ class MemoryCluster:
     def retire_login(self, principal: str) -> None:
         self._answer()
         self.logins[principal] = None
+
+    def end_transactions(self, transactional_id: str) -> None:
+        del transactional_id
+        self._answer()
 
     def connection(self, principal: str, password: str) -> Connection:
         return Connection(self.bootstrap_servers, principal, password)
@@ -290,15 +300,15 @@ class MemoryLink:
         self.lineage = LineageList()
         self.time = 100.0
         self.pace: dict[str, float] = {}
+        self.schema = '"bytes"'
         self.keeper = self.new_keeper()
 
     def new_keeper(self) -> LinksKeeper:
         return LinksKeeper(
-            lambda _, name: self.clusters[name],
-            MemoryLogs(self.clusters),
+            Reach(lambda _, name: self.clusters[name], MemoryLogs(self.clusters)),
             self.engine,
             self.lineage,
-            lambda _: '"bytes"',
+            lambda _: self.schema,
             replace(QUICK, clock=lambda: self.time, **self.pace),
         )
 

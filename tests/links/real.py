@@ -10,12 +10,17 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from openlineage.client.event_v2 import RunState
 
 from local_platform import Endpoints
+from mesh_events.intents import Engine
 from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
-from processors.keepers.flow_ends import ClusterLogs
+from processors.connect.rest import Connect
+from processors.connect.secrets import ConnectSecrets
+from processors.keepers import fence
+from processors.keepers.flow_ends import ClusterLogs, Reach
 from processors.keepers.flow_pace import Pace
-from processors.keepers.links import LinksKeeper
+from processors.keepers.links import LinksKeeper, Mirrors
 from processors.lineage import JobRun
+from processors.mirror.engine import MirrorEngine
 from projections.identity import Cluster
 from spark_streams.spark import SparkEngine
 from tests.links.desk import Desk
@@ -39,6 +44,7 @@ class RealLink:
     """One link from east to west with its keeper; `partitions` of a fresh source topic."""
 
     pace = QUICK
+    engine = Engine.SPARK
     pause_s = 0.05
     """Between two looks of the keeper, seconds."""
 
@@ -55,7 +61,7 @@ class RealLink:
             Cluster(name, one.bootstrap_servers, one.admin_user, one.admin_password, 0)
             for name, one in sorted(endpoints.clusters.items())
         ]
-        self.desk = Desk(clusters, self.topic, self.topic)
+        self.desk = Desk(clusters, self.topic, self.topic, self.engine)
         self.lineage = LineageList()
         self.keeper = self.new_keeper()
 
@@ -74,13 +80,16 @@ class RealLink:
     def new_keeper(self) -> LinksKeeper:
         """Another process's keeper, as far as the keeper can tell."""
         return LinksKeeper(
-            lambda _, name: self.admins[name],
-            ClusterLogs(self.endpoints.tls),
+            Reach(lambda _, name: self.admins[name], ClusterLogs(self.endpoints.tls)),
             self.new_engine(),
             self.lineage,
             lambda _: json.dumps("bytes"),
             self.pace,
+            mirrors=self.new_mirrors(),
         )
+
+    def new_mirrors(self) -> Mirrors | None:
+        """What links by MirrorMaker are kept with."""
 
     def reconcile(self) -> None:
         self.keeper.reconcile(self.desk.image, self.desk)
@@ -122,6 +131,46 @@ class RealLink:
     def caught_up(self) -> bool:
         """As many records in the copy as in the source."""
         return count(self.copy()) == count(self.source())
+
+
+class RealMirror(RealLink):
+    """The same link, copied by MirrorMaker; the copy is read as `read_committed`."""
+
+    engine = Engine.MIRRORMAKER
+
+    def new_mirrors(self) -> Mirrors:
+        found = self.endpoints
+        api = Connect(found.connect_url, (found.connect_user, resolve(found.connect_password)))
+        engine = MirrorEngine(api, ConnectSecrets(found.connect_secrets))
+        return Mirrors(engine, found.connect_group)
+
+    def close(self) -> None:
+        self.new_mirrors().engine.stop(self.desk.name)
+        super().close()
+        for admin in self.admins.values():
+            admin.withdraw(
+                one for one in admin.rights() if fence.is_writer(one.principal, self.desk.name)
+            )
+
+    def copy(self) -> dict[int, list[Record]]:
+        return everything(self.west, self.topic, committed=True)
+
+
+def assert_exact(link: RealLink) -> None:
+    """Key, value, headers, partition and order are the source's, with the provenance behind."""
+    source, copy = link.source(), link.copy()
+    topic_id = link.east.topic(link.topic).id
+    assert copy.keys() == source.keys()
+    for partition, records in source.items():
+        expected = [
+            (
+                key,
+                value,
+                (*headers, ("mesh.source", f"east/{topic_id}/{partition}/{offset}".encode())),
+            )
+            for offset, key, value, headers in records
+        ]
+        assert [record[1:] for record in copy[partition]] == expected
 
 
 def count(records: dict[int, list[Record]]) -> int:
