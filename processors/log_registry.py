@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from mesh_events import avro
+from mesh_events.definition import Definition, Kind
 from mesh_events.registry import Registry
 
 
@@ -26,6 +27,6 @@ class LogRegistry(Registry):
         found = next(ids, None)
         return found if found is not None else super()._schema_id(name)
 
-    def _schema_text(self, schema_id: int) -> str:
+    def _definition(self, schema_id: int) -> Definition:
         known = self._introduced().get(schema_id)
-        return known if known is not None else super()._schema_text(schema_id)
+        return super()._definition(schema_id) if known is None else Definition(Kind.AVRO, known)

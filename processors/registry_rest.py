@@ -1,0 +1,76 @@
+"""A schema registry over HTTP, for what its client's library does not offer."""
+
+from typing import Any
+
+import requests
+
+from mesh_events.errors import InfrastructureError
+
+_TIMEOUT_S = 10
+_REFUSED = (requests.codes.unauthorized, requests.codes.forbidden)
+
+
+class RegistryRest:
+    """A registry with the Confluent API; methods raise InfrastructureError.
+
+    Args:
+        url: base address of the Confluent API.
+        user, password: who asks.
+    """
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self.url, self._login = url.rstrip("/"), (user, password)
+
+    def ask(self, method: str, place: str, *, conflict: bool = False, **more: Any) -> Any:
+        """The answer's JSON, {} for an empty one.
+
+        None for 404, and for 409 where a `conflict` is an answer.
+        """
+        answer = self.call(method, place, conflict=conflict, **more)
+        if answer is None or not answer.content:
+            return None if answer is None else {}
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise self.stranger() from error
+
+    def call(
+        self, method: str, place: str, *, conflict: bool = False, **more: Any
+    ) -> requests.Response | None:
+        """The answer itself; `place` is below the base, or an address of its own."""
+        doing = f"the registry at {self.url}"
+        try:
+            answer = requests.request(
+                method,
+                place if "://" in place else self.url + place,
+                auth=self._login,
+                timeout=_TIMEOUT_S,
+                # a login is for this server, and no other
+                allow_redirects=False,
+                **more,
+            )
+        except requests.RequestException as error:
+            raise InfrastructureError(
+                f"{doing} does not answer ({type(error).__name__})", retriable=True
+            ) from error
+        if answer.status_code == requests.codes.not_found:
+            return None
+        if conflict and answer.status_code == requests.codes.conflict:
+            return None
+        if answer.status_code in _REFUSED:
+            raise InfrastructureError(
+                f"{doing} refuses the login {self._login[0]}", retriable=False
+            )
+        if not answer.ok or answer.is_redirect:
+            raise InfrastructureError(
+                f"{doing} answered {answer.status_code} to {method} {place}", retriable=False
+            )
+        return answer
+
+    def stranger(self) -> InfrastructureError:
+        """It answers what no registry would."""
+        return InfrastructureError(
+            f"what answers at {self.url} is no schema registry: give the base of its Confluent "
+            "API, such as http://host:port/apis/ccompat/v7",
+            retriable=False,
+        )
