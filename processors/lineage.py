@@ -1,4 +1,4 @@
-"""Lineage of links and statements as OpenLineage events on `mesh.lineage`.
+"""Lineage of links, statements and connectors as OpenLineage events on `mesh.lineage`.
 
 The key is the run id, one run per incarnation. Datasets carry OpenLineage's names for Kafka:
 namespace `kafka://host:port` (of the first bootstrap server), name the topic. No OpenLineage
@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException, Producer
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
     column_lineage_dataset,
+    datasource_dataset,
     error_message_run,
     job_type_job,
     ownership_dataset,
@@ -30,11 +31,16 @@ from openlineage.client.serde import Serde
 from mesh_events import topics
 from mesh_events.emit import software
 from mesh_events.errors import MeshError
+from mesh_events.intents import domain_of
 from mesh_events.kafka import Connection
+from projections import connector_config
+from projections.catalog import Product
+from projections.connectors import Connector
+from projections.image import Image
 from projections.links import Link
 
-LINKS, STATEMENTS = "mesh.links", "mesh.statements"
-"""Every link, and every statement, is a job of one of these namespaces, named by its id."""
+LINKS, STATEMENTS, CONNECTORS = "mesh.links", "mesh.statements", "mesh.connectors"
+"""Every link, statement and connector is a job of one of these namespaces, named by its id."""
 _FLUSH_S = 10.0
 log = structlog.get_logger(__name__)
 
@@ -53,6 +59,14 @@ class Dataset:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """A table in a database, named as OpenLineage does."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """A column of an input, and how it comes to bear: `DIRECT`, or `INDIRECT` as JOIN or FILTER."""
 
@@ -64,9 +78,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One incarnation of a link or a statement.
+    """One run of a link, a statement or a connector.
 
-    kind: LINK or SQL.
+    kind: LINK, SQL or CONNECTOR.
+    engine: what runs it.
     outputs: what is written, the result first.
     columns: column of the result -> where it comes from.
     decides: columns that decide which records come out at all.
@@ -76,27 +91,81 @@ class JobRun:
     job: str
     run: str
     kind: str
-    inputs: tuple[Dataset, ...]
-    outputs: tuple[Dataset, ...]
+    inputs: tuple[Dataset | Table, ...]
+    outputs: tuple[Dataset | Table, ...]
     tags: Mapping[str, str]
     sql: str | None = None
     owner: str | None = None
     columns: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     decides: tuple[Origin, ...] = ()
+    engine: str = "SPARK"
 
 
-def link_run(
-    link: Link, run: str, source: str, destination: str, schema: str | None, correlation: str
-) -> JobRun:
-    """One incarnation of a link; `schema` is that of the product's values, None if unknown."""
+@dataclass(frozen=True, slots=True)
+class Datasets:
+    """Topics as datasets, with what the mesh knows of them.
+
+    schema_text: schema id -> Avro schema; None where schemas are not told.
+    """
+
+    image: Image
+    schema_text: Callable[[int], str | None] | None = None
+
+    def of_topic(self, cluster: str, topic: str) -> Dataset:
+        """A topic, with schema and owner as far as a product or a domain tells them."""
+        found = (one for one in self.image.catalog.values() if one.topic == topic)
+        return self._dataset(cluster, topic, next(found, None))
+
+    def of_product(self, product: str, cluster: str, topic: str) -> Dataset:
+        """A topic that holds a product, or a copy of it."""
+        return self._dataset(cluster, topic, self.image.catalog.get(product))
+
+    def _dataset(self, cluster: str, topic: str, product: Product | None) -> Dataset:
+        servers = self.image.identity.clusters[cluster].bootstrap_servers
+        if product is None:
+            domain = self.image.identity.domains.get(domain_of(topic))
+            return Dataset(servers, topic, owner=domain.owner if domain is not None else None)
+        text = self.schema_text
+        schema = schema_of(text, product.schema_id) if text is not None else None
+        return Dataset(servers, topic, schema, product.owner)
+
+
+def link_run(link: Link, run: str, datasets: Datasets, correlation: str) -> JobRun:
+    """One incarnation of a link; the product's owner answers for the copy and the job as well."""
+    source = datasets.of_product(link.product, link.source_cluster, link.source_topic)
     return JobRun(
         namespace=LINKS,
         job=link.id,
         run=run,
         kind="LINK",
-        inputs=(Dataset(source, link.source_topic, schema),),
-        outputs=(Dataset(destination, link.topic, schema),),
+        inputs=(source,),
+        outputs=(datasets.of_product(link.product, link.cluster, link.topic),),
         tags={"product": link.product, "correlation": correlation},
+        owner=source.owner,
+        engine=link.engine,
+    )
+
+
+def connector_run(found: Connector, run: str, datasets: Datasets, owner: str) -> JobRun:
+    """One run of a connector: the tables of its database, as far as its config tells them."""
+    captured = connector_config.captured(found.config)
+    filled = connector_config.filled(found.config)
+    return JobRun(
+        namespace=CONNECTORS,
+        job=found.id,
+        run=run,
+        kind="CONNECTOR",
+        engine="KAFKA_CONNECT",
+        inputs=(
+            *(Table(one.namespace, one.name) for one in captured),
+            *(datasets.of_topic(found.cluster, topic) for topic in found.reads),
+        ),
+        outputs=(
+            *(Table(one.namespace, one.name) for one in filled),
+            *(datasets.of_topic(found.cluster, topic) for topic in found.writes),
+        ),
+        tags={"domain": found.domain, "correlation": found.correlation},
+        owner=owner,
     )
 
 
@@ -143,7 +212,7 @@ def event(kind: RunState, run: JobRun, when: datetime, reason: str | None = None
     if reason is not None:
         facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(reason, "JAVA", producer=by)
     job: dict[str, Any] = {
-        "jobType": job_type_job.JobTypeJobFacet("STREAMING", "SPARK", run.kind, producer=by)
+        "jobType": job_type_job.JobTypeJobFacet("STREAMING", run.engine, run.kind, producer=by)
     }
     if run.sql is not None:
         job["sql"] = sql_job.SQLJobFacet(run.sql, "spark", producer=by)
@@ -165,13 +234,19 @@ def event(kind: RunState, run: JobRun, when: datetime, reason: str | None = None
     )
 
 
-def _name(dataset: Dataset) -> tuple[str, str]:
+def _name(dataset: Dataset | Table) -> tuple[str, str]:
+    if isinstance(dataset, Table):
+        return dataset.namespace, dataset.name
     name = kafka(dataset.servers, dataset.topic)
     return name.get_namespace(), name.get_name()
 
 
-def _facets(dataset: Dataset, by: str) -> dict[str, Any]:
-    facets: dict[str, Any] = {}
+def _facets(dataset: Dataset | Table, by: str) -> dict[str, Any]:
+    place, _ = _name(dataset)
+    source = datasource_dataset.DatasourceDatasetFacet(place, place, producer=by)
+    facets: dict[str, Any] = {"dataSource": source}
+    if isinstance(dataset, Table):
+        return facets
     if dataset.schema is not None:
         facets["schema"] = _schema(dataset.schema, by)
     if dataset.owner is not None:
@@ -181,7 +256,7 @@ def _facets(dataset: Dataset, by: str) -> dict[str, Any]:
 
 
 def _column_lineage(run: JobRun, by: str) -> column_lineage_dataset.ColumnLineageDatasetFacet:
-    names = {one.topic: _name(one) for one in run.inputs}
+    names = {one.topic: _name(one) for one in run.inputs if isinstance(one, Dataset)}
 
     def from_(origin: Origin) -> column_lineage_dataset.InputField:
         how = column_lineage_dataset.Transformation(origin.kind, origin.subtype)
@@ -206,8 +281,8 @@ def producer() -> str:
     return f"urn:{software().replace('/', ':')}"
 
 
-def schema_of(schema_text: Callable[[int], str], schema_id: int) -> str | None:
-    """The product's schema if the registry has it at hand; lineage does without otherwise."""
+def schema_of(schema_text: Callable[[int], str | None], schema_id: int) -> str | None:
+    """The product's Avro schema if the registry has one at hand; lineage does without otherwise."""
     try:
         return schema_text(schema_id) if schema_id else None
     except MeshError as error:

@@ -1,0 +1,163 @@
+"""The keeper of forwarding: sends what stands on `mesh.lineage` to an OpenLineage receiver.
+
+The topic is the truth, and the receiver follows it: every event in its order, at least once. After
+a crash, or when another worker takes over, the last few are sent again; a receiver knows an event
+by its run, type and time, and takes it twice.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from mesh_events.errors import MeshError
+from processors.keepers.keeper import Reign
+from processors.keepers.retry import wait_before
+from processors.lineage_receiver import Answer, Outcome, Receiver
+from projections.image import Image
+
+log = structlog.get_logger(__name__)
+ROUND_S = 5.0
+"""A round begins nothing new after so long; what is left is for the next."""
+RETRY_FIRST_S, RETRY_MOST_S = 1.0, 300.0
+TRIES = 20
+"""A receiver that fails over the same event so often, in about an hour, is not sent it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One event as it stands on the topic: JSON in UTF-8, unless somebody else wrote there."""
+
+    offset: int
+    value: bytes | None
+
+
+class Events(Protocol):
+    """The topic, from where it was read last; methods raise MeshError."""
+
+    def first(self) -> Written | None:
+        """The first event that was not dealt with; None if there is none now."""
+
+    def dealt_with(self) -> None:
+        """Go on behind the first one."""
+
+    def save(self) -> None:
+        """Remember for good how far it was read."""
+
+    def close(self) -> None:
+        """Leave; what was not saved is read again."""
+
+
+class ForwardingKeeper:
+    """Forwards lineage while this worker reigns.
+
+    An event that the receiver refuses is logged and passed over. A receiver that is away is waited
+    for, as long as the topic keeps its events.
+
+    Args:
+        open_events: begins to read at the saved place; raises MeshError.
+        receiver: where events go.
+        clock: seconds that only go forward.
+    """
+
+    name = "forwarding"
+
+    def __init__(
+        self,
+        open_events: Callable[[], Events],
+        receiver: Receiver,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._open, self._receiver, self._clock = open_events, receiver, clock
+        self._events: Events | None = None
+        self._epoch: int | None = None
+        # failures in a row, and how many of them the first event may be to blame for
+        self._attempts = self._faults = 0
+        self._not_before = float("-inf")
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        """Forward for a while, unless the receiver or Kafka is waited for."""
+        del image
+        if self._epoch != reign.epoch:
+            # another worker may have gone on from here
+            self._leave()
+            self._epoch = reign.epoch
+        if self._clock() < self._not_before:
+            return
+        try:
+            if self._events is None:
+                self._events = self._open()
+            self._forward(self._events, reign)
+        except MeshError as error:
+            log.warning("lineage_not_read", error=str(error), again_in_s=self._wait())
+            self._close()
+            return
+        try:
+            self._events.save()
+        except MeshError as error:
+            # what was sent since is sent again after a restart, and not before
+            log.warning("lineage_place_not_saved", error=str(error))
+
+    def close(self) -> None:
+        """Leave Kafka."""
+        self._leave()
+
+    def _forward(self, events: Events, reign: Reign) -> None:
+        until = self._clock() + ROUND_S
+        while self._clock() < until and (event := events.first()) is not None:
+            reign.check()
+            if not self._is_dealt_with(event):
+                return
+            events.dealt_with()
+            self._attempts = self._faults = 0
+
+    def _is_dealt_with(self, event: Written) -> bool:
+        """Whether the next one may be sent."""
+        value, about = event.value, _about(event.value)
+        if value is None or about is None:
+            log.warning("lineage_event_unreadable", offset=event.offset)
+            return True
+        answer = self._receiver.send(value)
+        if answer.outcome is Outcome.TAKEN:
+            return True
+        if answer.outcome is Outcome.REFUSED or self._is_hopeless(answer):
+            log.warning(
+                "lineage_event_passed_over", offset=event.offset, reason=answer.reason, **about
+            )
+            return True
+        again = self._wait()
+        log.warning("lineage_not_taken", reason=answer.reason, again_in_s=again, **about)
+        return False
+
+    def _is_hopeless(self, answer: Answer) -> bool:
+        self._faults += answer.outcome is Outcome.FAILED
+        return self._faults >= TRIES
+
+    def _wait(self) -> float:
+        self._attempts += 1
+        pause = wait_before(self._attempts, RETRY_FIRST_S, RETRY_MOST_S)
+        self._not_before = self._clock() + pause
+        return pause
+
+    def _leave(self) -> None:
+        self._close()
+        self._attempts = self._faults = 0
+        self._not_before = float("-inf")
+
+    def _close(self) -> None:
+        if self._events is not None:
+            self._events.close()
+            self._events = None
+
+
+def _about(value: bytes | None) -> dict[str, str] | None:
+    """The job and the run of an event, for people; None if it is none."""
+    try:
+        found = json.loads(value or b"")
+        job = found["job"]
+        return {"job": f"{job['namespace']}/{job['name']}", "run": str(found["run"]["runId"])}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
