@@ -5,6 +5,7 @@ Real adapters are made here and nowhere else.
 
 import sys
 from collections.abc import Callable
+from threading import Lock
 
 import faust
 
@@ -26,23 +27,31 @@ from processors.domain_engine import DomainEngine
 from processors.governor import Governor
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.checks import ChecksKeeper, Clusters
+from processors.keepers.connectors import ConnectorsKeeper
 from processors.keepers.credentials import CredentialsKeeper
 from processors.keepers.flow_ends import ClusterLogs, Reach
+from processors.keepers.forwarding import ForwardingKeeper
 from processors.keepers.keeper import Keeper
 from processors.keepers.lanes import SideBySide
-from processors.keepers.links import LinksKeeper
+from processors.keepers.links import LinksKeeper, Mirrors
+from processors.keepers.registries import RegistriesKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.keepers.schemas import SchemasKeeper
 from processors.keepers.snapshots import SnapshotsKeeper
 from processors.keepers.statements import StatementsKeeper
 from processors.keepers.strangers import Strangers
 from processors.lineage import LineageTopic
+from processors.lineage_reader import LineageReader
 from processors.log_registry import LogRegistry
 from processors.log_watch import LogWatch
+from processors.mirror.engine import MirrorEngine, NoEngine
+from processors.own_registry import OwnRegistry
 from processors.preflight import preflight
 from processors.quarantine import Quarantine
 from processors.quick_start import QuickStart
 from processors.row_writer import RowWriter
+from processors.schema_ids import Carried, SchemaIds
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.worker import Worker
 from projections.identity import Cluster
@@ -95,11 +104,17 @@ def build(settings: WorkerSettings) -> faust.App:
     governor = Governor(
         decisions, rows, quarantine.copy, watch, QuickStart(connection, snapshots(settings))
     )
-    clusters = Admins(settings.tls)
+    clusters, connect, gate = Admins(settings.tls), settings.connect(), Lock()
+    schemas = SchemaIds(settings.registry, own_registry)
     keepers: list[Keeper] = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
         ChecksKeeper(
-            clusters, registry, SideBySide("checks"), settings.tls, ClusterLogs(settings.tls)
+            clusters,
+            registry,
+            SideBySide("checks"),
+            settings.tls,
+            ClusterLogs(settings.tls),
+            connect,
         ),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
         RightsKeeper(
@@ -108,8 +123,9 @@ def build(settings: WorkerSettings) -> faust.App:
             settings.drift,
             Strangers(founding.rights(), settings.drift, settings.look_s),
             settings.look_s,
+            gate,
         ),
-        links_keeper(settings, connection, clusters, registry),
+        links_keeper(settings, connection, clusters, registry, schemas),
         StatementsKeeper(
             Reach(clusters, ClusterLogs(settings.tls)),
             lambda domain: DomainEngine(domain, settings),
@@ -118,11 +134,24 @@ def build(settings: WorkerSettings) -> faust.App:
             LineageTopic(connection),
             lanes=SideBySide("statements"),
         ),
+        ConnectorsKeeper(
+            connect,
+            clusters,
+            lambda: governor.image,
+            LineageTopic(connection),
+            gate,
+            lanes=SideBySide("connectors"),
+            schema_text=registry.avro_text,
+        ),
+        SchemasKeeper(settings.subject_rules(), SideBySide("schemas")),
+        RegistriesKeeper(schemas, SideBySide("registries")),
         CheckpointsKeeper(
             watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s
         ),
         SnapshotsKeeper(connection, snapshots(settings), watch, settings.snapshot_records),
     ]
+    if (receiver := settings.lineage_receiver()) is not None:
+        keepers.append(ForwardingKeeper(lambda: LineageReader(connection), receiver))
     worker: list[Worker] = []
 
     def life() -> Worker:
@@ -154,21 +183,40 @@ def snapshots(settings: WorkerSettings) -> Callable[[], Store]:
     return lambda: open_store(settings.home, settings.mesh, root_key(settings) or "")
 
 
+def own_registry(cluster: Cluster) -> OwnRegistry:
+    """The registry that a cluster has of its own."""
+    password = resolve(cluster.registry_password or "")
+    return OwnRegistry(cluster.registry_url or "", cluster.registry_user or "", password)
+
+
 def links_keeper(
-    settings: WorkerSettings, connection: Connection, clusters: Clusters, registry: Registry
+    settings: WorkerSettings,
+    connection: Connection,
+    clusters: Clusters,
+    registry: Registry,
+    schemas: Carried,
 ) -> LinksKeeper:
     """The keeper of links over the mesh's own Spark Connect server."""
     token = resolve(settings.spark_token) if settings.spark_token else None
     # every worker of a mesh meets the same session, so that copies outlive the worker
     engine = SparkEngine(settings.spark_remote, token, settings.mesh)
     return LinksKeeper(
-        clusters,
-        ClusterLogs(settings.tls),
+        Reach(clusters, ClusterLogs(settings.tls), schemas),
         engine,
         LineageTopic(connection),
-        registry.schema_text,
+        registry.avro_text,
         lanes=SideBySide("links"),
+        mirrors=mirrors(settings),
     )
+
+
+def mirrors(settings: WorkerSettings) -> Mirrors:
+    """What copies by MirrorMaker run on: the mesh's Connect cluster, if it has one."""
+    connect, lanes = settings.connect(), SideBySide("mirrors")
+    if connect is None:
+        nothing = NoEngine("this mesh has no Kafka Connect: set SDM_CONNECT_URL for its worker")
+        return Mirrors(nothing, settings.connect_group, lanes)
+    return Mirrors(MirrorEngine(connect.api, connect.secrets), connect.group, lanes)
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -79,6 +79,9 @@ class ClusterAdmin(Protocol):
     def retire_login(self, principal: str) -> None:
         """Close a login for good: nobody can log in with it any more, and its name stays taken."""
 
+    def end_transactions(self, transactional_id: str) -> None:
+        """Abort what a transactional id has left open; whoever used it can commit nothing more."""
+
     def connection(self, principal: str, password: str) -> Connection:
         """How a principal logs in here."""
 
@@ -99,6 +102,14 @@ class KafkaAdmin:
     def connection(self, principal: str, password: str) -> Connection:
         """How a principal logs in here."""
         return replace(self._login, user=principal, password=password)
+
+    def end_transactions(self, transactional_id: str) -> None:
+        """Abort what a transactional id has left open; whoever used it can commit nothing more."""
+        doing = f"ending the transactions of {transactional_id}"
+        with self._doing(doing):
+            producer = Producer(self._login.config(transactional_id=transactional_id))
+            # asks for the id's next epoch, as its own next user would
+            producer.init_transactions(TIMEOUT_S)
 
     def ping(self) -> int:
         """Number of brokers that answer, after a login."""

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import structlog
 from pydantic import ValidationError
 
+from mesh_events.errors import ConfigurationError
 from mesh_events.references import resolve
 from processors.settings import DomainSpark, WorkerSettings
 from spark_streams.engine import Answer, CopySpec, FlowEngine, States
@@ -16,7 +17,8 @@ from spark_streams.errors import EngineError
 from spark_streams.spark import SparkEngine
 
 log = structlog.get_logger(__name__)
-START_TIMEOUT_S = 150.0
+START_TIMEOUT_S = 270.0
+"""Twice as long has to fit into what a lane may take (`lanes.STALL_S`)."""
 AGAIN_S = 10.0
 """A server that could not be had is asked for again after so long."""
 Got = TypeVar("Got")
@@ -89,13 +91,19 @@ class DomainEngine:
             raise self._fault
         try:
             server = self._server()
-            token = resolve(server.token) if server.token else None
+            token = self._token(server)
             self._fault = None
         except EngineError as error:
             self._fault, self._not_before = error, self._clock() + AGAIN_S
             raise
         self._engine = self._connect(server.remote, token, self._seed)
         return self._engine
+
+    def _token(self, server: DomainSpark) -> str | None:
+        try:
+            return resolve(server.token) if server.token else None
+        except ConfigurationError as error:
+            raise self._unavailable(f"its token: {error}") from error
 
     def _server(self) -> DomainSpark:
         named = self._settings.domain_spark.get(self._domain)
@@ -113,10 +121,9 @@ class DomainEngine:
             raise self._unavailable(f"it does not start in {START_TIMEOUT_S:g} s") from error
         except OSError as error:
             raise self._unavailable(f"{command[0]}: {error.strerror}") from error
-        lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
-        said = lines[-1] if lines else f"exit code {done.returncode}"
         if done.returncode != 0:
-            raise self._unavailable(said)
+            raise self._unavailable(_outline(done.stderr) or f"exit code {done.returncode}")
+        said = done.stdout.strip().rpartition("\n")[2]
         try:
             return DomainSpark.model_validate(json.loads(said))
         except (ValueError, ValidationError) as error:
@@ -127,3 +134,11 @@ class DomainEngine:
             "engine_unavailable",
             f"{self._domain} has no Spark Connect server: {why}; see `sdm status`",
         )
+
+
+def _outline(text: str) -> str:
+    """The first and the last line of what a command said: what is wrong, and what to do."""
+    lines = [line.strip().rstrip(".") for line in text.strip().splitlines()]
+    if lines[:1] == ["Traceback (most recent call last):"]:
+        return lines[-1]
+    return ". ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))

@@ -7,12 +7,15 @@ neither is a stranger's right on a stranger's topic.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from mesh_events.facts import DriftKind
+from processors.connect.principals import OFFSETS, PRINCIPALS, principal_of
 from processors.rights import EVERYBODY, Acl, Binding, Resource, Wish
+from projections.connectors import Connector
 from projections.image import Image
 from projections.links import Copy, Desired, Link
 from projections.statements import Statement
@@ -155,11 +158,11 @@ def _named(own: Iterable[Binding]) -> Iterator[str]:
 
 def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Finding]:
     """Rights and denials that the log does not explain, one finding for a principal and a kind."""
-    flows = _flows_of(image, seen.cluster)
+    jobs = _Jobs.of(image, seen.cluster)
     kinds: dict[tuple[str, DriftKind], set[Acl]] = {}
     known = {Acl.of(binding) for binding in seen.known}
     for acl in acls:
-        kind = _kind(acl, seen, flows, known)
+        kind = _kind(acl, seen, jobs, known)
         if kind is not None:
             kinds.setdefault((acl.principal, kind), set()).add(acl)
     for (principal, kind), found in sorted(kinds.items()):
@@ -175,9 +178,7 @@ def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Fin
         )
 
 
-def _kind(
-    acl: Acl, seen: Scene, flows: dict[str, frozenset[str]], known: set[Acl]
-) -> DriftKind | None:
+def _kind(acl: Acl, seen: Scene, jobs: "_Jobs", known: set[Acl]) -> DriftKind | None:
     """What is strange about an ACL; None if the log explains it or it is not about the mesh."""
     if acl.denies:
         shuts_out = any(_denies(acl, right) for right in known)
@@ -189,39 +190,76 @@ def _kind(
         return None
     if any(_includes(right, acl) for right in known) or acl.binding() in seen.unwanted:
         return None
-    writer = _WRITER.fullmatch(acl.principal)
-    ends = flows.get(writer["flow"]) if writer else None
-    if ends is not None and acl.name in ends and not acl.prefixed:
-        # the fence looks after what a flow's writers may do at its own ends
+    if jobs.explain(acl):
         return None
-    owned = ends is not None or acl.principal in seen.owned
+    owned = acl.principal in seen.owned or jobs.owns(acl.principal)
     return DriftKind.UNGRANTED_RIGHT if owned else DriftKind.FOREIGN_RIGHT
 
 
-def _flows_of(image: Image, cluster: str) -> dict[str, frozenset[str]]:
-    """Link or statement -> its topics on this cluster."""
-    flows: list[Link | Statement] = [*image.links.values(), *image.statements.values()]
-    return {
-        flow.id: frozenset(
-            topic
-            for place, topics in ((flow.source_cluster, flow.reads), (flow.cluster, flow.writes))
-            for topic in topics
-            if place == cluster
-        )
-        for flow in flows
-    }
+@dataclass(frozen=True, slots=True)
+class _Jobs:
+    """What runs on a cluster: link or statement -> its topics there; principal -> connector."""
+
+    flows: Mapping[str, frozenset[str]]
+    connectors: Mapping[str, Connector]
+
+    @classmethod
+    def of(cls, image: Image, cluster: str) -> Self:
+        """Those of an image."""
+        flows: list[Link | Statement] = [*image.links.values(), *image.statements.values()]
+        ends = {
+            flow.id: frozenset(
+                topic
+                for place, topics in (
+                    (flow.source_cluster, flow.reads),
+                    (flow.cluster, flow.writes),
+                )
+                for topic in topics
+                if place == cluster
+            )
+            for flow in flows
+        }
+        connectors = {
+            principal_of(one.id): one
+            for one in image.connectors.values()
+            if one.cluster == cluster and one.desired is Desired.RUNNING
+        }
+        return cls(ends, connectors)
+
+    def explain(self, acl: Acl) -> bool:
+        """Whether an ACL is one that a keeper gives to what runs: it looks after it, too."""
+        connector = self.connectors.get(acl.principal)
+        if connector is not None and acl.prefixed:
+            return not connector.is_sink and acl.name == f"{connector.domain}."
+        if connector is not None:
+            own = f"{connector.domain}.{OFFSETS}"
+            return acl.name in (*connector.reads, *connector.writes, own)
+        return not acl.prefixed and acl.name in self.flows.get(_flow_of(acl.principal), ())
+
+    def owns(self, principal: str) -> bool:
+        """Whether a principal is one that the mesh made for something that runs, or ran."""
+        return _flow_of(principal) in self.flows or principal.startswith(PRINCIPALS)
+
+
+def _flow_of(principal: str) -> str:
+    """The link or statement that a principal writes for; empty for others."""
+    writer = _WRITER.fullmatch(principal)
+    return writer["flow"] if writer else ""
 
 
 def repairable(finding: Finding, seen: Scene) -> list[Binding]:
     """What of a finding the mesh may withdraw: its own principal's rights on the mesh's topics.
 
     A wider pattern is also about topics that are not the mesh's, and a stranger's right is a
-    stranger's: both stay.
+    stranger's: both stay. Of a connector the mesh has given all, the wide ones too.
     """
     if finding.kind is not DriftKind.UNGRANTED_RIGHT:
         return []
-    bindings = [acl.binding() for acl in finding.acls if not acl.prefixed]
-    return sorted(one for one in bindings if one is not None and one.name in seen.topics)
+    connectors = finding.principal.startswith(PRINCIPALS)
+    bindings = [acl.binding() for acl in finding.acls if connectors or not acl.prefixed]
+    return sorted(
+        one for one in bindings if one is not None and (one.prefixed or one.name in seen.topics)
+    )
 
 
 def shortened(text: str, most: int = 200) -> str:

@@ -23,7 +23,7 @@ from mesh_events.vocabulary import ALL
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.rights import Binding, Operation, Resource
 from processors.settings import GOVERNOR, OPERATOR, WorkerSettings
-from projections.identity import Role
+from projections.identity import Cluster, Role
 from projections.image import Image
 from projections.replay import replay
 
@@ -45,6 +45,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = {
     topics.ACCESS: _COMPACTED,
     topics.LINKS: _COMPACTED,
     topics.STATEMENTS: _COMPACTED,
+    topics.CONNECTORS: _COMPACTED,
     topics.LINEAGE: _THIRTY_DAYS,
     topics.CHECKPOINTS: {
         "cleanup.policy": "delete",
@@ -186,20 +187,24 @@ def _register(
         bootstrap_servers=wanted.bootstrap_servers,
         admin_user=wanted.admin_user,
         admin_password=wanted.admin_password,
+        registry_url=wanted.registry_url,
+        registry_user=wanted.registry_user,
+        registry_password=wanted.registry_password,
     )
     known = image.identity.clusters.get(name)
     waiting = [
-        entry.event.bootstrap_servers
+        _place(entry.event)
         for entry in image.intents.undecided.values()
         if isinstance(entry.event, ClusterRegistered) and entry.event.cluster == name
     ]
-    if wanted.bootstrap_servers in waiting:
-        return
-    if known is None or (known.bootstrap_servers, known.admin_password) != (
-        wanted.bootstrap_servers,
-        wanted.admin_password,
-    ):
+    if _place(event) not in waiting and (known is None or _place(known) != _place(event)):
         writer.append(event, operator)
+
+
+def _place(cluster: ClusterRegistered | Cluster) -> tuple[str | None, ...]:
+    """What makes a cluster another one than before."""
+    registry = (cluster.registry_url, cluster.registry_user, cluster.registry_password)
+    return (cluster.bootstrap_servers, cluster.admin_password, *registry)
 
 
 def _meta(identity: str) -> Meta:

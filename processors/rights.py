@@ -98,8 +98,8 @@ class Acl:
 class Wish:
     """Bindings of one subject on one cluster at one generation: wanted there, or wanted gone.
 
-    `reported` tells whether the log says already that it is so. `through` are statements that read
-    by these bindings alone: what their principals hold goes with them.
+    `reported` tells whether the log says already that it is so. `through` are statements, and
+    principals of connectors, that read by these bindings alone: what they hold goes with them.
     """
 
     subject: str

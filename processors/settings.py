@@ -13,10 +13,16 @@ from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
 from mesh_events.transport import Tls
+from processors.connect.cluster import ConnectCluster
+from processors.connect.rest import Connect
+from processors.connect.secrets import ConnectSecrets
 from processors.drift import Policy
 from processors.keepers.strangers import LOOK_S
+from processors.lineage_receiver import HttpReceiver
+from processors.registry_rest import RegistryRest
 from processors.reign import LEASE_S
 from processors.secrets import SecretStore
+from processors.subject_rules import SubjectRules
 from snapshots.history import EVERY
 
 GOVERNOR = "mesh.governor"
@@ -24,12 +30,18 @@ OPERATOR = "mesh.operator"
 
 
 class ClusterSettings(BaseModel):
-    """A cluster as the founder registers it; the password is a reference."""
+    """A cluster as the founder registers it; passwords are references.
+
+    registry_url, registry_user, registry_password: the cluster's own schema registry, if any
+    """
 
     name: str
     bootstrap_servers: str
     admin_user: str
     admin_password: str
+    registry_url: str | None = None
+    registry_user: str | None = None
+    registry_password: str | None = None
 
 
 class DomainSpark(BaseModel):
@@ -62,6 +74,16 @@ class WorkerSettings(BaseSettings):
     domain_spark_command: for domains that are not named there: starts a domain's server unless it
         runs, is given the domain as last argument, and prints {"remote": ..., "token": ...}
         (`SDM_DOMAIN_SPARK_COMMAND`, JSON)
+    connect_url, connect_user, connect_password: Kafka Connect's REST API; without an address the
+        mesh has no connectors
+    connect_secrets: folder whose files connectors may name, written by the worker and read by
+        Connect under the same path
+    connect_group: the Connect workers' group
+    connect_shared_database: host:port of a database whose password all domains share, if any
+    lineage_url: base address of an OpenLineage receiver, such as Marquez, that lineage is forwarded
+        to (`SDM_LINEAGE_URL`); without one it stays on its topic
+    lineage_endpoint: path below it (`SDM_LINEAGE_ENDPOINT`)
+    lineage_api_key: reference to the key that is sent as a bearer's token (`SDM_LINEAGE_API_KEY`)
     """
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
@@ -87,6 +109,15 @@ class WorkerSettings(BaseSettings):
     snapshot_records: int = Field(default=EVERY, ge=1, le=100_000)
     domain_spark: dict[str, DomainSpark] = Field(default_factory=dict)
     domain_spark_command: list[str] = Field(default_factory=list)
+    connect_url: str | None = None
+    connect_user: str = ""
+    connect_password: str = ""
+    connect_secrets: Path | None = None
+    connect_group: str = "connect-east"
+    connect_shared_database: str | None = None
+    lineage_url: str | None = None
+    lineage_endpoint: str = "api/v1/lineage"
+    lineage_api_key: str | None = None
     log_level: str = "info"
 
     @classmethod
@@ -133,6 +164,33 @@ class WorkerSettings(BaseSettings):
         """The registry, with the right to register."""
         return Registry(self.registry_url, self.registry_user, resolve(self.registry_password))
 
+    def subject_rules(self) -> SubjectRules:
+        """What the registry asks of subjects, with the right to change it."""
+        password = resolve(self.registry_password)
+        return SubjectRules(RegistryRest(self.registry_url, self.registry_user, password))
+
+    def connect(self) -> ConnectCluster | None:
+        """The Connect cluster, if there is one; raises ConfigurationError without its folder."""
+        if self.connect_url is None:
+            return None
+        if self.connect_secrets is None:
+            raise ConfigurationError(
+                "SDM_CONNECT_SECRETS is not set: name the folder that Connect reads secrets from"
+            )
+        return ConnectCluster(
+            Connect(self.connect_url, (self.connect_user, resolve(self.connect_password))),
+            ConnectSecrets(self.connect_secrets),
+            self.connect_group,
+            self.connect_shared_database,
+        )
+
+    def lineage_receiver(self) -> HttpReceiver | None:
+        """Who lineage is forwarded to, None for nobody; raises ConfigurationError."""
+        if not self.lineage_url:
+            return None
+        key = resolve(self.lineage_api_key) if self.lineage_api_key else None
+        return HttpReceiver(self.lineage_url, self.lineage_endpoint, key)
+
     def governance(self, principal: str) -> Connection:
         """The login of one of the mesh's own principals on the governance cluster."""
         reference = self.secrets().reference(self.governance_cluster, principal)
@@ -167,7 +225,7 @@ class _LocalPlatform(PydanticBaseSettingsSource):
         return {
             "governance_cluster": found.governance_cluster,
             "clusters": {
-                name: cluster.model_dump(exclude={"name"})
+                name: cluster.model_dump(exclude={"name"}, exclude_none=True)
                 for name, cluster in found.clusters.items()
             },
             "registry_url": found.registry_url,
@@ -176,6 +234,12 @@ class _LocalPlatform(PydanticBaseSettingsSource):
             "spark_remote": found.spark_remote,
             "spark_token": found.spark_token,
             "domain_spark_command": [sys.executable, "-m", "local_platform", "domain-server"],
+            "connect_url": found.connect_url,
+            "connect_user": found.connect_user,
+            "connect_password": found.connect_password,
+            "connect_secrets": found.connect_secrets,
+            "connect_group": found.connect_group,
+            "connect_shared_database": found.shared_database,
             "governor_url": found.governor_url,
             "tls_ca": found.tls_ca,
             "tls_certificate": found.tls_certificate,

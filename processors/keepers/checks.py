@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 
 import structlog
 
-from mesh_events.errors import ConfigurationError, MeshError, RefusedError
+from mesh_events.connectors import Configured, ConnectorAdded, ConnectorUpdated
+from mesh_events.errors import MeshError
 from mesh_events.facts import CheckFailed, CheckPassed
 from mesh_events.intents import (
     AccessGranted,
@@ -16,13 +17,23 @@ from mesh_events.intents import (
     ProductPublished,
     domain_of,
 )
-from mesh_events.kafka import Connection
-from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.statements import Begin, StatementAdded, StatementUpdated, Wording
 from mesh_events.transport import Tls
-from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.clusters import ClusterAdmin
+from processors.connect.cluster import ConnectCluster
 from processors.keepers import fence
+from processors.keepers.findings import (
+    Finding,
+    cluster_reachable,
+    connector_sound,
+    destination_free,
+    edges,
+    schema_registered,
+    statement_sound,
+    target_free,
+    topic_exists,
+)
 from processors.keepers.flow_ends import Logs
 from processors.keepers.keeper import Reign, ReignOverError
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
@@ -31,30 +42,23 @@ from projections.decide import decide
 from projections.image import Image
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
+from projections.rules.connectors import CONNECTOR_SOUND
 from projections.rules.identity import CLUSTER_REACHABLE
-from projections.rules.statements import DESTINATION_FREE
-from projections.statements import DEAD_LETTERS, END_OF, STATEMENT_SOUND
+from projections.statements import DESTINATION_FREE, END_OF, STATEMENT_SOUND
 from projections.verdict import Waiting
-from spark_streams.sql.parse import parse
-from spark_streams.sql.plan import planned, require_same
 
 log = structlog.get_logger(__name__)
-CERTAIN_S = 2.0
-"""What a registry lacks must be lacking for so long: one that starts may answer before it has read
-its own log to the end. Measured with Apicurio after a kill: for 0.05 to 0.3 s."""
-CHECKED = (ClusterRegistered, ProductPublished, AccessGranted, StatementAdded, StatementUpdated)
+CHECKED = (
+    ClusterRegistered,
+    ProductPublished,
+    AccessGranted,
+    StatementAdded,
+    StatementUpdated,
+    ConnectorAdded,
+    ConnectorUpdated,
+)
 """Intents that may wait for the world; thousands of others may be undecided beside them."""
 Clusters = Callable[[Image, str], ClusterAdmin]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The outcome of a check; a code means that it failed, once that was so for `certain_s`."""
-
-    evidence: dict[str, str] = field(default_factory=dict)
-    code: str = ""
-    reason: str = ""
-    certain_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,10 @@ class ChecksKeeper:
         lanes: Lanes | None = None,
         tls: Tls | None = None,
         logs: Logs | None = None,
+        connect: ConnectCluster | None = None,
     ) -> None:
         self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
-        self._tls, self._logs = tls, logs
+        self._tls, self._logs, self._connect = tls, logs, connect
         # (offset, check) -> since when it fails, s of the monotonic clock
         self._failing: dict[tuple[int, str], float] = {}
 
@@ -150,7 +155,18 @@ class ChecksKeeper:
                 return self._statement_sound(image, intent)
             case (name, StatementAdded()) if name == DESTINATION_FREE:
                 home = image.identity.domains[domain_of(intent.statement)].cluster
-                return destination_free(intent, self._clusters(image, home))
+                before = image.statements.get(intent.statement)
+                logs = self._logs
+                return destination_free(
+                    intent,
+                    self._clusters(image, home),
+                    before,
+                    logs.source(image, home) if logs is not None else None,
+                    logs.destination(image, home) if logs is not None else None,
+                )
+            case (name, Configured()) if name == CONNECTOR_SOUND:
+                home = image.identity.domains[domain_of(intent.connector)].cluster
+                return connector_sound(intent, self._clusters(image, home), self._connect)
         return Finding(code="unknown_check", reason=f"this mesh has no check {check}")
 
     def _target_free(self, image: Image, intent: AccessGranted) -> Finding:
@@ -170,15 +186,14 @@ class ChecksKeeper:
         if not destination and known is not None:
             destination = known.destination
         admin = self._clusters(image, home)
-        found = statement_sound(intent, destination, admin, self._registry)
+        before = known.sql if known is not None and isinstance(intent, StatementUpdated) else None
+        found = statement_sound(intent, destination, admin, self._registry, before)
         if found.code or not isinstance(intent, StatementAdded) or self._logs is None:
             return found
         if intent.begin is not Begin.LATEST:
             return found
-        partitions = range(int(found.evidence["partitions"]))
-        bounds = self._logs.source(image, home).bounds(intent.stream, partitions)
-        ends = {f"{END_OF}{partition}": str(end) for partition, (_, end) in bounds.items()}
-        return Finding({**found.evidence, **ends})
+        stream, partitions = self._logs.source(image, home), int(found.evidence["partitions"])
+        return Finding(found.evidence | edges(END_OF, intent.stream, partitions, stream, 1))
 
 
 def missing(image: Image) -> Iterator[Task]:
@@ -214,106 +229,9 @@ def _server(task: Task, image: Image) -> str:
             return image.access.requests[intent.request].cluster
         case _, (StatementAdded() | StatementUpdated()) as intent:
             return image.identity.domains[domain_of(intent.statement)].cluster
+        case _, Configured() as intent:
+            # a database of one domain may be slow
+            return f"connect of {domain_of(intent.connector)}"
         case name, ProductPublished() as intent if name == TOPIC_EXISTS:
             return image.identity.domains[domain_of(intent.product)].cluster
     return "registry"
-
-
-def cluster_reachable(intent: ClusterRegistered, tls: Tls | None) -> Finding:
-    """The cluster answers, and lets the operator's principal in."""
-    where = {"bootstrap_servers": intent.bootstrap_servers}
-    try:
-        password = resolve(intent.admin_password)
-        login = Connection(intent.bootstrap_servers, intent.admin_user, password, tls)
-        return Finding({**where, "brokers": str(KafkaAdmin(intent.cluster, login).ping())})
-    except ConfigurationError as error:
-        return Finding(where, "cluster_login_failed", f"{error}; correct it and register again")
-
-
-def topic_exists(topic: str, admin: ClusterAdmin) -> Finding:
-    """The topic is there; the evidence tells its partitions and Kafka's id of it."""
-    found = admin.topic(topic)
-    where = {"cluster": admin.name, "topic": topic}
-    if found is None:
-        return Finding(
-            where,
-            "unknown_topic",
-            f"there is no topic {topic} on cluster {admin.name}: create it, then publish again",
-        )
-    return Finding({**where, "topic_id": found.id, "partitions": str(found.partitions)})
-
-
-def schema_registered(topic: str, registry: Registry) -> Finding:
-    """The topic's values have a registered schema, `<topic>-value`."""
-    subject = f"{topic}-value"
-    found = registry.latest(subject)
-    if found is None:
-        return Finding(
-            {"subject": subject},
-            "no_schema",
-            f"the registry has no subject {subject}: register the schema of the topic's values, "
-            "then publish again",
-            CERTAIN_S,
-        )
-    return Finding({"subject": subject, "schema_id": str(found[0]), "version": str(found[1])})
-
-
-def target_free(
-    topic: str, known: str | None, admin: ClusterAdmin, *, being_made: bool = False
-) -> Finding:
-    """The copy's name is free in the consumer's cluster, or is the mesh's own copy already."""
-    found = admin.topic(topic)
-    where = {"cluster": admin.name, "topic": topic}
-    if found is None:
-        return Finding({**where, "found": "nothing"})
-    if being_made or found.id == known:
-        return Finding({**where, "found": "the link's own copy", "topic_id": found.id})
-    return Finding(
-        {**where, "topic_id": found.id},
-        "target_taken",
-        f"the topic {topic} exists on cluster {admin.name} and is not a copy made by the mesh: "
-        "rename or delete it there, then grant again",
-    )
-
-
-def statement_sound(
-    intent: Wording, destination: str, admin: ClusterAdmin, registry: Registry
-) -> Finding:
-    """The topics are there, and the text can be understood over their schemas.
-
-    The types of its columns are Spark's to judge, when it starts.
-    """
-    where = {"cluster": admin.name, "stream": intent.stream}
-    topics = {name: admin.topic(name) for name in (intent.stream, *intent.tables)}
-    for name, found in topics.items():
-        if found is None:
-            return Finding(
-                where,
-                "unknown_topic",
-                f"there is no topic {name} on cluster {admin.name}: create it, then say it again",
-            )
-    stream = topics[intent.stream]
-    assert stream is not None  # noqa: S101 - for the type checker; told above
-    try:
-        parsed = parse(intent.sql)
-        require_same(parsed, intent.names, intent.stream, intent.tables, destination)
-        plan = planned(parsed, intent.names, registry)
-    except RefusedError as error:
-        return Finding(where, error.code, str(error), CERTAIN_S if error.code == "no_schema" else 0)
-    columns = ", ".join(one.name for one in plan.query.out)
-    return Finding({**where, "partitions": str(stream.partitions), "columns": columns})
-
-
-def destination_free(intent: StatementAdded, admin: ClusterAdmin) -> Finding:
-    """What the statement is to fill is not there yet: it is never written over."""
-    where = {"cluster": admin.name, "topic": intent.destination}
-    for name in (intent.destination, intent.destination + DEAD_LETTERS):
-        found = admin.topic(name)
-        if found is not None:
-            return Finding(
-                {**where, "topic": name, "topic_id": found.id},
-                "target_taken",
-                f"the topic {name} exists on cluster {admin.name}: a statement fills topics of its "
-                "own; name another destination, or delete it, then add the statement again",
-            )
-    return Finding({**where, "found": "nothing"})

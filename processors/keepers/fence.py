@@ -148,18 +148,49 @@ def retire(
     withdraw(admin, topic, unwanted, check)
 
 
-def settle(log: PartitionLog, topic: str, partitions: int, quiet_s: float) -> Bounds:
+def settle(
+    log: PartitionLog,
+    topic: str,
+    partitions: int,
+    quiet_s: float,
+    committed: PartitionLog | None = None,
+) -> Bounds:
     """Wait until the end offsets have stood still for `quiet_s` seconds; return them.
 
+    committed: the same as `read_committed` sees it, for a topic that is written in transactions.
+
     Raises:
-        InfrastructureError: they still move after SETTLE_TIMEOUT_S: somebody else writes there.
+        InfrastructureError: they still move after SETTLE_TIMEOUT_S, or a transaction is still
+            open: somebody else writes there.
     """
     deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    last = _still(log, topic, partitions, quiet_s, deadline)
+    if committed is None:
+        return last
+    while _ends(committed.bounds(topic, range(partitions))) != _ends(last):
+        if time.monotonic() > deadline:
+            raise InfrastructureError(
+                f"a transaction is open in {topic} although nobody may write it for the mesh: "
+                "find out who writes there",
+                retriable=True,
+            )
+        time.sleep(_POLL_S)
+        last = log.bounds(topic, range(partitions))
+    return last
+
+
+def _ends(bounds: Bounds) -> dict[int, int]:
+    return {partition: end for partition, (_, end) in bounds.items()}
+
+
+def _still(
+    log: PartitionLog, topic: str, partitions: int, quiet_s: float, deadline: float
+) -> Bounds:
     last, since = log.bounds(topic, range(partitions)), time.monotonic()
     while time.monotonic() - since < quiet_s:
         time.sleep(min(_POLL_S, quiet_s))
         now = log.bounds(topic, range(partitions))
-        if {p: end for p, (_, end) in now.items()} != {p: end for p, (_, end) in last.items()}:
+        if _ends(now) != _ends(last):
             last, since = now, time.monotonic()
         if time.monotonic() > deadline:
             raise InfrastructureError(

@@ -60,12 +60,14 @@ class FlowEnd(Generic[F]):
             self._engine.stop(flow.id)
         except EngineError as error:
             log.warning("engine_not_asked", flow=flow.id, error=str(error))
-        for topic in flow.writes:
-            fence.close(ends.destination, topic, flow.id, reign.check)
+        for written in flow.writes:
+            fence.close(ends.destination, written, flow.id, reign.check)
+        reign.check()
+        ends.end_transactions()
         if not ends.moves:
-            for topic in flow.reads:
+            for topic in ends.fenced(flow.reads):
                 fence.retire(ends.source, topic, flow.id, reign.check)
-            for topic in flow.writes:
+            for topic in ends.fenced(flow.writes):
                 fence.retire(ends.destination, topic, flow.id, reign.check, keep_claims=unknown)
 
     def reached(self, ends: Ends[F]) -> dict[int, int]:

@@ -13,6 +13,8 @@ from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, Topic
 from processors.keepers import fence
 from processors.keepers.flow import F
+from processors.rights import Binding
+from processors.schema_ids import Carried, OneRegistry
 from projections.image import Image
 from spark_streams.errors import CopyError
 from spark_streams.log import KafkaLog, PartitionLog
@@ -26,6 +28,8 @@ _SAME_SETTINGS = (
     "compression.type",
     "delete.retention.ms",
     "max.compaction.lag.ms",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
     "min.cleanable.dirty.ratio",
     "min.compaction.lag.ms",
     "retention.bytes",
@@ -102,10 +106,11 @@ class ClusterLogs:
 
 
 class Reach(NamedTuple):
-    """How clusters are reached: to change them, and to look into their topics."""
+    """How clusters are reached: to change them, to look into topics, to have schemas there."""
 
     admin: Clusters
     logs: Logs
+    schemas: Carried = OneRegistry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +213,39 @@ class Ends(Generic[F]):
     def fenced(self, topics: tuple[str, ...]) -> tuple[str | None, ...]:
         """Where the rights of its incarnations are to be withdrawn; None: wherever they are."""
         return (None,) if self.moves else topics
+
+    @property
+    def tail_log(self) -> PartitionLog:
+        """Where the last records of the destination are looked up."""
+        return self.destination_log
+
+    def more_rights(self, writer: str) -> tuple[list[Binding], list[Binding]]:
+        """What an incarnation needs beside reading and writing, at the source and at the copy."""
+        del writer
+        return [], []
+
+    def carry_schemas(self, *, anew: bool = False) -> None:
+        """Let readers at the destination find the schemas' ids; most write what is known there.
+
+        anew: also what was carried before is looked at again.
+        """
+        del anew
+
+    def end_transactions(self, keep: str | None = None) -> None:
+        """End what incarnations but `keep` have left open; most write without transactions.
+
+        Called when they may not write any more, and before their rights are forgotten.
+        """
+        del keep
+
+    def settle(self, partitions: int, quiet_s: float) -> None:
+        """Wait until nothing lands any more in what the flow writes.
+
+        Raises:
+            InfrastructureError: something still does.
+        """
+        for topic in self.flow.writes:
+            fence.settle(self.destination_log, topic, partitions, quiet_s)
 
     def is_complete(self) -> bool:
         """Whether everything else that the flow writes is there, once its destination is."""

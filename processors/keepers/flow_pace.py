@@ -16,7 +16,8 @@ class Pace:
     lineage: a RUNNING event of lineage at most this often.
     quiet: a fenced destination has to stand still for so long.
     retry_first, retry_most: wait before the second try of what failed, doubled up to the most.
-    stall: a partition that has more to copy and does not move for so long is started anew.
+    stall, stall_most: a partition that has more to copy and does not move for so long is started
+        anew; twice as long after each time that this did not help, up to the most.
     grace: readers of a copy that is to be removed are given so long before it is a failure.
     clock: seconds that only go forward.
     """
@@ -29,6 +30,7 @@ class Pace:
     retry_first: float = 1
     retry_most: float = 60
     stall: float = 30
+    stall_most: float = 480
     grace: float = 15
     clock: Callable[[], float] = time.monotonic
 
@@ -37,16 +39,21 @@ class Pace:
 class Memory:
     """What this process knows of a link at one generation; losing it costs a repetition at most.
 
-    Times are the clock's; `not_before` is the earliest next try after the fault `code`; `waiting`
-    maps a partition that is behind to its position and since when it stands there.
+    Times are the clock's; `not_before` is the earliest next try after the fault `code`, which
+    `is_silence` of the engine; `waiting` maps a partition that is behind to its position and since
+    when it stands there. For that it was started anew `stalls` times, the last time since partition
+    `stood[0]` stood at `stood[1]`, and has not got on since.
     """
 
     generation: int
     since: float
     attempts: int = 0
     code: str | None = None
+    is_silence: bool = False
     not_before: float = _NEVER
     looked: float = _NEVER
     advanced: float = _NEVER
     lineage: float = _NEVER
     waiting: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    stalls: int = 0
+    stood: tuple[int, int] = (0, 0)

@@ -15,7 +15,7 @@ from processors.keepers import fence
 from processors.keepers.flow import F, Kind, Plan, Started, Voice
 from processors.keepers.flow_ends import Ends, Logs, allowed, max_record_bytes
 from processors.keepers.keeper import Reign
-from processors.rights import reader
+from processors.rights import Binding, reader
 from spark_streams.engine import CopySpec, FlowEngine
 from spark_streams.provenance import Origin
 
@@ -72,21 +72,25 @@ class FlowStart(Generic[F]):
     def _admit(self, ends: Ends[F], writer: str, reign: Reign) -> None:
         """Rights that harm nothing come first: by them a lost principal is found again."""
         flow = ends.flow
-        reading = {right for topic in flow.reads for right in reader(writer, topic)}
+        more_there, more_here = ends.more_rights(writer)
+        reading: set[Binding] = {right for topic in flow.reads for right in reader(writer, topic)}
+        claims: list[Binding] = [fence.claim(writer, topic) for topic in flow.writes]
         reign.check()
-        ends.source.grant(sorted(reading))
+        ends.source.grant(sorted(reading.union(more_there)))
         reign.check()
-        ends.destination.grant([fence.claim(writer, topic) for topic in flow.writes])
+        ends.destination.grant(claims + more_here)
 
     def _shut(self, ends: Ends[F], writer: str, destination: Topic, reign: Reign) -> None:
         """End every earlier incarnation, and wait until nothing of it lands any more."""
         flow = ends.flow
+        for written in flow.writes:
+            fence.close(ends.destination, written, flow.id, reign.check)
+        ends.end_transactions(keep=writer)
         for topic in ends.fenced(flow.reads):
             fence.retire(ends.source, topic, flow.id, reign.check, keep=writer)
         for topic in ends.fenced(flow.writes):
             fence.retire(ends.destination, topic, flow.id, reign.check, keep=writer)
-        for topic in flow.writes:
-            fence.settle(ends.destination_log, topic, destination.partitions, self._quiet_s)
+        ends.settle(destination.partitions, self._quiet_s)
 
     def _open(
         self,

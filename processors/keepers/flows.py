@@ -5,7 +5,7 @@ What should be stands in the image, what is comes from the engine and the cluste
 A fault that only a person can mend closes the flow; any other is tried again, ever more seldom.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Generic
 
@@ -100,7 +100,7 @@ class Flows(Generic[F]):
         try:
             self._one(voice, seen, trouble)
         except CopyError as fault:
-            self._fail(voice, fault)
+            self._fail(voice, fault, is_silence=fault is trouble)
         except MeshError as error:
             self._fail(voice, CopyError("cluster_unavailable", f"{error}; tried again"))
         except ReignOverError:
@@ -115,6 +115,18 @@ class Flows(Generic[F]):
         """Leave the engine; the flows go on."""
         self._engine.close()
 
+    def leave(self, others: Container[str], reign: Reign) -> None:
+        """Let the engine forget flows that another engine has taken over meanwhile."""
+        states, trouble = self._states()
+        if trouble is not None:
+            return
+        for name in sorted(name for name in states if name in others):
+            reign.check()
+            try:
+                self._engine.stop(name)
+            except EngineError as error:
+                log.warning("engine_not_asked", flow=name, error=str(error))
+
     def _states(self) -> tuple[States, EngineError | None]:
         try:
             return self._engine.states(), None
@@ -125,7 +137,7 @@ class Flows(Generic[F]):
         self, voice: Voice[F], seen: tuple[Running | Failed, ...], trouble: EngineError | None
     ) -> None:
         flow = voice.flow
-        runs = any(isinstance(state, Running) for state in seen)
+        # also one that has failed is to be forgotten: its engine could start it again
         match flow.desired:
             case Desired.RUNNING if withheld := self._kind.withheld(flow, voice.image):
                 raise withheld
@@ -133,11 +145,11 @@ class Flows(Generic[F]):
                 raise trouble
             case Desired.RUNNING:
                 self._run(voice, seen)
-            case Desired.PAUSED if not flow.is_at_rest or runs:
+            case Desired.PAUSED if not flow.is_at_rest or seen:
                 self._ending.pause(self._ends(voice), voice, voice.reign)
             case Desired.REMOVED if not flow.is_over:
                 self._remove(voice)
-            case Desired.REMOVED if runs:
+            case Desired.REMOVED if seen:
                 self._ending.halt(self._ends(voice), voice.reign)
 
     def _run(self, voice: Voice[F], seen: tuple[Running | Failed, ...]) -> None:
@@ -152,7 +164,9 @@ class Flows(Generic[F]):
                     raise EngineError("query_failed", f"the query ended: {state.reason}")
         self._starting.start(self._ends(voice), voice, voice.reign)
         now = self._pace.clock()
-        self._remember(flow, looked=now, advanced=now, lineage=now, waiting={}, code=None)
+        self._remember(
+            flow, looked=now, advanced=now, lineage=now, waiting={}, code=None, is_silence=False
+        )
 
     def _watch(self, voice: Voice[F]) -> None:
         """See that both topics are still the same ones, and put the floor on the log."""
@@ -188,8 +202,9 @@ class Flows(Generic[F]):
         or at the end of a batch; and a query without free task slots waits for ever.
         """
         flow, now = voice.flow, self._pace.clock()
-        patience = self._kind.patience_s(flow, self._pace.stall)
-        known = {int(partition): at for partition, at in flow.positions.items()} | dict(reached)
+        known = {int(partition): at for partition, at in flow.positions.items()}
+        known |= {p: max(at, known.get(p, 0)) for p, at in reached.items()}
+        patience = self._patience(flow, known)
         ahead = behind(self._ends(voice).source_log, flow.source_topic, known)
         before = self._memory[flow.id].waiting
         waiting = {
@@ -200,12 +215,22 @@ class Flows(Generic[F]):
         self._remember(flow, waiting=waiting)
         for partition, (position, since) in sorted(waiting.items()):
             if now - since >= patience:
-                self._remember(flow, waiting={})
+                stalls = self._memory[flow.id].stalls + 1
+                self._remember(flow, waiting={}, stalls=stalls, stood=(partition, position))
                 raise EngineError(
                     "query_stalled",
                     f"partition {partition} stands at source offset {position} for "
                     f"{patience:g} s though there is more to read: the query is restarted",
                 )
+
+    def _patience(self, flow: F, known: Mapping[int, int]) -> float:
+        """For how long a partition may stand still: a start that was only slow is given longer."""
+        memory, least = self._memory[flow.id], self._kind.patience_s(flow, self._pace.stall)
+        partition, position = memory.stood
+        if memory.stalls and known.get(partition, position) > position:
+            self._remember(flow, stalls=0)
+            return least
+        return wait_before(memory.stalls + 1, least, max(least, self._pace.stall_most))
 
     def _remove(self, voice: Voice[F]) -> None:
         """Remove, with some patience for rights that are just being withdrawn."""
@@ -216,8 +241,11 @@ class Flows(Generic[F]):
             if fault.code != "readers_remain" or waited >= self._pace.grace:
                 raise
 
-    def _fail(self, voice: Voice[F], fault: CopyError) -> None:
-        """Say it once; close the flow if only a person can mend it, else try again later."""
+    def _fail(self, voice: Voice[F], fault: CopyError, *, is_silence: bool = False) -> None:
+        """Say it once; close the flow if only a person can mend it, else try again later.
+
+        is_silence: the engine does not answer; then it is tried again as soon as it does.
+        """
         flow = voice.flow
         try:
             if not fault.retriable:
@@ -229,7 +257,9 @@ class Flows(Generic[F]):
         attempts = self._memory[flow.id].attempts + 1
         wait = wait_before(attempts, self._pace.retry_first, self._pace.retry_most)
         until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON
-        self._remember(flow, attempts=attempts, code=fault.code, not_before=until)
+        self._remember(
+            flow, attempts=attempts, code=fault.code, not_before=until, is_silence=is_silence
+        )
 
     def _due(self, flow: F, image: Image, trouble: EngineError | None) -> bool:
         """Whether to look at a flow now; forgets what belongs to an older generation."""
@@ -237,7 +267,7 @@ class Flows(Generic[F]):
         if memory is None or memory.generation != flow.generation:
             self._memory[flow.id] = Memory(flow.generation, since=self._pace.clock())
             return True
-        if memory.code == "engine_unavailable" and trouble is None:
+        if memory.is_silence and trouble is None:
             return True
         withheld = flow.desired is Desired.RUNNING and self._kind.withheld(flow, image) is not None
         if (memory.code in WITHHELD) is not withheld:

@@ -2,6 +2,7 @@
 
 import structlog
 
+from mesh_events.errors import InfrastructureError
 from mesh_events.intents import OnRevoke
 from processors.clusters import Topic
 from processors.crash_points import crash_point
@@ -37,7 +38,7 @@ class LinkEnd(FlowEnd[Link]):
         self.halt(ends, reign)
         require_no_readers(ends)
         if link.run is not None:
-            reached = self.reached(ends)
+            reached = self._reached_before_purge(ends)
             crash_point("link-after-stop")
             voice.stopped(reached)
         found = _own_copy(ends)
@@ -55,15 +56,25 @@ class LinkEnd(FlowEnd[Link]):
         found = _own_copy(ends)
         if found is None or link.source_topic_id is None:
             return {}
-        fence.settle(ends.destination_log, link.topic, found.partitions, self.quiet_s)
+        ends.settle(found.partitions, self.quiet_s)
         origin = Origin(link.source_cluster, link.source_topic_id)
         try:
-            tails = read_tail(ends.destination_log, link.topic, found.partitions, origin)
+            tails = read_tail(ends.tail_log, link.topic, found.partitions, origin)
         except CopyError as fault:
             # what is wrong with the copy is for the next start to say, not for its end
             log.warning("tail_not_read", link=link.id, code=fault.code, reason=fault.reason)
             return {}
         return positions(tails)
+
+    def _reached_before_purge(self, ends: Ends[Link]) -> dict[int, int]:
+        """As `reached`; but a copy that goes away must not stay because nobody can tell its end."""
+        try:
+            return self.reached(ends)
+        except InfrastructureError as error:
+            if ends.flow.on_revoke is OnRevoke.RETAIN:
+                raise
+            log.warning("tail_not_read", link=ends.flow.id, error=str(error))
+            return {}
 
     def _purge(self, ends: Ends[Link], found: Topic | None, reign: Reign) -> None:
         """Delete the copy, if it is still the one that the mesh made."""

@@ -20,7 +20,7 @@ from mesh_events.facts import (
 from mesh_events.meta import new_id
 from processors.keepers.flow import Started
 from processors.keepers.keeper import Reign
-from processors.lineage import Lineage, link_run, schema_of
+from processors.lineage import Datasets, Lineage, link_run
 from projections.access import ENTITLED
 from projections.image import Image
 from projections.links import Link
@@ -37,7 +37,7 @@ class Telling:
     image: Image
     reign: Reign
     lineage: Lineage
-    schema_text: Callable[[int], str]
+    schema_text: Callable[[int], str | None]
 
     @property
     def flow(self) -> Link:
@@ -116,19 +116,8 @@ class Telling:
         """A link that has not run yet has no lineage."""
         if run is None:
             return
-        clusters, product = self.image.identity.clusters, self.image.catalog.get(self.link.product)
-        self.lineage.tell(
-            kind,
-            link_run(
-                link=self.link,
-                run=run,
-                source=clusters[self.link.source_cluster].bootstrap_servers,
-                destination=clusters[self.link.cluster].bootstrap_servers,
-                schema=schema_of(self.schema_text, product.schema_id) if product else None,
-                correlation=self.correlation,
-            ),
-            reason,
-        )
+        datasets = Datasets(self.image, self.schema_text)
+        self.lineage.tell(kind, link_run(self.link, run, datasets, self.correlation), reason)
 
 
 def _named(positions: Mapping[int, int]) -> dict[str, int]:

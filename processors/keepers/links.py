@@ -2,11 +2,17 @@
 
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+import structlog
+
+from mesh_events.errors import InfrastructureError
+from mesh_events.intents import Engine
 from mesh_events.kafka import Connection
-from processors.clusters import Topic
-from processors.keepers.flow_ends import Clusters, Ends, Logs
+from processors.clusters import ClusterAdmin, Topic
+from processors.keepers import fence
+from processors.keepers.flow_ends import Ends, Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
 from processors.keepers.keeper import Reign
@@ -14,56 +20,153 @@ from processors.keepers.lanes import Lanes
 from processors.keepers.link_end import LinkEnd
 from processors.keepers.link_telling import Telling
 from processors.lineage import Lineage
+from processors.mirror import config as mirror
+from processors.rights import Binding
+from processors.schema_ids import Carried
+from projections.identity import Cluster
 from projections.image import Image
 from projections.links import Link
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import CopyError
+from spark_streams.log import PartitionLog
 from spark_streams.provenance import Origin
 from spark_streams.resume import start_positions
 from spark_streams.tail import positions, read_tail
 
+_Reached = tuple[
+    Link, ClusterAdmin, ClusterAdmin, PartitionLog, PartitionLog, PartitionLog, Carried, Cluster
+]
+log = structlog.get_logger(__name__)
+_NEVER = float("-inf")
+LEFTOVERS_S = 60.0
+"""So often an engine is asked for copies that another one has taken over."""
 LANES_PER_PAIR = 4
 """So many links between the same two clusters are started, watched and ended at the same time."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mirrors:
+    """What links by MirrorMaker are kept with.
+
+    engine: runs their copies.
+    group: the Connect workers' group.
+    lanes: links between other clusters are kept side by side.
+    """
+
+    engine: FlowEngine
+    group: str
+    lanes: Lanes | None = None
+
+
 class LinksKeeper:
-    """Keeps the links.
+    """Keeps the links, each with its own engine.
 
     Args:
-        clusters: the admin of a registered cluster.
-        logs: looks into the topics of the clusters.
-        engine: runs the copies.
+        reach: administers the clusters, and looks into their topics.
+        engine: runs the copies by Spark.
         lineage: where each incarnation is told.
-        schema_text: the schema with an id, for the lineage.
+        schema_text: the Avro schema with an id, None for another, for the lineage.
         pace: how often and how long.
         lanes: links between other clusters are kept side by side.
+        mirrors: what runs the copies by MirrorMaker; without, such links are left alone.
     """
 
     name = "links"
 
     def __init__(
         self,
-        clusters: Clusters,
-        logs: Logs,
+        reach: Reach,
         engine: FlowEngine,
         lineage: Lineage,
-        schema_text: Callable[[int], str],
+        schema_text: Callable[[int], str | None],
         pace: Pace | None = None,
         lanes: Lanes | None = None,
+        mirrors: Mirrors | None = None,
     ) -> None:
-        pace, kind = pace or Pace(), Copying(clusters, logs, lineage, schema_text)
-        self._logs = logs
-        self._flows = Flows(kind, LinkEnd(kind, engine, pace.quiet), engine, logs, pace, lanes)
+        pace, kind = pace or Pace(), Copying(reach, lineage, schema_text)
+        logs = self._logs = reach.logs
+        self._pace = pace
+        # engine -> when it was last asked for what is no longer its own
+        self._left: dict[Engine, float] = {}
+        ending = LinkEnd(kind, engine, pace.quiet)
+        self._flows = {Engine.SPARK: Flows(kind, ending, engine, logs, pace, lanes)}
+        if mirrors is not None:
+            kind = Mirroring(reach, lineage, schema_text, mirrors.group)
+            ending = LinkEnd(kind, mirrors.engine, pace.quiet)
+            self._flows[Engine.MIRRORMAKER] = Flows(
+                kind, ending, mirrors.engine, logs, pace, mirrors.lanes
+            )
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair every link once."""
-        if image.links:
-            self._flows.reconcile(image.links.values(), image, reign)
+        now = self._pace.clock()
+        for engine, flows in self._flows.items():
+            if links := [link for link in image.links.values() if link.engine is engine]:
+                flows.reconcile(links, image, reign)
+            others = {link.id for link in image.links.values() if link.engine is not engine}
+            if others and now - self._left.get(engine, _NEVER) >= LEFTOVERS_S:
+                self._left[engine] = now
+                flows.leave(others, reign)
 
     def close(self) -> None:
-        """Leave the engine and the clusters; the copies go on."""
-        self._flows.close()
+        """Leave the engines and the clusters; the copies go on."""
+        for flows in self._flows.values():
+            flows.close()
         self._logs.close()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEnds(Ends[Link]):
+    """Both ends of a link.
+
+    copied: the copy as `read_committed` sees it: MirrorMaker writes in transactions, and what one
+        of them wrote and took back was not copied, whoever goes on.
+    schemas: has schemas in the registry of the copy's cluster.
+    cluster: the copy's.
+    """
+
+    copied: PartitionLog
+    schemas: Carried
+    cluster: Cluster
+
+    @property
+    def tail_log(self) -> PartitionLog:
+        """Where the last records of the copy are looked up."""
+        return self.copied
+
+    def carry_schemas(self, *, anew: bool = False) -> None:
+        """Let the readers of the copy find every id that may be in it; see `Carried`."""
+        self.schemas.carry(self.cluster, self.flow.source_topic, self.flow.topic, anew=anew)
+
+    def settle(self, partitions: int, quiet_s: float) -> None:
+        """Wait until nothing lands any more in the copy, and no transaction is open there."""
+        topic = self.flow.topic
+        fence.settle(self.destination_log, topic, partitions, quiet_s, self.copied)
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorEnds(LinkEnds):
+    """Both ends of a link by MirrorMaker, which is allowed more than to read and to write.
+
+    group: the Connect workers' group.
+    """
+
+    group: str
+
+    def fenced(self, topics: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Wherever they are: also a reader's group, a transactional id, the topic of offsets."""
+        del topics
+        return (None,)
+
+    def more_rights(self, writer: str) -> tuple[list[Binding], list[Binding]]:
+        """What a connector needs beside reading and writing."""
+        return mirror.reading(writer), mirror.writing(writer, self.group)
+
+    def end_transactions(self, keep: str | None = None) -> None:
+        """Abort what incarnations have left open: they could still commit it."""
+        found = fence.bindings_of(self.destination, None, self.flow.id)
+        for writer in {one.principal for one in found} - {keep}:
+            self.destination.end_transactions(mirror.transactional_id(self.group, writer))
 
 
 class Copying:
@@ -72,9 +175,9 @@ class Copying:
     name = "link"
 
     def __init__(
-        self, clusters: Clusters, logs: Logs, lineage: Lineage, schema_text: Callable[[int], str]
+        self, reach: Reach, lineage: Lineage, schema_text: Callable[[int], str | None]
     ) -> None:
-        self._clusters, self._logs = clusters, logs
+        self._clusters, self._logs, self._schemas = reach
         self._lineage, self._schema_text = lineage, schema_text
 
     def lane(self, link: Link) -> str:
@@ -86,14 +189,21 @@ class Copying:
         """Speaks about the link."""
         return Telling(link, image, reign, self._lineage, self._schema_text)
 
-    def ends(self, link: Link, image: Image) -> Ends[Link]:
+    def ends(self, link: Link, image: Image) -> LinkEnds:
         """Connects both clusters."""
-        return Ends(
+        return LinkEnds(*self._reached(link, image))
+
+    def _reached(self, link: Link, image: Image) -> _Reached:
+        """Both ends as `LinkEnds` holds them."""
+        return (
             link,
             self._clusters(image, link.source_cluster),
             self._clusters(image, link.cluster),
             self._logs.source(image, link.source_cluster),
             self._logs.destination(image, link.cluster),
+            self._logs.source(image, link.cluster),
+            self._schemas,
+            image.identity.clusters[link.cluster],
         )
 
     def withheld(self, link: Link, image: Image) -> CopyError | None:
@@ -105,16 +215,21 @@ class Copying:
         """Nothing to ask: a grant's end is followed by the link's, and by the copy's."""
 
     def plan(self, ends: Ends[Link]) -> "CopyPlan":
-        """Records are copied as they are."""
-        del ends
+        """Records are copied as they are, once their schemas can be found there."""
+        ends.carry_schemas(anew=True)
         return CopyPlan()
 
     def reached(self, ends: Ends[Link]) -> dict[int, int]:
         """Partition -> next source offset, from the copy's tail."""
+        try:
+            ends.carry_schemas()
+        except InfrastructureError as error:
+            # readers know the schemas of before; a copy does not wait for a registry
+            log.warning("schemas_not_carried", link=ends.flow.id, error=str(error))
         link, source = ends.flow, ends.source_topic(fresh=False)
         ends.destination_topic()
         origin = Origin(link.source_cluster, source.id)
-        return positions(read_tail(ends.destination_log, link.topic, source.partitions, origin))
+        return positions(read_tail(ends.tail_log, link.topic, source.partitions, origin))
 
     def patience_s(self, link: Link, stall_s: float) -> float:
         """Every record of the source comes out."""
@@ -122,18 +237,48 @@ class Copying:
         return stall_s
 
 
+class Mirroring(Copying):
+    """Links that MirrorMaker copies."""
+
+    def __init__(
+        self,
+        reach: Reach,
+        lineage: Lineage,
+        schema_text: Callable[[int], str | None],
+        group: str,
+    ) -> None:
+        super().__init__(reach, lineage, schema_text)
+        self._group = group
+
+    def ends(self, link: Link, image: Image) -> MirrorEnds:
+        """Connects both clusters."""
+        return MirrorEnds(*self._reached(link, image), self._group)
+
+    def plan(self, ends: Ends[Link]) -> "CopyPlan":
+        """Records are copied as they are, their times as well."""
+        return replace(super().plan(ends), keeps_times=True)
+
+
+@dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """What one start of a link has found out."""
+    """What one start of a link has found out.
+
+    keeps_times: records keep the times that they had. Kafka closes a segment of old records as soon
+        as it is written, and may then compact the last record away, were it the end of a row.
+    """
+
+    keeps_times: bool = False
 
     def start(
         self, ends: Ends[Link], source: Topic, destination: Topic, origin: Origin, *, fresh: bool
     ) -> Mapping[int, int]:
         """Behind the copy's tail; a fresh copy begins at the source's beginning."""
         link = ends.flow
-        tails = read_tail(ends.destination_log, link.topic, destination.partitions, origin)
+        tails = read_tail(ends.tail_log, link.topic, destination.partitions, origin)
         floor = {} if fresh else {int(p): offset for p, offset in link.positions.items()}
         bounds = ends.source_log.bounds(link.source_topic, range(source.partitions))
-        return start_positions(tails, floor, bounds)
+        compacts = destination.config.get("cleanup.policy") == "compact"
+        return start_positions(tails, floor, bounds, compacted=compacts and self.keeps_times)
 
     def work(self, writer: str, login: Connection) -> None:
         """Nothing is done with a record."""

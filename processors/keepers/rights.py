@@ -6,7 +6,9 @@ counts as applied or gone only after it was seen so there.
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from operator import is_
+from threading import Lock
 
 import structlog
 
@@ -14,6 +16,7 @@ from mesh_events import topics
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.facts import AclApplied, AclRemoved
 from processors.clusters import ClusterAdmin
+from processors.connect.principals import PRINCIPALS, principal_of
 from processors.crash_points import crash_point
 from processors.drift import RIGHTS, Policy, of_wish, wrong
 from processors.keepers import fence
@@ -27,9 +30,10 @@ from projections.access import ENTITLED, Access, State
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Copy, Desired
-from projections.sources import refused
+from projections.sources import not_granted, refused
 
 log = structlog.get_logger(__name__)
+_THROUGH = (fence.STATEMENTS, PRINCIPALS)
 
 
 def desired(image: Image) -> Iterator[Wish]:
@@ -132,16 +136,34 @@ def _of_access(image: Image, access: Access) -> Wish | None:
         bindings=reader(access.application, access.topic),
         wanted=wanted,
         reported=access.state is State.ACTIVE if wanted else _seen_gone(access),
-        through=() if wanted else _statements_by(image, access),
+        through=() if wanted else _readers_by(image, access),
     )
 
 
-def _statements_by(image: Image, access: Access) -> tuple[str, ...]:
-    """Statements of the consumer that may not read what was granted: not now, or not any more.
+def _readers_by(image: Image, access: Access) -> tuple[str, ...]:
+    """What of the consumer's may not read what was granted: not now, or not any more.
 
-    Also those whose text has changed since: their last start may still read by the one before.
+    Statements by their ids, also those whose text has changed since: their last start may still
+    read by the one before. Connectors by their principals.
     """
-    return tuple(
+    return (*_statements_by(image, access), *_connectors_by(image, access))
+
+
+def _connectors_by(image: Image, access: Access) -> Iterator[str]:
+    for one in image.connectors.values():
+        if one.domain != access.consumer or one.cluster != access.cluster:
+            continue
+        reads = one.stands and access.topic in one.reads
+        if (
+            not reads
+            or one.domain in image.identity.quarantines
+            or not_granted(image, one.domain, one.application, one.cluster, [access.topic])
+        ):
+            yield principal_of(one.id)
+
+
+def _statements_by(image: Image, access: Access) -> Iterator[str]:
+    return (
         one.id
         for one in image.statements.values()
         if one.domain == access.consumer
@@ -163,14 +185,15 @@ def _seen_gone(access: Access) -> bool:
 
 def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
     """What wishes are made of: where none of it changed, none of them did."""
-    return image.identity, image.access, image.links, image.statements, reign.epoch
+    jobs = image.links, image.statements, image.connectors
+    return image.identity, image.access, *jobs, reign.epoch
 
 
 def _by_topic(actual: Iterable[Binding]) -> dict[str, set[Binding]]:
-    """Topic -> what statements hold on it: once, since thousands of grants may have ended."""
+    """Topic -> what statements and connectors hold: once, since many grants may have ended."""
     found: dict[str, set[Binding]] = {}
     for right in actual:
-        if right.resource is Resource.TOPIC and right.principal.startswith(fence.STATEMENTS):
+        if right.resource is Resource.TOPIC and right.principal.startswith(_THROUGH):
             found.setdefault(right.name, set()).add(right)
     return found
 
@@ -186,6 +209,7 @@ class RightsKeeper:
         policy: what is done about rights that the log says are there or gone, and are not.
         strangers: looks for rights that nobody granted; nobody does without it.
         look_s: seconds from one look at a cluster to the next when no wish changed.
+        gate: held while rights that hung on a grant are taken; who gives such rights holds it too.
     """
 
     name = "rights"
@@ -197,9 +221,11 @@ class RightsKeeper:
         policy: Policy = Policy.REPAIR,
         strangers: Strangers | None = None,
         look_s: float = LOOK_S,
+        gate: AbstractContextManager[object] | None = None,
     ) -> None:
         self._clusters, self._lanes = clusters, lanes or OneByOne()
         self._policy, self._strangers, self._look_s = policy, strangers, look_s
+        self._gate = gate or Lock()
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
         self._tellings: dict[str, DriftTelling] = {}
 
@@ -311,23 +337,28 @@ class RightsKeeper:
     def _end_readers(
         self, wish: Wish, admin: ClusterAdmin, held: dict[str, set[Binding]], reign: Reign
     ) -> None:
-        """Withdraw what statements hold by a grant that ended, before it is told as gone."""
+        """Withdraw what statements and connectors hold by an ended grant, before it is told."""
         topics = {right.name for right in wish.bindings if right.resource is Resource.TOPIC}
         theirs = {
             right
             for topic in topics
             for right in held.get(topic, ())
-            if any(fence.is_writer(right.principal, one) for one in wish.through)
+            if any(
+                right.principal == one or fence.is_writer(right.principal, one)
+                for one in wish.through
+            )
         }
         if not theirs:
             return
-        reign.check()
-        admin.withdraw(sorted(theirs))
-        for principal in {right.principal for right in theirs}:
-            if theirs & admin.rights(principal=principal):
-                raise InfrastructureError(
-                    f"{wish.subject}: {principal} still reads on {wish.cluster}", retriable=True
-                )
+        with self._gate:
+            reign.check()
+            admin.withdraw(sorted(theirs))
+            for principal in {right.principal for right in theirs}:
+                if theirs & admin.rights(principal=principal):
+                    raise InfrastructureError(
+                        f"{wish.subject}: {principal} still reads on {wish.cluster}",
+                        retriable=True,
+                    )
         for topic in topics:
             held.get(topic, set()).difference_update(theirs)
 

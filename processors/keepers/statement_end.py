@@ -44,12 +44,13 @@ class StatementEnd(FlowEnd[Statement]):
     def _behind(self, ends: Ends[Statement], name: str) -> dict[int, int]:
         """Partition -> stream offset behind the last record of a topic, as far as it can tell."""
         statement, found = ends.flow, ends.destination.topic(name)
+        begin = statement.begin_of(name)
         if found is None or statement.stream_topic_id is None:
             return {}
         fence.settle(ends.destination_log, name, found.partitions, self.quiet_s)
         origin = Origin(statement.cluster, statement.stream_topic_id)
         try:
-            return positions(read_tail(ends.destination_log, name, found.partitions, origin))
+            return positions(read_tail(ends.destination_log, name, found.partitions, origin, begin))
         except CopyError as fault:
             # what is wrong with the topic is for the next start to say
             log.warning("tail_not_read", id=statement.id, code=fault.code, reason=fault.reason)

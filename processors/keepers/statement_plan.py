@@ -14,6 +14,7 @@ from spark_streams.errors import CopyError
 from spark_streams.log import Bounds
 from spark_streams.sql import work
 from spark_streams.sql.frame import Result
+from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import Plan
 from spark_streams.sql.resolve import Input
 from spark_streams.tail import positions, read_tail
@@ -26,12 +27,14 @@ class StatementEnds(Ends[Statement]):
 
     what = "statement"
     end = "drop the statement"
-    anew = (
-        "drop the statement, delete its topics (the destination and its dead letters), and add the "
-        "statement again"
-    )
+    anew = "drop the statement and add it again"
     restart = "stop and start the statement"
     moves = True
+
+    def is_fresh(self, found: Topic | None) -> bool:
+        """Whether it has no topic yet; one that came back knows which it has to be."""
+        del found
+        return self.flow.destination_topic_id is None
 
     def is_complete(self) -> bool:
         """Whether the topic of the dead letters is there."""
@@ -41,8 +44,11 @@ class StatementEnds(Ends[Statement]):
         """Make both topics with the stream's partitions, and wait until the cluster shows them."""
         # a dead letter is the stream's record, with two headers more
         config = {_LARGEST: copied_settings(source.config)[_LARGEST]}
+        # rows of a table stay, and the latest of each is enough
+        rows = {"cleanup.policy": "compact"} if parse(self.flow.sql).of_rows else {}
         for name in self.flow.writes:
-            self.destination.create_topic(name, source.partitions, config)
+            more = rows if name == self.flow.destination else {}
+            self.destination.create_topic(name, source.partitions, config | more)
         self._require_alone(self._marks())
         found = [self._appeared(name) for name in self.flow.writes]
         return found[0]
@@ -82,7 +88,7 @@ class StatementPlan:
         del fresh, destination
         statement, log = self.statement, ends.destination_log
         behind = [
-            positions(read_tail(log, topic, source.partitions, origin))
+            positions(read_tail(log, topic, source.partitions, origin, statement.begin_of(topic)))
             for topic in statement.writes
         ]
         # a topic that was emptied meanwhile no longer tells what stood in it
@@ -154,7 +160,8 @@ def require_same_partitions(ends: Ends[Statement], source: Topic) -> None:
             raise CopyError(
                 "partitions_differ",
                 f"{source.name} has {source.partitions} partitions, {topic.name} has "
-                f"{topic.partitions}: give it as many, or {ends.anew}",
+                f"{topic.partitions}: give it as many, or add another statement that fills "
+                "another topic",
             )
 
 
@@ -178,6 +185,6 @@ def _start(
         raise CopyError(
             "source_truncated",
             f"partition {partition}: records up to offset {furthest} were dealt with, but the "
-            f"stream ends at {end}: restore it, or {anew}",
+            f"stream ends at {end}: restore it, or {anew}, from the latest record on",
         )
     return position

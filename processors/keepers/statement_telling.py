@@ -1,7 +1,7 @@
 """What the keeper says about one statement: facts on the log."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -19,7 +19,7 @@ from mesh_events.statements import (
 from processors.keepers.flow import Started
 from processors.keepers.keeper import Reign
 from processors.keepers.statement_plan import StatementPlan
-from processors.lineage import STATEMENTS, Dataset, JobRun, Lineage
+from processors.lineage import STATEMENTS, Dataset, Datasets, JobRun, Lineage
 from projections.image import Image
 from projections.statements import Statement
 from spark_streams.errors import CopyError
@@ -105,12 +105,11 @@ class StatementTelling:
         if run is None:
             return
         flow, identity = self.flow, self.image.identity
-        servers = identity.clusters[flow.cluster].bootstrap_servers
-        owners = {one.topic: one.owner for one in self.image.catalog.values()}
+        datasets = Datasets(self.image)
         schemas = plan.schemas() if isinstance(plan, StatementPlan) else {}
 
         def dataset(topic: str) -> Dataset:
-            return Dataset(servers, topic, schemas.get(topic), owners.get(topic))
+            return replace(datasets.of_topic(flow.cluster, topic), schema=schemas.get(topic))
 
         self.lineage.tell(
             kind,

@@ -4,7 +4,6 @@ Each domain's statements run on the domain's own Spark Connect server, in a lane
 domain whose server is slow or gone holds up nobody else.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
@@ -29,7 +28,7 @@ from projections.statements import Statement
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import CopyError, EngineError
 from spark_streams.sql.parse import parse
-from spark_streams.sql.plan import Schemas, planned, require_same
+from spark_streams.sql.plan import Schemas, planned, record_name, require_same
 
 PATIENCE_S = 900.0
 """A statement that passes records over, or reads tables first, may bring out nothing for long."""
@@ -177,7 +176,7 @@ class Streaming:
                 statement.destination,
             )
             plan = planned(parsed, statement.names, self._schemas)
-            name, namespace = _record_name(statement.destination)
+            name, namespace = record_name(statement.destination)
             schema = self._engine.ask(
                 f"analysing {statement.id}",
                 lambda session: plan.result_schema(session, name, namespace),
@@ -224,13 +223,3 @@ def _topic_id(ends: Ends[Statement], name: str) -> str:
             f"{ends.end}",
         )
     return found.id
-
-
-def _record_name(topic: str) -> tuple[str, str]:
-    """(name, namespace) of a topic's values: of `east.clicks-named` it is ClicksNamed of east."""
-    domain, _, rest = topic.partition(".")
-    words = [word for word in re.split(r"[^A-Za-z0-9]+", rest) if word]
-    name = "".join(word[0].upper() + word[1:] for word in words)
-    if not name or not name[0].isalpha():
-        name = f"Value{name}"
-    return name, re.sub(r"[^A-Za-z0-9_]", "_", domain)

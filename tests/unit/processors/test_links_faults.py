@@ -9,6 +9,8 @@ from mesh_events.facts import LinkActivated, LinkFailed
 from processors.keepers import fence
 from processors.rights import Operation
 from projections.links import State
+from spark_streams.engine import CopySpec
+from spark_streams.errors import EngineError
 from tests.links.memory import MemoryLink
 
 Spoil = Callable[[MemoryLink], None]
@@ -247,6 +249,28 @@ def test_a_query_that_lives_and_does_not_copy_is_started_anew() -> None:
     assert link.findings() == []
 
 
+def test_a_query_that_starts_slowly_is_given_longer_each_time_until_it_gets_on() -> None:
+    link = MemoryLink()
+    link.settle()
+    link.produce(4, partition=0)
+
+    def looks_until_stalled() -> int:
+        told = len(link.desk.said(LinkFailed))
+        for looks in range(1, 2000):
+            link.reconcile()
+            if len(link.desk.said(LinkFailed)) > told:
+                return looks
+        raise AssertionError("it is never started anew")
+
+    first, second, third = (looks_until_stalled() for _ in range(3))
+    assert first < second < third
+    link.settle()
+    link.produce(4, partition=0)
+    assert looks_until_stalled() <= first
+    link.settle()
+    assert link.findings() == []
+
+
 def test_a_link_that_copies_slowly_is_not_stalled() -> None:
     link = MemoryLink()
     link.settle()
@@ -293,3 +317,35 @@ def test_two_links_never_write_one_copy(made: bool) -> None:
     assert fact.code == "destination_foreign"
     assert [len(p.records) for p in link.destination.partitions] == [0, 0]
     assert link.engine.states() == {}
+
+
+def test_what_an_engine_that_did_not_answer_still_has_is_removed_later() -> None:
+    link = MemoryLink()
+    link.produce(2)
+    link.settle()
+    link.engine.down = True
+    link.desk.pause()
+    link.settle()
+    assert link.desk.link.state is State.PAUSED
+    link.engine.down = False
+    # it found out by itself that it may not write any more
+    link.engine.queries[-1].fault = "the login was refused"
+    link.settle()
+    assert link.engine.states() == {}
+
+
+def test_an_engine_that_answers_and_cannot_start_is_not_asked_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link, starts = MemoryLink(), list[CopySpec]()
+
+    def start(spec: CopySpec) -> None:
+        starts.append(spec)
+        raise EngineError("engine_unavailable", "the connector did not run in 30 s")
+
+    monkeypatch.setattr(link.engine, "start", start)
+    link.pace = {"retry_first": 60, "retry_most": 60}
+    link.keeper = link.new_keeper()
+    for _ in range(20):
+        link.reconcile()
+    assert len(starts) == 1

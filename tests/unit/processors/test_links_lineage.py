@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from openlineage.client.event_v2 import RunState
@@ -6,7 +7,7 @@ from openlineage.client.serde import Serde
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.meta import new_id
-from processors.lineage import event, link_run, schema_of
+from processors.lineage import Datasets, event, link_run, schema_of
 from tests.links.memory import MemoryLink
 
 WHEN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -30,8 +31,15 @@ SCHEMA = json.dumps(
 
 
 def told(kind: RunState, reason: str | None = None, schema: str | None = SCHEMA) -> dict:
-    link = MemoryLink().desk.link
-    run = link_run(link, new_id(), "east.test:9092,other:1", "west.test:9092", schema, "request-1")
+    desk = MemoryLink().desk
+    product, identity = desk.image.catalog["east.users"], desk.image.identity
+    east = replace(identity.clusters["east"], bootstrap_servers="east.test:9092,other:1")
+    image = desk.image._replace(
+        catalog=desk.image.catalog.set(product.id, replace(product, schema_id=7)),
+        identity=replace(identity, clusters=identity.clusters.set("east", east)),
+    )
+    datasets = Datasets(image, None if schema is None else lambda _: schema)
+    run = link_run(desk.link, new_id(), datasets, "request-1")
     return json.loads(Serde.to_json(event(kind, run, WHEN, reason)))
 
 
@@ -67,6 +75,8 @@ def test_a_product_without_a_known_schema_has_lineage_all_the_same() -> None:
     assert schema_of(unreachable, 7) is None
     assert schema_of(lambda _: SCHEMA, 0) is None
     assert schema_of(lambda _: SCHEMA, 7) == SCHEMA
+    # of a product whose records are Protobuf or JSON Schema
+    assert schema_of(lambda _: None, 7) is None
 
 
 def test_a_failure_carries_its_reason() -> None:

@@ -10,6 +10,7 @@ from mesh_events.rows import StatementState
 from mesh_events.statements import (
     Begin,
     StatementActivated,
+    StatementAdded,
     StatementAdvanced,
     StatementFailed,
     StatementHalted,
@@ -17,6 +18,7 @@ from mesh_events.statements import (
 from processors.keepers import flow_start, statement_end
 from processors.keepers import statements as keeper
 from processors.keepers.fence import is_writer
+from processors.keepers.findings import destination_free
 from processors.rights import Binding, Operation, Resource
 from projections.links import Desired
 from spark_streams.errors import EngineError
@@ -126,6 +128,200 @@ def test_a_statement_that_is_dropped_leaves_its_topic(made: MemoryStatement) -> 
     assert len(made.desk.said(StatementHalted)) == 1
     assert made.east.bindings == set()
     assert OUT in made.east.topics
+
+
+def dropped(made: MemoryStatement) -> None:
+    made.desk.direct(Desired.REMOVED)
+    made.settle()
+    assert made.desk.statement.is_over
+
+
+def test_one_that_was_dropped_comes_back_to_its_topics_and_goes_on(made: MemoryStatement) -> None:
+    made.produce("good", "dead", "good", "less")
+    made.settle()
+    dropped(made)
+    made.produce("good", "dead")
+    found = made.desk.come_back(made.east)
+    assert found.evidence["found"] == "what it filled before"
+    ends = {name: end for name, end in found.evidence.items() if "/" in name}
+    begins = {"begin/0": "0", "begin/1": "0"}
+    assert ends == {**begins, "end/0": "2", "end/1": "0", "dead/0": "0", "dead/1": "1"}
+    made.settle()
+    assert made.wrong() == []
+    assert made.desk.statement.incarnation == 2
+
+
+def test_it_comes_back_to_a_stream_that_was_made_again(made: MemoryStatement) -> None:
+    made.produce("good", "good", "dead", "dead")
+    made.settle()
+    made.east.delete_topic(STREAM)
+    made.east.create_topic(STREAM, 2, {})
+    made.produce("good", "good", "good", "dead")
+    made.settle()
+    assert codes(made) == ["source_recreated"]
+    dropped(made)
+    assert made.desk.come_back(made.east).code == ""
+    made.settle()
+    assert codes(made) == ["source_recreated"]
+    out, dead = (made.east.topics[name].partitions for name in (OUT, DEAD))
+    assert [len(one.records) for one in out] == [3, 2]
+    assert [len(one.records) for one in dead] == [1, 2]
+    # and a start of this life finds what this life has written
+    made.engine.die()
+    made.settle()
+    assert [len(one.records) for one in out] == [3, 2]
+
+
+def test_it_comes_back_where_somebody_else_has_written(made: MemoryStatement) -> None:
+    made.produce("good", "good")
+    made.settle()
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    for partition in made.east.topics[OUT].partitions:
+        partition.append(b"strange")
+    made.desk.direct(Desired.RUNNING)
+    made.settle()
+    assert codes(made) == ["destination_foreign"]
+    dropped(made)
+    made.desk.come_back(made.east)
+    made.produce("good", "good")
+    made.settle()
+    assert codes(made) == ["destination_foreign"]
+    for partition in made.east.topics[OUT].partitions:
+        assert [key[:4] for key, _ in partition.records.values()] == [b"good", b"stra", b"good"]
+
+
+def test_it_comes_back_behind_a_gap_that_it_cannot_close(made: MemoryStatement) -> None:
+    made.produce("good", "good")
+    made.settle()
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    made.produce("good", "good", "good", "good")
+    for partition in made.east.topics[STREAM].partitions:
+        partition.expire(2)
+    made.desk.direct(Desired.RUNNING)
+    made.settle()
+    assert codes(made) == ["source_gap"]
+    dropped(made)
+    made.desk.come_back(made.east)
+    made.settle()
+    assert codes(made) == ["source_gap"]
+    assert [len(one.records) for one in made.east.topics[OUT].partitions] == [2, 2]
+
+
+def test_a_stream_that_lost_records_is_gone_on_with_from_its_latest(made: MemoryStatement) -> None:
+    made.produce("good", "good", "good", "good")
+    made.settle()
+    for partition in made.east.topics[STREAM].partitions:
+        partition.cut(1)
+    made.engine.die()
+    made.settle()
+    assert codes(made) == ["source_truncated"]
+    dropped(made)
+    made.desk.come_back(made.east, Begin.LATEST)
+    made.settle()
+    made.produce("good", "good")
+    made.settle()
+    assert codes(made) == ["source_truncated"]
+    assert [len(one.records) for one in made.east.topics[OUT].partitions] == [3, 3]
+
+
+def test_a_life_in_between_that_never_ran_forgets_nothing(made: MemoryStatement) -> None:
+    made.produce("good", "dead", "good", "good")
+    made.settle()
+    dropped(made)
+    for topic in (OUT, DEAD):
+        for partition in made.east.topics[topic].partitions:
+            partition.expire(partition.end)
+    made.desk.come_back(made.east)
+    made.engine.start = refusing  # type: ignore[method-assign]
+    made.settle()
+    assert "engine_full" in codes(made)
+    dropped(made)
+    del made.engine.start  # type: ignore[method-assign]
+    made.desk.come_back(made.east)
+    made.produce("good", "dead")
+    made.settle()
+    out, dead = (made.east.topics[name].partitions for name in (OUT, DEAD))
+    assert (sum(len(one.records) for one in out), sum(len(one.records) for one in dead)) == (1, 1)
+
+
+def test_from_the_latest_on_every_later_record_comes_out(made: MemoryStatement) -> None:
+    """Also where the stream was cut off, and grows past what was dealt with before it starts."""
+    made.produce("good", "good", "good", "good")
+    made.settle()
+    dropped(made)
+    for partition in made.east.topics[STREAM].partitions:
+        partition.cut(1)
+    made.desk.come_back(made.east, Begin.LATEST)
+    made.produce(*["good"] * 6)
+    made.engine.die()
+    made.settle()
+    assert [len(one.records) for one in made.east.topics[OUT].partitions] == [5, 5]
+
+
+def test_a_destination_that_goes_before_it_comes_back_is_told(made: MemoryStatement) -> None:
+    made.produce("good", "good")
+    made.settle()
+    dropped(made)
+    made.desk.come_back(made.east)
+    made.east.delete_topic(OUT)
+    made.settle()
+    assert codes(made) == ["destination_lost"]
+    dropped(made)
+    made.east.delete_topic(DEAD)
+    made.desk.come_back(made.east)
+    made.settle()
+    assert made.wrong() == []
+
+
+def test_a_table_comes_back_only_as_it_was(made: MemoryStatement) -> None:
+    table = f"SELECT ip FROM TABLE({STREAM})"
+    made.produce("good", "good")
+    made.settle()
+    dropped(made)
+    assert made.desk.come_back(made.east, sql=table).code == "rows_differ"
+    made.east.delete_topic(OUT)
+    made.east.delete_topic(DEAD)
+    made.desk.add(sql=table)
+    made.settle()
+    dropped(made)
+    differs = made.desk.come_back(made.east, sql=f"{table} WHERE ip = 'x'")
+    assert differs.code == "rows_differ"
+    assert "made with another text" in differs.reason
+    assert f"delete {OUT} and {DEAD}" in differs.reason
+    assert made.desk.come_back(made.east, sql="SELECT ip FROM east.clicks").code == "rows_differ"
+    assert made.desk.come_back(made.east).code == ""
+    made.settle()
+    assert made.wrong() == []
+    dropped(made)
+    made.produce("good", "good")
+    for partition in made.east.topics[STREAM].partitions:
+        partition.expire(2)
+    differs = made.desk.come_back(made.east)
+    assert differs.code == "rows_differ"
+    assert f"before {STREAM} lost records" in differs.reason
+    made.east.delete_topic(STREAM)
+    made.east.create_topic(STREAM, 2, {})
+    assert (
+        f"of a topic {STREAM} that is not the present one" in made.desk.come_back(made.east).reason
+    )
+
+
+def test_it_goes_on_with_the_same_stream_alone_and_in_its_own_topic(made: MemoryStatement) -> None:
+    made.produce("good")
+    made.settle()
+    dropped(made)
+    other = StatementAdded(
+        meta=made.desk.meta(NAME, "other", 0, correlation=NAME), statement=NAME, sql="",
+        stream="east.others", destination=OUT,
+    )  # fmt: skip
+    found = destination_free(other, made.east, made.desk.statement, made.east, made.east)
+    assert (found.code, "east.others" in found.reason) == ("stream_differs", True)
+    made.east.delete_topic(OUT)
+    assert made.desk.come_back(made.east).evidence["topic"] == DEAD
+    made.east.create_topic(OUT, 2, {})
+    assert made.desk.come_back(made.east).code == "target_taken"
 
 
 def test_a_grant_that_ends_while_it_starts_is_noticed_before_anything_is_read(
@@ -302,7 +498,7 @@ def look(made: MemoryStatement) -> None:
 
 
 STEPS = (
-    ["good", "dead", "less", "stop", "start", "commit"]
+    ["good", "dead", "less", "stop", "start", "commit", "drop", "add"]
     # the rest has to come often, and in the right order, for anything to go wrong
     + ["take", "out", "dead letters", "die"] * 2
 )
@@ -330,21 +526,40 @@ def test_whatever_happens_in_whatever_order_each_record_is_dealt_with_once(
             look(made)
             assert made.wrong(complete=False) == []
         crashes.place = None
-        if made.desk.statement.desired is Desired.PAUSED:
-            made.desk.direct(Desired.RUNNING)
+        made.settle(2)
+        happen(made, "start")
+        happen(made, "add")
         made.settle(8)
         assert made.wrong() == []
 
 
+def add_again(made: MemoryStatement) -> None:
+    """As a person does: what the log does not know as the statement's has to be deleted."""
+    if made.desk.come_back(made.east).code == "target_taken":
+        for topic in (OUT, DEAD):
+            made.east.delete_topic(topic)
+        made.desk.add()
+
+
 def happen(made: MemoryStatement, step: str) -> None:
-    desired = made.desk.statement.desired
+    statement = made.desk.statement
     match step:
         case "good" | "dead" | "less":
             made.produce(step, step, step)
-        case "stop" if desired is Desired.RUNNING:
+        case "stop" if statement.desired is Desired.RUNNING:
             made.desk.direct(Desired.PAUSED)
-        case "start" if desired is Desired.PAUSED:
+        case "start" if statement.desired is Desired.PAUSED:
             made.desk.direct(Desired.RUNNING)
+        case "drop" if statement.stands:
+            made.desk.direct(Desired.REMOVED)
+        case "add" if statement.is_over:
+            add_again(made)
+        case _:
+            run(made, step)
+
+
+def run(made: MemoryStatement, step: str) -> None:
+    match step:
         case "take":
             made.engine.take()
         case "out":
