@@ -10,7 +10,7 @@
 | `destination_lost` | no | the destination was deleted, emptied or cut off |
 | `partitions_differ` | no | source and destination have another number of partitions |
 | `readers_remain` | yes | somebody still may read a copy that is to be removed |
-| `engine_unavailable` | yes | the Spark Connect server does not answer |
+| `engine_unavailable` | yes | the Spark Connect server, or Kafka Connect, does not answer |
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
 | `query_failed` | yes | the query started and then ended with an error |
 | `query_stalled` | yes | the query lives, but a partition that has more to copy does not move |
@@ -18,9 +18,10 @@
 | `source_not_granted` | with the grant | a statement's source is not granted any more |
 | `domain_quarantined` | with the release | a statement's domain is cut off |
 | `no_schema` | yes | a topic that a statement reads has no schema |
+| `registry_differs` | no | the cluster's own registry has something else under a schema's id |
 | `incompatible_schema` | no | the result's schema does not go with those before it |
 | `unexpected_error` | yes | something that nobody thought of; the worker's log has it |
-| `cluster_unavailable` | yes | one of the two Kafka clusters does not answer, or refuses |
+| `cluster_unavailable` | yes | one of the clusters, or a registry, does not answer, or refuses |
 
 A statement can also fail with the codes of `spark_streams.sql.errors`; those are for a person.
 """

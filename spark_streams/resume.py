@@ -13,8 +13,14 @@ from spark_streams.tail import Tail, Tails
 _AGAIN = "remove the link (which purges the copy) and create it again"
 
 
-def start_positions(tails: Tails, floor: Mapping[int, int], source: Bounds) -> dict[int, int]:
+def start_positions(
+    tails: Tails, floor: Mapping[int, int], source: Bounds, *, compacted: bool = False
+) -> dict[int, int]:
     """Partition -> source offset at which the next incarnation starts.
+
+    compacted: nothing but compaction removes records from the destination. Then a partition whose
+        first offset is 0 was never cut, and what is missing behind the tail was superseded or
+        deleted: the floor counts.
 
     Raises:
         CopyError: `partitions_differ`, `destination_lost`, `source_gap` or `source_truncated`.
@@ -25,10 +31,13 @@ def start_positions(tails: Tails, floor: Mapping[int, int], source: Bounds) -> d
             f"the source has {len(source)} partitions, the destination {len(tails)}: "
             f"give the destination as many, or {_AGAIN}",
         )
-    return {
-        partition: _start(partition, tails[partition], floor.get(partition), source[partition])
-        for partition in sorted(source)
-    }
+    starts = {}
+    for partition in sorted(source):
+        tail, known = tails[partition], floor.get(partition)
+        if compacted and tail.low == 0 and tail.end > 0 and known is not None:
+            tail = Tail(tail.low, tail.end, max(known, tail.next or 0))
+        starts[partition] = _start(partition, tail, known, source[partition])
+    return starts
 
 
 def _start(partition: int, tail: Tail, floor: int | None, source: tuple[int, int]) -> int:
@@ -55,8 +64,11 @@ def _start(partition: int, tail: Tail, floor: int | None, source: tuple[int, int
 
 
 def _of_empty(partition: int, tail: Tail, floor: int | None, low: int) -> int:
-    """Nothing there: right for a partition that never had a record, and only then."""
-    if tail.end > 0:
+    """Nothing there: right for a partition that never had a record, and only then.
+
+    From one that begins at 0 nothing was removed: what it holds are aborted transactions.
+    """
+    if tail.low > 0:
         raise _lost(partition, "was emptied", floor)
     if floor is None:
         return low

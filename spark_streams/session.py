@@ -71,10 +71,13 @@ class ConnectSession:
 
     def _open(self) -> Any:
         if self._session is None:
+            from pyspark.logger import PySparkLogger
             from pyspark.sql.connect.client import DefaultChannelBuilder
             from pyspark.sql.connect.client.retries import DefaultPolicy
             from pyspark.sql.connect.session import SparkSession
 
+            # what the server refuses is told by whoever asked, without the JVM's stack
+            PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
             channel = DefaultChannelBuilder(self._remote)
             channel.set("user_id", USER)
             channel.set("session_id", str(uuid.uuid5(_SEEDS, f"{self._seed}/{self._counter}")))

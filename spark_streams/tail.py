@@ -25,19 +25,35 @@ Tails = Mapping[int, Tail]
 """Partition -> tail."""
 
 
-def read_tail(log: PartitionLog, topic: str, partitions: int, origin: Origin) -> dict[int, Tail]:
+def read_tail(
+    log: PartitionLog,
+    topic: str,
+    partitions: int,
+    origin: Origin,
+    begin: Mapping[int, int] | None = None,
+) -> dict[int, Tail]:
     """Read the tail of every partition 0..partitions-1.
+
+    Args:
+        log: where the topic is.
+        topic: the destination.
+        partitions: how many it has.
+        origin: what is read.
+        begin: partition -> the end that it had when the flow came to it; where nothing was written
+            since, its last record tells nothing.
 
     Raises:
         CopyError: `destination_foreign`, if the last record of a partition was not written by
             a link that reads this partition of `origin`.
     """
     bounds = log.bounds(topic, range(partitions))
-    last = log.last(topic, bounds)
-    return {
-        partition: Tail(low, end, _next(topic, partition, last.get(partition), origin))
-        for partition, (low, end) in bounds.items()
-    }
+    last, begin = log.last(topic, bounds), begin or {}
+    tails = {}
+    for partition, (low, end) in bounds.items():
+        is_ours = end > begin.get(partition, 0)
+        own = last.get(partition) if is_ours else None
+        tails[partition] = Tail(low, end, _next(topic, partition, own, origin))
+    return tails
 
 
 def positions(tails: Tails) -> dict[int, int]:
@@ -69,5 +85,5 @@ def _foreign(what: str) -> CopyError:
     return CopyError(
         "destination_foreign",
         f"{what}: find out who wrote there, then begin anew (remove the link and create it again; "
-        "drop the statement, delete its topics, and add it again)",
+        "drop the statement and add it again)",
     )

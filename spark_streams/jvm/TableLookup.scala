@@ -34,8 +34,9 @@ import org.apache.spark.sql.api.java.UDF3
  *   schema.<id>      Avro schema of values that begin with this id
  *
  * Each executor reads the whole topic, once for all tasks that use the name. No row is given before
- * everything is read that the topic held when the table was opened. A record that cannot be read
- * fails every lookup from then on: a table with a hole would give wrong answers.
+ * everything is read that the topic held when the table was opened. A record whose value cannot be
+ * read fails every lookup of its key, until that key has a row that can: an older row, or none, would
+ * be a wrong answer. A record without a key that a row could have is no row, and passed over.
  */
 class TableLookup extends UDF3[String, Array[Byte], Integer, Array[Byte]] {
   // a task has an instance of its own
@@ -68,6 +69,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
   private val keptNs = 30L * 1000 * 1000 * 1000
   private val lookNs = 5L * 1000 * 1000 * 1000
   private val rows = new ConcurrentHashMap[Key, Array[Byte]]()
+  private val unreadable = new ConcurrentHashMap[Key, String]()
   private val loaded = new CountDownLatch(1)
   private var users = 1
   private var leftAt = 0L
@@ -78,7 +80,15 @@ class Table(name: String, text: String, closed: Table => Unit) {
   thread.setDaemon(true)
   thread.start()
 
-  def apply(key: Array[Byte]): Array[Byte] = { check(); rows.get(new Key(key)) }
+  def apply(key: Array[Byte]): Array[Byte] = {
+    check()
+    val wanted = new Key(key)
+    // the row first: what is written again is there before it is readable no more
+    val row = rows.get(wanted)
+    val why = if (row == null && !unreadable.isEmpty) unreadable.get(wanted) else null
+    if (why != null) throw new IllegalStateException(s"the table $name: $why")
+    row
+  }
 
   def awaitLoaded(): Unit = { loaded.await(); check() }
 
@@ -88,7 +98,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
   def leave(): Unit = synchronized { users -= 1; leftAt = System.nanoTime() }
 
   private def check(): Unit =
-    if (fault != null) throw new IllegalStateException(s"the table $name: ${fault.getMessage}", fault)
+    if (fault != null) throw new IllegalStateException(s"the table $name: ${why(fault)}", fault)
 
   private def run(): Unit =
     try follow(Config(text))
@@ -120,14 +130,24 @@ class Table(name: String, text: String, closed: Table => Unit) {
     consumer.partitionsFor(topic).asScala.map(one => new TopicPartition(topic, one.partition)).toSeq
 
   private def put(record: ConsumerRecord[Array[Byte], Array[Byte]], config: Config): Unit = {
-    val place = s"the record at ${record.topic}/${record.partition} offset ${record.offset}"
-    require(record.key != null && record.key.length >= 5, s"$place has no key with a schema")
-    val key = new Key(Arrays.copyOfRange(record.key, 5, record.key.length))
-    val row =
-      try config.row(record.value)
-      catch { case NonFatal(error) => throw new IllegalStateException(s"$place cannot be read: $error") }
-    if (row == null) rows.remove(key) else rows.put(key, row)
+    val wire: Array[Byte] = record.key
+    if (wire == null || wire.length < 5 || wire(0) != 0) return
+    val key = new Key(Arrays.copyOfRange(wire, 5, wire.length))
+    try {
+      val row = config.row(record.value)
+      if (row == null) rows.remove(key) else rows.put(key, row)
+      unreadable.remove(key)
+    } catch {
+      case NonFatal(error) =>
+        val place = s"the record at ${record.topic}/${record.partition} offset ${record.offset}"
+        unreadable.put(key, s"$place cannot be read: ${why(error)}; write the row with this key again, and it goes on")
+        rows.remove(key)
+    }
   }
+
+  /** What an exception says; some say nothing but their name. */
+  private def why(error: Throwable): String =
+    Option(error.getMessage).getOrElse(error.getClass.getSimpleName)
 
   private def isUsed: Boolean = synchronized {
     over = users == 0 && System.nanoTime() - leftAt > keptNs

@@ -1,12 +1,14 @@
 """What Spark says of a statement before it runs: its columns' types, or which one is wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from spark_streams.session import first_line
+from spark_streams.sql import strict
 from spark_streams.sql.errors import Place, SqlError
 from spark_streams.sql.frame import Find, Topic, selected
-from spark_streams.sql.resolve import Out, Query
+from spark_streams.sql.resolve import Out, Query, like
 from spark_streams.sql.result import result_schema
 from spark_streams.sql.work import SETTINGS
 
@@ -15,6 +17,8 @@ _RECORDS = (
     "headers array<struct<key: string, value: binary>>"
 )
 _CODE = "["
+Types = Callable[[Query], Any]
+"""The columns of a query, as a StructType; raises what Spark raises."""
 
 
 def analysed(
@@ -28,11 +32,17 @@ def analysed(
     """The Avro schema of the result, a record of this name. Nothing is read and nothing runs.
 
     Raises:
-        SqlError: `wrong_type`, with the place of the column that is wrong.
+        SqlError: `unknown_function`, or `wrong_type` with the place of the column that is wrong, or
+            of what would be cast in silence.
     """
     for setting, value in SETTINGS.items():
         session.conf.set(setting, value)
-    columns = _columns(session, query, stream, tables)
+    types = _types_over(session, stream, tables)
+    try:
+        columns = _columns(types, query)
+    except SqlError as error:
+        raise _unknown_function(session, query, error.__cause__) or error from error.__cause__
+    strict.require(query, tables, partial(_types_of, types, query))
     return result_schema(columns, name, namespace)
 
 
@@ -56,8 +66,8 @@ def plan_text(
     return str(chosen._explain_string(mode="formatted")).strip()  # noqa: SLF001 - what explain prints
 
 
-def _columns(session: Any, query: Query, stream: Topic, tables: Mapping[str, Topic]) -> Any:
-    from pyspark.errors import AnalysisException, ParseException
+def _types_over(session: Any, stream: Topic, tables: Mapping[str, Topic]) -> Types:
+    """Asks for the columns of a query over these sources."""
     from pyspark.sql.connect import functions as f
 
     records = session.createDataFrame([], _RECORDS)
@@ -66,29 +76,64 @@ def _columns(session: Any, query: Query, stream: Topic, tables: Mapping[str, Top
     def types(part: Query) -> Any:
         return selected(records, part, stream, tables, nothing).schema["out"].dataType
 
-    def fault(part: Query) -> str:
-        try:
-            types(part)
-        except (AnalysisException, ParseException) as error:
-            return _said(error)
-        return ""
+    return types
+
+
+def _types_of(types: Types, query: Query, expressions: Sequence[str]) -> Sequence[Any]:
+    """The types of expressions over what a query reads."""
+    out = tuple(Out(f"c{number}", text, None) for number, text in enumerate(expressions))
+    return [field.dataType for field in types(Query(query.lookups, None, out)).fields]
+
+
+def _columns(types: Types, query: Query) -> Any:
+    from pyspark.errors import AnalysisException, ParseException
 
     try:
         return types(query)
     except (AnalysisException, ParseException) as error:
-        constant = (Out("one", "1", None),)
-        for index, lookup in enumerate(query.lookups):
-            found = fault(Query(query.lookups[: index + 1], None, constant))
-            if found:
-                raise _wrong(found, lookup.place) from error
-        found = fault(Query(query.lookups, query.where, constant))
-        if found:
-            raise _wrong(f"in WHERE: {found}", query.where_place) from error
-        for out in query.out:
-            found = fault(Query(query.lookups, None, (out,)))
-            if found:
-                raise _wrong(f"in {out.name}: {found}", out.place) from error
+        for reason, place in _faults(types, query):
+            if reason:
+                raise _wrong(reason, place) from error
         raise _wrong(_said(error), None) from error
+
+
+def _faults(types: Types, query: Query) -> Iterator[tuple[str, Place | None]]:
+    """What Spark says of each part of a query alone, in their order; "" where it takes it."""
+    constant = Out("one", "1", None)
+    for index, lookup in enumerate(query.lookups):
+        yield _fault(types, Query(query.lookups[: index + 1], None, (constant,))), lookup.place
+    if query.where is not None:
+        alone = Query(query.lookups, None, (Out("found", query.where, None),))
+        found = _fault(types, alone)
+        if not found and (kind := types(alone)["found"].dataType.simpleString()) != "boolean":
+            found = f"it is {kind}, and a condition is expected"
+        yield found and f"in WHERE: {found}", query.where_place
+    for out in query.out:
+        found = _fault(types, Query(query.lookups, None, (out,)))
+        yield found and f"in {out.name}: {found}", out.place
+
+
+def _fault(types: Types, part: Query) -> str:
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        types(part)
+    except (AnalysisException, ParseException) as error:
+        return _said(error)
+    return ""
+
+
+def _unknown_function(session: Any, query: Query, error: Any) -> SqlError | None:
+    """What Spark says, where it is that a function is not there."""
+    if error is None or error.getCondition() != "UNRESOLVED_ROUTINE":
+        return None
+    name = str(error.getMessageParameters()["routineName"]).strip("`").lower()
+    known = [str(row[0]) for row in session.sql("SHOW SYSTEM FUNCTIONS").collect()]
+    return SqlError(
+        "unknown_function",
+        f"Spark has no function {name}{like(name, known)}",
+        query.calls.get(name),
+    )
 
 
 def _wrong(reason: str, place: Place | None) -> SqlError:
@@ -97,5 +142,5 @@ def _wrong(reason: str, place: Place | None) -> SqlError:
 
 def _said(error: Exception) -> str:
     """The first sentence of what Spark says, without its codes and places in our own text."""
-    text = first_line(str(error)).partition(" SQLSTATE:")[0]
+    text = first_line(str(error)).partition(" SQLSTATE:")[0].partition(" Please, refer to ")[0]
     return (text.partition("] ")[2] or text) if text.startswith(_CODE) else text

@@ -11,7 +11,9 @@
 | `join_not_on_key` | a table is joined on something else than its key |
 | `table_without_key` | the records of a topic that is read as a table have no key with a schema |
 | `sql_differs` | the text reads or fills other topics than was said |
-| `wrong_type` | Spark refuses an expression |
+| `unsupported_schema` | a source's values or keys are JSON Schema or Protobuf |
+| `unknown_function` | Spark has no function of that name |
+| `wrong_type` | Spark refuses an expression, or would cast a value in silence |
 """
 
 from dataclasses import dataclass

@@ -12,11 +12,14 @@ from typing import Any
 from mesh_events.errors import RefusedError
 from spark_streams.copy import header, headers_before, source_header
 from spark_streams.provenance import Origin
+from spark_streams.sql import validated
 from spark_streams.sql.resolve import OF_RECORD, Lookup, Query
-from spark_streams.sql.shape import KEY, Shape
+from spark_streams.sql.shape import KEY, Field, Shape
 
 REASON = "mesh.reason"
 """Header of a record in a dead-letter topic: why it is there."""
+NO_KEY = "a row of a table has a key, and this record has none"
+UNREADABLE = "the value cannot be read with the schema of its topic"
 _READ = "__read"
 _ALL = 2_147_483_647
 _KEY_TYPES = {
@@ -45,6 +48,7 @@ class Topic:
     asked_at: partition -> its end before the registry was asked for `writers`. A record before it
         with another schema's id cannot be read; one behind it may have a schema that was registered
         since, and ends the query, which is then planned anew. Empty: it cannot be read either.
+    of_rows: it is a table of which each change is dealt with; see `selected`.
     """
 
     alias: str
@@ -52,6 +56,12 @@ class Topic:
     writers: Mapping[int, str] = field(hash=False)
     key: str | None = None
     asked_at: Mapping[int, int] = field(default_factory=dict, hash=False)
+    of_rows: bool = False
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """Its columns: of the row, where it is a table."""
+        return self.shape.row if self.of_rows else self.shape.fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +88,31 @@ def selected(
 ) -> Any:
     """The columns of the result, with what else a record needs on its way.
 
+    Of a table, each record is a row's latest state and gives that of the result's row: null where
+    the row was deleted, or does not meet the condition (any more).
+
     Returns:
-        DataFrame[out: struct, unread: boolean, key, value, partition, offset, headers].
+        DataFrame[out: struct, fault: string, key, value, partition, offset, headers]; `fault` tells
+        why a record goes to the dead letters, null if it does not. `out` is null for a row of a
+        table that is to be no more.
     """
     from pyspark.sql.connect import functions as f
 
     rows = _with_stream(records, stream)
-    unread = f.col("unread")
+    dead = f.col("fault").isNotNull()
     for lookup in query.lookups:
         rows = _with_table(rows, lookup, tables[lookup.alias], find)
         if not lookup.outer:
             cheap = "__found" if lookup.condition is None else _quoted(lookup.alias)
-            rows = rows.where(unread | f.col(cheap).isNotNull())
+            rows = rows.where(dead | f.col(cheap).isNotNull())
         rows = rows.drop("__found", "__value")
-    if query.where is not None:
-        rows = rows.where(unread | f.expr(query.where))
     out = f.struct(*[f.expr(one.expression).alias(one.name) for one in query.out])
-    return rows.select(out.alias("out"), "unread", "key", "value", "partition", "offset", "headers")
+    stays = f.lit(True) if query.where is None else f.expr(query.where)
+    if stream.of_rows:
+        out = f.when(f.col("__row") & stays, out)
+    elif query.where is not None:
+        rows = rows.where(dead | stays)
+    return rows.select(out.alias("out"), "fault", "key", "value", "partition", "offset", "headers")
 
 
 def written(rows: Any, result: Result, origin: Origin) -> Any:
@@ -106,39 +124,50 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
     from pyspark.sql.connect import functions as f
     from pyspark.sql.connect.avro.functions import to_avro
 
-    unread = f.col("unread")
-    source = source_header(origin)
-    reason = header(REASON, f.lit(b"the value cannot be read with the schema of its topic"))
+    dead, source = f.col("fault").isNotNull(), source_header(origin)
+    reason = header(REASON, f.col("fault").cast("binary"))
     encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
-    rows = rows.where(f.when(unread, _behind(result.dead_from)).otherwise(_behind(result.out_from)))
+    # a row of a table that is no more: a record without a value
+    encoded = f.when(f.col("out").isNotNull(), encoded)
+    rows = rows.where(f.when(dead, _behind(result.dead_from)).otherwise(_behind(result.out_from)))
     return rows.select(
-        f.when(unread, f.lit(result.dead)).otherwise(f.lit(result.topic)).alias("topic"),
+        f.when(dead, f.lit(result.dead)).otherwise(f.lit(result.topic)).alias("topic"),
         f.col("key"),
-        f.when(unread, f.col("value")).otherwise(encoded).alias("value"),
+        f.when(dead, f.col("value")).otherwise(encoded).alias("value"),
         f.col("partition"),
         f.concat(
-            headers_before(), f.when(unread, f.array(reason, source)).otherwise(f.array(source))
+            headers_before(), f.when(dead, f.array(reason, source)).otherwise(f.array(source))
         ).alias("headers"),
     )
 
 
 def _with_stream(records: Any, stream: Topic) -> Any:
-    """Also the stream's columns under its alias; records without a value are passed over."""
+    """Also the stream's columns under its alias.
+
+    Records without a value are passed over, but for a table, where they are the ends of rows; of
+    that `__row` tells whether there is a row.
+    """
     from pyspark.sql.connect import functions as f
 
-    read = records.where(f.col("value").isNotNull()).withColumn(
-        "__value", _decoded("value", stream)
-    )
+    there = f.col("value").isNotNull()
+    read = records if stream.of_rows else records.where(there)
+    read = read.withColumn("__value", _decoded("value", stream))
     unread = f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
     if stream.asked_at:
         unread = f.when(_newer(stream), _stops()).otherwise(unread)
+    inner = "__value.`after`" if stream.of_rows and stream.shape.is_change else "__value"
     columns = [
-        f.expr(one.made.format(f"__value.`{one.name}`")).alias(one.name)
-        for one in stream.shape.fields
+        f.expr(one.made.format(f"{inner}.`{one.name}`")).alias(one.name) for one in stream.columns
     ]
-    known = {one.name for one in stream.shape.fields}
+    fault = f.when(unread, f.lit(UNREADABLE)).otherwise(
+        validated.fault(f.col("__value"), json.loads(stream.shape.schema))
+    )
+    if stream.of_rows:
+        fault = f.when(f.col("key").isNull(), f.lit(NO_KEY)).otherwise(f.when(there, fault))
+        read = read.withColumn("__row", there & f.expr(inner).isNotNull())
+    known = {one.name for one in stream.columns}
     columns += [f.col(name[1:]).alias(name) for name in OF_RECORD if name not in known]
-    return read.withColumn("unread", unread).withColumn(stream.alias, f.struct(*columns))
+    return read.withColumn("fault", fault).withColumn(stream.alias, f.struct(*columns))
 
 
 def _with_table(rows: Any, lookup: Lookup, table: Topic, find: Find) -> Any:
@@ -178,7 +207,7 @@ def _key(lookup: Lookup, table: Topic) -> Any:
 def _cast(lookup: Lookup, table: Topic) -> dict[str, str]:
     """Column of the key -> the expression that gives it, in its type."""
     kinds = key_types(table.key or "null")
-    return {name: f"try_cast({text} as {kinds[name]})" for name, text in lookup.key.items()}
+    return {name: f"try_cast({one.sql} as {kinds[name]})" for name, one in lookup.key.items()}
 
 
 def key_types(schema: str) -> dict[str, str]:
@@ -193,6 +222,8 @@ def _sql_type(schema: Any) -> str:
     if isinstance(schema, list):
         schema = next((branch for branch in schema if branch != "null"), "null")
     name = schema["type"] if isinstance(schema, dict) else schema
+    if isinstance(schema, dict) and schema.get("logicalType") == "decimal":
+        name = "decimal"
     if name not in _KEY_TYPES:
         raise RefusedError(
             "schema_not_usable", f"a table is not looked up by a key of the Avro type {name}"

@@ -3,6 +3,7 @@
 Pure, and without knowledge of any topic. The dialect is Spark's; sqlglot reads it.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,6 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from mesh_events.errors import MeshError
+from spark_streams.sql import syntax
 from spark_streams.sql.errors import Place, SqlError
 
 DIALECT = "spark"
@@ -21,6 +23,17 @@ LONGEST = 20_000
 _FORM = "write INSERT INTO topic SELECT ... FROM topic"
 _REFUSED_FUNCTIONS = frozenset({"java_method", "reflect", "try_reflect", "mesh_lookup"})
 """What would call into the server, or read what another statement reads."""
+_NOT_OF_THE_RECORD = frozenset(
+    {"current_timestamp", "now", "current_date", "current_time", "localtimestamp", "rand", "randn"}
+    | {"randstr"}
+    | {"uniform", "uuid", "shuffle", "monotonically_increasing_id", "spark_partition_id"}
+    | {"input_file_name", "input_file_block_start", "input_file_block_length"}
+)
+"""What would be another value each time that a record is dealt with; clocks stand for a batch."""
+_CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
+"""Spark reads them as times, where a time is expected."""
+_OF_TIME = re.compile(r"date|time|ts_|year|quarter|month|week|day|hour|minute|second")
+_WINDOWS = frozenset({"window", "session_window", "window_time"})
 _REFUSED_PREFIX = "xpath"
 """XML can name files of the server."""
 _SELECT, _INSERT = {"expressions", "from_", "joins", "where"}, {"this", "expression"}
@@ -72,6 +85,8 @@ class Statement:
     joined: tables in their order.
     select: the expressions of the SELECT list.
     where: the condition, None if there is none.
+    of_rows: what stands behind FROM is a table, `TABLE(topic)`: each change of a row gives the row
+        of the result, or its end.
     """
 
     text: str
@@ -80,6 +95,7 @@ class Statement:
     joined: tuple[Joined, ...]
     select: tuple[exp.Expr, ...]
     where: exp.Expr | None
+    of_rows: bool = False
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -141,12 +157,25 @@ def _parsed(text: str) -> Statement:
     source = tree.args.get("from_")
     if source is None:
         raise SqlError("sql_syntax", "there is no FROM: name the topic to read")
-    stream = _source(text, source.this)
+    table = _named_table(text, source.this)
+    stream = table or _source(text, source.this)
     joined = tuple(_joined(text, join) for join in tree.args.get("joins") or ())
     _require_different(stream, joined)
+    if table is not None and joined:
+        raise SqlError(
+            "sql_not_supported",
+            "TABLE(...) with JOIN: a row of the result would not follow a change of the joined row",
+            joined[0].source.place,
+        )
     where = tree.args.get("where")
     return Statement(
-        text, destination, stream, joined, tuple(tree.expressions), where.this if where else None
+        text,
+        destination,
+        stream,
+        joined,
+        tuple(tree.expressions),
+        where.this if where else None,
+        table is not None,
     )
 
 
@@ -163,23 +192,13 @@ def place_of(text: str, node: exp.Expr) -> Place | None:
 def _root(text: str) -> exp.Expr:
     try:
         found = [tree for tree in sqlglot.parse(text, dialect=DIALECT) if tree is not None]
-    except ParseError as error:
-        raise _syntax(error) from error
-    except TokenError as error:
-        raise SqlError("sql_syntax", f"cannot be read: {str(error).splitlines()[0]}") from error
+    except (ParseError, TokenError) as error:
+        raise syntax.told(text, error) from error
+    syntax.require_whole(text, DIALECT)
     if len(found) != 1:
         what = "an empty text" if not found else f"{len(found)} statements"
         raise SqlError("sql_not_supported", f"one statement is expected, not {what}")
     return found[0]
-
-
-def _syntax(error: ParseError) -> SqlError:
-    first = error.errors[0] if error.errors else {}
-    line, column, at = first.get("line"), first.get("col"), first.get("highlight") or ""
-    place = Place(line, max(1, column - len(at) + 1)) if line and column else None
-    about = str(first.get("description") or error).partition("<")[0].strip(" .")
-    near = f" at {at!r}" if at else ""
-    return SqlError("sql_syntax", f"{about or 'this is not SQL'}{near}", place)
 
 
 def _destination(text: str, tree: exp.Insert) -> Source:
@@ -210,7 +229,9 @@ def _refuse(text: str, tree: exp.Select) -> None:
     for node in tree.walk():
         why = _refusal(node, tree)
         if why:
-            raise SqlError("sql_not_supported", why, place_of(text, node))
+            raise SqlError(
+                "sql_not_supported", why, place_of(text, node) or named_place(text, node)
+            )
 
 
 def _require_only(text: str, node: exp.Expr, known: set[str]) -> None:
@@ -226,15 +247,51 @@ def _refusal(node: exp.Expr, tree: exp.Select) -> str:
         return _of_star(node, tree)
     if isinstance(node, exp.Query) and node is not tree:
         return "a query inside a query: write one statement for each step"
-    if isinstance(node, exp.Window | exp.AggFunc):
+    is_window = isinstance(node, exp.Func) and function_name(node) in _WINDOWS
+    if is_window or isinstance(node, exp.Window | exp.AggFunc):
         return f"{_kind(node)}: windows and counts are not supported yet"
     if isinstance(node, exp.UDTF | exp.Explode):
         return f"{_kind(node)}: at most one record comes out for each that goes in"
     if isinstance(node, exp.Func) and (
-        _function(node) in _REFUSED_FUNCTIONS or _function(node).startswith(_REFUSED_PREFIX)
+        function_name(node) in _REFUSED_FUNCTIONS or function_name(node).startswith(_REFUSED_PREFIX)
     ):
-        return f"{_function(node)}: calls into the server are not for statements"
+        return f"{function_name(node)}: calls into the server are not for statements"
+    clock = _clock(node)
+    if clock:
+        return (
+            f"{clock}: its value is not the record's, and would be another one when the "
+            "record is dealt with again after a crash: take it from the stream"
+        )
     return ""
+
+
+def _clock(node: exp.Expr) -> str:
+    """What is another value each time, as it is called; "" for anything else."""
+    if isinstance(node, exp.Func):
+        name = function_name(node)
+        if name in _NOT_OF_THE_RECORD:
+            return name
+        if isinstance(node, exp.StrToUnix) and node.this is None:
+            return "to_unix_timestamp()"
+    if isinstance(node, exp.Literal) and node.is_string:
+        around = node.parent
+        while isinstance(around, exp.Paren):
+            around = around.parent
+        if is_clock_word(node.name) and _is_of_time(around):
+            return f"'{node.name}' as a time"
+    return ""
+
+
+def is_clock_word(literal: str) -> bool:
+    """Whether Spark reads a string as the present time or day, where a time is expected."""
+    return literal.strip().lower().partition(" ")[0] in _CLOCK_WORDS
+
+
+def _is_of_time(node: exp.Expr | None) -> bool:
+    """Whether an expression takes a string for a time."""
+    if isinstance(node, exp.Cast):
+        return bool(node.to.is_type(*exp.DataType.TEMPORAL_TYPES))
+    return isinstance(node, exp.Func) and bool(_OF_TIME.search(function_name(node)))
 
 
 def _of_star(node: exp.Star, tree: exp.Select) -> str:
@@ -247,13 +304,36 @@ def _of_star(node: exp.Star, tree: exp.Select) -> str:
     return ""
 
 
-def _function(node: exp.Func) -> str:
+def named_place(text: str, node: exp.Expr) -> Place | None:
+    """Where a function stands, of which the parser does not tell it."""
+    name = function_name(node) if isinstance(node, exp.Func) else ""
+    found = re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) if name else None
+    return Place.of(text, found.start()) if found else None
+
+
+def function_name(node: exp.Func) -> str:
+    """The name of a function in lower case, our parser's where it has one of its own for it."""
     name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
     return name.lower()
 
 
 def _kind(node: exp.Expr) -> str:
     return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+
+
+def _named_table(text: str, table: exp.Expr) -> Source | None:
+    """The source in `TABLE(topic)`, None for anything else."""
+    call = table.this if isinstance(table, exp.Table) else None
+    if not isinstance(call, exp.Anonymous) or call.name.upper() != "TABLE":
+        return None
+    [named] = call.expressions if len(call.expressions) == 1 else [None]
+    if not isinstance(named, exp.Column) or isinstance(named.this, exp.Star):
+        raise SqlError(
+            "sql_not_supported", "TABLE(...): name one topic or product in it", place_of(text, call)
+        )
+    parts = [part.name for part in named.parts]
+    short = parts[-1].rpartition(".")[2]
+    return Source(".".join(parts), table.alias or short, place_of(text, named))
 
 
 def _source(text: str, table: exp.Expr) -> Source:
@@ -285,6 +365,10 @@ def _joined(text: str, join: exp.Join) -> Joined:
             "sql_not_supported",
             f"{what} JOIN: a stream is joined with tables by JOIN or LEFT JOIN",
             place,
+        )
+    if _named_table(text, join.this) is not None:
+        raise SqlError(
+            "sql_not_supported", "JOIN TABLE(...): what is joined is a table, name it alone", place
         )
     source = _source(text, join.this)
     on = join.args.get("on")

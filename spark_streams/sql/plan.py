@@ -1,9 +1,12 @@
 """A statement's text together with the topics that it names, as they are now."""
 
+import json
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from mesh_events.compatibility import misread
 from mesh_events.errors import RefusedError
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
@@ -18,7 +21,10 @@ class Schemas(Protocol):
     """Where the schemas of topics are registered; methods raise MeshError."""
 
     def versions(self, subject: str) -> Mapping[int, str]:
-        """Schema id -> text of every version of a subject, the latest last; {} if it has none."""
+        """Schema id -> Avro text of every version of a subject, the latest last; {} if none.
+
+        Raises RefusedError `unsupported_schema` where one of them is not Avro.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,8 @@ class Plan:
     @property
     def is_total(self) -> bool:
         """Whether every record of the stream gives one of the result."""
+        if self.parsed.of_rows:
+            return True
         inner = any(not lookup.outer for lookup in self.query.lookups)
         return self.query.where is None and not inner
 
@@ -79,17 +87,17 @@ def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Pl
 
     Raises:
         SqlError: with the place of what is wrong.
-        RefusedError: `no_schema` or `schema_not_usable`.
+        RefusedError: `no_schema` or `schema_not_usable`; `unsupported_schema` is a SqlError.
         MeshError: the registry does not answer.
     """
     found = {one.alias: _topic(one, topic_of(one, names), schemas) for one in parsed.sources}
-    stream = found[parsed.stream.alias]
+    stream = replace(found[parsed.stream.alias], of_rows=parsed.of_rows)
     joined = {one.source.alias: one.source for one in parsed.joined}
     tables = {
         alias: Table(topic_of(source, names), found[alias]) for alias, source in joined.items()
     }
     columns = {alias: _columns(found[alias]) for alias in joined}
-    columns[stream.alias] = [one.name for one in stream.shape.fields]
+    columns[stream.alias] = [one.name for one in stream.columns]
     keys = {alias: _keys(table) for alias, table in tables.items()}
     query = understood(lambda: resolve(parsed, columns, keys))
     for table in tables.values():
@@ -127,13 +135,34 @@ def require_same(
         )
 
 
+def require_no_table(before: Statement, after: Statement) -> None:
+    """Raise SqlError where a text cannot go on where another one stands: a table is made whole."""
+    if before.of_rows or after.of_rows:
+        raise SqlError(
+            "sql_not_supported",
+            "TABLE(...): the rows that are there would stay as the text before has made them: drop "
+            "the statement, delete its topics, and add it with the new text",
+            after.stream.place,
+        )
+
+
+def record_name(topic: str) -> tuple[str, str]:
+    """(name, namespace) of a topic's values: of `east.clicks-named` it is ClicksNamed of east."""
+    domain, _, rest = topic.partition(".")
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", rest) if word]
+    name = "".join(word[0].upper() + word[1:] for word in words)
+    if not name or not name[0].isalpha():
+        name = f"Value{name}"
+    return name, re.sub(r"[^A-Za-z0-9_]", "_", domain)
+
+
 def _listed(stream: str, tables: Iterable[str]) -> str:
     return ", ".join([stream, *sorted(tables)])
 
 
 def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:
     subject = f"{topic}-value"
-    writers = schemas.versions(subject)
+    writers = _writers(source, subject, schemas)
     if not writers:
         raise RefusedError(
             "no_schema",
@@ -141,8 +170,36 @@ def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:
             "topic's values first",
         )
     latest = list(writers.values())[-1]
-    keys = list(schemas.versions(f"{topic}-key").values())
+    _require_same_times(source, subject, writers)
+    keys = list(_writers(source, f"{topic}-key", schemas).values())
     return Topic(source.alias, shape_of(latest, subject), writers, keys[-1] if keys else None)
+
+
+def _require_same_times(source: Source, subject: str, writers: Mapping[int, str]) -> None:
+    """Every record is read as the latest schema says, which Avro allows in another unit, too."""
+    *earlier, latest = [(number, json.loads(schema)) for number, schema in writers.items()]
+    for number, schema in earlier:
+        for path, why in misread(latest[1], schema):
+            raise SqlError(
+                "incompatible_schema",
+                f"{path} of {subject} changed its meaning from the schema {number} to the latest: "
+                f"{why}. Put the records with the new unit into a topic of their own "
+                "(`sdm schema register --major`)",
+                source.place,
+            )
+
+
+def _writers(source: Source, subject: str, schemas: Schemas) -> Mapping[int, str]:
+    try:
+        return schemas.versions(subject)
+    except RefusedError as error:
+        if error.code != "unsupported_schema":
+            raise
+        raise SqlError(
+            error.code,
+            f"{error}: streaming SQL reads Avro; read a topic that has the same records as Avro",
+            source.place,
+        ) from error
 
 
 def _columns(table: Topic) -> list[str]:

@@ -4,16 +4,17 @@ Pure. Names are compared without regard to case, as Spark does. What is given to
 its own dialect over one row with a struct for each source, named by the source's alias.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sqlglot import exp
 
+from mesh_events.spelling import nearest
 from spark_streams.sql.errors import Place, SqlError
-from spark_streams.sql.parse import DIALECT, Joined, Statement, conjuncts
+from spark_streams.sql.operands import Operand, Use, uses
+from spark_streams.sql.parse import DIALECT, Joined, Statement, conjuncts, named_place
 
 Columns = Mapping[str, Sequence[str]]
 """Alias of a source -> names of its columns."""
@@ -21,6 +22,10 @@ Keys = Mapping[str, Sequence[str]]
 """Alias of a table -> those of its columns that are its key."""
 OF_RECORD = ("_key", "_partition", "_offset", "_timestamp")
 """Columns that each record of a stream has, unless its values have one of that name; not in `*`."""
+_MOST_OPERANDS = 100_000
+"""Characters of the operands of one expression: each is a part of its text."""
+_SHOWN = 12
+"""So many columns are named where none is like the one that was meant."""
 AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -45,14 +50,14 @@ class Out:
 class Lookup:
     """A table that is looked up for each record.
 
-    key: the key's columns -> the expression that gives each, over the sources before it.
+    key: the key's columns -> what gives each, over the sources before it.
     condition: what else has to hold for the row that was found, None for nothing.
     inputs: columns that decide which row is found.
     """
 
     alias: str
     outer: bool
-    key: Mapping[str, str]
+    key: Mapping[str, Operand]
     condition: str | None
     place: Place | None
     inputs: tuple[Input, ...] = ()
@@ -63,6 +68,8 @@ class Query:
     """What is done with each record: look up, keep or pass over, make the columns.
 
     filters: columns that decide whether a record is kept.
+    uses: what it compares and calculates with, but for the keys of its lookups.
+    calls: functions that the parser does not know, in lower case, and where each stands first.
     """
 
     lookups: tuple[Lookup, ...]
@@ -70,6 +77,8 @@ class Query:
     out: tuple[Out, ...]
     where_place: Place | None = None
     filters: tuple[Input, ...] = ()
+    uses: tuple[Use, ...] = ()
+    calls: Mapping[str, Place | None] = field(default_factory=dict, hash=False)
 
 
 def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
@@ -80,19 +89,37 @@ def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
             `join_not_on_key` or `table_without_key`.
     """
     known = {statement.stream.alias: columns[statement.stream.alias]}
-    lookups = []
+    lookups: list[Lookup] = []
+    used: list[Use] = []
     for joined in statement.joined:
         alias = joined.source.alias
         known[alias] = columns[alias]
-        lookups.append(_lookup(_Names(statement, known), joined, keys[alias]))
+        names = _Names(statement, known)
+        lookup, parts = _lookup(names, joined, keys[alias])
+        lookups.append(lookup)
+        used += (use for part in parts for use in names.uses(part))
     names = _Names(statement, known)
     out = tuple(one for node in statement.select for one in _out(names, node))
     _require_unique(out)
+    used += (use for node in statement.select for use in names.uses(node))
+    calls = _calls(statement)
     if statement.where is None:
-        return Query(tuple(lookups), None, out)
+        return Query(tuple(lookups), None, out, uses=tuple(used), calls=calls)
     place = statement.place(statement.where)
     filters = names.inputs(statement.where)
-    return Query(tuple(lookups), names.sql(statement.where), out, place, filters)
+    used += names.uses(statement.where)
+    where = names.sql(statement.where)
+    return Query(tuple(lookups), where, out, place, filters, tuple(used), calls)
+
+
+def _calls(statement: Statement) -> dict[str, Place | None]:
+    whole = [*statement.select, *(one.on for one in statement.joined)]
+    if statement.where is not None:
+        whole.append(statement.where)
+    found: dict[str, Place | None] = {}
+    for node in (one for part in whole for one in part.find_all(exp.Anonymous)):
+        found.setdefault(node.name.lower(), named_place(statement.text, node))
+    return found
 
 
 class _Names:
@@ -111,7 +138,7 @@ class _Names:
         if name.lower() not in self._aliases:
             raise SqlError(
                 "unknown_column",
-                f"there is no source called {name}{_like(name, self._aliases.values())}",
+                f"there is no source called {name}{like(name, self._aliases.values())}",
                 self.place(node),
             )
         return self._aliases[name.lower()]
@@ -125,6 +152,24 @@ class _Names:
         return node.copy().transform(
             lambda part: self._path(part) if isinstance(part, exp.Column) else part
         )
+
+    def operand(self, node: exp.Expr) -> Operand:
+        """The expression with where it stands."""
+        return Operand(self.sql(node), self._statement.text, node)
+
+    def uses(self, node: exp.Expr) -> Iterator[Use]:
+        """What an expression compares and calculates with."""
+        said: dict[int, int] = {}
+        for use in uses(node, self.operand):
+            said |= {id(one.node): len(one.sql) for one in use.operands}
+            if sum(said.values()) > _MOST_OPERANDS:
+                raise SqlError(
+                    "sql_not_supported",
+                    "comparisons are nested too deeply here: make columns of their parts in a "
+                    "statement before",
+                    self.place(node),
+                )
+            yield use
 
     def owners(self, node: exp.Expr) -> set[str]:
         """The sources that an expression uses."""
@@ -159,7 +204,7 @@ class _Names:
             if spelled is None:
                 raise SqlError(
                     "unknown_column",
-                    f"{alias} has no column {parts[1]}{_like(parts[1], self.known[alias])}",
+                    f"{alias} has no column {parts[1]}{_column_like(parts[1], self.known[alias])}",
                     self.place(node),
                 )
             return alias, [spelled, *parts[2:]]
@@ -177,15 +222,18 @@ class _Names:
             every_column = [name for columns in self.known.values() for name in columns]
             raise SqlError(
                 "unknown_column",
-                f"no source has a column {parts[0]}{_like(parts[0], every_column)}",
+                f"no source has a column {parts[0]}{_column_like(parts[0], every_column)}",
                 self.place(node),
             )
         [(alias, spelled)] = owners.items()
         return alias, [spelled, *parts[1:]]
 
 
-def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> Lookup:
-    """How the row of a table is found: every part of its key is given by what stands before it."""
+def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, list[exp.Expr]]:
+    """How the row of a table is found: every part of its key is given by what stands before it.
+
+    Also the expressions in it: what gives the key, and the rest of the condition.
+    """
     alias, place = joined.source.alias, joined.source.place
     if not key:
         raise SqlError(
@@ -194,14 +242,14 @@ def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> Lookup:
             "by its key",
             place,
         )
-    given: dict[str, str] = {}
-    rest: list[str] = []
+    given: dict[str, exp.Expr] = {}
+    rest: list[exp.Expr] = []
     for part in conjuncts(joined.on):
         found = _equality(names, part, alias)
         if found is not None and found[0] in key and found[0] not in given:
             given[found[0]] = found[1]
         else:
-            rest.append(names.sql(part))
+            rest.append(part)
     missing = [name for name in key if name not in given]
     if missing:
         wanted = " AND ".join(f"... = {alias}.{name}" for name in key)
@@ -210,19 +258,20 @@ def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> Lookup:
             f"{joined.source.name} is a table with the key ({', '.join(key)}): join it ON {wanted}",
             names.place(joined.on) or place,
         )
-    ordered = {name: given[name] for name in key}
-    condition = " AND ".join(rest) or None
-    return Lookup(alias, joined.outer, ordered, condition, place, names.inputs(joined.on))
+    ordered = {name: names.operand(given[name]) for name in key}
+    condition = " AND ".join(map(names.sql, rest)) or None
+    lookup = Lookup(alias, joined.outer, ordered, condition, place, names.inputs(joined.on))
+    return lookup, [*given.values(), *rest]
 
 
-def _equality(names: _Names, node: exp.Expr, alias: str) -> tuple[str, str] | None:
+def _equality(names: _Names, node: exp.Expr, alias: str) -> tuple[str, exp.Expr] | None:
     """(column of the table, expression of the sources before it), or None for anything else."""
     if not isinstance(node, exp.EQ):
         return None
     for ours, other in ((node.left, node.right), (node.right, node.left)):
         column = names.column(ours.unnest())
         if column is not None and column[0] == alias and alias not in names.owners(other):
-            return column[1], names.sql(other)
+            return column[1], other
     return None
 
 
@@ -252,7 +301,7 @@ def _all_of(names: _Names, alias: str, star: exp.Star, place: Place | None) -> I
         if _spelled(part.name, every) is None:
             raise SqlError(
                 "unknown_column",
-                f"EXCEPT names {part.name}, which no source has{_like(part.name, every)}",
+                f"EXCEPT names {part.name}, which no source has{like(part.name, every)}",
                 names.place(part),
             )
     left_out = {part.name.lower() for part in excepted}
@@ -283,8 +332,13 @@ def _spelled(name: str, columns: Sequence[str]) -> str | None:
     return next((one for one in columns if one.lower() == name.lower()), None)
 
 
-def _like(name: str, known: Iterable[str]) -> str:
+def _column_like(name: str, known: Sequence[str]) -> str:
+    """The same for a column; where none is like it, those that there are."""
+    more = ", ..." if len(known) > _SHOWN else ""
+    return like(name, known) or f"; there are {', '.join(known[:_SHOWN])}{more}"
+
+
+def like(name: str, known: Iterable[str]) -> str:
     """A hint at what may have been meant."""
-    candidates = {one.lower(): one for one in known}
-    close = difflib.get_close_matches(name.lower(), candidates, 1, 0.6)
-    return f"; is {candidates[close[0]]} meant?" if close else ""
+    near = nearest(name, known)
+    return f"; is {near} meant?" if near else ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesh_events.errors import RefusedError
+from mesh_events.patterns import require_patterns
 
 KEY = "_key"
 """The column that a table has whose keys are no records."""
@@ -59,7 +60,9 @@ def shape_of(schema: str, subject: str) -> Shape:
     Raises:
         RefusedError: `schema_not_usable`, if they are no records, or no Avro.
     """
-    record = _record(_parsed(schema, subject))
+    parsed = _parsed(schema, subject)
+    require_patterns(parsed, subject)
+    record = _record(parsed)
     if record is None:
         raise RefusedError(
             "schema_not_usable", f"{subject}: the values are no records, so they have no columns"

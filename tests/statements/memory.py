@@ -15,6 +15,7 @@ from immutables import Map
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta, derived_id, now
 from mesh_events.statements import Begin, StatementAdded, StatementFact, StatementIntent
+from processors.keepers.findings import Finding, destination_free
 from processors.keepers.flow_ends import Reach
 from processors.keepers.keeper import ReignOverError
 from processors.keepers.statements import StatementsKeeper
@@ -23,7 +24,7 @@ from projections import statements
 from projections.identity import Application, Cluster, Domain, Identity, Quarantine
 from projections.image import Image
 from projections.links import Desired
-from projections.statements import Statement
+from projections.statements import END_OF, Statement
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.errors import EngineError
 from spark_streams.provenance import HEADER, Provenance
@@ -192,18 +193,45 @@ class Desk:
     def statement(self) -> Statement:
         return self.image.statements[NAME]
 
-    def add(self, stream: str = STREAM, begin: Begin = Begin.EARLIEST, **ends: str) -> None:
+    def add(
+        self,
+        stream: str = STREAM,
+        begin: Begin = Begin.EARLIEST,
+        found: Mapping[str, str] | None = None,
+        sql: str = "",
+        **ends: str,
+    ) -> None:
+        """Add it; `ends` and `found` are the evidence on the stream and on the destination."""
         event = StatementAdded(
             meta=meta("add"),
             statement=NAME,
-            sql=f"SELECT ip FROM {stream}",
+            sql=sql or f"SELECT ip FROM {stream}",
             stream=stream,
             destination=OUT,
             begin=begin,
         )
         at = self._next()
-        after = statements.added(self.image.statements, event, "east", ends, at, at * 1000)
+        after = statements.added(
+            self.image.statements, event, "east", ends, found or {}, at, at * 1000
+        )
         self.image = self.image._replace(statements=after, offset=at)
+
+    def come_back(
+        self, cluster: MemoryCluster, begin: Begin = Begin.EARLIEST, sql: str = ""
+    ) -> Finding:
+        """Add it once more, over what its real check finds there."""
+        event = StatementAdded(
+            meta=meta("add"), statement=NAME, sql="", stream=STREAM, destination=OUT
+        )
+        event = event.model_copy(update={"sql": sql or self.statement.sql})
+        free = destination_free(event, cluster, self.statement, cluster, cluster)
+        if not free.code:
+            stream: dict[str, str] = {}
+            if begin is Begin.LATEST:
+                ends = cluster.bounds(STREAM, range(len(cluster.topics[STREAM].partitions)))
+                stream |= {f"{END_OF}{number}": str(end) for number, (_, end) in ends.items()}
+            self.add(begin=begin, found=free.evidence, sql=event.sql, **stream)
+        return free
 
     def direct(self, desired: Desired) -> None:
         at = self._next()

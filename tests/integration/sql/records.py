@@ -4,7 +4,7 @@ import io
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -79,7 +79,8 @@ class Statement:
         """Rows are (key, value, partition, offset) or also headers."""
         parsed = parse(self.text)
         stream, *tables = [self.topic(source.alias) for source in parsed.sources]
-        columns = {stream.alias: [field.name for field in stream.shape.fields]}
+        stream = replace(stream, of_rows=parsed.of_rows)
+        columns = {stream.alias: [field.name for field in stream.columns]}
         columns |= {one.alias: [field.name for field in one.shape.row] for one in tables}
         keys = {one.alias: key_columns(one.key, one.alias) for one in tables}
         for one in tables:
@@ -101,8 +102,8 @@ class Statement:
 
 
 def _read(row: Any, reader: Any) -> Read:
-    value = bytes(row["value"])
-    if row["topic"] == "east.out":
+    value = None if row["value"] is None else bytes(row["value"])
+    if value is not None and row["topic"] == "east.out":
         assert value[:5] == b"\0" + struct.pack(">I", RESULT_ID)
         value = fastavro.schemaless_reader(io.BytesIO(value[5:]), reader)
     headers = tuple((one["key"], bytes(one["value"])) for one in row["headers"])

@@ -207,9 +207,98 @@ def test_the_changes_of_a_table_can_be_read_as_a_stream_of_them(spark: Any) -> N
     ) == [{"op": "c", "name": "a", "was": None}, {"op": "d", "name": None, "was": 1}]
 
 
+def test_each_change_of_a_table_gives_the_results_row_or_its_end(spark: Any) -> None:
+    row = record("Value", id="int", name=["null", "string"])
+    change = record("Envelope", before=["null", row], after=["null", "shop.Value"], op="string")
+
+    def to(op: str, before: Any, after: Any) -> bytes:
+        return wire(7, change, {"before": before, "after": after, "op": op})
+
+    one, other = {"id": 1, "name": "a"}, {"id": 1, "name": "b"}
+    made = statement(spark, "SELECT upper(name) AS n FROM TABLE(x) AS c WHERE name <> 'b'", change)
+    found = made.run(
+        [
+            (b"1", to("c", None, one), 0, 0),
+            # it does not meet the condition any more, then again
+            (b"1", to("u", one, other), 0, 1),
+            (b"1", to("u", other, one), 0, 2),
+            (b"1", to("u", one, {"id": 1, "name": None}), 0, 3),
+            (b"1", to("d", one, None), 0, 4),
+            (b"1", None, 0, 5),
+            (b"2", b"poison", 0, 6),
+            (None, to("c", None, one), 0, 7),
+        ]
+    )
+    rows = [(one.key, one.value) for one in found if one.topic == "east.out"]
+    assert rows == [
+        (b"1", {"n": "A"}),
+        (b"1", None),
+        (b"1", {"n": "A"}),
+        (b"1", None),
+        (b"1", None),
+        (b"1", None),
+    ]
+    dead = [dict(one.headers)["mesh.reason"] for one in found if one.topic != "east.out"]
+    assert [text.split(b" ")[0] for text in dead] == [b"the", b"a"]
+
+
+def test_a_plain_topic_is_a_table_of_its_values(spark: Any) -> None:
+    found = statement(spark, "SELECT * FROM TABLE(x) AS c WHERE status > 1").run(
+        [
+            (b"k", click(7, "a", 1, 2), 0, 0),
+            (b"k", click(7, "a", 1, 1), 0, 1),
+            (b"k", None, 0, 2),
+        ]
+    )
+    assert [one.value for one in found] == [{"ip": "a", "userid": 1, "status": 2}, None, None]
+
+
 def test_a_text_does_not_read_the_servers_settings_and_environment(spark: Any) -> None:
     """Spark would put them in where a text says ${env:...}; statements' sessions do not."""
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
     [row] = spark.sql("SELECT '${env:PATH} ${spark.master}' AS a").collect()
     assert row.a == "${env:PATH} ${spark.master}"
+
+
+PHONE = {"type": "string", "logicalType": "validatedString", "pattern": "[+]?[0-9 ]{3,10}"}
+PERSON = record(
+    "Person",
+    name="string",
+    phone=["null", PHONE],
+    others={"type": "array", "items": PHONE},
+    home=["null", record("Home", code={**PHONE, "pattern": "[A-Z]{2}"})],
+)
+
+
+def test_a_string_that_does_not_match_its_pattern_goes_to_the_dead_letters(spark: Any) -> None:
+    def person(phone: str | None, others: list[str] = [], code: str | None = None) -> bytes:  # noqa: B006
+        home = None if code is None else {"code": code}
+        value = {"name": "Ada", "phone": phone, "others": others, "home": home}
+        return wire(7, PERSON, value)
+
+    rows = [
+        (b"k", person("+49 555", ["123", "456"], "DE"), 0, 0),
+        (b"k", person(None), 0, 1),
+        (b"k", person("+49 555 "), 0, 2),
+        (b"k", person("+49 555\n"), 0, 3),
+        (b"k", person("call me on 123"), 0, 4),
+        (b"k", person("123", ["123", "x"]), 0, 5),
+        (b"k", person("123", [], "de"), 0, 6),
+    ]
+    found = statement(spark, "SELECT name, phone FROM x c", PERSON).run(rows)
+    out = [one for one in found if one.topic == "east.out"]
+    assert [one.value["phone"] for one in out] == ["+49 555", None, "+49 555 "]
+    dead = {
+        one.headers[-1][1]: dict(one.headers)["mesh.reason"].decode()
+        for one in found
+        if one.topic != "east.out"
+    }
+    pattern = "[+]?[0-9 ]{3,10}"
+    assert list(dead.values()) == [
+        f"phone does not match its pattern {pattern}",
+        f"phone does not match its pattern {pattern}",
+        f"others[] does not match its pattern {pattern}",
+        "home.code does not match its pattern [A-Z]{2}",
+    ]
+    assert "call me" not in str(dead)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from local_platform import PlatformSettings
 from local_platform.layout import Layout
@@ -17,7 +17,7 @@ from mesh_events.rows import StatementState
 from mesh_events.statements import StatementAdded, StatementStarted, StatementStopped
 from projections.statements import Statement
 from tests.integration.sql.records import bare, record
-from tests.kafka_client import register_schema
+from tests.kafka_client import register_schema, registrar
 from tests.mesh_fixtures import governor_pid, kit
 from tests.mesh_kit import Domain, Mesh, eventually, fresh
 
@@ -27,8 +27,6 @@ PARTITIONS = 2
 USER_KEY = record("UserKey", userid="int")
 CLICK = record("Click", number="long", userid="int")
 ROW = record("User", userid="int", name=["null", "string"])
-START_S = 120
-"""A domain's first statement waits for its server to start."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,7 @@ class Landed:
     offset: int
     value: bytes
     headers: dict[str, bytes]
+    key: bytes | None = None
 
 
 @dataclass
@@ -91,6 +90,10 @@ class Stage:
         """The id of a schema."""
         return register_schema(self.kit.endpoints, subject, json.dumps(schema))
 
+    def unchecked(self, subject: str) -> None:
+        """Let the registry take any schema for a subject."""
+        registrar(self.kit.endpoints).set_compatibility(subject, "NONE")
+
     def know(self, users: dict[int, str | None]) -> None:
         """Rows of the table; None: the user is gone."""
         for userid, name in users.items():
@@ -117,6 +120,21 @@ class Stage:
         self._next[partition] += 1
         self.clicked.append((number, userid, partition))
         self.producer.produce(self.clicks, value, b"key", partition)
+
+    def make_stream_again(self) -> None:
+        """Delete the stream's topic and make one of its name."""
+        self.admin.delete_topics([self.clicks])[self.clicks].result(15)
+
+        def made() -> bool:
+            try:
+                new = NewTopic(self.clicks, PARTITIONS, 1)
+                self.admin.create_topics([new])[self.clicks].result(15)
+            except KafkaException:
+                return False
+            return True
+
+        eventually(made, "the topic can be made again")
+        self._next = dict.fromkeys(range(PARTITIONS), 0)
 
     def say(self, kind: Any, **fields: Any) -> None:
         """Say something about the statement, which has to be accepted."""
@@ -149,25 +167,18 @@ class Stage:
                 self.statement in image.statements and condition(image.statements[self.statement])
             ),
             what,
-            START_S,
         )
         return found.statements[self.statement]
 
-    def ends(self, topic: str) -> dict[int, int]:
+    def ends(self, topic: str, partitions: int = PARTITIONS) -> dict[int, int]:
         """Partition -> its end."""
-        consumer = Consumer({**self.login.config(), "group.id": f"{self.domain.name}.ends"})
-        found = {
-            partition: consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=15)[
-                1
-            ]
-            for partition in range(PARTITIONS)
-        }
-        consumer.close()
-        return found
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+        answers = self.admin.list_offsets(asked, request_timeout=15)
+        return {place.partition: answers[place].result().offset for place in asked}
 
-    def landed(self, topic: str) -> list[Landed]:
+    def landed(self, topic: str, partitions: int = PARTITIONS) -> list[Landed]:
         """Every record of a topic, by partition and offset."""
-        ends, found = self.ends(topic), list[Landed]()
+        ends, found = self.ends(topic, partitions), list[Landed]()
         consumer = Consumer({**self.login.config(), "group.id": f"{self.domain.name}.all"})
         consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
         while len(found) < sum(ends.values()):
@@ -175,13 +186,14 @@ class Stage:
             assert message is not None
             assert message.error() is None
             headers = dict(message.headers() or [])
-            found.append(Landed(message.partition(), message.offset(), message.value(), headers))
+            at = (message.partition(), message.offset())
+            found.append(Landed(*at, message.value(), headers, message.key()))
         consumer.close()
         return sorted(found, key=lambda one: (one.partition, one.offset))
 
-    def until_landed(self, count: int, seconds: float = 90) -> None:
+    def until_landed(self, count: int) -> None:
         """Wait until so many records came out."""
-        eventually(lambda: sum(self.ends(self.out).values()) >= count, f"{count} came out", seconds)
+        eventually(lambda: sum(self.ends(self.out).values()) >= count, f"{count} came out")
 
     def numbers(self) -> dict[int, list[int]]:
         """Partition -> the numbers that came out, in their order; each names its own click."""

@@ -16,6 +16,14 @@ def names(statement: Statement) -> list[tuple[str, str]]:
     return [(source.name, source.alias) for source in statement.sources]
 
 
+def test_a_table_is_named_as_such() -> None:
+    found = parse("INSERT INTO x SELECT id FROM table(shop.users) AS u WHERE u.id > 1")
+    assert found.of_rows
+    assert (found.stream.name, found.stream.alias) == ("shop.users", "u")
+    assert parse("SELECT id FROM TABLE(`shop.users-2`)").stream.name == "shop.users-2"
+    assert not parse("SELECT id FROM users").of_rows
+
+
 def test_a_statement_names_destination_stream_and_tables() -> None:
     found = parse(JOIN)
     assert found.destination is not None
@@ -81,10 +89,30 @@ def test_a_source_is_called_by_its_last_name_unless_it_gets_another(
         ("SELECT ip FROM range(3)", "line 1, ", "name a topic"),
         ("SELECT reflect('a', 'b') AS x FROM c", "line 1, column 16: ", "reflect"),
         ("SELECT java_method('a', 'b') AS x FROM c", "line 1, ", "java_method"),
+        (
+            "SELECT ip, current_timestamp() AS t FROM c",
+            "line 1, column 12: ",
+            "is not the record's",
+        ),
+        ("SELECT ip, now() AS t FROM c", "line 1, ", "is not the record's"),
+        ("SELECT ip FROM c WHERE rand() < 0.5", "line 1, column 24: ", "is not the record's"),
+        ("SELECT ip, unix_timestamp() AS t FROM c", "", "is not the record's"),
+        ("SELECT ip, uuid() AS id FROM c", "line 1, ", "is not the record's"),
+        ("SELECT ip, current_time() AS t FROM c", "line 1, ", "is not the record's"),
+        ("SELECT ip, to_unix_timestamp() AS t FROM c", "", "is not the record's"),
+        ("SELECT ip FROM c WHERE t > TIMESTAMP 'now'", "", "'now' as a time: its value is not"),
+        ("SELECT to_date('Today ') AS d FROM c", "", "'Today ' as a time: its value"),
+        ("SELECT CAST(('tomorrow') AS date) AS d FROM c", "", "'tomorrow' as a time"),
+        ("SELECT date_add('now', 1) AS d FROM c", "", "'now' as a time"),
+        ("SELECT window(t, '1 day') AS w FROM c", "line 1, ", "windows and counts"),
         ("INSERT OVERWRITE x SELECT ip FROM c", "", "appended"),
         ("INSERT INTO x (a) SELECT ip FROM c", "line 1, column 13: ", "list of columns"),
         ("INSERT INTO x VALUES (1)", "line 1, ", "VALUES is not supported"),
         ("DELETE FROM x", "line 1, column 13: ", "DELETE is not supported"),
+        ("SELECT a FROM TABLE(x) JOIN y ON a = b", "line 1, column 29: ", "TABLE(...) with JOIN"),
+        ("SELECT a FROM x JOIN TABLE(y) ON a = b", "line 1, column 28: ", "JOIN TABLE(...)"),
+        ("SELECT a FROM TABLE(x, y)", "line 1, column 21: ", "TABLE(...): name one topic"),
+        ("SELECT a FROM TABLE(1)", "line 1, column 21: ", "TABLE(...): name one topic"),
         ("CREATE TABLE x AS SELECT 1", "line 1, ", "CREATE is not supported"),
         ("SELECT 1; SELECT 2", "", "2 statements"),
         (" \n", "", "an empty text"),
@@ -104,8 +132,22 @@ def test_what_a_stream_cannot_do_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("SELECT ip FROM b WHRE c = 1", "line 1, column 23"),
+        ("SELECT ip FROM b WHRE c = 1", "line 1, column 18: 'WHRE' is not known here: is WHERE"),
+        ("SELEC ip FROM b", "line 1, column 1: 'SELEC' is not known here: is SELECT meant?"),
+        ("SELECT a\nFRM b", "line 2, column 1: 'FRM' is not known here: is FROM meant?"),
+        ("SELECT a FROM c LEFT JON d ON c.x = d.x", "line 1, column 22: 'JON'"),
+        ("SELECT a b c FROM d", "line 1, column 12: 'c' is not expected here, behind 'b'"),
+        ("SELECT a FROM c WHERE", "line 1, column 17: something is missing at 'WHERE'"),
         ("SELECT ip,\nFROM\nWHERE", "line 3, column 1"),
+        ("SELECT 'O''Brien' AS n FROM c", "line 1, column 8: two strings beside each other"),
+        ("SELECT a,, b FROM c", "line 1, column 9: something is missing between ',' and ','"),
+        ("SELECT a,\n FROM c", "line 1, column 9: something is missing between ',' and 'FROM'"),
+        ("SELECT CAST(x AS INT FROM c", "line 1, column 12: this ( is not closed"),
+        ("SELECT x FROM c WHERE x BETWEEN 1 2", "line 1, column 25: BETWEEN has two bounds"),
+        ("SELECT x FROM c WHERE (x BETWEEN 1 , 2) AND a", "line 1, column 36: something"),
+        ("SELECT x FROM c WHERE x IN 1", "line 1, column 25: IN is followed by values in paren"),
+        ("SELECT x FROM c WHERE x NOT IN ()", "line 1, column 29: IN is followed by values"),
+        ("SELECT a FROM c JOIN u ON", "line 1, column 24: something is missing behind this"),
         ("SELECT 1 AS a", ""),
         ("SELECT 'abc FROM c", ""),
         ("SELECT ip FROM c WHERE (ip = 1", "line 1, column 30"),
@@ -121,3 +163,12 @@ def test_what_is_no_sql_is_refused_without_a_word_of_the_parsers_own(text: str, 
     assert str(refused.value).startswith(place)
     assert "<" not in str(refused.value)
     assert "sqlglot" not in str(refused.value)
+
+
+def test_what_only_looks_unfinished_is_taken() -> None:
+    text = (
+        "SELECT coalesce(a, (b), array()) AS x, '(,' AS y, -- , (\n"
+        "trim(BOTH ' ' FROM ip) AS z FROM c "
+        "WHERE a NOT IN ((1), 2) AND (b BETWEEN least(1, 2) AND 3) AND d BETWEEN 1 AND 2"
+    )
+    assert len(parse(text).select) == 3

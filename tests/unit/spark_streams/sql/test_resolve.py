@@ -69,7 +69,7 @@ def test_a_table_is_looked_up_by_its_whole_key_whatever_the_order() -> None:
         "SELECT total FROM x c LEFT JOIN z o ON o.number = c.status + 1 AND upper(c.ip) = o.region"
     ).lookups
     assert lookup.outer
-    assert list(lookup.key.items()) == [
+    assert [(name, one.sql) for name, one in lookup.key.items()] == [
         ("region", "UPPER(`c`.`ip`)"),
         ("number", "`c`.`status` + 1"),
     ]
@@ -81,8 +81,11 @@ def test_a_second_table_is_looked_up_by_what_the_first_one_gave() -> None:
         "SELECT ip FROM x c JOIN y u ON c.userid = u.userid "
         "JOIN z o ON u.phone = o.region AND o.number = c.status AND o.total > 3"
     ).lookups
-    assert first.key == {"userid": "`c`.`userid`"}
-    assert second.key == {"region": "`u`.`phone`", "number": "`c`.`status`"}
+    assert {name: one.sql for name, one in first.key.items()} == {"userid": "`c`.`userid`"}
+    assert {name: one.sql for name, one in second.key.items()} == {
+        "region": "`u`.`phone`",
+        "number": "`c`.`status`",
+    }
     assert second.condition == "`o`.`total` > 3"
 
 
@@ -93,7 +96,7 @@ def test_a_second_table_is_looked_up_by_what_the_first_one_gave() -> None:
          "line 1, column 12: no source has a column statsu; is status meant?"),
         ("SELECT * EXCEPT (statsu) FROM x c", "unknown_column", "statsu, which no source has; is"),
         ("SELECT c.nothing FROM x c", "unknown_column", "column 8: c has no column nothing"),
-        ("SELECT q.ip FROM x c", "unknown_column", "line 1, column 8: no source has a column q"),
+        ("SELECT q.ip FROM x c", "unknown_column", "no source has a column q; there are ip, use"),
         ("SELECT q.* FROM x c", "unknown_column", "there is no source called q"),
         ("SELECT ip FROM x c WHERE stat = 1", "unknown_column", "line 1, column 26: "),
         ("SELECT userid FROM x c JOIN y u ON c.userid = u.userid", "ambiguous_column",

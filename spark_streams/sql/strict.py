@@ -1,0 +1,147 @@
+"""No cast in silence: operands whose types differ are refused, with their place.
+
+Spark casts a string that meets a number, and makes null of what is no number. A row would be passed
+over, or never found, and nobody told. Postgres and ksqlDB refuse to compare such columns, too.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from spark_streams.sql.errors import SqlError
+from spark_streams.sql.frame import Topic, key_types
+from spark_streams.sql.operands import Operand, Purpose, Use
+from spark_streams.sql.parse import DIALECT, is_clock_word
+from spark_streams.sql.resolve import Lookup, Query
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+TypesOf = Callable[[Sequence[str]], Sequence["DataType"]]
+"""The types of expressions over the sources of a query."""
+_NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double", "decimal"})
+_TIMES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP_NTZ"}
+_PLAIN_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
+_FAMILIES = {
+    **dict.fromkeys(_NUMBERS, "number"),
+    **dict.fromkeys(_TIMES, "time"),
+    **dict.fromkeys(("string", "char", "varchar"), "string"),
+    "boolean": "boolean",
+    "binary": "binary",
+}
+_KEEPS: Mapping[str, frozenset[str]] = {
+    "int": frozenset({"tinyint", "smallint", "int", "bigint"}),
+    "bigint": frozenset({"tinyint", "smallint", "int", "bigint"}),
+    "double": frozenset({"tinyint", "smallint", "int", "float", "double"}),
+}
+"""Type of a key's column -> the types whose values it keeps, or is known not to have; any other one
+only takes itself."""
+
+
+def require(query: Query, tables: Mapping[str, Topic], types_of: TypesOf) -> None:
+    """Raise SqlError `wrong_type` for the first operand that Spark would cast in silence.
+
+    Args:
+        query: the statement, of which Spark takes every part.
+        tables: by their alias.
+        types_of: asks Spark; raises where it does not take an expression.
+    """
+    probes = list(dict.fromkeys(one.probe for one in _operands(query)))
+    if not probes:
+        return
+    types = dict(zip(probes, types_of(probes), strict=True))
+    for lookup in query.lookups:
+        _require_key(lookup, tables[lookup.alias], types)
+    for use in query.uses:
+        if use.purpose is Purpose.CALCULATED:
+            _require_numbers(use, types)
+        else:
+            _require_alike(use, types, types_of)
+
+
+def _operands(query: Query) -> Iterator[Operand]:
+    for lookup in query.lookups:
+        yield from lookup.key.values()
+    for use in query.uses:
+        yield from use.operands
+
+
+def _require_key(lookup: Lookup, table: Topic, types: Mapping[str, "DataType"]) -> None:
+    kinds = key_types(table.key or "null")
+    for name, given in lookup.key.items():
+        wanted, kind = kinds[name], types[given.probe]
+        found = kind.simpleString()
+        if found == "void" or found in _KEEPS.get(wanted, {wanted}):
+            continue
+        raise SqlError(
+            "wrong_type",
+            f"{lookup.alias} is looked up by its key {name} ({wanted}), and {given.text} is "
+            f"{found}: no row would be found, or another one: {_as(given, kind, wanted)}",
+            given.place or lookup.place,
+        )
+
+
+def _require_numbers(use: Use, types: Mapping[str, "DataType"]) -> None:
+    names = [types[one.probe].simpleString() for one in use.operands]
+    kind = "timestamp" if any(name.startswith("interval") for name in names) else "double"
+    for one in use.operands:
+        if _family(types[one.probe]) == "string":
+            what = "a time" if kind == "timestamp" else "a number"
+            instead = _as(one, types[one.probe], kind)
+            raise SqlError(
+                "wrong_type",
+                f"{one.text} is a string, and {what} is expected: {instead}",
+                one.place,
+            )
+
+
+def _require_alike(use: Use, types: Mapping[str, "DataType"], types_of: TypesOf) -> None:
+    left, right = use.operands
+    families = [_family(types[one.probe]) for one in use.operands]
+    if None in families or families[0] == families[1]:
+        return
+    for one, other in ((left, right), (right, left)):
+        if one.literal is not None and _is_time(one.literal, types[other.probe], types_of):
+            return
+    one, other = (left, right) if families[0] == "string" else (right, left)
+    kinds = {each: types[each.probe].simpleString() for each in (left, right)}
+    raise SqlError(
+        "wrong_type",
+        f"{left.text} is {kinds[left]}, and {right.text}, which it is compared with, is "
+        f"{kinds[right]}: {_as(one, types[one.probe], kinds[other])}",
+        left.place or right.place,
+    )
+
+
+def _as(operand: Operand, kind: "DataType", wanted: str) -> str:
+    """What to write in place of an operand."""
+    if operand.literal is not None and wanted in _PLAIN_NUMBERS:
+        return "write a number without quotes"
+    if operand.literal is not None and wanted in _TIMES:
+        return "write it as '2026-01-31', with '10:00:00' behind it for a time"
+    name = kind.typeName()
+    if wanted in ("int", "bigint") and name in _TIMES:
+        # a cast of a date is null, and one of a time seconds
+        days, text = f"unix_date({operand.text})", operand.text
+        return f"write {days}" if name == "date" else f"write unix_millis({text}), or unix_micros"
+    return f"write CAST({operand.text} AS {wanted})"
+
+
+def _family(kind: "DataType") -> str | None:
+    """What can be compared with each other; None for what is left to Spark."""
+    return _FAMILIES.get(kind.typeName().partition("(")[0])
+
+
+def _is_time(literal: str, kind: "DataType", types_of: TypesOf) -> bool:
+    """Whether a string literal is what it is compared with: a date, or a time that stands still."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    name = _TIMES.get(kind.typeName())
+    if name is None or is_clock_word(literal):
+        return False
+    try:
+        [found] = types_of([f"{name} {exp.Literal.string(literal).sql(dialect=DIALECT)}"])
+    except (AnalysisException, ParseException):
+        return False
+    return found.typeName() in _TIMES

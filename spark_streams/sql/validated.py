@@ -1,0 +1,43 @@
+"""Strings that have to match a pattern (see `mesh_events.patterns`), as Spark compares them.
+
+Who reads a stream by a statement gets only what matches, from its first character to its last. What
+does not match is told with its pattern, but never the value: that may be somebody's name.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mesh_events.patterns import Each, places
+
+
+def fault(value: Any, schema: Any) -> Any:
+    """Why a value may not pass, as a column of text: null if it may, or if nothing is asked of it.
+
+    Args:
+        value: column of the value, as the schema has it.
+        schema: its Avro schema, parsed.
+    """
+    from pyspark.sql.connect import functions as f
+
+    found: Any = None
+    for place in places(schema):
+        # Spark reads a union of several types as a record of its own making
+        if place.is_sure:
+            wrong = _wrong(value, place.steps, str(place.pattern))
+            reason = f.lit(f"{place.path} does not match its pattern {place.pattern}")
+            found = f.when(wrong, reason) if found is None else found.when(wrong, reason)
+    return f.lit(None).cast("string") if found is None else found
+
+
+def _wrong(value: Any, steps: Sequence[str | Each], pattern: str) -> Any:
+    """Column of whether a string that the steps lead to does not match."""
+    from pyspark.sql.connect import functions as f
+
+    if not steps:
+        return value.isNotNull() & ~value.rlike(rf"\A(?:{pattern})\z")
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, str):
+        return _wrong(value.getField(step), rest, pattern)
+    values = value if step is Each.ITEM else f.map_values(value)
+    there = f.exists(values, lambda one: _wrong(one, rest, pattern))
+    return f.coalesce(there, f.lit(False))

@@ -1,0 +1,94 @@
+"""A statement over topics whose schemas streaming SQL cannot read."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from mesh_events.errors import RefusedError
+from spark_streams.sql.errors import SqlError
+from spark_streams.sql.parse import parse
+from spark_streams.sql.plan import planned, require_no_table
+
+USER = '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}]}'
+TEXT = """INSERT INTO w.out
+SELECT c.userid AS userid
+FROM w.clicks c JOIN w.users u ON c.userid = u.userid"""
+
+
+class Schemas:
+    """A registry that has Avro, but for one subject."""
+
+    def __init__(self, odd: str, code: str = "unsupported_schema") -> None:
+        self._odd, self._code = odd, code
+
+    def versions(self, subject: str) -> Mapping[int, str]:
+        if subject == self._odd:
+            raise RefusedError(self._code, "values of it are PROTOBUF")
+        return {1: USER}
+
+
+@pytest.mark.parametrize(
+    ("subject", "place"),
+    [
+        ("w.clicks-value", "line 3, column 6"),
+        ("w.users-value", "line 3, column 22"),
+        ("w.users-key", "line 3, column 22"),
+    ],
+)
+def test_a_source_that_is_not_avro_is_refused_at_its_place(subject: str, place: str) -> None:
+    assert planned(parse(TEXT), {}, Schemas("none"))
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Schemas(subject))
+    assert told.value.code == "unsupported_schema"
+    said = str(told.value)
+    assert said.startswith(f"{place}: values of it are PROTOBUF: streaming SQL reads Avro; ")
+
+
+def test_a_time_that_was_counted_in_another_unit_is_refused_not_misread() -> None:
+    versions = {
+        number: json.dumps(
+            {
+                "type": "record",
+                "name": "User",
+                "fields": [
+                    {"name": "userid", "type": "long"},
+                    {"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}},
+                ],
+            }
+        )
+        for number, unit in ((7, "millis"), (8, "micros"))
+    }
+
+    class Changed(Schemas):
+        def versions(self, subject: str) -> Mapping[int, str]:
+            return versions if subject == "w.clicks-value" else {1: USER}
+
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Changed("none"))
+    assert told.value.code == "incompatible_schema"
+    said = str(told.value)
+    assert said.startswith("line 3, column 6: at of w.clicks-value changed its meaning")
+    assert "schema 7" in said
+    del versions[7]
+    assert planned(parse(TEXT), {}, Changed("none"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("SELECT id FROM u", "SELECT id FROM TABLE(u)"),
+        ("SELECT id FROM TABLE(u)", "SELECT id FROM u"),
+        ("SELECT id FROM TABLE(u)", "SELECT id FROM TABLE(u) WHERE id > 1"),
+    ],
+)
+def test_a_table_is_made_by_one_text_only(before: str, after: str) -> None:
+    with pytest.raises(SqlError, match="drop the statement"):
+        require_no_table(parse(before), parse(after))
+    require_no_table(parse("SELECT id FROM u"), parse("SELECT id AS x FROM u"))
+
+
+def test_what_else_a_registry_refuses_keeps_its_code() -> None:
+    with pytest.raises(RefusedError, match="values of it") as told:
+        planned(parse(TEXT), {}, Schemas("w.clicks-value", "other"))
+    assert told.value.code == "other"
