@@ -70,9 +70,13 @@ def test_records_of_any_schema_are_written_under_a_field_as_their_key(
         (6, 6),
         (7, 7),
     ]
+    # without a schema of its own, that of the topic
+    sdm("generate", topic, "--key-field", "id", "--count", "1", "--first", "9", *own)
+    assert consumed(sdm, topic, owner)[-1]["key"] == 14
+    told = sdm("generate", f"{owner.name}.bare", "--count", "1", *own, code=ExitCode.USAGE)
+    assert f"{owner.name}.bare has no schema: give --kind" in told.err
     for bad, code in (
         (("--kind", "weather"), ExitCode.USAGE),
-        ((), ExitCode.USAGE),
         (("--kind", "trades", "--schema", str(path)), ExitCode.USAGE),
         (("--kind", "trades", "--rate", "5", "--fast"), ExitCode.USAGE),
         (("--kind", "trades", "--count", "1"), ExitCode.REFUSED),
@@ -103,9 +107,9 @@ def test_ctrl_c_ends_it_with_every_record_that_it_counts(
             return topic in there and end(sdm, topic, owner) > 20
 
         try:
-            eventually(some, "some records are there", 30)
+            eventually(some, "some records are there")
             running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=30)
+            out, err = running.communicate(timeout=240)
         finally:
             running.kill()
     assert running.returncode == 0, err
