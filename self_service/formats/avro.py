@@ -1,0 +1,118 @@
+"""Records by an Avro schema."""
+
+import io
+import json
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import fastavro
+from fastavro.schema import UnknownType
+
+from mesh_events import avro, compatibility
+from mesh_events.compatibility import Field
+from mesh_events.errors import InvalidValueError
+from mesh_events.inlining import UndefinedTypeError, inlined
+from mesh_events.patterns import misfits, places
+from self_service.formats.logical import typed
+from self_service.formats.schema import HEAD, Decoded, SchemaError, UndefinedError, head
+
+_SHOWN = 40
+"""So many characters of a string that does not match are told."""
+
+
+class Avro:
+    """An Avro schema with what it takes from others; raises SchemaError for any other text."""
+
+    def __init__(self, text: str, imports: Mapping[str, str] = MappingProxyType({})) -> None:
+        try:
+            text = inlined(text, imports)
+            self._schema = json.loads(text)
+            self._parsed = avro.parsed(text)
+        except UndefinedTypeError as error:
+            raise UndefinedError(str(error)) from error
+        except UnknownType as error:
+            raise UndefinedError(f"the type {error.name} is not defined in it") from error
+        except Exception as error:  # fastavro raises many kinds on what is no schema
+            raise SchemaError(_one_line(error)) from error
+        self._text, self._named = text, compatibility.named_types(self._schema)
+        self._places = tuple(places(self._schema))
+
+    @property
+    def takes_text(self) -> bool:
+        """As of `Schema`."""
+        return self._schema in ("string", {"type": "string"})
+
+    def decoded(self, value: bytes) -> Decoded:
+        """As of `Schema`."""
+        body = io.BytesIO(value)
+        body.seek(HEAD)
+        try:
+            found: Any = fastavro.schemaless_reader(body, self._parsed, None)
+        except Exception as error:  # fastavro raises many kinds on bytes that are not Avro
+            raise ValueError(_one_line(error)) from error
+        if body.tell() != len(value):
+            raise ValueError("bytes follow the Avro body")
+        return Decoded(found)
+
+    def encoded(self, schema_id: int, datum: Any) -> bytes:
+        """As of `Schema`."""
+        out = io.BytesIO()
+        out.write(head(schema_id))
+        datum = typed(self._schema, datum, self._named)
+        try:
+            # the writer alone would cut a number that is too great for its type
+            fastavro.validate(datum, self._parsed)
+            self._require_match(datum)
+            fastavro.schemaless_writer(out, self._parsed, datum, strict_allow_default=True)
+        except fastavro.validation.ValidationError as error:
+            raise InvalidValueError(
+                f"the value does not fit the schema: {_told(error.errors)}"
+            ) from error
+        except InvalidValueError:
+            raise
+        except Exception as error:  # fastavro raises many kinds on what does not fit
+            reason = _one_line(error)
+            raise InvalidValueError(f"the value does not fit the schema: {reason}") from error
+        return out.getvalue()
+
+    def _require_match(self, datum: Any) -> None:
+        """Raise InvalidValueError for a string that does not match its pattern."""
+        for place, found in misfits(datum, self._places):
+            cut = found if len(found) <= _SHOWN else f"{found[:_SHOWN]}..."
+            raise InvalidValueError(
+                f"the value does not fit the schema: {place.path} is {cut!r}, which does not match "
+                f"its pattern {place.pattern}"
+            )
+
+    def fields(self) -> list[Field]:
+        """As of `Schema`."""
+        return compatibility.fields(self._text)
+
+
+def _told(errors: Iterable[Any]) -> str:
+    """Which fields do not fit, and what each is to be."""
+    wanted: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
+    for one in errors:
+        wanted.setdefault(one.field, []).append(_kind(one.schema))
+        shown = repr(one.datum)
+        cut = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        found[one.field] = "has no value" if one.datum is None else f"is {cut}"
+    return "; ".join(
+        f"{field or 'it'} {found[field]}, and is to be {' or '.join(dict.fromkeys(kinds))}"
+        for field, kinds in wanted.items()
+    )
+
+
+def _kind(schema: Any) -> str:
+    if isinstance(schema, list):
+        return " or ".join(map(_kind, schema))
+    if not isinstance(schema, dict):
+        return str(schema)
+    kind = str(schema.get("logicalType") or schema["type"])
+    return f"{kind} {schema['name']}" if "name" in schema else kind
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,188 @@
+"""Records by a JSON Schema: the head, then JSON text."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urljoin
+
+import jsonschema
+from jsonschema.exceptions import best_match
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT7
+
+from mesh_events.compatibility import Field
+from mesh_events.errors import InvalidValueError
+from self_service.formats.schema import HEAD, Decoded, SchemaError, head
+
+_ITS_NAME = "urn:mesh:this-schema"
+"""What a schema is found under that gives itself no name."""
+_LONGEST = 200
+"""Letters of a reason; jsonschema's own may hold the whole value."""
+_BRANCHES = ("allOf", "anyOf", "oneOf")
+
+
+class JsonSchema:
+    """A JSON Schema of any draft, draft 7 where it names none.
+
+    What it refers to is looked for in itself and in `imports`, never fetched.
+
+    Raises SchemaError for what is none.
+    """
+
+    def __init__(self, text: str, imports: Mapping[str, str]) -> None:
+        self._schema = _parsed(text)
+        kind = jsonschema.validators.validator_for(self._schema, jsonschema.Draft7Validator)
+        try:
+            kind.check_schema(self._schema)
+        except jsonschema.SchemaError as error:
+            raise SchemaError(f"{_path(error) or 'its top'}: {error.message}") from error
+        own = _resource(self._schema)
+        others = {name: _resource(_parsed(one)) for name, one in imports.items()}
+        # a reference is taken relative to the name that the schema around it gives itself
+        bases = ["", *(one.id() or "" for one in (own, *others.values()))]
+        try:
+            named = [(urljoin(base, name), one) for base in bases for name, one in others.items()]
+        except ValueError as error:
+            raise SchemaError(f"a name is no address: {error}") from error
+        registry: Registry[Any] = Registry().with_resources([*named, (_ITS_NAME, own)])
+        self._resolver = registry.resolver(own.id() or _ITS_NAME)
+        self._validator = kind(self._schema, registry=registry)
+
+    @property
+    def takes_text(self) -> bool:
+        """As of `Schema`."""
+        return isinstance(self._schema, dict) and self._schema.get("type") == "string"
+
+    def decoded(self, value: bytes) -> Decoded:
+        """As of `Schema`; JSON that the schema does not allow is told as a misfit."""
+        try:
+            found = json.loads(value[HEAD:].decode(), parse_constant=_no_number)
+            return Decoded(found, self._misfit(found))
+        except RecursionError as error:
+            raise ValueError("it has too many levels") from error
+
+    def encoded(self, schema_id: int, datum: Any) -> bytes:
+        """As of `Schema`."""
+        try:
+            misfit = self._misfit(datum)
+            body = json.dumps(datum, ensure_ascii=False, allow_nan=False).encode()
+        # Python reads NaN, halves of characters and levels without end, which are no JSON
+        except (ValueError, RecursionError) as error:
+            misfit = str(error)
+        if misfit:
+            raise InvalidValueError(f"the value does not fit the schema: {misfit}")
+        return head(schema_id) + body
+
+    def fields(self) -> list[Field]:
+        """As of `Schema`; a reference to another schema is followed."""
+        return list(self._fields(self._schema, "", ()))
+
+    def _misfit(self, datum: Any) -> str:
+        """The field that the schema does not allow and why; "" if there is none."""
+        try:
+            error = best_match(self._validator.iter_errors(datum))
+        except Unresolvable as missing:
+            raise ValueError(f"the schema refers to {missing.ref}, which is not there") from missing
+        if error is None:
+            return ""
+        why = error.message
+        return f"{_path(error) or 'the value'}: {why if len(why) <= _LONGEST else _cut(why)}"
+
+    def _fields(self, schema: Any, path: str, seen: tuple[int, ...]) -> Iterator[Field]:
+        schema = self._followed(schema)
+        if not isinstance(schema, dict) or id(schema) in seen:
+            return
+        seen = (*seen, id(schema))
+        required = schema.get("required")
+        for name, inner in (schema.get("properties") or {}).items():
+            below = f"{path}.{name}" if path else name
+            must = isinstance(required, list) and name in required
+            told = _text(inner, self._followed(inner))
+            doc = self._followed(inner)
+            yield Field(below, f"{told}, required" if must else told, _doc(inner) or _doc(doc))
+            yield from self._fields(inner, below, seen)
+        for key in _BRANCHES:
+            for branch in schema.get(key) or ():
+                yield from self._fields(branch, path, seen)
+        items = schema.get("items")
+        if isinstance(items, dict):
+            yield from self._fields(items, f"{path}[]", seen)
+        yield from self._fields(schema.get("additionalProperties"), f"{path}{{}}", seen)
+
+    def _followed(self, schema: Any) -> Any:
+        """What a schema refers to, or itself; a reference that leads nowhere stays."""
+        seen: set[str] = set()
+        while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+            reference = schema["$ref"]
+            if reference in seen:
+                break
+            seen.add(reference)
+            try:
+                schema = self._resolver.lookup(reference).contents
+            except Unresolvable:
+                break
+        return schema
+
+
+def _parsed(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"it is not JSON ({error})") from error
+    if not isinstance(found, dict | bool):
+        raise SchemaError("it is neither an object nor true or false")
+    return found
+
+
+def _resource(schema: Any) -> Resource[Any]:
+    if isinstance(schema, dict) and not isinstance(schema.get("$id", ""), str):
+        raise SchemaError("$id is no text")
+    return Resource.from_contents(schema, default_specification=DRAFT7)
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _path(error: jsonschema.ValidationError | jsonschema.SchemaError) -> str:
+    """Where in a document the error is, as in `lines[0].sku`."""
+    parts = (f"[{one}]" if isinstance(one, int) else f".{one}" for one in error.absolute_path)
+    return "".join(parts).removeprefix(".")
+
+
+def _cut(text: str) -> str:
+    """Both ends: the value stands in front, and what is wrong with it behind."""
+    half = _LONGEST // 2
+    return f"{text[:half]} ... {text[-half:]}"
+
+
+def _doc(schema: Any) -> str | None:
+    found = schema.get("description") if isinstance(schema, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _text(schema: Any, followed: Any) -> str:
+    """A type in a few words."""
+    if not isinstance(schema, dict) or not isinstance(followed, dict):
+        return "anything" if schema is not False else "nothing"
+    if followed is schema and "$ref" in schema:
+        return str(schema["$ref"])
+    if "const" in followed:
+        return json.dumps(followed["const"])
+    if isinstance(followed.get("enum"), list):
+        return f"enum ({', '.join(map(_bare, followed['enum']))})"
+    kinds = followed.get("type")
+    if kinds is None:
+        branches = [one for key in ("anyOf", "oneOf") for one in followed.get(key) or ()]
+        return " | ".join(_text(one, one) for one in branches) or "anything"
+    told = " | ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    if kinds == "array" and isinstance(followed.get("items"), dict):
+        told = f"array of {_text(followed['items'], followed['items'])}"
+    named = followed.get("format")
+    default = f" = {json.dumps(followed['default'])}" if "default" in followed else ""
+    return (f"{told} ({named})" if named else told) + default
+
+
+def _bare(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
