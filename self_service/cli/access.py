@@ -12,6 +12,7 @@ from mesh_events.intents import (
     AccessGranted,
     AccessRequested,
     AccessRevoked,
+    Engine,
     Intent,
     OnRevoke,
 )
@@ -28,6 +29,7 @@ from self_service.cli.options import (
     Saying,
     command,
     noun,
+    one_of,
 )
 from self_service.cli.output import Detail, Listing, show
 
@@ -137,20 +139,26 @@ def grant(
         OnRevoke,
         typer.Option(
             "--on-revoke",
-            case_sensitive=False,
+            **one_of(OnRevoke),
             help="The copy's end when the last grant ends: PURGE or RETAIN.",
         ),
     ] = OnRevoke.PURGE,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            "--engine",
+            **one_of(Engine),
+            help="What copies, where this grant makes the link: SPARK or MIRRORMAKER.",
+        ),
+    ] = Engine.SPARK,
 ) -> None:
     """Grant a request, as the product's owner.
 
-    --until applied waits for the reader's rights, --until active also for the copy.
+    --until applied waits for the reader's rights, --until active also until the copy runs. It then
+    takes what is in the product already: `sdm topic consume --follow` shows it as it comes.
     """
-    _decide(
-        saying,
-        meant,
-        lambda meta, about: AccessGranted(meta=meta, **about, reason=reason, on_revoke=on_revoke),
-    )
+    how = {"reason": reason, "on_revoke": on_revoke, "engine": engine}
+    _decide(saying, meant, lambda meta, about: AccessGranted(meta=meta, **about, **how))
 
 
 @command(app, "deny", "sdm access deny '#41' --reason 'ask for the masked view instead'")

@@ -34,8 +34,9 @@ COMMANDS: dict[str, Place] = {
     "release": Place("freeze", "release", "End a quarantine."),
     "topic": Place("topic", None, "Topics: list, create, describe, produce, consume, delete."),
     "generate": Place("generate", "generate", "Write made-up records into a topic, at a rate."),
-    "schema": Place("schema", None, "Schemas of topics: list, describe, diff, check."),
-    "connect": Place("connect", None, "Connectors that bring data in."),
+    "generator": Place("generator", None, "Generators that the local mesh keeps running."),
+    "schema": Place("schema", None, "Schemas of topics: list, describe, register, diff, check."),
+    "connect": Place("connect", None, "Connectors that bring data in and take it out."),
     "streaming": Place("streaming", None, "Streaming SQL: statements that fill a topic."),
     "product": Place("product", None, "Data products: publish, update, describe."),
     "catalog": Place("catalog", None, "Find data products: list, search."),
@@ -70,8 +71,15 @@ class Root(TyperGroup):
             return super().invoke(ctx)
         except Exception as error:
             if _has_own_manner(error):
+                _plain(error)
                 raise
             raise typer.Exit(tell(error)) from error
+
+
+def _plain(error: Any) -> None:
+    """Leave out of a usage error what only the library that checked the value has to say."""
+    if isinstance(getattr(error, "message", None), str):
+        error.message = error.message.removeprefix("Value error, ")
 
 
 def _unused() -> None:

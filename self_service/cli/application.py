@@ -6,7 +6,7 @@ import typer
 
 from mesh_events.intents import ApplicationRegistered, domain_of
 from self_service.cli.context import Mesh
-from self_service.cli.options import Reading, Saying, Until, command, noun
+from self_service.cli.options import OfDomain, Reading, Saying, Until, command, noun
 from self_service.cli.output import Detail, Listing, show
 
 app = noun("Applications read products; each has a login of its own.")
@@ -40,7 +40,7 @@ def register(
 @command(app, "list", "sdm application list", "sdm application list --of west -o yaml")
 def list_applications(
     reading: Reading,
-    of: Annotated[str | None, typer.Option("--of", metavar="DOMAIN", help="Of one domain.")] = None,
+    of: OfDomain = None,
 ) -> None:
     """List the applications."""
     image = Mesh().image(reading)

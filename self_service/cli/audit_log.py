@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
 from mesh_events.rows import Row
+from mesh_events.spelling import nearest
 from mesh_events.vocabulary import EVENTS
 from projections.checksum import checksum, rows_checksum
 from projections.image import Image
@@ -70,8 +70,8 @@ class Filter:
             raise InvalidValueError(f"--kind {self.kind!r}: use one of {', '.join(KINDS)}")
         for name in self.type or ():
             if name not in (*EVENTS, UNREADABLE):
-                near = get_close_matches(name, EVENTS, 1)
-                hint = f"did you mean {near[0]}?" if near else f"use {', '.join(sorted(EVENTS))}"
+                near = nearest(name, EVENTS)
+                hint = f"did you mean {near}?" if near else f"use {', '.join(sorted(EVENTS))}"
                 raise InvalidValueError(f"--type {name!r} is no event of the mesh: {hint}")
 
     def holds(self, one: Step, now: datetime) -> bool:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 
-from mesh_events.errors import InfrastructureError, InvalidValueError
+from mesh_events.errors import InfrastructureError, InvalidValueError, MeshError
 from mesh_events.kafka import Connection, translating
+from mesh_events.spelling import asked
 from self_service.cli.exits import NotFoundError
 
 if TYPE_CHECKING:
@@ -57,6 +58,18 @@ def topics(login: Connection) -> dict[str, int]:
     return {name: len(topic.partitions) for name, topic in found.topics.items()}
 
 
+def unknown_topic(login: Connection, topic: str, doing: str = "") -> NotFoundError:
+    """Says that a topic is not there, and which one may be meant."""
+    try:
+        known = [*topics(login)]
+    except MeshError:
+        known = []
+    return NotFoundError(
+        f"{doing}there is no topic {topic} at {login.bootstrap_servers}: {asked(topic, known)}"
+        f"see `sdm topic list`, or make it with `sdm topic create {topic}`"
+    )
+
+
 def require_topic(login: Connection, topic: str) -> None:
     """Raise NotFoundError with the next step where there is no such topic, at once.
 
@@ -74,10 +87,7 @@ def require_topic(login: Connection, topic: str) -> None:
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
-            raise NotFoundError(
-                f"there is no topic {topic} at {login.bootstrap_servers}: make it with "
-                f"`sdm topic create {topic}`, or look with `sdm topic list`"
-            ) from error
+            raise unknown_topic(login, topic) from error
 
 
 def offsets(login: Connection, topic: str) -> dict[int, tuple[int, int]]:

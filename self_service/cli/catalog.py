@@ -21,7 +21,7 @@ COLUMNS = ("product", "quality", "sla", "version", "owner", "tags", "consumers",
 Of = Annotated[
     str | None,
     typer.Option(
-        "--domain", metavar="NAME", help="Of one domain.", autocompletion=completion.domains
+        "--domain", "-d", metavar="NAME", help="Of one domain.", autocompletion=completion.domains
     ),
 ]
 Tags = Annotated[

@@ -26,6 +26,7 @@ def remember(home: Path, image: "Image") -> None:
         "clusters": sorted(image.identity.clusters),
         "links": sorted(image.links),
         "statements": sorted(one.id for one in image.statements.values() if one.stands),
+        "connectors": sorted(one.id for one in image.connectors.values() if one.stands),
         "requests": [one.request for one in requests[:_OPEN]],
     }
     place = _place(home)
@@ -65,6 +66,11 @@ def links(incomplete: str) -> list[str]:
 def statements(incomplete: str) -> list[str]:
     """Known statements that begin so."""
     return _names("statements", incomplete)
+
+
+def connectors(incomplete: str) -> list[str]:
+    """Known connectors that begin so."""
+    return _names("connectors", incomplete)
 
 
 def requests(incomplete: str) -> list[str]:

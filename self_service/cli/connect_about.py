@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from self_service.cli import debezium
+from projections.connector_config import JDBC_SINK, POSTGRES
+from self_service.cli import debezium, jdbc_sink
 from self_service.cli.connect_app import app, connector_app
-from self_service.cli.connectors import Connectors
 from self_service.cli.context import Mesh
 from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Listing, show
@@ -15,12 +15,43 @@ _REPOSITORY = (
     {
         "type": debezium.TYPE,
         "direction": "source",
-        "class": "io.debezium.connector.postgresql.PostgresConnector",
+        "class": POSTGRES,
         "brings": "each change of a PostgreSQL table into the topic <domain>.<table>",
         "example": f"sdm connect connector add shop --type {debezium.TYPE} --table users",
     },
+    {
+        "type": debezium.OUTBOX,
+        "direction": "source",
+        "class": POSTGRES,
+        "brings": "each row of an outbox table into the topic <domain>.<aggregatetype>",
+        "example": f"sdm connect connector add events --type {debezium.OUTBOX} --table outbox",
+    },
+    {
+        "type": jdbc_sink.TYPE,
+        "direction": "sink",
+        "class": JDBC_SINK,
+        "brings": "each record of a topic into the table of its name",
+        "example": f"sdm connect connector add report --type {jdbc_sink.TYPE} --topic orders",
+    },
 )
 """Kinds of connectors that `add --type` knows; any other plugin is added with a file."""
+_ELSEWHERE = (
+    {
+        "type": "mirrormaker",
+        "direction": "both",
+        "class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "brings": "a product into another cluster, as a link that the mesh keeps",
+        "example": "sdm access grant '#41' --engine mirrormaker",
+    },
+    {
+        "type": "generator",
+        "direction": "source",
+        "class": "-",
+        "brings": "made-up clicks, trades or records of a schema, as a job of the mesh",
+        "example": "sdm generate east.clicks --kind clickstream --background --name clicks",
+    },
+)
+"""What brings data in and is not added as a connector."""
 
 
 @command(app, "list", "sdm connect list -o json")
@@ -59,7 +90,7 @@ def repository(shown: Shown) -> None:
 
     `deployed` lists the connectors that run.
     """
-    known = {one["class"] for one in _REPOSITORY}
+    known = {one["class"] for one in (*_REPOSITORY, *_ELSEWHERE)}
     others = [
         {
             "type": "-",
@@ -72,29 +103,21 @@ def repository(shown: Shown) -> None:
         if one["class"] not in known
     ]
     columns = ("type", "direction", "class", "example")
-    show(Listing(columns, [*_REPOSITORY, *others]), shown.output)
+    show(Listing(columns, [*_REPOSITORY, *_ELSEWHERE, *others]), shown.output)
 
 
 def _about(mesh: Mesh) -> dict[str, Any]:
-    connectors = Connectors.of(mesh)
-    worker, states = connectors.worker(), connectors.states()
-    failed = [
-        name
-        for name, found in states.items()
-        if any(
-            part["state"] == "FAILED"
-            for part in (found["status"]["connector"], *found["status"]["tasks"])
-        )
-    ]
+    api = mesh.connect.api
+    worker, deployed = api.worker(), api.deployed()
     return {
-        "url": mesh.endpoints.connect_url,
+        "url": api.url,
         "version": worker.get("version"),
         "kafka_cluster_id": worker.get("kafka_cluster_id"),
-        "connectors": len(states),
-        "failed": sorted(failed),
+        "connectors": len(deployed),
+        "failed": sorted(one.name for one in deployed.values() if one.failed),
     }
 
 
 def _plugins(mesh: Mesh, *, every: bool) -> list[dict[str, Any]]:
-    found = Connectors.of(mesh).plugins(every=every)
+    found = mesh.connect.api.plugins(every=every)
     return sorted(found, key=lambda one: (one["type"], one["class"]))

@@ -4,21 +4,31 @@ from typing import Annotated
 
 import typer
 
-from self_service.cli import debezium
+from self_service.cli import completion
 from self_service.cli.options import noun
 
-app = noun("Kafka Connect: what brings data in.")
-connector_app = noun("Connectors of the worker.")
+app = noun("Kafka Connect: what brings data in and out.")
+connector_app = noun("Connectors of a domain.")
 app.add_typer(connector_app, name="connector")
 
-Name = Annotated[str, typer.Argument(help="The connector.", callback=debezium.legal)]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is so.")]
-Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="Connector, <domain>.<name>; the name alone is the current domain's.",
+        autocompletion=completion.connectors,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Another setting; wins over all."),
+]
+Password = Annotated[
+    str | None,
+    typer.Option(
+        "--password",
+        metavar="REFERENCE",
+        help="file:/path or env:NAME; its text is stored as ${secret:own} where Connect reads it.",
+    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only let the connector check its config; change nothing.")

@@ -7,53 +7,72 @@ from typing import Annotated
 import typer
 
 from mesh_events.errors import InvalidValueError
-from self_service.cli import debezium
+from self_service.cli import completion, debezium, jdbc_sink
 from self_service.cli.connect_app import Settings
 from self_service.cli.context import Mesh
+from self_service.cli.databases import Place, database
 from self_service.cli.exits import UsageError
+from self_service.cli.jdbc_sink import Key
 from self_service.cli.promises import not_yaml
+from self_service.cli.statement_wording import topic_of
+
+TYPES = (debezium.TYPE, debezium.OUTBOX, jdbc_sink.TYPE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """A database whose tables are captured."""
+class Kind(Place):
+    """A connector of a known type, and where its tables are."""
 
     type: Annotated[
-        str | None, typer.Option("--type", help=f"Kind of connector: {debezium.TYPE}.")
+        str | None, typer.Option("--type", help=f"Type of connector: {', '.join(TYPES)}.")
     ] = None
     table: Annotated[
-        list[str] | None, typer.Option("--table", help="Table, schema.table; several times.")
+        list[str] | None,
+        typer.Option("--table", help="Table to capture, schema.table; several times."),
     ] = None
-    host: Annotated[
-        str | None, typer.Option("--host", help="host:port; default: the local Postgres.")
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", help="Topic or product that a sink reads; several times."),
     ] = None
-    user: Annotated[str | None, typer.Option("--user", help="Its user.")] = None
-    password: Annotated[
+    key: Annotated[
+        Key,
+        typer.Option(
+            "--key", help="What makes a row of a sink: each record, or the latest of its key."
+        ),
+    ] = Key.POSITION
+    application: Annotated[
         str | None,
-        typer.Option("--password", help="Reference to the password: file:/path or ${dir:...}."),
+        typer.Option(
+            "--application",
+            help="Application under whose grants other domains' topics are read.",
+            autocompletion=completion.applications,
+        ),
     ] = None
-    database: Annotated[str | None, typer.Option("--database", help="Database name.")] = None
     settings: Settings = None
 
 
-def config_of(
-    mesh: Mesh, domain: str, name: str, source: Source, file: Path | None
-) -> dict[str, str]:
+def config_of(mesh: Mesh, connector: str, kind: Kind, file: Path | None) -> dict[str, str]:
     """The config that the options or the file describe; raises UsageError, InvalidValueError."""
-    if (file is None) == (source.type is None):
-        raise UsageError(f"give either --file or --type {debezium.TYPE}")
+    if (file is None) == (kind.type is None):
+        raise UsageError(f"give either --file or --type {_known('or')}")
     if file is not None:
-        config = read(file)
-    elif source.type == debezium.TYPE:
-        if not source.table:
+        return with_settings(read(file), kind.settings)
+    place = database(mesh.endpoints, kind)
+    if kind.type == debezium.TYPE:
+        if not kind.table:
             raise UsageError("which tables? Give --table, once for each")
-        place = debezium.database(
-            mesh, name, source.host, source.user, source.password, source.database
-        )
-        config = debezium.config(name, domain, source.table, place)
+        config = debezium.config(connector, kind.table, place)
+    elif kind.type == debezium.OUTBOX:
+        if not kind.table or len(kind.table) > 1:
+            raise UsageError("which table is the outbox? Give --table once")
+        config = debezium.outbox(connector, kind.table[0], place)
+    elif kind.type == jdbc_sink.TYPE:
+        if not kind.topic:
+            raise UsageError("what is to be read? Give --topic, once for each")
+        config = jdbc_sink.config(connector, _topics(mesh, connector, kind.topic), place, kind.key)
     else:
-        raise UsageError(f"{source.type!r} is no kind of connector: known is {debezium.TYPE}")
-    return with_settings(config, source.settings)
+        raise UsageError(f"{kind.type!r} is no type of connector: known are {_known('and')}")
+    return with_settings(config, kind.settings)
 
 
 def with_settings(config: dict[str, str], settings: list[str] | None) -> dict[str, str]:
@@ -81,7 +100,18 @@ def read(path: Path) -> dict[str, str]:
         found = found["config"]
     if not isinstance(found, dict) or not found:
         raise InvalidValueError(f"{path} holds no mapping of settings")
-    return {str(name): _text(value) for name, value in found.items()}
+    # Connect's own files may repeat the name, which is given beside the file
+    return {str(name): _text(value) for name, value in found.items() if name != "name"}
+
+
+def _known(last: str) -> str:
+    return f"{', '.join(TYPES[:-1])} {last} {TYPES[-1]}"
+
+
+def _topics(mesh: Mesh, connector: str, names: list[str]) -> list[str]:
+    """The topics that names mean, where the connector's domain reads them."""
+    domain, image = connector.partition(".")[0], mesh.image()
+    return [topic_of(image, domain, name) for name in names]
 
 
 def _text(value: object) -> str:

@@ -1,56 +1,66 @@
-"""`sdm connect connector stop|start|restart`: a deployed connector stands still, or goes on."""
+"""`sdm connect connector stop|start|restart|drop`: a connector stands still, goes on, or ends."""
 
-from self_service.cli import connector_owner
-from self_service.cli.connect_app import Name, Timeout, Wait, connector_app
-from self_service.cli.connectors import Connectors, states_of
+from mesh_events.connectors import (
+    ConnectorDropped,
+    ConnectorIntent,
+    ConnectorStarted,
+    ConnectorStopped,
+)
+from self_service.cli.connect_app import Name, connector_app
+from self_service.cli.connector_saying import say_about, shown, standing
 from self_service.cli.context import Mesh
-from self_service.cli.options import Acting, command
-from self_service.cli.output import Detail, note, show
+from self_service.cli.options import OptionalReason, Saying, command
+from self_service.cli.output import note
+from self_service.cli.topic_readers import left_dry
 
 
-@command(connector_app, "stop", "sdm connect connector stop east-shop")
-def stop(acting: Acting, name: Name, wait: Wait = True, timeout: Timeout = 60.0) -> None:
-    """Let a connector of the current domain stand still; `start` lets it go on where it stood.
+@command(connector_app, "stop", "sdm connect connector stop shop --reason 'maintenance'")
+def stop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Let a connector stand still, without any right; `start` lets it go on where it stood.
 
     A database keeps what it still has to tell, which takes space there, until the connector goes on
     or is dropped.
     """
-    connectors = _owned(acting, name)
-    connectors.stop(name)
-    status = connectors.await_stopped(name, timeout) if wait else connectors.status(name)
-    show(Detail({"connector": name, **states_of(status)}), acting.output)
+    _direct(saying, name, ConnectorStopped, reason)
 
 
-@command(connector_app, "start", "sdm connect connector start east-shop")
-def start(acting: Acting, name: Name, wait: Wait = True, timeout: Timeout = 60.0) -> None:
+@command(connector_app, "start", "sdm connect connector start shop")
+def start(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
     """Let a stopped connector go on where it stood."""
-    connectors = _owned(acting, name)
-    connectors.resume(name)
-    _running(connectors, acting, name, wait=wait, timeout=timeout)
+    _direct(saying, name, ConnectorStarted, reason)
 
 
-@command(connector_app, "restart", "sdm connect connector restart east-shop")
-def restart(acting: Acting, name: Name, wait: Wait = True, timeout: Timeout = 60.0) -> None:
-    """Start a connector and its tasks again; what has failed included."""
-    connectors = _owned(acting, name)
-    connectors.restart(name)
-    _running(connectors, acting, name, wait=wait, timeout=timeout)
-
-
-def _owned(acting: Acting, name: str) -> Connectors:
+@command(connector_app, "restart", "sdm connect connector restart shop")
+def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """Stop a connector and start it again, with all of its tasks."""
     mesh = Mesh()
-    domain = mesh.speaker(acting.domain).domain
-    connectors = Connectors.of(mesh)
-    connector_owner.require_owner(name, connectors.config(name), domain)
-    return connectors
+    found = standing(mesh, saying, name)
+    if found.desired == "RUNNING":
+        # the keeper starts anew what was decided anew: nobody has to wait until it stands still
+        say_about(mesh, saying, found.id, ConnectorStopped, {"reason": reason}, active=False)
+    said = say_about(mesh, saying, found.id, ConnectorStarted, {"reason": reason})
+    shown(saying, found.id, said)
 
 
-def _running(
-    connectors: Connectors, acting: Acting, name: str, *, wait: bool, timeout: float
-) -> None:
-    if wait:
-        note(f"waiting until {name} runs")
-        status = connectors.await_running(name, timeout)
-    else:
-        status = connectors.status(name)
-    show(Detail({"connector": name, **states_of(status)}), acting.output)
+@command(connector_app, "drop", "sdm connect connector drop shop --reason 'replaced'")
+def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+    """End a connector for good, with its login and its secrets; its topics stay the domain's."""
+    mesh = Mesh()
+    found = standing(mesh, saying, name)
+    for told in left_dry(mesh.image(), found.writes):
+        note(told)
+    said = say_about(mesh, saying, found.id, ConnectorDropped, {"reason": reason})
+    shown(saying, found.id, said)
+    if said.image is None:
+        return
+    if slot := found.config.get("slot.name"):
+        note(
+            f"the database keeps the replication slot {slot} for a connector that comes back: "
+            f"drop it there with SELECT pg_drop_replication_slot('{slot}')"
+        )
+
+
+def _direct(saying: Saying, name: str, kind: type[ConnectorIntent], reason: str) -> None:
+    mesh = Mesh()
+    found = standing(mesh, saying, name)
+    shown(saying, found.id, say_about(mesh, saying, found.id, kind, {"reason": reason}))

@@ -1,12 +1,11 @@
-"""Reading a topic as a person: from a position to the end or on and on, decoded and shown."""
+"""Reading a topic as a person: from a position to the end or on and on."""
 
-import json
 import math
-import sys
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -17,26 +16,15 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from mesh_events.errors import (
-    InfrastructureError,
-    InvalidValueError,
-    WaitTimeoutError,
-)
-from mesh_events.kafka import Connection, header_list, translated, translating
-from self_service.cli import subjects
+from mesh_events.errors import InfrastructureError, InvalidValueError, WaitTimeoutError
+from mesh_events.kafka import Connection, translated, translating
+from mesh_events.spelling import asked
 from self_service.cli.exits import NotFoundError
-from self_service.cli.output import Format, json_text, printable, rendered, text_of
-from self_service.cli.times import stamp
-
-if TYPE_CHECKING:
-    from self_service.cli.context import Mesh
 
 _METADATA_TIMEOUT_S = 10
 _TRY_S = 2
 _GREATEST = 2**63 - 1
 """Kafka counts offsets in 64 bits."""
-_DEEPEST = 64
-"""Levels of a value that is shown as one; a deeper one is shown as the text that it came as."""
 _MARKS: dict[str, int] = {"beginning": OFFSET_BEGINNING, "end": OFFSET_END}
 
 
@@ -44,10 +32,10 @@ _MARKS: dict[str, int] = {"beginning": OFFSET_BEGINNING, "end": OFFSET_END}
 class Wanted:
     """What is to be read.
 
-    start: offset or one of Kafka's marks; last: instead so many offsets before each end
+    start: offset or one of Kafka's marks; last: instead the last so many records of each partition
     most: stop after so many records
     timeout: seconds, None for as long as it takes
-    follow: go on at the end
+    follow: go on at the end; else reading stops at the ends that there were when it began
     """
 
     topic: str
@@ -93,9 +81,12 @@ def read(login: Connection, wanted: Wanted) -> Iterator[Message]:
     deadline = math.inf if wanted.timeout is None else time.monotonic() + wanted.timeout
     try:
         partitions = _partitions(consumer, wanted, doing, failed_logins, deadline)
-        starts = [_start(consumer, wanted, one, doing) for one in partitions]
-        consumer.assign(starts)
-        yield from _records(consumer, wanted, len(partitions), doing, deadline)
+        ranges = {one: _range(consumer, wanted, one, doing, deadline) for one in partitions}
+        consumer.assign(
+            [TopicPartition(wanted.topic, one, start) for one, (start, _) in ranges.items()]
+        )
+        ends = {one: end for one, (_, end) in ranges.items()}
+        yield from _records(consumer, wanted, ends, doing, deadline)
     finally:
         consumer.close()
 
@@ -118,8 +109,9 @@ def _partitions(
         consumer.poll(0.3)
         topic = _topic(consumer, wanted.topic, doing, failed_logins)
     if _is_unknown(topic):
+        known = asked(wanted.topic, consumer.list_topics(timeout=_METADATA_TIMEOUT_S).topics)
         raise NotFoundError(
-            f"{doing}: there is no such topic; see `sdm topic list`, and "
+            f"{doing}: there is no such topic: {known}see `sdm topic list`, and "
             "`sdm link list` if it was a copy"
         )
     if topic.error is not None:
@@ -155,24 +147,75 @@ def _is_unknown(topic: Any) -> bool:
     return not known and topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
-def _start(consumer: Consumer, wanted: Wanted, partition: int, doing: str) -> TopicPartition:
-    if wanted.last is None and wanted.start in _MARKS.values():
-        return TopicPartition(wanted.topic, partition, wanted.start)
+def _range(
+    consumer: Consumer, wanted: Wanted, partition: int, doing: str, deadline: float = math.inf
+) -> tuple[int, int]:
+    """(where reading starts, the end that it stops at) in a partition."""
+    is_mark = wanted.last is None and wanted.start in _MARKS.values()
+    if is_mark and wanted.follow:
+        return wanted.start, _GREATEST
     with translating(doing):
         low, high = consumer.get_watermark_offsets(
             TopicPartition(wanted.topic, partition), timeout=_METADATA_TIMEOUT_S
         )
+    if is_mark:
+        return low if wanted.start == OFFSET_BEGINNING else high, high
+    if wanted.last is not None:
+        place = TopicPartition(wanted.topic, partition)
+        return _last(consumer, place, (low, high), wanted.last, doing, deadline), high
     # a consumer that is sent behind the end begins at the first record instead
-    offset = wanted.start if wanted.last is None else high - wanted.last
-    return TopicPartition(wanted.topic, partition, min(max(low, offset), high))
+    return min(max(low, wanted.start), high), high
+
+
+def _last(
+    consumer: Consumer,
+    place: TopicPartition,
+    bounds: tuple[int, int],
+    count: int,
+    doing: str,
+    deadline: float,
+) -> int:
+    """The offset of the last but `count` record: markers and compaction take up offsets, too."""
+    low, high = bounds
+    reach = count
+    while True:
+        start = max(low, high - reach)
+        found = _offsets(consumer, place, (start, high), count, doing, deadline)
+        if len(found) >= count or start == low:
+            return found[0] if found else high
+        reach *= 4
+
+
+def _offsets(
+    consumer: Consumer,
+    place: TopicPartition,
+    bounds: tuple[int, int],
+    most: int,
+    doing: str,
+    deadline: float,
+) -> deque[int]:
+    """Offsets of the last records, `most` at most, between two of a partition's offsets."""
+    start, end = bounds
+    found: deque[int] = deque(maxlen=most)
+    if start >= end or most == 0:
+        return found
+    consumer.assign([TopicPartition(place.topic, place.partition, start)])
+    left = None if math.isinf(deadline) else max(0.0, deadline - time.monotonic())
+    one = Wanted(place.topic, start, partition=place.partition, timeout=left)
+    found.extend(
+        message.offset()
+        for message in _records(consumer, one, {place.partition: end}, doing, deadline)
+    )
+    return found
 
 
 def _records(
-    consumer: Consumer, wanted: Wanted, partitions: int, doing: str, deadline: float
+    consumer: Consumer, wanted: Wanted, ends: Mapping[int, int], doing: str, deadline: float
 ) -> Iterator[Message]:
+    """Records before the `ends` (partition -> offset), or on and on while following."""
     ended: set[int] = set()
     count = 0
-    while wanted.follow or len(ended) < partitions:
+    while wanted.follow or len(ended) < len(ends):
         if wanted.most is not None and count >= wanted.most:
             return
         left = min(0.5, deadline - time.monotonic())
@@ -185,9 +228,13 @@ def _records(
             continue
         error = message.error()
         if error is None:
-            ended.discard(message.partition())
-            count += 1
-            yield message
+            partition, offset = message.partition(), message.offset()
+            if offset + 1 >= ends[partition]:
+                ended.add(partition)
+            # a topic that is being written has records behind its end by now
+            if wanted.follow or offset < ends[partition]:
+                count += 1
+                yield message
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes
             ended.add(message.partition())
         elif error.code() not in _PASSING:
@@ -206,113 +253,3 @@ def _short(wanted: Wanted, count: int, doing: str) -> None:
         )
     if not wanted.follow:
         raise WaitTimeoutError(f"{doing}: the end was not reached within {wanted.timeout:g} s")
-
-
-class Decoder:
-    """Bytes of a topic as values: Avro of the registry, else JSON, else text, else hex digits."""
-
-    def __init__(self, mesh: "Mesh") -> None:
-        self._mesh = mesh
-
-    def value(self, data: bytes | None) -> tuple[Any, int | None]:
-        """(value, schema id); the id is None for what is not Avro of the registry."""
-        if data is None:
-            return None, None
-        if len(data) >= 5 and data[0] == 0:
-            schema_id = int.from_bytes(data[1:5], "big")
-            try:
-                text = self._mesh.registry.schema_text(schema_id)
-                found = subjects.decoded(text, data)
-                return (found, schema_id) if _is_shallow(found) else (text_of(data), None)
-            except ValueError:
-                return text_of(data), None
-            except InfrastructureError as error:
-                if error.retriable:
-                    raise
-                return text_of(data), None
-        return _plain(data), None
-
-    def document(self, message: Message, *, headers: bool) -> dict[str, Any]:
-        """A record as shown; `tombstone` tells a null value from an empty one."""
-        key, key_schema = self.value(message.key())
-        value, schema = self.value(message.value())
-        shown: dict[str, Any] = {
-            "topic": message.topic(),
-            "partition": message.partition(),
-            "offset": message.offset(),
-            "time": stamp(message.timestamp()[1]),
-            "key": key,
-            "value": value,
-            "tombstone": message.value() is None,
-            "key_schema": key_schema,
-            "value_schema": schema,
-        }
-        if headers:
-            # pairs, since a name may stand there several times
-            shown["headers"] = [
-                [name, None if data is None else text_of(data)]
-                for name, data in header_list(message)
-            ]
-        return shown
-
-
-def _plain(data: bytes) -> Any:
-    text = text_of(data)
-    if text[:1] in ("{", "["):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-        return found if _is_shallow(found) else text
-    return text
-
-
-def _is_shallow(value: Any) -> bool:
-    """Whether a value can be written out: a writer may nest thousands of brackets."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return True
-    return False
-
-
-def write(document: dict[str, Any], form: Format) -> None:
-    """One record on stdout, at once: a line, a JSON line, or a YAML document."""
-    if form is Format.TABLE:
-        text = _line(document)
-    elif form is Format.JSON:
-        # one line per record, so that a pipe can follow
-        text = _one_line(document) + "\n"
-    else:
-        text = "---\n" + rendered(document, Format.YAML)
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def _line(document: dict[str, Any]) -> str:
-    position = f"{document['partition']}@{document['offset']}"
-    value = "(tombstone)" if document["tombstone"] else _compact(document["value"])
-    line = f"{position}\t{document['time']}\t{_compact(document['key'])}\t{value}\n"
-    headers = "".join(f"\t{name}: {value}\n" for name, value in document.get("headers", []))
-    return "\n".join(
-        "\t".join(printable(part) for part in row.split("\t"))
-        for row in (line + headers).split("\n")
-    )
-
-
-def _compact(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "-"
-    return _one_line(value)
-
-
-def _one_line(value: Any) -> str:
-    return json_text(json.loads(rendered(value, Format.JSON)))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mesh_events.record import Record
     from mesh_events.registry import Registry
     from mesh_events.transport import Tls
+    from processors.connect.cluster import ConnectCluster
     from projections.image import Image
     from projections.trust import Trusted
     from self_service.cli.options import Reading
@@ -70,6 +71,22 @@ class Mesh:
 
         return Registry(self.profile.registry_url)
 
+    @cached_property
+    def connect(self) -> "ConnectCluster":
+        """The Connect cluster, and the folder of its secrets."""
+        from mesh_events.references import resolve
+        from processors.connect.cluster import ConnectCluster
+        from processors.connect.rest import Connect
+        from processors.connect.secrets import ConnectSecrets
+
+        ends = self.endpoints
+        return ConnectCluster(
+            Connect(ends.connect_url, (ends.connect_user, resolve(ends.connect_password))),
+            ConnectSecrets(ends.connect_secrets),
+            ends.connect_group,
+            ends.shared_database,
+        )
+
     def speaker(self, domain: str | None) -> Caller:
         """Who speaks: the given or the current domain."""
         return speaker(self.home, domain)
@@ -105,6 +122,17 @@ class Mesh:
             )
         return resolve(reference)
 
+    def _require_home(self, image: "Image", cluster: str, principal: str) -> None:
+        """Say where a domain logs in; it has no login elsewhere."""
+        found = image.identity.domains.get(principal)
+        if found is None or self.password_path(cluster, principal).exists():
+            return
+        if found.cluster != cluster:
+            raise ConfigurationError(
+                f"{principal} logs in to {found.cluster}, its home, and not to {cluster}: leave "
+                f"--cluster out, or act as a domain of {cluster} (-d)"
+            )
+
     def governance(self, who: Caller) -> "Connection":
         """How a caller logs in to the cluster that holds the log."""
         from mesh_events.kafka import Connection
@@ -125,6 +153,8 @@ class Mesh:
             return self.administration(image, cluster)
         credentials = image.identity.credentials.get((principal, cluster))
         reference = credentials.reference if credentials else None
+        if credentials is None:
+            self._require_home(image, cluster, principal)
         password = self.password(cluster, principal, reference)
         require_answer(found.bootstrap_servers, cluster)
         return Connection(found.bootstrap_servers, principal, password, self.tls)

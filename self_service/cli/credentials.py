@@ -100,12 +100,15 @@ def hand_out(
             show(Detail(said.fields()), saying.output)
             return
         settings = client_settings(mesh.login(said.image, cluster, principal), form)
+        own = said.image.identity.clusters[cluster].registry_url
+        registry = own or mesh.profile.registry_url
         if write is not None:
-            write(properties(settings))
+            # a comment: Kafka's clients complain of settings that are none of theirs
+            write(f"# schema registry: {registry}\n{properties(settings)}")
     if out is not None:
         note(f"wrote {out}, for you alone to read (0600)")
-        shown = {**said.fields(), "cluster": cluster, "file": str(out.absolute())}
-        show(Detail(shown), saying.output)
+        where = {"cluster": cluster, "registry": registry, "file": str(out.absolute())}
+        show(Detail({**said.fields(), **where}), saying.output)
     elif saying.output is Format.TABLE:
         typed = properties(settings)
         print(typed, end="")  # noqa: T201 - the answer itself, asked for with --show

@@ -1,102 +1,34 @@
-"""The config of a Debezium connector that captures tables of PostgreSQL for a domain.
+"""The config of a Debezium connector that captures tables of PostgreSQL for a domain."""
 
-With which login it writes, and to which cluster, is told by `connect_login`.
-"""
-
+import hashlib
 import re
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
-from self_service.cli import connector_secrets
+from projections.connector_config import POSTGRES
+from self_service.cli.databases import Database
 
-if TYPE_CHECKING:
-    from self_service.cli.context import Mesh
-
-TYPE = "debezium-postgres"
-_PORT = 5432
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+TYPE, OUTBOX = "debezium-postgres", "debezium-outbox"
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+_LONGEST_SLOT = 63
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
-    """Where the tables are; `password` is a reference that Connect resolves, `${dir:...}`."""
-
-    host: str
-    port: int
-    user: str
-    password: str
-    name: str
-
-
-def database(
-    mesh: "Mesh",
-    connector: str,
-    host: str | None,
-    user: str | None,
-    password: str | None,
-    name: str | None,
-) -> Database:
-    """The database that the options name; each default is the local platform's Postgres.
-
-    `password` may be `file:PATH`, which `connector_secrets.store` copies to where the connector
-    may read it; or the reference to such a copy.
-    """
-    ends = mesh.endpoints
-    own = host is None
-    if own:
-        reference = connector_secrets.local(ends.connect_secrets)
-    address, port = _address(host or f"{ends.postgres_host}:{ends.postgres_port}")
-    if not own and (user is None or password is None or name is None):
-        raise InvalidValueError("another database needs --user, --password and --database")
-    if password is not None:
-        reference = _reference(ends.connect_secrets, connector, password)
-    return Database(
-        address,
-        port,
-        user or ends.postgres_user,
-        reference,
-        name or ends.postgres_database,
-    )
-
-
-def _address(text: str) -> tuple[str, int]:
-    """(host, port) of `host` or `host:port`; raises InvalidValueError."""
-    host, colon, port = text.partition(":")
-    number = int(port) if port.isdecimal() and len(port) < 6 else 0
-    if not host or (colon and not 0 < number < 2**16):
-        raise InvalidValueError(f"--host {text!r}: write it as host or host:port, port 1 to 65535")
-    return host, number or _PORT
-
-
-def _reference(folder: Path, connector: str, password: str) -> str:
-    if password.startswith("${"):
-        return password
-    if not password.startswith("file:"):
-        raise InvalidValueError("--password is a reference, file:/path or ${dir:...}, never itself")
-    return connector_secrets.own(folder, connector)
-
-
-def config(connector: str, domain: str, tables: list[str], source: Database) -> dict[str, str]:
+def config(connector: str, tables: list[str], source: Database) -> dict[str, str]:
     """The connector's config: each table becomes the topic `<domain>.<table>`.
 
     Args:
-        connector: its name; also names its slot and publication in the database.
-        domain: owner of the topics.
+        connector: its id; also names its slot and publication in the database.
         tables: `schema.table`, or `table` in schema public.
         source: where they are.
     """
-    legal(connector)
-    slot = "sdm_" + re.sub(r"[^a-z0-9_]", "_", connector)
+    domain, slot = connector.partition(".")[0], slot_of(connector)
     return {
-        "connector.class": connector_secrets.POSTGRES,
+        "connector.class": POSTGRES,
         "tasks.max": "1",
         "database.hostname": source.host,
         "database.port": str(source.port),
         "database.user": source.user,
-        "database.password": source.password,
+        "database.password": SHARED_SECRET if source.is_shared else OWN_SECRET,
         "database.dbname": source.name,
         "plugin.name": "pgoutput",
         "slot.name": slot,
@@ -106,12 +38,12 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
         "table.include.list": ",".join(_qualified(table) for table in tables),
         # one name per connector: two with the same prefix in one worker wait for each other's
         # metrics for a minute before they capture anything
-        "topic.prefix": f"{domain}.{connector}",
+        "topic.prefix": connector,
         "schema.name.adjustment.mode": "avro",
         # Debezium names topics prefix.schema.table; a product's topic is <domain>.<table>
         "transforms": "route",
         "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
-        "transforms.route.regex": rf"{re.escape(domain)}\.{re.escape(connector)}\.[^.]+\.(.+)",
+        "transforms.route.regex": rf"{re.escape(connector)}\.[^.]+\.(.+)",
         "transforms.route.replacement": f"{domain}.$1",
         "topic.creation.default.replication.factor": "-1",
         "topic.creation.default.partitions": "1",
@@ -120,13 +52,38 @@ def config(connector: str, domain: str, tables: list[str], source: Database) -> 
     }
 
 
-def legal(connector: str) -> str:
-    """The name; raises InvalidValueError for one that leaves the folder of secrets or the URL."""
-    if not _NAME.fullmatch(connector):
-        raise InvalidValueError(
-            f"{connector!r} cannot be a connector: use a-z, 0-9 and '-', begin with a letter"
-        )
-    return connector
+def outbox(connector: str, table: str, source: Database) -> dict[str, str]:
+    """The config of a connector that makes events of the rows of an outbox table.
+
+    A row (id, aggregatetype, aggregateid, type, payload) becomes a record of the topic
+    `<domain>.<aggregatetype>`, keyed by aggregateid, with `id` and `eventType` as headers and the
+    JSON of the payload as its value.
+
+    Args:
+        connector: its id.
+        table: `schema.table`, or `table` in schema public.
+        source: where it is.
+    """
+    base, domain = config(connector, [table], source), connector.partition(".")[0]
+    kept = {name: value for name, value in base.items() if not name.startswith("transforms")}
+    return {
+        **kept,
+        "transforms": "outbox",
+        "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+        "transforms.outbox.route.topic.replacement": f"{domain}.${{routedByValue}}",
+        "transforms.outbox.table.expand.json.payload": "true",
+        "transforms.outbox.table.fields.additional.placement": "type:header:eventType",
+        # rows may be deleted in the transaction that wrote them: their events have left by then
+        "tombstones.on.delete": "false",
+    }
+
+
+def slot_of(connector: str) -> str:
+    """The replication slot of a connector: one of the database's own names for each."""
+    slot = "sdm_" + re.sub(r"[^a-z0-9_]", "_", connector)
+    if len(slot) <= _LONGEST_SLOT:
+        return slot
+    return f"{slot[: _LONGEST_SLOT - 9]}_{hashlib.sha256(connector.encode()).hexdigest()[:8]}"
 
 
 def _qualified(table: str) -> str:

@@ -83,6 +83,8 @@ def code_of(error: BaseException) -> ExitCode:
 def _platform_code(error: MeshError) -> ExitCode:
     from local_platform import errors
 
+    if isinstance(error, errors.UnknownServiceError):
+        return ExitCode.NOT_FOUND
     unset = (
         errors.NoLocalMeshError
         | errors.BadLockFileError

@@ -12,7 +12,7 @@ from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
-from self_service.cli.options import Actor, Reading, Reason, Saying, Shown, command, noun
+from self_service.cli.options import Actor, OfDomain, Reading, Reason, Saying, Shown, command, noun
 from self_service.cli.output import Detail, Listing, show
 
 app = noun("Keys sign what a domain says; the log knows which.")
@@ -80,7 +80,12 @@ def register(
 )
 def revoke(
     saying: Saying,
-    public_key: Annotated[str, typer.Argument(help="The public key, see `sdm key list`.")],
+    public_key: Annotated[
+        str,
+        typer.Argument(
+            help="The public key, see `sdm key list`. After `--` it may begin with `-`."
+        ),
+    ],
     reason: Reason,
     for_domain: For = None,
 ) -> None:
@@ -146,12 +151,7 @@ def rotate(
 @command(app, "list", "sdm key list", "sdm key list --of east --as-of 2026-01-31")
 def list_keys(
     reading: Reading,
-    of: Annotated[
-        str | None,
-        typer.Option(
-            "--of", metavar="DOMAIN", help="Of one domain.", autocompletion=completion.domains
-        ),
-    ] = None,
+    of: OfDomain = None,
 ) -> None:
     """List the keys, valid and revoked; the mesh's own speak for 'mesh'."""
     mesh = Mesh()

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mesh_events.errors import InvalidValueError, MeshError
+from mesh_events.errors import InvalidValueError
+from mesh_events.spelling import asked
 from projections import lineage
 from projections.image import Image
 from projections.lineage import Branch, Step
 from projections.sources import Place
-from self_service.cli import captured, completion
+from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError, UsageError
+from self_service.cli.lineage_columns import Columns
 from self_service.cli.options import Reading, command, noun
 from self_service.cli.output import Detail, Format, note, printable, show
 
@@ -26,15 +28,10 @@ app = noun("Lineage: where data comes from, and where it goes.")
 
 @dataclass
 class Scene:
-    """What the picture is drawn from: the image, and what is not on the log, as it is now.
-
-    tables: topic -> the tables in databases that connectors read into it.
-    columns: statement -> column of its result -> columns that it is made of.
-    """
+    """What the picture is drawn from: the image, and what the registry tells now."""
 
     image: Image
-    tables: dict[str, list[captured.Table]] = field(default_factory=dict)
-    columns: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    columns: Columns = field(default_factory=Columns)
 
 
 @command(
@@ -43,7 +40,7 @@ class Scene:
     "sdm lineage show east.click-users",
     "sdm lineage show east.users --downstream --as-of '1d ago'",
     "sdm lineage show east.click-users --upstream --columns -o json",
-    "sdm lineage show east.click-users --picture click-users.svg",
+    "sdm lineage show east.click-users --columns --picture click-users.svg",
 )
 def show_lineage(
     reading: Reading,
@@ -63,10 +60,10 @@ def show_lineage(
         typer.Option("--picture", metavar="FILE", help="Draw it into a file, .svg or .png."),
     ] = None,
 ) -> None:
-    """Show what a product is made of, and what is made of it: links, statements, readers.
+    """Show what a product is made of, and what is made of it: from table to reader.
 
-    Read off the log, and so as of any moment; the tables in databases that connectors read are
-    told as they are now. The same events stand on mesh.lineage, as OpenLineage.
+    Connectors, statements, links and readers are read off the log, and so as of any moment. The
+    same runs stand on mesh.lineage, as OpenLineage.
     """
     mesh = Mesh()
     image = mesh.image(reading)
@@ -77,11 +74,8 @@ def show_lineage(
     if down or not up:
         trees["downstream"] = lineage.downstream(image, place)
     scene = Scene(image)
-    if reading.is_now:
-        scene.tables = captured.tables(mesh)
     if columns:
-        every = [one for tree in trees.values() for one in _statements(tree)]
-        scene.columns = {name: _columns(mesh, image, name) for name in every}
+        scene.columns = Columns.of(mesh.registry, image, trees.values())
     if picture is not None:
         _draw(scene, trees, picture)
     if reading.output is not Format.TABLE:
@@ -109,9 +103,11 @@ def place_of(image: Image, name: str) -> Place:
     if found:
         every = " or ".join(f"{cluster}/{topic}" for cluster, topic in found)
         raise NotFoundError(f"{name} is on several clusters: write {every}")
+    names = [*image.catalog, *(one[1] for one in known)]
     raise NotFoundError(
-        f"nothing is known of {name}: name a product (`sdm catalog list`), or a topic that a link "
-        "or a statement reads or fills"
+        f"nothing is known of {name}: {asked(name, names)}name a product "
+        "(`sdm catalog list`), or a topic or table that a link, a statement or a connector reads "
+        "or fills"
     )
 
 
@@ -138,59 +134,35 @@ def _draw(scene: Scene, trees: dict[str, Branch], path: Path) -> None:
 def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column: int) -> str:
     """Put a topic and all that is behind it; the name of its box."""
     about, away = _about(scene, tree.place), -1 if direction == "upstream" else 1
-    lines = [about["topic"], f"cluster {about['cluster']}"]
+    outside = lineage.is_outside(tree.place)
+    lines = [about["topic"], about["cluster"] if outside else f"cluster {about['cluster']}"]
     lines += [f"product {about['product']}"] if about["product"] else []
     lines += [f"read by {one}" for one in about["readers"]]
-    kind = "asked" if column == 0 else "topic"
-    here = drawn.box("/".join(tree.place), kind, lines, column)
-
-    def arrow(one: str, other: str) -> None:
-        drawn.arrow(*((other, one) if away < 0 else (one, other)))
-
+    kind = "asked" if column == 0 else "outside" if outside else "topic"
+    here = drawn.box("/".join(tree.place), kind, lines, column, scene.columns.at(tree.place))
     for step, branches in tree.steps:
+        origins = scene.columns.steps.get(step, {})
+        # with columns, a connector has a box for each of its tables
+        fills = f" {'/'.join(step.fills)}" if origins else ""
         job = drawn.box(
-            f"{step.kind} {step.name}",
+            f"{step.kind} {step.name}{fills}",
             "job",
             [step.name, f"{step.kind}, {step.state}"],
             column + away,
+            list(origins),
         )
-        arrow(here, job)
         for one in branches:
-            arrow(job, _boxes(scene, drawn, one, direction, column + 2 * away))
-    if direction == "upstream":
-        for table in scene.tables.get(tree.place[1], []):
-            lines = [table.connector, f"connector, {table.state}"]
-            job = drawn.box(f"connector {table.connector}", "job", lines, column - 1)
-            arrow(here, job)
-            lines = [table.name, table.namespace]
-            arrow(job, drawn.box(f"{table.namespace}/{table.name}", "outside", lines, column - 2))
+            _boxes(scene, drawn, one, direction, column + 2 * away)
+        read = [one.place for one in branches] if away < 0 else [tree.place]
+        for place in read:
+            drawn.arrow("/".join(place), job)
+        drawn.arrow(job, "/".join(step.fills))
+        for out, inputs in origins.items():
+            drawn.arrow(job, "/".join(step.fills), out, out)
+            for place, name in inputs:
+                if place in read:
+                    drawn.arrow("/".join(place), job, name, out)
     return here
-
-
-def _statements(tree: Branch) -> list[str]:
-    found = {
-        step.name for one in lineage.walk(tree) for step, _ in one.steps if step.kind == "statement"
-    }
-    return sorted(found)
-
-
-def _columns(mesh: Mesh, image: Image, name: str) -> dict[str, list[str]]:
-    """Column of a statement's result -> topic.column of what it is made of; {} if unknown."""
-    from spark_streams.sql.parse import parse
-    from spark_streams.sql.plan import planned
-
-    statement = image.statements[name]
-    try:
-        plan = planned(parse(statement.sql), statement.names, mesh.registry)
-    except MeshError as error:
-        note(f"the columns of {name} cannot be told: {error}")
-        return {}
-    names = {alias: table.name for alias, table in plan.tables.items()}
-    names[plan.stream.alias] = statement.stream
-    return {
-        out.name: [f"{names[one.alias]}.{one.column}" for one in out.inputs]
-        for out in plan.query.out
-    }
 
 
 def _about(scene: Scene, place: Place) -> dict[str, Any]:
@@ -210,17 +182,32 @@ def _document(scene: Scene, tree: Branch, direction: str) -> list[dict[str, Any]
             "job": step.kind,
             "name": step.name,
             "state": step.state,
-            **({"columns": scene.columns[step.name]} if step.name in scene.columns else {}),
-            behind: [
-                {**_about(scene, one.place), direction: _document(scene, one, direction)}
-                for one in branches
-            ],
+            **_told(scene, step),
+            behind: [_behind(scene, one, direction) for one in branches],
         }
         for step, branches in tree.steps
     ]
-    if direction == "upstream":
-        found += [one.document() for one in scene.tables.get(tree.place[1], [])]
     return found
+
+
+def _told(scene: Scene, step: Step) -> dict[str, Any]:
+    """Column of what is filled -> `topic.column` of what it is made of, if that was asked."""
+    if step not in scene.columns.steps:
+        return {}
+    origins = scene.columns.steps[step]
+    return {"columns": {out: [_column(*one) for one in found] for out, found in origins.items()}}
+
+
+def _column(place: Place, name: str) -> str:
+    return f"{place[1]}.{name}"
+
+
+def _behind(scene: Scene, branch: Branch, direction: str) -> dict[str, Any]:
+    """A topic with what is behind it; a table by its OpenLineage name."""
+    if lineage.is_outside(branch.place):
+        namespace, name = branch.place
+        return {"namespace": namespace, "name": name}
+    return {**_about(scene, branch.place), direction: _document(scene, branch, direction)}
 
 
 def _lines(scene: Scene, tree: Branch, direction: str) -> Iterator[str]:
@@ -232,11 +219,6 @@ def _lines(scene: Scene, tree: Branch, direction: str) -> Iterator[str]:
         )
         for step, branches in tree.steps
     ]
-    if direction == "upstream":
-        nodes += [
-            (f"connector {one.connector} ({one.state})", [f"└─ {one.name}"])
-            for one in scene.tables.get(tree.place[1], [])
-        ]
     for text, inside in _marked(nodes):
         yield text
         yield from inside
@@ -246,8 +228,13 @@ def _inside(
     scene: Scene, step: Step, branches: tuple[Branch, ...], direction: str
 ) -> Iterator[str]:
     nodes: list[tuple[str, Iterable[str]]] = []
-    for column, origins in scene.columns.get(step.name, {}).items():
-        nodes.append((f"{column} from {', '.join(origins) or 'nothing that is read'}", []))
+    origins = scene.columns.steps.get(step, {})
+    if step.kind == "statement":
+        for out, found in origins.items():
+            made = ", ".join(_column(*one) for one in found) or "nothing that is read"
+            nodes.append((f"{out} from {made}", []))
+    elif origins:
+        nodes.append((f"{', '.join(origins)} from {step.reads[0][1]}, each as it is", []))
     for number, one in enumerate(branches):
         role = ""
         if direction == "upstream" and step.kind == "statement":

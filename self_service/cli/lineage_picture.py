@@ -21,16 +21,31 @@ COLOURS = {
 
 @dataclass
 class Box:
-    """A topic, a job, or what is outside; `column` 0 is what was asked for, left of it is less."""
+    """A topic, a job, or what is outside; `column` 0 is what was asked for, left of it is less.
+
+    rows: a line each below the others, where arrows of their own may begin and end.
+    """
 
     name: str
     kind: str
     lines: list[str]
     column: int
+    rows: list[str] = field(default_factory=list)
     x: float = 0
     y: float = 0
     width: float = 0
     height: float = 0
+
+    @property
+    def texts(self) -> list[str]:
+        """All lines, from above."""
+        return [*self.lines, *self.rows]
+
+    def middle(self, row: str | None) -> float:
+        """Where an arrow meets the edge: at a row, else in the middle of what is above the rows."""
+        if row is not None and row in self.rows:
+            return self.y + PAD / 2 + (len(self.lines) + self.rows.index(row) + 0.5) * LINE
+        return self.y + (PAD + len(self.lines) * LINE) / 2
 
 
 @dataclass
@@ -38,27 +53,31 @@ class Picture:
     """Boxes by name, and arrows from one to another."""
 
     boxes: dict[str, Box] = field(default_factory=dict)
-    arrows: dict[tuple[str, str], None] = field(default_factory=dict)
+    arrows: dict[tuple[str, str, str | None, str | None], None] = field(default_factory=dict)
 
-    def box(self, name: str, kind: str, lines: list[str], column: int) -> str:
+    def box(
+        self, name: str, kind: str, lines: list[str], column: int, rows: Iterable[str] = ()
+    ) -> str:
         """Put a box; one that comes again stands where it is farthest out."""
         known = self.boxes.get(name)
         if known is None:
-            self.boxes[name] = Box(name, kind, lines, column)
+            self.boxes[name] = Box(name, kind, lines, column, list(rows))
         elif abs(column) > abs(known.column):
             known.column = column
         return name
 
-    def arrow(self, source: str, target: str) -> None:
-        """Data flows from one box to another."""
-        self.arrows[source, target] = None
+    def arrow(
+        self, source: str, target: str, source_row: str | None = None, row: str | None = None
+    ) -> None:
+        """Data flows from one box to another, or from a row to a row."""
+        self.arrows[source, target, source_row, row] = None
 
     def laid_out(self) -> tuple[float, float]:
         """Give every box its place; (width, height) of the picture."""
         columns: dict[int, list[Box]] = {}
         for box in self.boxes.values():
-            box.width = max(len(line) for line in box.lines) * FONT * 0.58 + 2 * PAD
-            box.height = len(box.lines) * LINE + PAD
+            box.width = max(len(line) for line in box.texts) * FONT * 0.58 + 2 * PAD
+            box.height = len(box.texts) * LINE + PAD
             columns.setdefault(box.column, []).append(box)
         heights = {
             number: sum(box.height + GAP_Y for box in here) - GAP_Y
@@ -99,7 +118,7 @@ def svg(picture: Picture) -> str:
             f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
             f'height="{box.height:.1f}" rx="5" fill="{fill}" stroke="{edge}"/>'
         )
-        for number, line in enumerate(box.lines):
+        for number, line in enumerate(box.texts):
             y = box.y + PAD / 2 + (number + 0.75) * LINE
             weight = ' font-weight="bold"' if number == 0 else ' fill="#505050"'
             parts.append(f'<text x="{box.x + PAD:.1f}" y="{y:.1f}"{weight}>{escape(line)}</text>')
@@ -125,7 +144,7 @@ def write_png(picture: Picture, path: Path, scale: int = 2) -> None:
         fill, edge = COLOURS[box.kind]
         corners = scaled([(box.x, box.y), (box.x + box.width, box.y + box.height)])
         draw.rounded_rectangle(corners, 5 * scale, fill, edge, scale)
-        for number, line in enumerate(box.lines):
+        for number, line in enumerate(box.texts):
             [place] = scaled([(box.x + PAD, box.y + PAD / 2 + number * LINE)])
             draw.text(place, line, "black" if number == 0 else "#505050", font)
     image.save(path, "PNG")
@@ -134,10 +153,10 @@ def write_png(picture: Picture, path: Path, scale: int = 2) -> None:
 def _arrows(picture: Picture) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """From the right edge of one box to the left edge of another."""
     found = []
-    for source, target in picture.arrows:
+    for source, target, begin, end in picture.arrows:
         one, other = picture.boxes[source], picture.boxes[target]
-        start = (one.x + one.width, one.y + one.height / 2)
-        found.append((start, (other.x, other.y + other.height / 2)))
+        start = (one.x + one.width, one.middle(begin))
+        found.append((start, (other.x, other.middle(end))))
     return found
 
 

@@ -5,7 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.intents import LinkCreated, LinkIntent, LinkPaused, LinkRemoved, LinkResumed
+from mesh_events.intents import (
+    Engine,
+    LinkCreated,
+    LinkIntent,
+    LinkPaused,
+    LinkRemoved,
+    LinkResumed,
+)
 from mesh_events.meta import Meta
 from projections.access import ENTITLED
 from projections.image import Image
@@ -13,17 +20,23 @@ from projections.links import Link, link_id
 from self_service.cli import completion, lookup
 from self_service.cli.context import Mesh
 from self_service.cli.lag import lag_of
-from self_service.cli.options import OptionalReason, Reading, Saying, command, noun
+from self_service.cli.options import OptionalReason, Reading, Saying, command, noun, one_of
 from self_service.cli.output import Detail, Listing, show
 from self_service.cli.times import stamp
 
 app = noun("Links copy a product to the cluster where it is read.")
 
-COLUMNS = ("link", "state", "copy", "changed_at", "failure")
+COLUMNS = ("link", "state", "copy", "engine", "changed_at", "failure")
 
 Name = Annotated[
     str,
     typer.Argument(help="Link id, <product>@<cluster>.", autocompletion=completion.links),
+]
+
+
+WhatCopies = Annotated[
+    Engine,
+    typer.Option("--engine", **one_of(Engine), help="What copies: SPARK or MIRRORMAKER."),
 ]
 
 
@@ -86,6 +99,7 @@ def describe(reading: Reading, name: Name) -> None:
     "create",
     "sdm link create east.users --cluster west",
     "sdm link create east.users --cluster west --until active",
+    "sdm link create east.users --cluster west --engine mirrormaker",
 )
 def create(
     saying: Saying,
@@ -97,6 +111,7 @@ def create(
         ),
     ],
     reason: OptionalReason = "",
+    engine: WhatCopies = Engine.SPARK,
 ) -> None:
     """Make a copy again that was removed; accepted only while a grant needs it.
 
@@ -104,9 +119,9 @@ def create(
     """
     mesh = Mesh()
     lookup.product(mesh.image(), product)
-    place = {"product": product, "cluster": cluster}
+    more = {"product": product, "cluster": cluster, "reason": reason}
     name = link_id(product, cluster)
-    _say(mesh, saying, name, lambda meta: LinkCreated(meta=meta, **place, reason=reason))
+    _say(mesh, saying, name, lambda meta: LinkCreated(meta=meta, **more, engine=engine))
 
 
 @command(app, "pause", "sdm link pause east.users@west --reason 'maintenance'")
@@ -116,11 +131,25 @@ def pause(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
     _say(mesh, saying, name, lambda meta: LinkPaused(meta=meta, **place, reason=reason))
 
 
-@command(app, "resume", "sdm link resume east.users@west --until active")
-def resume(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
-    """Let a paused copy go on where it stood."""
+@command(
+    app,
+    "resume",
+    "sdm link resume east.users@west --until active",
+    "sdm link resume east.users@west --engine mirrormaker",
+)
+def resume(
+    saying: Saying,
+    name: Name,
+    reason: OptionalReason = "",
+    engine: Annotated[
+        Engine | None,
+        typer.Option("--engine", **one_of(Engine), help="What copies from now on."),
+    ] = None,
+) -> None:
+    """Let a paused copy go on where it stood, also by the other engine."""
     mesh, place = _standing(name)
-    _say(mesh, saying, name, lambda meta: LinkResumed(meta=meta, **place, reason=reason))
+    more = {**place, "reason": reason}
+    _say(mesh, saying, name, lambda meta: LinkResumed(meta=meta, **more, engine=engine))
 
 
 @command(app, "remove", "sdm link remove east.users@west --reason 'not needed any more'")
@@ -146,6 +175,7 @@ def fields(link: Link) -> dict[str, Any]:
         "desired": link.desired,
         "held": link.held,
         "copy": link.copy,
+        "engine": link.engine,
         "incarnation": link.incarnation,
         "run": link.run,
         "failure_code": link.failure_code,

@@ -1,12 +1,13 @@
 """Finding things of the image by what people type: names, ids, unique prefixes, offsets."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import TypeVar
 
 from mesh_events.errors import InvalidValueError
+from mesh_events.spelling import asked
 from projections.access import OPEN, Access
 from projections.catalog import Product
+from projections.connectors import Connector
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Link
@@ -36,6 +37,16 @@ def application(image: Image, name: str) -> Application:
 def link(image: Image, name: str) -> Link:
     """The link, or NotFoundError."""
     return _named(image.links, name, "link", "see `sdm link list`")
+
+
+def connector(image: Image, name: str) -> Connector:
+    """The connector, or NotFoundError."""
+    return _named(image.connectors, name, "connector", "see `sdm connect connector deployed`")
+
+
+def identity(name: str, domain: str) -> str:
+    """The id of a domain's thing, `<domain>.<name>`, from what somebody typed."""
+    return name if "." in name else f"{domain}.{name}"
 
 
 def statement(image: Image, name: str) -> Statement:
@@ -109,7 +120,5 @@ def _single(found: list[Access], what: str) -> Access:
 def _named(things: Mapping[str, Thing], name: str, kind: str, advice: str) -> Thing:
     found = things.get(name)
     if found is None:
-        near = get_close_matches(name, list(things), n=1)
-        meant = f"did you mean {near[0]}? Else " if near else ""
-        raise NotFoundError(f"there is no {kind} {name}: {meant}{advice}")
+        raise NotFoundError(f"there is no {kind} {name}: {asked(name, things)}{advice}")
     return found

@@ -4,13 +4,17 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from self_service.cli import completion
 from self_service.cli.output import Format
 
 Function = Callable[..., None]
+
+
+Chosen = TypeVar("Chosen", bound=StrEnum)
 
 
 class Until(StrEnum):
@@ -19,6 +23,14 @@ class Until(StrEnum):
     DECIDED = "decided"
     APPLIED = "applied"
     ACTIVE = "active"
+
+
+OfDomain = Annotated[
+    str | None,
+    typer.Option(
+        "--of", "-d", metavar="DOMAIN", help="Of one domain.", autocompletion=completion.domains
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +100,23 @@ class Saying(Acting):
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
     ] = 60.0
+
+
+def one_of(kind: type[Chosen]) -> dict[str, Any]:
+    """What an option that takes a value of `kind` is given: all but what an older reader sees."""
+    known = {one.value.lower(): one for one in kind if one.name != "UNKNOWN"}
+
+    def parse(text: str) -> Chosen:
+        found = known.get(text.lower())
+        if found is None:
+            raise ValueError(f"{text!r} is not one of {', '.join(known)}")
+        return found
+
+    return {
+        "parser": parse,
+        "metavar": f"[{'|'.join(known)}]",
+        "autocompletion": lambda: list(known),
+    }
 
 
 def noun(text: str) -> typer.Typer:

@@ -10,8 +10,7 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Any
 
-from self_service.cli import layout
-from self_service.cli.times import stamp
+from self_service.cli import layout, times
 
 
 class Format(StrEnum):
@@ -93,7 +92,7 @@ def cell(value: Any) -> str:
         case Enum():
             return str(value.value)
         case datetime():
-            return stamp(value) or "-"
+            return times.value(value)
         case Mapping():
             return ", ".join(f"{name}={cell(inner)}" for name, inner in value.items()) or "-"
         case list() | tuple() | set() | frozenset():
@@ -115,7 +114,7 @@ def _plain(value: Any) -> Any:
         case None | bool() | int() | float() | str():
             return value
         case datetime():
-            return stamp(value)
+            return times.value(value)
         case Mapping():
             return {str(name): _plain(inner) for name, inner in value.items()}
         case list() | tuple():

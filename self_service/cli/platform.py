@@ -14,6 +14,8 @@ from self_service.cli.output import Detail, Listing, note, show
 from self_service.cli.times import stamp
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from local_platform import LocalPlatform, Progress, ServiceStatus
     from local_platform.transport import Transport
 
@@ -39,12 +41,20 @@ def up(
         bool,
         typer.Option("--mtls", help="TLS, and brokers demand a certificate of the mesh's own."),
     ] = False,
+    west_registry: Annotated[
+        bool,
+        typer.Option(
+            "--west-registry",
+            help="The cluster west gets a schema registry of its own, and keeps it.",
+        ),
+    ] = False,
 ) -> None:
     """Start the local mesh and wait until it is ready; what runs already is left alone.
 
     The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
     """
-    platform = _platform(_transport(tls=tls, mtls=mtls))
+    asked: dict[str, Any] = {"tls": _transport(tls=tls, mtls=mtls), "west_registry": west_registry}
+    platform = _platform({name: value for name, value in asked.items() if value})
     if fresh and not yes:
         _confirm_loss(Mesh().home)
     with _Meter() as meter:
@@ -57,6 +67,11 @@ def up(
             for name, cluster in endpoints.clusters.items()
         },
         "registry": endpoints.registry_url,
+        **{
+            f"registry_{name}": cluster.registry_url
+            for name, cluster in endpoints.clusters.items()
+            if cluster.registry_url is not None
+        },
         "connect": endpoints.connect_url,
         "postgres": f"{endpoints.postgres_host}:{endpoints.postgres_port}",
         "spark": endpoints.spark_remote,
@@ -81,7 +96,7 @@ def status(shown: Shown) -> None:
     """
     platform = _platform()
     protocols = platform.protocols()
-    services = [_service(one, protocols[one.name]) for one in platform.status()]
+    services = [_service(one, protocols.get(one.name)) for one in platform.status()]
     mesh, fault = _mesh()
     if (end := platform.certified_until()) is not None:
         mesh["tls_until"] = stamp(end)
@@ -112,15 +127,12 @@ def restart_governor() -> None:
         note("no governor runs here: restart the workers of this mesh now, with the new key")
 
 
-def _platform(transport: "Transport | None" = None) -> "LocalPlatform":
-    """The platform of this home; without a transport the environment's, or what it had before."""
+def _platform(asked: "Mapping[str, Any] | None" = None) -> "LocalPlatform":
+    """The platform of this home; what is not asked is the environment's, or as it was before."""
     from local_platform import LocalPlatform
     from local_platform.settings import read_settings
 
-    settings = read_settings()
-    if transport is not None:
-        settings = settings.model_copy(update={"tls": transport})
-    return LocalPlatform(settings)
+    return LocalPlatform(read_settings().model_copy(update=dict(asked or {})))
 
 
 def _transport(*, tls: bool | None, mtls: bool) -> "Transport | None":

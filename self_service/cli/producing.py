@@ -13,7 +13,9 @@ from mesh_events.kafka import Connection, translated, translating
 from self_service.cli import subjects
 
 if TYPE_CHECKING:
+    from mesh_events.definition import Kind
     from self_service.cli.context import Mesh
+    from self_service.formats.schema import Schema
 
 _TIMEOUT_S = 30
 
@@ -51,25 +53,35 @@ class Lines:
 class Encoder:
     """Text to bytes by a subject's schema; without a schema the text itself."""
 
-    def __init__(self, schema: tuple[int, str] | None) -> None:
+    def __init__(self, schema: "tuple[int, Schema] | None") -> None:
         self._schema = schema
 
     @classmethod
-    def of(cls, mesh: "Mesh", subject: str, file: Path | None, *, raw: bool) -> "Encoder":
+    def of(
+        cls,
+        mesh: "Mesh",
+        subject: str,
+        file: Path | None,
+        kind: "Kind | None" = None,
+        *,
+        raw: bool,
+    ) -> "Encoder":
         """By a file's schema, which is registered; else by the subject's latest; else plain."""
-        if file is not None:
-            text = subjects.read_schema(file)
-            return cls((subjects.register(mesh, subject, text), text))
-        return cls(None if raw else subjects.latest(mesh, subject))
+        if file is None:
+            found = None if raw else subjects.latest(mesh, subject)
+        else:
+            schema = subjects.draft(mesh, subject, file, kind)
+            found = subjects.register(mesh, subject, schema), schema
+        if found is None:
+            return cls(None)
+        return cls((found[0], subjects.usable(mesh, subject, found[1])))
 
     def encode(self, text: str) -> bytes:
         """The bytes of a value; raises InvalidValueError where it does not fit the schema."""
         if self._schema is None:
             return text.encode()
         schema_id, schema = self._schema
-        # a string schema takes the text as it is; anything else is written as JSON
-        plain = json.loads(schema) in ("string", {"type": "string"})
-        return subjects.encoded(schema_id, schema, text if plain else parse_json(text))
+        return schema.encoded(schema_id, text if schema.takes_text else parse_json(text))
 
 
 def parse_json(text: str) -> Any:
@@ -132,6 +144,11 @@ def write(
                 break
         left = producer.flush(_TIMEOUT_S if not failed else 1)
     if failed:
+        if failed[0].name() == "INVALID_RECORD":
+            raise InvalidValueError(
+                f"{doing}: Kafka refused a record (INVALID_RECORD); where the topic is compacted, "
+                "each one needs a key: --key, --key-field or --separator"
+            )
         raise translated(failed[0], doing)
     if left:
         raise InfrastructureError(f"{doing}: {left} records were not acknowledged", retriable=True)

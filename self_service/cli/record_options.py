@@ -8,10 +8,18 @@ from typing import Annotated
 
 import typer
 
+from mesh_events.definition import Kind
 from self_service.cli.exits import UsageError
 
 Schema = Annotated[
-    Path | None, typer.Option("--schema", help="Avro schema file, registered as <topic>-value.")
+    Path | None,
+    typer.Option("--schema", help="Schema file (.avsc, .json, .proto), becomes <topic>-value."),
+]
+SchemaKind = Annotated[
+    Kind | None,
+    typer.Option(
+        "--type", case_sensitive=False, help="Language of a schema file; default: by its name."
+    ),
 ]
 
 
@@ -26,6 +34,7 @@ class Input:
         Path | None, typer.Option("--file", help="Lines of a file; default: stdin.")
     ] = None
     schema: Schema = None
+    kind: SchemaKind = None
     key: Annotated[str | None, typer.Option("--key", help="Key of every record.")] = None
     separator: Annotated[
         str | None, typer.Option("--separator", help="What stands between key and value.")
@@ -65,7 +74,9 @@ class Range:
 
     start: Annotated[
         str,
-        typer.Option("--from", help="beginning, end, an offset, or -N: N offsets before the end."),
+        typer.Option(
+            "--from", help="beginning, end, an offset, or -N: the last N of each partition."
+        ),
     ] = "beginning"
     partition: Annotated[
         int | None, typer.Option("--partition", min=0, max=2**31 - 1, help="Only this partition.")

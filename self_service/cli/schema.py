@@ -8,24 +8,22 @@ import typer
 
 from mesh_events import compatibility
 from mesh_events.compatibility import Level
+from mesh_events.definition import Kind, Version
 from mesh_events.errors import InvalidValueError, RefusedError
-from self_service.cli import completion, schema_check, subjects
+from mesh_events.spelling import nearest
+from self_service.cli import schema_check, schema_register
 from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError, UsageError
-from self_service.cli.options import Shown, command, noun
+from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
-from self_service.cli.schema_check import Outcome, subject_of, topic_of
-from self_service.cli.schema_registry import Subjects, Version
+from self_service.cli.record_options import SchemaKind
+from self_service.cli.schema_app import Key, Name, Written, app
+from self_service.cli.schema_check import Outcome
+from self_service.cli.schema_references import referred
+from self_service.cli.schema_registry import Subjects
+from self_service.cli.subjects import topic_of
 
-app = noun("Schemas of topics: what their records are made of.")
-
-Name = Annotated[
-    str,
-    typer.Argument(
-        help="Topic, product or subject (<topic>-value).", autocompletion=completion.products
-    ),
-]
-Key = Annotated[bool, typer.Option("--key", help="The schema of the keys, not of the values.")]
+__all__ = ["app", "schema_register"]
 
 
 @command(app, "list", "sdm schema list", "sdm schema list east. -o json")
@@ -78,10 +76,13 @@ def describe(
     ] = None,
     key: Key = False,
 ) -> None:
-    """Describe a schema: fields with their types and docs, versions, who reads it."""
+    """Describe a schema: fields with their types and docs, versions, who reads it.
+
+    A shared schema is described by its own name: what refers to it, and what it refers to.
+    """
     mesh = Mesh()
-    subject = subject_of(name, key=key)
     registry = Subjects(mesh)
+    subject = registry.subject(name, key=key)
     found = _version(registry, subject, number)
     fields = {
         "subject": subject,
@@ -91,10 +92,16 @@ def describe(
         "type": found.kind,
         "compatibility": registry.level(subject),
         "consumers": list(schema_check.consumers(mesh.image(), subject)),
+        "references": [
+            f"{one.name}={one.subject}:{one.version}" for one in found.schema.references
+        ],
+        "referred_to_by": registry.users(subject, found.number),
         # a table has its fields below
         **({} if shown.output is Format.TABLE else {"schema": _parsed(found)}),
     }
-    parts = {"fields": Listing(("field", "type", "doc"), _fields(found), "no fields")}
+    parts = {
+        "fields": Listing(("field", "type", "doc"), _fields(registry, subject, found), "no fields")
+    }
     show(Detail(fields, parts), shown.output)
 
 
@@ -115,23 +122,28 @@ def diff(
     end: Annotated[
         int | None, typer.Option("--to", min=1, metavar="N", help="Default: the latest.")
     ] = None,
+    kind: SchemaKind = None,
     key: Key = False,
 ) -> None:
     """Show what changed between two versions, or between the latest one and a file."""
-    registry, subject = Subjects(Mesh()), subject_of(name, key=key)
+    registry = Subjects(Mesh())
+    subject = registry.subject(name, key=key)
     if file is not None:
         if end is not None:
             raise UsageError("give a file or --to, not both")
-        before, after = _version(registry, subject, start), subjects.read_schema(file)
+        before, after = _version(registry, subject, start), registry.draft(subject, file, kind)
+        schema_check.same_kind(subject, before, after)
         shown_as = str(file)
     else:
         later = _version(registry, subject, end)
         earlier = [one for one in registry.numbers(subject) if one < later.number]
         if start is None and not earlier:
             raise NotFoundError(f"{subject} has no version before {later.number}")
-        before, after = _version(registry, subject, start or earlier[-1]), _avro(later, subject)
+        before, after = _version(registry, subject, start or earlier[-1]), later.schema
         shown_as = f"version {later.number}"
-    found = compatibility.changes(_avro(before, subject), after)
+    found = compatibility.changes(
+        registry.fields(subject, before.schema), registry.fields(subject, after)
+    )
     items = [
         {"field": one.path, "change": one.what, "before": one.before, "after": one.after}
         for one in found
@@ -151,7 +163,8 @@ def diff(
 )
 def check(
     shown: Shown,
-    files: Annotated[list[Path], typer.Argument(help="Avro schemas.")],
+    written: Written,
+    files: Annotated[list[Path], typer.Argument(help="Schemas: .avsc, .json, .proto.")],
     subject: Annotated[
         str | None,
         typer.Option("--subject", help="Topic or subject; default: the file's name without end."),
@@ -163,25 +176,33 @@ def check(
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Also as JUnit's XML.")
     ] = None,
-    key: Key = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail where the registry does not know a subject.")
+    ] = False,
 ) -> None:
     """Check whether schemas may follow those that are registered; nothing is registered.
 
-    For a pull request: exit code 0 if all may, 3 if one breaks a reader. Each break is told with
-    its field, and whom it breaks.
+    For a pull request: exit code 0 if all may, 3 if one breaks a reader, and with --strict 4 if a
+    file's name means no subject. Each break is told with its field, and whom it breaks. Avro is
+    compared here; whether JSON Schema and Protobuf fit, the registry says, by the subject's own
+    level.
     """
     if subject is not None and len(files) > 1:
         raise UsageError("--subject is for one file: name the others <topic>.avsc")
     mesh = Mesh()
     image, registry = mesh.image(), Subjects(mesh)
+    others = referred(registry, written.references)
     outcomes = [
         schema_check.checked(
-            image, registry, path, subject_of(subject or path.stem, key=key), level
+            *(image, registry, path, registry.subject(subject or path.stem, key=written.key)),
+            *(level, written.kind, others),
         )
         for path in files
     ]
     if junit is not None:
-        schema_check.write_junit(junit, outcomes)
+        schema_check.write_junit(junit, outcomes, strict=strict)
+    unknown = [one.subject for one in outcomes if not one.against]
+    _note_first(registry, unknown)
     columns = ("file", "subject", "compatibility", "against", "outcome", "consumers")
     show(Listing(columns, [_told(one) for one in outcomes]), shown.output)
     broken = [one for one in outcomes if one.found]
@@ -198,6 +219,20 @@ def check(
             f"{first.path} breaks {first.level} with version {number} of {first.subject}: {each}"
             f"{more}; give new fields a default, keep the old ones, or make it another product",
         )
+    if strict and unknown:
+        raise NotFoundError(
+            f"--strict: nothing was compared for {', '.join(unknown)}: name the file after its "
+            "topic, or give --subject"
+        )
+
+
+def _note_first(registry: Subjects, subjects: list[str]) -> None:
+    """Say of what nothing was compared with, which a misspelt name would do as well."""
+    known = registry.names() if subjects else []
+    for subject in subjects:
+        near = nearest(subject, known)
+        meant = f"; is {near} meant? (--subject)" if near else ""
+        note(f"{subject}: the registry has no version of it, so nothing was compared{meant}")
 
 
 def _told(one: Outcome) -> dict[str, Any]:
@@ -226,19 +261,18 @@ def _version(registry: Subjects, subject: str, number: int | None) -> Version:
     raise NotFoundError(f"the registry has no subject {subject}: see `sdm schema list`")
 
 
-def _avro(version: Version, subject: str) -> str:
-    if version.kind != "AVRO":
-        raise InvalidValueError(f"{subject} holds {version.kind}; fields are told of Avro only")
-    return version.text
-
-
 def _parsed(version: Version) -> Any:
-    return json.loads(version.text) if version.kind != "PROTOBUF" else version.text
+    return json.loads(version.text) if version.kind in (Kind.AVRO, Kind.JSON) else version.text
 
 
-def _fields(version: Version) -> list[dict[str, Any]]:
-    """The fields of an Avro record with their paths; [] for anything else."""
-    if version.kind != "AVRO":
+def _fields(registry: Subjects, subject: str, version: Version) -> list[dict[str, Any]]:
+    """The fields of a schema with their paths; [] and a note where they cannot be read."""
+    try:
+        found = registry.fields(subject, version.schema)
+    except InvalidValueError as error:
+        note(str(error))
         return []
-    found = sorted(compatibility.fields(version.text), key=lambda one: one.path)
+    # Protobuf's fields are read in their order
+    if version.kind != Kind.PROTOBUF:
+        found = sorted(found, key=lambda one: one.path)
     return [{"field": one.path, "type": one.type, "doc": one.doc} for one in found]

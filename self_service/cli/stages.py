@@ -7,8 +7,9 @@ the clusters, or are gone. `active`: all that follows is done too, the copy runs
 from enum import Enum, auto
 
 from mesh_events import intents
+from mesh_events.connectors import ConnectorDropped, ConnectorIntent, ConnectorStopped
 from mesh_events.intents import Intent
-from mesh_events.rows import AccessState, LinkState, StatementState
+from mesh_events.rows import AccessState, ConnectorState, LinkState, StatementState
 from mesh_events.statements import StatementDropped, StatementIntent, StatementStopped
 from projections.access import ENTITLED
 from projections.identity import Application, Domain
@@ -58,6 +59,8 @@ def _access_or_link(image: Image, intent: Intent, until: Until) -> Progress:
             return _linked(image, intent)
         case StatementIntent():
             return _stated(image, intent)
+        case ConnectorIntent():
+            return _connected(image, intent)
     return Progress.REACHED
 
 
@@ -74,6 +77,9 @@ def where(image: Image, intent: Intent) -> str:
         case StatementIntent():
             statement = image.statements[intent.statement]
             return statement.state.value + (f" ({statement.failure})" if statement.failure else "")
+        case ConnectorIntent():
+            connector = image.connectors[intent.connector]
+            return connector.state.value + (f" ({connector.failure})" if connector.failure else "")
         case intents.ProductPublished() | intents.ProductUpdated():
             return "PUBLISHED"
     return ""
@@ -81,6 +87,11 @@ def where(image: Image, intent: Intent) -> str:
 
 def failure(image: Image, intent: Intent) -> tuple[str, str] | None:
     """(code, reason) where what the intent is about has failed for good, else None."""
+    if isinstance(intent, ConnectorIntent):
+        connector = image.connectors[intent.connector]
+        if connector.state is ConnectorState.FAILED:
+            return connector.failure_code or "task_failed", connector.failure or ""
+        return None
     if not isinstance(intent, StatementIntent):
         return None
     statement = image.statements[intent.statement]
@@ -127,12 +138,13 @@ def _cut_off(image: Image, name: str) -> Progress:
         for one in image.access.requests.values()
         if one.consumer == name
     )
+    jobs = (*image.statements.values(), *image.connectors.values())
     runs = any(
         one.domain == name
         and one.stands
         and not one.is_at_rest
         and one.failure_code != "domain_quarantined"
-        for one in image.statements.values()
+        for one in jobs
     )
     return _of(not left and not reads and not runs)
 
@@ -200,3 +212,16 @@ def _stated(image: Image, intent: StatementIntent) -> Progress:
     if failed and statement.failure_code not in RETRIABLE:
         return Progress.OVERTAKEN
     return _of(statement.state is StatementState.ACTIVE)
+
+
+def _connected(image: Image, intent: ConnectorIntent) -> Progress:
+    """A connector that has failed is told at once, though it is started again by itself."""
+    connector = image.connectors[intent.connector]
+    match intent:
+        case ConnectorStopped():
+            return _of(connector.state is ConnectorState.STOPPED)
+        case ConnectorDropped():
+            return _of(connector.state is ConnectorState.DROPPED)
+    if connector.state is ConnectorState.FAILED:
+        return Progress.OVERTAKEN
+    return _of(connector.state is ConnectorState.ACTIVE)

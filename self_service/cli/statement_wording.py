@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mesh_events.intents import domain_of
 from projections.access import ENTITLED
@@ -23,6 +24,16 @@ class Worded:
     application: str | None
     products: Mapping[str, str] = field(default_factory=dict)
     """Topic -> product, for sources that are products."""
+
+    def fields(self) -> dict[str, Any]:
+        """What an intent says of the text and its topics."""
+        return {
+            "sql": self.parsed.text,
+            "stream": self.stream,
+            "tables": self.tables,
+            "names": self.names,
+            "application": self.application,
+        }
 
 
 def worded(
@@ -60,17 +71,12 @@ def worded(
     names = {name: topic for name, topic in topics.items() if name != topic}
     filled = None
     if parsed.destination is not None:
-        filled = own_topic(image, domain, parsed.destination.name)
-        if destination not in (None, parsed.destination.name, filled):
-            raise UsageError(
-                f"--destination {destination}, but the text fills {parsed.destination.name}: "
-                "leave one of them out"
-            )
+        filled = own_topic(image, domain, destination or parsed.destination.name)
         if filled != parsed.destination.name:
             names[parsed.destination.name] = filled
     elif destination is not None:
         filled = own_topic(image, domain, destination)
-    application = application or _application(image, domain, [stream, *tables])
+    application = application or reading_application(image, domain, [stream, *tables])
     products = {
         one.topic: one.id for one in image.catalog.values() if one.topic in (stream, *tables)
     }
@@ -93,7 +99,7 @@ def own_topic(image: Image, domain: str, name: str) -> str:
     return name if "." in name else f"{domain}.{name}"
 
 
-def _application(image: Image, domain: str, topics: Sequence[str]) -> str | None:
+def reading_application(image: Image, domain: str, topics: Sequence[str]) -> str | None:
     """The one application of the domain that may read all of them; None where none is needed."""
     home = image.identity.domains[domain].cluster
     if not not_granted(image, domain, None, home, topics):

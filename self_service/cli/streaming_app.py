@@ -39,7 +39,10 @@ class Text:
     source: Annotated[
         list[str] | None,
         typer.Option(
-            "--source", metavar="NAME=TOPIC", help="What a name in the SQL means, repeatable."
+            "--source",
+            "--sources",
+            metavar="NAME=TOPIC",
+            help="What a name in the SQL means, repeatable.",
         ),
     ] = None
     application: Annotated[
@@ -70,11 +73,6 @@ class Text:
             if not (name and equals and topic):
                 raise UsageError(f"--source {name}{equals}{topic}: write it as NAME=TOPIC")
         return {name: topic for name, _, topic in pairs}
-
-
-def identity(name: str, domain: str) -> str:
-    """A statement's id, from what somebody typed."""
-    return name if "." in name else f"{domain}.{name}"
 
 
 def owner_of(name: str) -> str | None:

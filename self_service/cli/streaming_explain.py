@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mesh_events.errors import RefusedError
 from projections.image import Image
 from projections.sources import not_granted
 from projections.statements import DEAD_LETTERS
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
+from self_service.cli.lookup import identity
 from self_service.cli.options import Acting, command
 from self_service.cli.output import Detail, Format, Listing, note, show
+from self_service.cli.statement_prospect import named, prospect, require_topics, supposed
+from self_service.cli.statement_schema import asked, result_schema
 from self_service.cli.statement_wording import Worded, worded
-from self_service.cli.streaming_app import Text, identity, sql_app
+from self_service.cli.streaming_app import Text, sql_app
 
 if TYPE_CHECKING:
     from spark_streams.sql.plan import Plan
@@ -27,13 +31,21 @@ _TABLE = (
     "the tables are complete before the first record; a record sees their rows as they are when it "
     "is dealt with, and what came out once stays as it was"
 )
+_ROWS = (
+    "each change of a row gives the result's row; a row that is deleted, or does not meet the "
+    "condition any more, ends there too (a record without a value)"
+)
+_CHANGES = (
+    "FROM names changes of rows: each change comes out once, and later rows of the joined tables "
+    "change nothing that came out; for a stream that looks rows up, put the table behind JOIN"
+)
 _DEAD = "a record that cannot be read goes to the dead letters, with the reason"
 
 
 @command(
     sql_app,
     "explain",
-    "sdm streaming sql explain 'SELECT ip, status FROM clicks WHERE status >= 400'",
+    "sdm streaming sql explain 'SELECT ip, status FROM clicks WHERE CAST(status AS int) >= 400'",
     "sdm streaming sql explain click-users",
     "sdm streaming sql explain -f click_users.sql --no-spark -o json",
 )
@@ -42,7 +54,7 @@ def explain(
     text: Text,
     destination: Annotated[
         str | None,
-        typer.Option("--destination", help="Topic to fill, where the SQL is a SELECT alone."),
+        typer.Option("--destination", help="Topic to fill, whatever the SQL says."),
     ] = None,
     spark: Annotated[
         bool,
@@ -53,6 +65,8 @@ def explain(
     ] = True,
 ) -> None:
     """Explain a statement, by its text or by its name, and start nothing.
+
+    The exit code is 0 where `add` would be accepted, and 3 where it would be refused.
 
     Shows sources and their kinds, destination and schema, which column comes from which, what is
     promised, and Spark's plan.
@@ -71,6 +85,7 @@ def explain(
         meant = worded(image, domain, known.sql, names, known.destination, known.application)
     else:
         meant = worded(image, domain, text.text(), text.sources(), destination, text.application)
+    require_topics(mesh, image, domain, meant)
     plan = planned(meant.parsed, meant.names, mesh.registry)
     told: dict[str, Any] = {
         "destination": meant.destination or "not named: INSERT INTO topic, or --destination",
@@ -79,12 +94,21 @@ def explain(
         "application": meant.application,
         "filter": plan.query.where,
         "delivery": _ONCE,
+        "rows": _ROWS if plan.stream.of_rows else None,
+        "changes": _CHANGES if plan.tables and plan.stream.shape.is_change else None,
         "tables": _TABLE if plan.tables else None,
         "unreadable": _DEAD,
     }
+    rejected = None
+    if known is None and meant.destination is not None:
+        intent = supposed(named(image, domain, meant), meant)
+        found = prospect(mesh, image, intent)
+        told["would_be"], rejected = found.told, found.rejected
     types: dict[str, str] = {}
     physical = None
-    if spark:
+    if not spark:
+        told["types"] = "not checked: --no-spark"
+    else:
         types, physical = _asked(domain, plan, meant)
         told["spark_plan"] = physical if acting.output is not Format.TABLE else None
     parts = {
@@ -96,22 +120,16 @@ def explain(
     show(Detail(shown, parts), acting.output)
     if physical is not None and acting.output is Format.TABLE:
         note(f"\nSpark's plan:\n{physical}")
+    # a new text for one that runs is what `update` is for
+    if rejected is not None and rejected.code != "statement_exists":
+        raise RefusedError(rejected.code, rejected.reason)
 
 
 def _asked(domain: str, plan: "Plan", meant: Worded) -> tuple[dict[str, str], str]:
     """(column -> its Avro type, physical plan) from the domain's own server."""
-    from processors.domain_engine import DomainEngine
-    from processors.settings import WorkerSettings
-
-    engine = DomainEngine(domain, WorkerSettings.load(), session=f"explain/{domain}")
-    try:
-        name = meant.destination or "out"
-        schema = engine.ask(
-            "explaining", lambda session: plan.result_schema(session, "Result", name)
-        )
+    with asked(domain) as engine:
+        schema = result_schema(engine, plan, meant.destination or f"{domain}.out")
         physical = engine.ask("explaining", plan.spark_plan)
-    finally:
-        engine.close()
     return {one["name"]: _type(one["type"]) for one in json.loads(schema)["fields"]}, physical
 
 
@@ -123,11 +141,14 @@ def _sources(image: Image, domain: str, meant: Worded, plan: "Plan") -> Iterable
         shape = tables.get(source.alias, plan.stream).shape
         is_table = source.alias in tables
         what = "changes of rows" if shape.is_change else "records"
+        kind = f"table, latest row per key of {what}" if is_table else f"stream of {what}"
+        if plan.stream.of_rows:
+            kind = f"table, each change of a row, of {what}"
         refused = not_granted(image, domain, meant.application, home, [topic])
         yield {
             "name": source.alias,
             "topic": topic,
-            "kind": f"table, latest row per key of {what}" if is_table else f"stream of {what}",
+            "kind": kind,
             "product": meant.products.get(topic),
             "key": ", ".join(plan.query_key(source.alias)) if is_table else None,
             "readable": "not granted" if refused else "yes",

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mesh_events.errors import RefusedError
 from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from mesh_events.statements import (
@@ -20,10 +21,15 @@ from projections.statements import Statement
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
-from self_service.cli.options import OptionalReason, Saying, Until, command
-from self_service.cli.output import Detail, show
+from self_service.cli.lookup import identity
+from self_service.cli.options import OptionalReason, Saying, Until, command, one_of
+from self_service.cli.output import Detail, note, show
+from self_service.cli.statement_prospect import coming_back, prospect, require_topics, supposed
+from self_service.cli.statement_schema import require_fit
 from self_service.cli.statement_wording import Worded, worded
-from self_service.cli.streaming_app import Name, Text, identity, sql_app
+from self_service.cli.streaming_app import Name, Text, sql_app
+from self_service.cli.topic_readers import left_dry
+from self_service.cli.trial_comparison import comparison_text
 
 
 @command(
@@ -38,11 +44,11 @@ def add(
     text: Text,
     destination: Annotated[
         str | None,
-        typer.Option("--destination", help="Topic to fill, where the SQL is a SELECT alone."),
+        typer.Option("--destination", help="Topic to fill, whatever the SQL says."),
     ] = None,
     begin: Annotated[
         Begin,
-        typer.Option("--from", case_sensitive=False, help="EARLIEST or LATEST record."),
+        typer.Option("--from", **one_of(Begin), help="EARLIEST or LATEST record."),
     ] = Begin.EARLIEST,
     description: Annotated[str, typer.Option("--description", help="What it is for.")] = "",
 ) -> None:
@@ -57,26 +63,61 @@ def add(
     meant = _worded(mesh, who.domain, text, destination)
     if meant.destination is None:
         raise UsageError("what is to be filled? Write INSERT INTO topic, or give --destination")
-    fields = {**_fields(text, meant), "destination": meant.destination}
+    fields = {**meant.fields(), "destination": meant.destination}
     fields |= {"description": description, "begin": begin}
-    _say(mesh, saying, identity(name, who.domain), StatementAdded, fields)
+    statement = identity(name, who.domain)
+    image = mesh.image()
+    before = image.statements.get(statement)
+    # who does not wait gets Spark's word by the statement's state
+    found = prospect(mesh, image, supposed(statement, meant, begin))
+    if saying.wait and found.rejected is None:
+        require_topics(mesh, image, who.domain, meant)
+        require_fit(mesh, statement, meant.destination, meant)
+    _say(mesh, saying, statement, StatementAdded, fields)
+    if before is None:
+        return
+    after = mesh.image().statements.get(statement)
+    if after is not None and after.out_begin:
+        note(coming_back(before, same=after.stream_topic_id == before.stream_topic_id))
 
 
 @command(
     sql_app,
     "update",
     "sdm streaming sql update click-users -f click_users.sql",
+    "sdm streaming sql update click-users -f click_users.sql --records 100000 --yes",
 )
-def update(saying: Saying, name: Name, text: Text) -> None:
+def update(
+    saying: Saying,
+    name: Name,
+    text: Text,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare/--no-compare", help="Try the new text beside the present one."),
+    ] = True,
+    records: Annotated[
+        int,
+        typer.Option("--records", min=1, help="Records of each partition that are compared."),
+    ] = 10_000,
+    yes: Annotated[bool, typer.Option("--yes", help="Switch although results differ.")] = False,
+) -> None:
     """Let another text go on where the one before it stands.
 
-    The stream and the destination stay. The new result's schema has to be compatible with the one
-    before it.
+    The new text first runs beside the present one, on the first records of the stream, and what
+    comes out of both is compared. Where that differs, nothing is switched without a yes. The stream
+    and the destination stay; the new result's schema has to be compatible with the one before it.
     """
+    from spark_streams.sql.parse import parse
+    from spark_streams.sql.plan import require_no_table
+
     mesh, found = _standing(saying, name)
     meant = _worded(mesh, found.domain, text, found.destination)
+    require_no_table(parse(found.sql), meant.parsed)
+    require_fit(mesh, found.id, found.destination, meant)
+    if compare:
+        _compare(mesh, saying, found, meant, records, yes=yes)
     until = Until.ACTIVE if found.desired == "RUNNING" else Until.DECIDED
-    _say(mesh, saying, found.id, StatementUpdated, _fields(text, meant), until)
+    _say(mesh, saying, found.id, StatementUpdated, meant.fields(), until)
 
 
 @command(sql_app, "stop", "sdm streaming sql stop click-users --reason 'maintenance'")
@@ -103,7 +144,10 @@ def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
 @command(sql_app, "drop", "sdm streaming sql drop click-users --reason 'replaced'")
 def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
     """End a statement for good; its topic stays, as any other topic of the domain."""
-    _direct(saying, name, StatementDropped, reason)
+    mesh, found = _standing(saying, name)
+    for told in left_dry(mesh.image(), (found.destination,)):
+        note(told)
+    _say(mesh, saying, found.id, StatementDropped, {"reason": reason})
 
 
 def _direct(saying: Saying, name: str, kind: type[StatementIntent], reason: str) -> None:
@@ -123,14 +167,25 @@ def _worded(mesh: Mesh, domain: str, text: Text, destination: str | None) -> Wor
     return worded(image, domain, text.text(), text.sources(), destination, text.application)
 
 
-def _fields(text: Text, meant: Worded) -> dict[str, Any]:
-    return {
-        "sql": text.text(),
-        "stream": meant.stream,
-        "tables": meant.tables,
-        "names": meant.names,
-        "application": meant.application,
-    }
+def _compare(
+    mesh: Mesh,
+    saying: Saying,
+    found: Statement,
+    meant: Worded,
+    records: int,
+    *,
+    yes: bool,
+) -> None:
+    """Try the new text and tell what differs; raises RefusedError without a yes."""
+    from self_service.cli.streaming_trial import Trial
+
+    told = Trial(mesh, saying, found, meant, records).run()
+    note(comparison_text(told))
+    if told.differs and not yes:
+        raise RefusedError(
+            "not_confirmed",
+            f"{found.id} was left as it is, since its results would differ: add --yes to switch",
+        )
 
 
 def _say(

@@ -7,29 +7,24 @@ import typer
 from mesh_events.errors import MeshError
 from projections.image import Image
 from projections.statements import Statement
-from self_service.cli import completion, lookup
+from self_service.cli import lookup
 from self_service.cli.callers import current_domain
 from self_service.cli.context import Mesh
-from self_service.cli.options import Reading, Shown, command
+from self_service.cli.lag import reached
+from self_service.cli.lookup import identity
+from self_service.cli.options import OfDomain, Reading, Shown, command
 from self_service.cli.output import Detail, Listing, show
-from self_service.cli.streaming_app import Name, identity, sql_app
+from self_service.cli.streaming_app import Name, sql_app
 from self_service.cli.times import stamp
 
 COLUMNS = ("statement", "state", "reads", "fills", "changed_at", "failure")
-RUNNING = ("statement", "state", "incarnation", "lag", "dead_letters", "since", "failure")
-
-Of = Annotated[
-    str | None,
-    typer.Option(
-        "--of", metavar="DOMAIN", help="Of one domain.", autocompletion=completion.domains
-    ),
-]
+RUNNING = ("statement", "state", "incarnation", "lag", "dead_letters", "changed_at", "failure")
 
 
 @command(sql_app, "list", "sdm streaming sql list", "sdm streaming sql list --as-of '1h ago'")
 def list_statements(
     reading: Reading,
-    of: Of = None,
+    of: OfDomain = None,
     every: Annotated[bool, typer.Option("--all", help="Also those that were dropped.")] = False,
 ) -> None:
     """List the statements: what they read and fill, and how they are."""
@@ -39,7 +34,7 @@ def list_statements(
 
 
 @command(sql_app, "ps", "sdm streaming sql ps")
-def processes(shown: Shown, of: Of = None) -> None:
+def processes(shown: Shown, of: OfDomain = None) -> None:
     """List the statements that are to run, and how far each is behind its stream.
 
     Lag is told in offsets of the stream, from the last record that came out. Where a statement
@@ -96,7 +91,6 @@ def fields(found: Statement) -> dict[str, Any]:
         "failure": found.failure,
         "created_at": stamp(found.created_at),
         "changed_at": stamp(found.changed_at),
-        "since": stamp(found.changed_at),
         "generation": found.generation,
     }
 
@@ -116,19 +110,13 @@ def _lag(mesh: Mesh, image: Image, found: Statement) -> int | str:
     from self_service.cli import brokers
     from spark_streams.lag import behind
     from spark_streams.log import KafkaLog
-    from spark_streams.provenance import Origin
-    from spark_streams.tail import positions, read_tail
 
     try:
         login = mesh.administration(image, found.cluster)
         partitions = len(brokers.offsets(login, found.destination))
-        origin = Origin(found.cluster, found.stream_topic_id)
         with closing(KafkaLog(login, committed=True)) as stream, closing(KafkaLog(login)) as out:
-            reached = {int(p): at for p, at in found.positions.items()}
-            for topic in found.writes:
-                for p, at in positions(read_tail(out, topic, partitions, origin)).items():
-                    reached[p] = max(at, reached.get(p, 0))
-            return sum(behind(stream, found.stream, reached).values())
+            come = reached(out, found, partitions)
+            return sum(behind(stream, found.stream, come).values())
     except MeshError as error:
         return f"not looked up: {error}"
 

@@ -52,6 +52,17 @@ def _seconds(text: str) -> float:
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
+def value(moment: datetime) -> str:
+    """A moment in a record as ISO 8601, UTC, to the microsecond where it has one.
+
+    Local time, which belongs to no zone, has no Z.
+    """
+    precision = "microseconds" if moment.microsecond % 1000 else "milliseconds"
+    if moment.tzinfo is None:
+        return moment.isoformat(timespec=precision)
+    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
 def stamp(moment: int | datetime | None) -> str | None:
     """Log time (ms) or a datetime as ISO 8601 with milliseconds, UTC; None stays None.
 

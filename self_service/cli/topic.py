@@ -5,15 +5,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mesh_events.errors import InvalidValueError, RefusedError
+from mesh_events.errors import (
+    ConfigurationError,
+    InfrastructureError,
+    InvalidValueError,
+    RefusedError,
+)
 from mesh_events.topics import INTERNAL_PREFIXES
 from projections.rules import names
 from self_service.cli.context import Mesh
-from self_service.cli.exits import NotFoundError, UsageError
+from self_service.cli.exits import UsageError
 from self_service.cli.logins import Login
 from self_service.cli.options import Acting, command, noun
 from self_service.cli.output import Detail, Format, Listing, note, show
-from self_service.cli.record_options import Input, Range, Schema
+from self_service.cli.record_options import Input, Range, Schema, SchemaKind
+from self_service.cli.topic_readers import statement_into, users
 
 if TYPE_CHECKING:
     from processors.clusters import ClusterAdmin
@@ -74,20 +80,23 @@ def create(
         list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="Topic setting.")
     ] = None,
     schema: Schema = None,
+    kind: SchemaKind = None,
 ) -> None:
     """Create a topic, and register the schema of its values."""
     from self_service.cli import brokers, subjects
 
     mesh, settings = Mesh(), _settings(config)
-    text = subjects.read_schema(schema) if schema else None
+    subject = f"{name}-value"
+    # what is no schema is told before the topic is made
+    draft = subjects.draft(mesh, subject, schema, kind) if schema else None
     admin = brokers.admin(login.connection(mesh, acting.domain, name))
     if _present(admin, name):
         raise RefusedError("topic_exists", f"{name} exists already: see `sdm topic describe`")
     brokers.create_topic(admin, name, partitions, settings)
     shown: dict[str, Any] = {"topic": name, "partitions": partitions}
-    if text is not None:
-        shown["schema_subject"] = f"{name}-value"
-        shown["schema_id"] = subjects.register(mesh, f"{name}-value", text)
+    if draft is not None:
+        shown["schema_subject"] = subject
+        shown["schema_id"] = subjects.register(mesh, subject, draft)
     show(Detail(shown), acting.output)
 
 
@@ -111,7 +120,7 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
     connection = login.connection(mesh, acting.domain, name)
     found = brokers.admin(connection).topic(name)
     if found is None:
-        raise NotFoundError(f"there is no topic {name} at {connection.bootstrap_servers}")
+        raise brokers.unknown_topic(connection, name)
     image = mesh.image()
     ranges = [
         {"partition": number, "first": low, "end": high}
@@ -123,8 +132,8 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
         "cluster": connection.bootstrap_servers,
         "topic_id": found.id,
         "partitions": found.partitions,
-        "key_schema": _schema(versions["key"]),
-        "value_schema": _schema(versions["value"]),
+        "key_schema": _schema(mesh, versions["key"]),
+        "value_schema": _schema(mesh, versions["value"]),
         "products": [one.id for one in image.catalog.values() if one.topic == name],
         "copies_of": [one.product for one in image.links.values() if one.topic == name],
         "filled_by": [
@@ -147,7 +156,8 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
 def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     """Write records: one per line, JSON where the topic has a schema, else text.
 
-    With the subject's latest schema, or with --schema, values are encoded as Avro.
+    With the subject's latest schema, or with --schema, values are encoded as it says: Avro, JSON
+    Schema, or the first message of a Protobuf schema.
     """
     from self_service.cli import brokers, producing
     from self_service.cli.denial import advising
@@ -157,12 +167,15 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     connection = login.connection(mesh, acting.domain, name)
     with advising(mesh, name, connection.user, writing=True):
         brokers.require_topic(connection, name)
+    _require_no_statement(mesh, name)
     keys = producing.Encoder.of(mesh, f"{name}-key", None, raw=given.raw)
     pairs: list[tuple[bytes | None, bytes | None]]
     if given.tombstone:
         pairs = [(keys.encode(given.key or ""), None)]
     else:
-        values = producing.Encoder.of(mesh, f"{name}-value", given.schema, raw=given.raw)
+        values = producing.Encoder.of(
+            mesh, f"{name}-value", given.schema, given.kind, raw=given.raw
+        )
         shape = producing.Lines(given.key, given.separator, given.key_field)
         # all are encoded before the first is written: a bad line writes nothing
         pairs = list(producing.records(given.lines(), shape, keys, values))
@@ -182,12 +195,16 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     "sdm topic consume east.users --client analytics.properties --from -5 --headers",
 )
 def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
-    """Read records up to the end, or on and on; Avro is decoded, also on mesh.* topics.
+    """Read records up to the end, or on and on, decoded by the schemas that they name.
+
+    Without --follow the ends count that the topic had when reading began, so that a topic that is
+    being written has one. Avro, JSON Schema and Protobuf are decoded. A record that does not fit
+    its schema is told, and what can be read of it is shown.
 
     Each record is one line: partition@offset, time, key, value. With -o json one JSON object
     per line. With --follow, --max and --timeout it ends with 5 where fewer records came.
     """
-    from self_service.cli import consuming
+    from self_service.cli import consuming, record_view
     from self_service.cli.denial import advising
     from self_service.cli.lag import still_fills
 
@@ -197,10 +214,13 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
     asked = consuming.Wanted(
         name, start, last, wanted.partition, wanted.most, wanted.timeout, wanted.follow
     )
-    decoder, count = consuming.Decoder(mesh), 0
+    decoder, count = record_view.Decoder(mesh), 0
     with advising(mesh, name, connection.user):
         for message in consuming.read(connection, asked):
-            consuming.write(decoder.document(message, headers=wanted.headers), acting.output)
+            document = decoder.document(message, headers=wanted.headers)
+            record_view.write(document, acting.output)
+            if acting.output is Format.TABLE:
+                record_view.note_misfits(document)
             count += 1
     if acting.output is Format.TABLE:
         note(f"{count} records")
@@ -219,20 +239,27 @@ def delete(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a topic with all its records; one that carries a product is refused."""
+    """Delete a topic with all its records; one with a product, or that is in use, is refused."""
     from self_service.cli import brokers
 
     mesh = Mesh()
     connection = login.connection(mesh, acting.domain, name)
     admin = brokers.admin(connection)
     if admin.topic(name) is None:
-        raise NotFoundError(f"there is no topic {name} at {connection.bootstrap_servers}")
-    carried = [one.id for one in mesh.image().catalog.values() if one.topic == name]
+        raise brokers.unknown_topic(connection, name)
+    image = mesh.image()
+    carried = [one.id for one in image.catalog.values() if one.topic == name]
     if carried:
         raise RefusedError(
             "topic_in_use",
             f"{name} carries the product {', '.join(carried)}: consumers rely on it, and a product "
             "cannot be withdrawn yet",
+        )
+    if used := users(image, name):
+        raise RefusedError(
+            "topic_in_use",
+            f"{name} is read or filled by {', '.join(used)}, which could not go on, nor over a "
+            "new topic of that name: drop that first",
         )
     if not yes and not (sys.stdin.isatty() and typer.confirm(f"Delete {name}?", err=True)):
         raise RefusedError("not_confirmed", f"{name} was not deleted: add --yes")
@@ -240,8 +267,26 @@ def delete(
     show(Detail({"topic": name, "deleted": True}), acting.output)
 
 
-def _schema(found: tuple[int, int] | None) -> dict[str, int] | None:
-    return None if found is None else {"id": found[0], "version": found[1]}
+def _require_no_statement(mesh: Mesh, name: str) -> None:
+    """Refuse to write into a statement's result: it finds where to go on by its last records."""
+    try:
+        statement = statement_into(mesh.image(), name)
+    except (ConfigurationError, InfrastructureError):
+        # a client's settings alone do not let one read the log, nor need it
+        return
+    if statement is not None:
+        raise RefusedError(
+            "topic_in_use",
+            f"{name} is filled by the statement {statement}, which could not go on behind a record "
+            "of yours: write to what it reads, or drop it first",
+        )
+
+
+def _schema(mesh: Mesh, found: tuple[int, int] | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    kind = mesh.registry.definition(found[0]).kind
+    return {"id": found[0], "version": found[1], "type": kind}
 
 
 def _settings(given: list[str] | None) -> dict[str, str]:

@@ -49,6 +49,8 @@ def main() -> int:
         sys.stderr.write(f"\n{end}\n")
     if kept:
         stage.console.print(_how_to_go_on(home, port_base), soft_wrap=True, markup=False)
+    elif not end:
+        stage.console.print(_what_is_next(home), soft_wrap=True, markup=False)
     return 1 if end else 0
 
 
@@ -71,6 +73,14 @@ def _how_to_go_on(home: Path, port_base: int) -> str:
         "\nThe mesh is still running. To use it:\n"
         f"  export SDM_HOME={home} SDM_PORT_BASE={port_base} PATH={programs}:$PATH\n"
         "  sdm status\n  sdm catalog list\n  sdm audit log\nTo stop it:\n  sdm down"
+    )
+
+
+def _what_is_next(home: Path) -> str:
+    return (
+        f"\nThe servers are stopped; their logs are in {home / 'logs'} until the next run.\n"
+        "To look around in this mesh: ./scripts/demo --keep\n"
+        "To make your own: .venv/bin/sdm up, then docs/how-to/share-a-product.md"
     )
 
 

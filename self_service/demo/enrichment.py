@@ -47,7 +47,7 @@ def _joins(stage: Stage) -> None:
 
 def _shares(stage: Stage, application: str) -> None:
     stage.chapter("East publishes the result; west asks for it and reads it at home")
-    about = ("--topic", TOPIC, "--description", "Clicks with the customer's name")
+    about = ("--topic", TOPIC, "--description", "Clicks and who clicked")
     promise = ("--owner", "team-east", "--quality", "standard", "--sla", "2", "--tag", "clicks")
     stage.sdm("product", "publish", PRODUCT, *about, *promise, "--acknowledge", "-d", "east")
     asked = ("--reason", "which pages customers like", "-d", "west")
@@ -66,7 +66,8 @@ def _shares(stage: Stage, application: str) -> None:
 
 def _asks_where_it_comes_from(stage: Stage, application: str) -> None:
     stage.chapter("Where does it come from, and where does it go?")
-    shown = stage.sdm("lineage", "show", PRODUCT, "--columns").data
+    picture = stage.home / "click-users.svg"
+    shown = stage.sdm("lineage", "show", PRODUCT, "--columns", "--picture", str(picture)).data
     joined = shown["upstream"][0]
     sources = {one["topic"] for one in joined["from"]}
     captured = [
@@ -85,6 +86,11 @@ def _asks_where_it_comes_from(stage: Stage, application: str) -> None:
         "the name comes from the customers' table",
         joined["columns"].get("first_name") == ["east.users.first_name"],
         str(joined.get("columns")),
+    )
+    # in the table, the connector, its topic, the statement, its topic, the link and the copy
+    rows = picture.read_text("utf-8").count(">first_name<")
+    stage.check(
+        "the picture has it in a row of each box, from Postgres to west", rows == 7, f"{rows}"
     )
     away = [to for step in shown["downstream"] for to in step["to"]]
     stage.check(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -63,8 +64,7 @@ class Stage:
     def sdm(self, *words: str, refused: bool = False, quiet: bool = False) -> Answer:
         """Run one command; a failure ends the story unless a refusal is what is expected."""
         if not quiet:
-            shown = " ".join(f"'{word}'" if " " in word or "#" in word else word for word in words)
-            self.console.print(f"    [dim]$ sdm {shown}[/dim]", soft_wrap=True)
+            self.console.print(f"    [dim]$ sdm {shlex.join(words)}[/dim]", soft_wrap=True)
         done = subprocess.run(
             [sys.executable, "-m", "self_service.cli", *words, "-o", "json"],
             env=self._environment,

@@ -61,7 +61,7 @@ class Story:
             "connect",
             "connector",
             "add",
-            "east-db",
+            "shop",
             "--type",
             "debezium-postgres",
             "--table",

@@ -122,7 +122,6 @@ def application(sdm: Sdm, party: Party) -> str:
     return name
 
 
-@pytest.mark.timeout(240)
 def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
     sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
 ) -> None:
@@ -151,10 +150,10 @@ def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
 
     granted = sdm(
         *("access", "grant", "--product", topic, "--reason", "agreed", "-d", owner.name),
-        *("--until", "active", "--timeout", "60"),
+        *("--until", "active", "--timeout", "240"),
     ).document
     assert granted["state"] == "ACTIVE"
-    read = sdm(*reading, "--follow", "--max", "2", "--timeout", "30", "--headers").lines
+    read = sdm(*reading, "--follow", "--max", "2", "--timeout", "240", "--headers").lines
     assert [one["value"] for one in read] == USERS
     assert [one["key"] for one in read] == ["1", "2"]
     assert [name for name, _ in read[0]["headers"]] == ["mesh.source"]
@@ -337,7 +336,6 @@ def test_a_denied_request_keeps_its_reason_and_can_be_asked_again(
     assert sdm(*ask).document["decision"] == "accepted"
 
 
-@pytest.mark.timeout(240)
 def test_a_copy_is_paused_resumed_removed_and_made_again_while_a_grant_needs_it(
     sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
 ) -> None:
@@ -351,10 +349,14 @@ def test_a_copy_is_paused_resumed_removed_and_made_again_while_a_grant_needs_it(
     assert early["code"] == "no_grant"
     sdm("access", "grant", *pair, *waiting)
     assert sdm(*making, *waiting, code=ExitCode.REFUSED).document["code"] == "link_exists"
-    for step in (("pause", "-r", "maintenance"), ("resume",), ("remove", "-r", "moved")):
-        sdm("link", step[0], link, *step[1:], *waiting)
+    mirrors = ("--engine", "mirrormaker")
+    sdm("link", "pause", link, "-r", "maintenance", *waiting)
+    sdm("link", "resume", link, *mirrors, *waiting)
+    assert sdm("link", "describe", link).document["engine"] == "MIRRORMAKER"
+    sdm("link", "remove", link, "-r", "moved", *waiting)
     assert sdm("link", "describe", link).document["state"] == "REMOVED"
     assert sdm(*making, *waiting).document["state"] == "ACTIVE"
+    assert [one["engine"] for one in sdm("link", "list", "--product", topic).document] == ["SPARK"]
     # all of it belongs to the request that needs the copy
     steps = sdm("trace", asked["id"]).document["steps"]
     said = [(one["type"], one["detail"]) for one in steps if one["type"].startswith("LinkP")]
@@ -463,6 +465,7 @@ def test_a_domain_gets_a_login_for_the_cluster_of_the_log(
     file = tmp_path / "log.properties"
     handing = ("access", "credentials", consumer.name, "--out", str(file), "-d", consumer.name)
     assert sdm(*handing, "--cluster", "east").document["cluster"] == "east"
+    assert file.read_text("utf-8").startswith("# schema registry: http://")
     reading = ("topic", "consume", "mesh.governance", "--max", "1", "--client", str(file))
     assert len(sdm(*reading).lines) == 1
     nowhere = sdm(*handing, "--cluster", "north", code=ExitCode.NOT_FOUND)
@@ -475,7 +478,7 @@ def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:
     assert ready["governor"] == "ready"
     assert all(one["memory_mib"] > 0 for one in found["services"] if one["pid"])
     assert found["offset"] > found["epoch"] > 0
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     # a keeper may report while the rows are read
     while sdm("status").document["rows_behind"]:
         assert time.monotonic() < deadline, "the rows do not catch up with the log"
@@ -497,7 +500,7 @@ def test_an_intent_that_nobody_decides_in_time_ends_with_5_and_is_decided_later(
     finally:
         os.kill(governor, signal.SIGCONT)
     assert "sdm trace" in told.err
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while name not in [one["application"] for one in sdm("application", "list").document]:
         assert time.monotonic() < deadline, "the intent was never decided"
 

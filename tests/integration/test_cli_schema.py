@@ -25,9 +25,10 @@ pytestmark = pytest.mark.platform
 Sdm = Callable[..., tuple[int, Any, str]]
 A, B = field("a", "int"), field("b", "string")
 CASES = [(old, new) for old, new, *_ in (*FULL, *BACKWARD_ONLY, *NEITHER)]
-OURS = ("aliases", '"scale": 3')
+OURS = ("aliases", '"scale": 3', "timestamp-micros", "time-micros", "MicroTimestamp")
 """In what we differ: a field's new name is read by Avro, and a missing field to the registry;
-another scale of a decimal makes another number, which the registry does not mind."""
+another scale of a decimal makes another number, and another unit another time, which the registry
+does not mind."""
 
 
 @pytest.fixture
@@ -133,6 +134,16 @@ def test_a_break_is_told_with_its_field_and_fails_the_pull_request(
     code, items, _ = sdm("check", good, first)
     assert code == ExitCode.OK
     assert [one["outcome"] for one in items] == ["may follow", "is the first"]
+    code, _, said = sdm("check", good, first, "--junit", str(junit))
+    assert code == ExitCode.OK
+    suite = ET.parse(junit).getroot()  # noqa: S314 - our own file
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    code, _, said = sdm("check", good, first, "--junit", str(junit), "--strict")
+    assert code == ExitCode.NOT_FOUND
+    assert f"nothing was compared for {Path(first).stem}-value: " in said
+    suite = ET.parse(junit).getroot()  # noqa: S314 - our own file
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "0")
+    assert sdm("check", good, "--strict")[0] == ExitCode.OK
 
     code, items, said = sdm("check", good, bad, "--junit", str(junit))
     assert code == ExitCode.REFUSED

@@ -1,6 +1,8 @@
 """`sdm streaming sql` and `sdm lineage` on a running mesh: what is typed, and what happens."""
 
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.kafka_client import eventually, fresh
 
 __all__ = ["owner", "sdm"]
-pytestmark = [pytest.mark.platform, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.platform
 
 
 def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path) -> None:
@@ -18,22 +20,29 @@ def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path
     made = ("--kind", "clickstream", "--count", "300", "--fast", "--users", "9", "-p", "2")
     sdm("generate", f"{owner.name}.{clicks}", *made, *as_owner)
     found = sdm("topic", "consume", f"{owner.name}.{clicks}", *as_owner).lines
-    text = f"INSERT INTO `{out}` SELECT ip, userid, status FROM `{clicks}` WHERE status >= 400"
+    kept = "CAST(status AS int) >= 400"
+    text = f"INSERT INTO `{out}` SELECT ip, userid, status FROM `{clicks}` WHERE {kept}"
     wanted = [one for one in found if int(one["value"]["status"]) >= 400]
 
     explained = sdm("streaming", "sql", "explain", text, *as_owner).document
+    assert explained["would_be"] == "accepted"
     assert explained["destination"] == f"{owner.name}.{out}"
     assert [one["column"] for one in explained["columns"]] == ["ip", "userid", "status"]
     assert [one["type"] for one in explained["columns"]] == ["string", "int", "string"]
     assert explained["sources"][0]["topic"] == f"{owner.name}.{clicks}"
     assert "Physical Plan" in explained["spark_plan"]
+    unknown = f"SELECT abss(bytes) AS x FROM `{clicks}`"
+    told = sdm("streaming", "sql", "explain", unknown, *as_owner, code=ExitCode.REFUSED)
+    assert "line 1, column " in told.err
+    assert "stacktrace" not in told.err
     assert not sdm("streaming", "sql", "list", "--of", owner.name).document
 
     name, file = f"{owner.name}.{out}", tmp_path / "errors.sql"
     file.write_text(text)
-    added = sdm("streaming", "sql", "add", out, "-f", str(file), *as_owner, "--timeout", "200")
+    added = sdm("streaming", "sql", "add", out, "-f", str(file), *as_owner, "--timeout", "240")
     assert added.document["state"] == "ACTIVE"
     filled = f"{owner.name}.{out}"
+    refused_beside(sdm, owner, clicks, out)
 
     def lag() -> object:
         return sdm("streaming", "sql", "ps", "--of", owner.name).document[0]["lag"]
@@ -47,16 +56,15 @@ def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path
         tuple(one["value"][c] for c in columns) for one in wanted
     )
     assert isinstance(lag(), int)
+    source = f"{owner.name}.{clicks}"
+    for words in (("produce", filled, "--raw", "--value", "x"), ("delete", source, "--yes")):
+        told = sdm("topic", *words, *as_owner, code=ExitCode.REFUSED)
+        assert "topic_in_use" in told.err
+        assert f"statement {name}" in told.err
 
-    stopped = sdm("streaming", "sql", "stop", out, *as_owner, "--reason", "a pause").document
-    assert stopped["state"] == "STOPPED"
-    again = sdm("streaming", "sql", "stop", out, *as_owner, code=ExitCode.REFUSED)
-    assert "not_running" in again.err
-    assert sdm("streaming", "sql", "restart", out, *as_owner).document["state"] == "ACTIVE"
+    stops_and_goes_on(sdm, owner, out)
 
-    newer = f"SELECT ip, userid, status, bytes FROM `{clicks}` WHERE status >= 400"
-    updated = sdm("streaming", "sql", "update", out, newer, *as_owner).document
-    assert updated["state"] == "ACTIVE"
+    newer = updated(sdm, owner, out, text, wanted)
     described = sdm("streaming", "sql", "describe", name).document
     assert (described["sql"], described["state"]) == (newer, "ACTIVE")
 
@@ -70,6 +78,89 @@ def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path
     assert dropped["state"] == "DROPPED"
     assert not sdm("streaming", "sql", "list", "--of", owner.name).document
     assert len(sdm("topic", "consume", filled, *as_owner).lines) == len(wanted)
+    comes_back(sdm, owner, out, newer, len(wanted))
+
+
+def stops_and_goes_on(sdm: Sdm, owner: Party, out: str) -> None:
+    as_owner = ("-d", owner.name)
+    stopped = sdm("streaming", "sql", "stop", out, *as_owner, "--reason", "a pause").document
+    assert stopped["state"] == "STOPPED"
+    again = sdm("streaming", "sql", "stop", out, *as_owner, code=ExitCode.REFUSED)
+    assert "not_running" in again.err
+    assert sdm("streaming", "sql", "restart", out, *as_owner).document["state"] == "ACTIVE"
+
+
+def comes_back(sdm: Sdm, owner: Party, out: str, newer: str, count: int) -> None:
+    """A dropped statement goes on in its topic, and `explain` tells so beforehand."""
+    name, as_owner = f"{owner.name}.{out}", ("-d", owner.name)
+    newer = f"INSERT INTO `{out}` {newer}"
+    explain = ("streaming", "sql", "explain", newer, "--no-spark", *as_owner)
+    assert sdm(*explain).document["would_be"].startswith(f"accepted: {name} was dropped")
+    then = datetime.now(UTC).isoformat()
+    lineage = ("lineage", "show", name, "--upstream")
+    back = sdm("streaming", "sql", "add", out, newer, *as_owner)
+    assert [one["name"] for one in sdm(*lineage).document["upstream"]] == [name]
+    told = sdm(*lineage, "--as-of", then, code=ExitCode.NOT_FOUND)
+    assert f"nothing is known of {name}" in told.err
+    assert back.document["state"] == "ACTIVE"
+    assert f"comes back to {name}" in back.err
+    assert len(sdm("topic", "consume", name, *as_owner).lines) == count
+    assert "statement_exists" in sdm(*explain).document["would_be"]
+    wrong = newer.replace("SELECT ip", "SELECT map('a', 1) + 1 AS ip")
+    told = sdm("streaming", "sql", "add", "another", wrong.replace(out, f"{out}2"), *as_owner,
+               code=ExitCode.REFUSED)  # fmt: skip
+    assert "line 1, column " in told.err
+    assert f"{owner.name}.another" not in str(sdm("streaming", "sql", "list").document)
+
+
+def refused_beside(sdm: Sdm, owner: Party, clicks: str, out: str) -> None:
+    """What cannot be beside a statement that fills `out` from `clicks` is told before."""
+    for back, code in (
+        (f"INSERT INTO `{clicks}` SELECT ip FROM `{out}`", "statement_cycle"),
+        (f"INSERT INTO `{out}` SELECT ip FROM `{clicks}`", "destination_written"),
+        (f"INSERT INTO y SELECT c.ip FROM `{out}` c JOIN `{out}` d ON c.ip = d.ip", "join_not_on"),
+        (f"INSERT INTO y SELECT ip FROM `{clicks}` WHERE status > 1", "wrong_type"),
+    ):
+        # a text that fills what is filled already is explained as an update
+        explained = [] if code == "destination_written" else [("explain",)]
+        for words in (("add", "another"), *explained):
+            asked = ("streaming", "sql", *words, back, "-d", owner.name)
+            assert code in sdm(*asked, code=ExitCode.REFUSED).err
+    text = f"INSERT INTO `{out}` SELECT ip FROM `{clicks}` WHERE status > 1"
+    asked = ("streaming", "sql", "explain", text, "--no-spark", "-d", owner.name)
+    assert sdm(*asked).document["types"].startswith("not checked")
+
+
+def updated(sdm: Sdm, owner: Party, out: str, text: str, wanted: list[Any]) -> str:
+    """A new text runs beside the present one before it takes its place; the text that does."""
+    update, as_owner = ("streaming", "sql", "update", out), ("-d", owner.name)
+    name, clicks = f"{owner.name}.{out}", text.partition("FROM ")[2].partition(" ")[0]
+    described = ("streaming", "sql", "describe", name)
+    wrong = sdm(*update, f"SELECT nothing FROM {clicks}", *as_owner, code=ExitCode.REFUSED)
+    assert "unknown_column" in wrong.err
+    other = f"SELECT ip, CAST(userid AS STRING) AS userid, status FROM {clicks}"
+    broken = sdm(*update, other, *as_owner, "--no-compare", code=ExitCode.REFUSED)
+    assert "incompatible_schema" in broken.err
+    assert "userid: " in broken.err
+    assert sdm(*described).document["state"] == "ACTIVE"
+    assert sdm(*described).document["sql"] == text
+    newer = f"SELECT ip, userid, status, bytes FROM {clicks} WHERE CAST(status AS int) >= 406"
+    tried = sdm(*update, newer, *as_owner, "--timeout", "240", code=ExitCode.REFUSED)
+    fewer = len([one for one in wanted if int(one["value"]["status"]) >= 406])
+    assert f"{fewer} the same" in tried.err
+    assert f"{len(wanted) - fewer} come out no more" in tried.err
+    assert "new columns: bytes" in tried.err
+    assert "not_confirmed" in tried.err
+    assert sdm(*described).document["sql"] == text
+    left = [one["topic"] for one in sdm("topic", "list", *as_owner).document]
+    assert not [one for one in left if "trial" in one]
+    listed = sdm("streaming", "sql", "list", "--of", owner.name).document
+    assert [one["statement"] for one in listed] == [name]
+
+    newer = f"SELECT ip, userid, status, bytes FROM {clicks} WHERE CAST(status AS int) >= 400"
+    switched = sdm(*update, newer, *as_owner, "--yes", "--timeout", "240").document
+    assert switched["state"] == "ACTIVE"
+    return newer
 
 
 @pytest.mark.parametrize(

@@ -1,74 +1,80 @@
+"""A connector's config as a person gives it."""
+
 import re
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import ClassVar
 
 import pytest
 
-from mesh_events.errors import InfrastructureError, InvalidValueError
+from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
+from mesh_events.errors import InvalidValueError
+from projections.connector_config import DEAD_LETTERS, captured, filled, foreign_references
+from self_service.cli import jdbc_sink
 from self_service.cli.connector_config import read
-from self_service.cli.connectors import Connectors, first_line, plain_secrets, redacted
-from self_service.cli.debezium import Database, _address, config
+from self_service.cli.databases import Database, address_of
+from self_service.cli.debezium import config, outbox, slot_of
+from self_service.cli.jdbc_sink import Key
 
-SOURCE = Database("127.0.0.1", 5432, "postgres", "${dir:/secrets:postgres}", "east")
-JAAS = 'org.example.Login required username="east" password="%s";'
+SOURCE = Database("127.0.0.1", 5432, "postgres", "east", is_shared=True)
 
 
 def test_each_table_becomes_a_topic_of_the_domain() -> None:
-    found = config("east-shop", "east", ["users", "sales.orders"], SOURCE)
+    found = config("east.shop", ["users", "sales.orders"], SOURCE)
     assert found["table.include.list"] == "public.users,sales.orders"
     route = re.compile(found["transforms.route.regex"])
     replacement = found["transforms.route.replacement"].replace("$1", r"\1")
-    captured = f"{found['topic.prefix']}.public.users"
-    assert route.fullmatch(captured)
-    assert route.sub(replacement, captured) == "east.users"
+    topic = f"{found['topic.prefix']}.public.users"
+    assert route.fullmatch(topic)
+    assert route.sub(replacement, topic) == "east.users"
+    assert [one.topic for one in captured(found)] == ["east.users", "east.orders"]
     assert found["slot.name"] == "sdm_east_shop"
-    assert not plain_secrets(found)
+    assert found["database.password"] == SHARED_SECRET
+    other = Database("db", 5432, "u", "d", is_shared=False)
+    assert config("east.shop", ["users"], other)["database.password"] == OWN_SECRET
 
 
-@pytest.mark.parametrize(
-    ("connector", "table"), [("East", "users"), ("a b", "users"), ("a", "x;y"), ("a", "a.b.c")]
-)
-def test_names_that_would_break_the_config_are_refused(connector: str, table: str) -> None:
+def test_the_slots_of_connectors_with_long_names_are_apart() -> None:
+    long = "e" * 60
+    slots = {slot_of(f"{long}.{name}") for name in ("shop", "store")}
+    assert len(slots) == 2
+    assert all(re.fullmatch("[a-z0-9_]{1,63}", slot) for slot in slots)
+
+
+def test_an_outbox_is_routed_below_the_domains_prefix() -> None:
+    found = outbox("east.events", "outbox", SOURCE)
+    assert found["transforms.outbox.route.topic.replacement"] == "east.${routedByValue}"
+    assert not [name for name in found if name.startswith("transforms.route")]
+    assert not foreign_references(found)
+    assert not captured(found)
+
+
+@pytest.mark.parametrize("table", ["x;y", "a.b.c", ""])
+def test_a_name_that_is_no_table_is_refused(table: str) -> None:
     with pytest.raises(InvalidValueError):
-        config(connector, "east", [table], SOURCE)
+        config("east.shop", [table], SOURCE)
+
+
+def test_a_sink_writes_each_topic_into_its_table_and_keeps_what_it_cannot() -> None:
+    found = jdbc_sink.config("east.report", ["east.users"], SOURCE, Key.RECORD)
+    assert [one.name for one in filled(found)] == ["east.public.east_users"]
+    assert found[DEAD_LETTERS] == "east.report.dead"
+    assert (found["primary.key.mode"], found["delete.enabled"]) == ("record_key", "true")
+    by_position = jdbc_sink.config("east.report", ["east.users"], SOURCE, Key.POSITION)
+    assert by_position["primary.key.mode"] == "record_value"
+    columns = by_position["primary.key.fields"].split(",")
+    assert columns == ["__connect_topic", "__connect_partition", "__connect_offset"]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("db", ("db", 5432)), ("db:1", ("db", 1)), ("db:65535", ("db", 65535))]
 )
 def test_an_address_is_a_host_and_perhaps_a_port(text: str, expected: tuple[str, int]) -> None:
-    assert _address(text) == expected
+    assert address_of(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", ":1", "db:", "db:0", "db:65536", "db:-1", "db:x", "db:1:2"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InvalidValueError, match="port 1 to 65535"):
-        _address(text)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "hidden"),
-    [
-        ("database.password", "s3cret", True),
-        ("database.password", "${dir:/secrets:postgres}", False),
-        ("database.password", "x${dir:/secrets:postgres}", True),
-        ("producer.override.sasl.jaas.config", JAAS % "s3cret", True),
-        ("producer.override.sasl.jaas.config", JAAS % "${dir:/secrets:east}", False),
-        ("key.converter.basic.auth.user.info.token", "abc", True),
-        ("database.user", "postgres", False),
-    ],
-)
-def test_a_secret_is_never_shown_and_a_reference_is(name: str, value: str, *, hidden: bool) -> None:
-    assert redacted({name: value})[name] == ("(hidden)" if hidden else value)
-    assert plain_secrets({name: value}) == ([name] if hidden else [])
-
-
-def test_the_cause_of_a_failure_is_its_last_one() -> None:
-    trace = "org.A: task died\n\tat x\nCaused by: org.B: no rights.\n\tat y"
-    assert first_line({"state": "FAILED", "trace": trace}) == "org.B: no rights"
-    assert first_line({"state": "FAILED"}) == "FAILED"
+        address_of(text)
 
 
 @pytest.mark.parametrize(
@@ -95,32 +101,3 @@ def test_what_stands_in_a_file_of_something_else_is_not_told(text: str, tmp_path
     with pytest.raises(InvalidValueError) as told:
         read(path)
     assert "hash" not in str(told.value)
-
-
-class Elsewhere(BaseHTTPRequestHandler):
-    """Sends whoever asks to another path, and notes what was asked for."""
-
-    asked: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        self.send_response(307)
-        self.send_header("Location", "/elsewhere")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def test_an_answer_that_sends_elsewhere_is_an_error_and_not_followed() -> None:
-    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            with pytest.raises(InfrastructureError, match="answered 307"):
-                Connectors(f"http://127.0.0.1:{server.server_port}", ("admin", "x")).states()
-        finally:
-            server.shutdown()
-            thread.join()
-    assert [path.partition("?")[0] for path in Elsewhere.asked] == ["/connectors"]

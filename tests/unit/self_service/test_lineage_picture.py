@@ -1,12 +1,18 @@
 """The picture of a lineage: boxes that do not overlap, arrows from left to right."""
 
+import json
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
+from mesh_events.connectors import ConnectorAdded
 from projections.lineage import downstream, upstream
 from self_service.cli.lineage import Scene, _boxes
+from self_service.cli.lineage_columns import Columns
 from self_service.cli.lineage_picture import Picture, svg, write_png
+from tests import paper_story as story
+from tests.paper_log import PaperLog
 from tests.unit.projections.test_lineage import USERS, joined
 
 RESULT = ("west", "west.greeted")
@@ -27,12 +33,57 @@ def test_each_topic_and_job_has_one_box_left_of_what_is_made_of_it() -> None:
         "west/west.greeted", "statement west.greeted", "west/west.visits", "west/east.users",
         "link east.users@west", "east/east.users",
     }  # fmt: skip
-    for source, target in picture.arrows:
+    for source, target, *_ in picture.arrows:
         assert picture.boxes[source].x + picture.boxes[source].width < picture.boxes[target].x
     for one, other in combinations(picture.boxes.values(), 2):
         apart_x = one.x + one.width <= other.x or other.x + other.width <= one.x
         apart_y = one.y + one.height <= other.y or other.y + other.height <= one.y
         assert apart_x or apart_y, (one.name, other.name)
+
+
+class Schemas:
+    """A registry with the columns of some topics."""
+
+    def __init__(self, **topics: str) -> None:
+        self._topics = topics
+
+    def versions(self, subject: str) -> dict[int, str]:
+        columns = self._topics.get(subject.removesuffix("-value").replace(".", "_"), "")
+        fields = [{"name": one, "type": "int"} for one in columns.split()]
+        record = {"type": "record", "name": "R", "fields": fields}
+        return {1: json.dumps(record)} if fields else {}
+
+
+def test_columns_are_rows_with_arrows_from_table_to_reader() -> None:
+    log, picture = PaperLog(), Picture()
+    story.published(log)
+    log.say(ConnectorAdded, "east", **story.connector())
+    story.settle(log)
+    image, place = log.image, ("east", "east.orders")
+    registry: Any = Schemas(east_orders="id name")
+    tree = upstream(image, place)
+    columns = Columns.of(registry, image, [tree])
+    _boxes(Scene(image, columns), picture, tree, "upstream", 0)
+    svg(picture)
+    [table] = [box for box in picture.boxes.values() if box.kind == "outside"]
+    [job] = [box for box in picture.boxes.values() if box.kind == "job"]
+    topic = picture.boxes["/".join(place)]
+    assert table.rows == job.rows == topic.rows == ["id", "name"]
+    for name in ("id", "name"):
+        assert (table.name, job.name, name, name) in picture.arrows
+        assert (job.name, topic.name, name, name) in picture.arrows
+    assert topic.y < topic.middle(None) < topic.middle("id") < topic.middle("name")
+    assert topic.middle("name") < topic.y + topic.height
+
+
+def test_columns_that_nobody_knows_leave_the_picture_as_it_is() -> None:
+    image = joined().image
+    tree = upstream(image, RESULT)
+    registry: Any = Schemas()
+    plain, told = Picture(), Picture()
+    _boxes(Scene(image), plain, tree, "upstream", 0)
+    _boxes(Scene(image, Columns.of(registry, image, [tree])), told, tree, "upstream", 0)
+    assert plain == told
 
 
 def test_the_svg_is_xml_whatever_names_hold() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import InvalidValueError
-from self_service.cli.logical import typed
-from self_service.cli.subjects import decoded, encoded
+from self_service.formats.avro import Avro
+from self_service.formats.logical import typed
 
 ORDERS = Path(__file__).parents[3] / "examples" / "orders.avsc"
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}
@@ -53,6 +53,48 @@ def test_what_cannot_be_read_is_told_with_an_example(schema: Any, value: Any) ->
 def test_the_example_order_goes_in_and_comes_out() -> None:
     schema = ORDERS.read_text("utf-8")
     line = (ORDERS.parent / "orders.jsonl").read_text("utf-8").splitlines()[0]
-    found = decoded(schema, encoded(7, schema, json.loads(line)))
+    found = Avro(schema).decoded(Avro(schema).encoded(7, json.loads(line))).value
     assert found["amount"] == Decimal("129.00")
     assert found["placed_at"] == datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
+
+
+def test_a_type_that_is_called_by_its_name_is_followed() -> None:
+    """Money in two fields is defined once, and its decimals are decimals in both."""
+    units = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    money = {"type": "record", "name": "Money", "fields": [{"name": "units", "type": units}]}
+    order = {
+        "type": "record",
+        "name": "Order",
+        "namespace": "shop",
+        "fields": [
+            {"name": "price", "type": money},
+            {"name": "tip", "type": ["null", "shop.Money"]},
+        ],
+    }
+    schema = Avro(json.dumps(order))
+    value = {"price": {"units": "1.50"}, "tip": {"units": "0.25"}}
+    assert schema.decoded(schema.encoded(7, value)).value == {
+        "price": {"units": Decimal("1.50")},
+        "tip": {"units": Decimal("0.25")},
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        *((one, True) for one in ("12.34", "-99.99", "1E1", "0.000", "12.340")),
+        *((one, False) for one in ("12.345", "123", "1E2", "0.001")),
+    ],
+)
+def test_a_decimal_with_more_digits_than_its_schema_has_is_told_with_its_field(
+    value: str, fits: bool
+) -> None:
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    schema = {"type": "record", "name": "R", "fields": [{"name": "price", "type": kind}]}
+    if fits:
+        assert typed(schema, {"price": value}) == {"price": Decimal(value)}
+        avro = Avro(json.dumps(schema))
+        assert avro.decoded(avro.encoded(1, {"price": value})).value == {"price": Decimal(value)}
+        return
+    with pytest.raises(InvalidValueError, match=r"field price: .* does not fit decimal\(4, 2\)"):
+        typed(schema, {"price": value})

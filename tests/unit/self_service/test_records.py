@@ -1,14 +1,20 @@
 import json
+import math
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
 from mesh_events.errors import InvalidValueError
-from self_service.cli.consuming import _line, _plain, position, write
+from self_service.cli.consuming import Wanted, _range, _records, position
 from self_service.cli.output import Format
 from self_service.cli.producing import Encoder, Lines, records
-from self_service.cli.subjects import decoded, encoded, read_schema
+from self_service.cli.record_view import _line, _plain, write
+from self_service.cli.subjects import read_schema
+from self_service.formats.avro import Avro
 
 USER = json.dumps(
     {
@@ -23,13 +29,73 @@ USER = json.dumps(
 PLAIN = Encoder(None)
 
 
+PHONE = {"type": "string", "logicalType": "validatedString", "pattern": "[+]?[0-9 ]{4,20}"}
+PERSON = json.dumps(
+    {
+        "type": "record",
+        "name": "Person",
+        "fields": [{"name": "others", "type": {"type": "array", "items": PHONE}}],
+    }
+)
+
+
+def test_a_line_whose_string_does_not_match_its_pattern_is_refused_with_its_place() -> None:
+    lines = ['{"others": ["+49 555"]}', json.dumps({"others": ["+49 555", "call me " * 9]})]
+    with pytest.raises(InvalidValueError) as refused:
+        list(records(lines, Lines(), PLAIN, Encoder((5, Avro(PERSON)))))
+    assert str(refused.value) == (
+        "line 2: the value does not fit the schema: others[] is "
+        "'call me call me call me call me call me ...', "
+        "which does not match its pattern [+]?[0-9 ]{4,20}"
+    )
+
+
+class Busy:
+    """A consumer of a topic whose partitions get a new record after each that is read."""
+
+    def __init__(self, ends: dict[int, int]) -> None:
+        self.ends, self.at = dict(ends), dict.fromkeys(ends, 0)
+
+    def get_watermark_offsets(self, place: TopicPartition, **_: float) -> tuple[int, int]:
+        return 0, self.ends[place.partition]
+
+    def poll(self, _: float) -> Any:
+        assert sum(self.at.values()) < 1000, "it does not come to an end"
+        partition = min(self.at, key=self.at.__getitem__)
+        offset = self.at[partition]
+        self.at[partition], self.ends[partition] = offset + 1, self.ends[partition] + 1
+        return SimpleNamespace(
+            error=lambda: None, partition=lambda: partition, offset=lambda: offset
+        )
+
+
+def test_reading_stops_at_the_ends_that_there_were_when_it_began() -> None:
+    wanted, busy = Wanted("t"), Busy({0: 2, 1: 0, 2: 5})
+    ranges = {one: _range(busy, wanted, one, "reading") for one in busy.ends}
+    ends = {one: end for one, (_, end) in ranges.items()}
+    assert ranges == {0: (0, 2), 1: (0, 0), 2: (0, 5)}
+    read = [
+        (one.partition(), one.offset())
+        for one in islice(_records(busy, wanted, ends, "reading", math.inf), 100)
+    ]
+    assert sorted(read) == [(0, 0), (0, 1), (2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]
+
+
+def test_following_goes_on_behind_the_end() -> None:
+    wanted, busy = Wanted("t", follow=True), Busy({0: 2})
+    start, end = _range(busy, wanted, 0, "reading")
+    assert start == OFFSET_BEGINNING
+    read = islice(_records(busy, wanted, {0: end}, "reading", math.inf), 50)
+    assert [one.offset() for one in read] == list(range(50))
+
+
 def test_a_json_line_becomes_avro_and_back() -> None:
-    pairs = list(records(['{"userid": 7}\n', "\n"], Lines(), PLAIN, Encoder((5, USER))))
+    pairs = list(records(['{"userid": 7}\n', "\n"], Lines(), PLAIN, Encoder((5, Avro(USER)))))
     assert len(pairs) == 1
     key, value = pairs[0]
     assert key is None
     assert value[:5] == b"\x00\x00\x00\x00\x05"
-    assert decoded(USER, value) == {"userid": 7, "phone": None}
+    assert Avro(USER).decoded(value).value == {"userid": 7, "phone": None}
 
 
 @pytest.mark.parametrize(
@@ -53,9 +119,13 @@ def test_the_key_comes_from_where_the_options_say(
     [
         (Lines(separator=":"), "no key", "between key and value"),
         (Lines(key_field="id"), '{"userid": 7}', "no field 'id'"),
-        (Lines(), '{"userid": "seven"}', "does not fit the schema"),
-        (Lines(), '{"phone": "1"}', "does not fit the schema"),
-        (Lines(), '{"userid": 9223372036854775808}', "User.userid is <9223372036854775808>"),
+        (Lines(), '{"userid": "seven"}', "User.userid is 'seven', and is to be long"),
+        (Lines(), '{"phone": "1"}', "schema: User.userid has no value, and is to be long"),
+        (Lines(), '{"userid": 1, "phnoe": "5"}', "phnoe is no field of User: is phone meant?"),
+        (Lines(), '{"userid": 1, "zzz": "5"}', "zzz is no field of User, which has userid, phone"),
+        (Lines(), "[]", "schema: it is [], and is to be record User"),
+        (Lines(), '{"userid": 1, "phone": 5}', "User.phone is 5, and is to be null or string"),
+        (Lines(), '{"userid": 9223372036854775808}', "User.userid is 9223372036854775808, and"),
         (Lines(), '{"userid": -9223372036854775809}', "does not fit the schema"),
         (Lines(), '{"userid": 1.5}', "does not fit the schema"),
         (Lines(), '{"userid": true}', "does not fit the schema"),
@@ -66,21 +136,23 @@ def test_a_bad_line_is_told_with_its_number(shape: Lines, line: str, said: str) 
     good = '{"userid": 1}' if shape == Lines() else line.replace("no key", "k:{}")
     lines = [good if shape == Lines() else "", line]
     with pytest.raises(InvalidValueError) as told:
-        list(records(lines, shape, PLAIN, Encoder((5, USER))))
+        list(records(lines, shape, PLAIN, Encoder((5, Avro(USER)))))
     assert said in str(told.value)
     assert "line 2" in str(told.value)
 
 
 def test_a_string_schema_takes_the_text_as_it_is() -> None:
-    value = Encoder((5, '"string"')).encode("plain text")
-    assert decoded('"string"', value) == "plain text"
+    schema = Avro('"string"')
+    value = Encoder((5, schema)).encode("plain text")
+    assert schema.decoded(value).value == "plain text"
 
 
 @pytest.mark.parametrize("number", [2**31, -(2**31) - 1])
 def test_a_number_out_of_range_of_an_int_is_refused_and_not_cut(number: int) -> None:
-    assert decoded('"int"', encoded(5, '"int"', 2**31 - 1)) == 2**31 - 1
+    schema = Avro('"int"')
+    assert schema.decoded(schema.encoded(5, 2**31 - 1)).value == 2**31 - 1
     with pytest.raises(InvalidValueError, match=str(number)):
-        encoded(5, '"int"', number)
+        schema.encoded(5, number)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +177,7 @@ def test_what_is_no_position_is_refused(text: str) -> None:
 
 def test_bytes_behind_the_body_are_not_avro() -> None:
     with pytest.raises(ValueError, match="bytes follow"):
-        decoded('"string"', encoded(5, '"string"', "x") + b"y")
+        Avro('"string"').decoded(Avro('"string"').encoded(5, "x") + b"y")
 
 
 @pytest.mark.parametrize("text", ["{", '{"type": "strange"}', '"none"'])

@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import milliseconds
-from self_service.cli.times import parse_time, span, stamp
+from self_service.cli.times import parse_time, span, stamp, value
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
@@ -72,3 +72,16 @@ def test_log_time_is_shown_in_utc_with_milliseconds() -> None:
 )
 def test_a_duration_is_shown_in_its_own_unit(milliseconds_: int, expected: str) -> None:
     assert span(milliseconds_) == expected
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(2026, 1, 2, 3, 4, 5, 120_000, UTC), "2026-01-02T03:04:05.120Z"),
+        (datetime(2026, 1, 2, 3, 4, 5, 123_456, UTC), "2026-01-02T03:04:05.123456Z"),
+        # of no zone: not the same as UTC
+        (datetime(2026, 1, 2, 3, 4, 5, 1), "2026-01-02T03:04:05.000001"),  # noqa: DTZ001
+    ],
+)
+def test_a_moment_in_a_record_is_told_whole(moment: datetime, text: str) -> None:
+    assert value(moment) == text

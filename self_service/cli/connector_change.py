@@ -1,0 +1,99 @@
+"""A connector's new config on its way to the log: judged here first, its secret put in place."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mesh_events.connectors import ConnectorAdded, ConnectorIntent, ConnectorUpdated
+from mesh_events.errors import RefusedError
+from mesh_events.references import resolve
+from processors.connect.cluster import ConnectCluster
+from projections import connector_config
+from projections.image import Image
+from projections.rules.connectors import require_allowed
+from projections.verdict import Refusal
+from self_service.cli import lookup
+from self_service.cli.connector_saying import say_about, settings_of, shown
+from self_service.cli.context import Mesh
+from self_service.cli.exits import UsageError
+from self_service.cli.options import Saying
+from self_service.cli.output import Detail, Listing, show
+from self_service.cli.statement_wording import reading_application
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A connector as it is to be; `password` is a reference to one that is to be kept for it."""
+
+    mesh: Mesh
+    saying: Saying
+    connector: str
+    config: dict[str, str]
+    application: str | None
+    password: str | None
+
+    def settle(self, *, dry_run: bool, description: str = "") -> None:
+        """Check it, say it, and show what became of it."""
+        image, connect = self.mesh.image(), self.mesh.connect
+        self._require_fit(image)
+        application = self.application or self._reader(image)
+        self._require_allowed(image, application)
+        if self.password is not None and not (self.saying.wait or dry_run):
+            raise UsageError("--password waits for the decision: leave out --no-wait")
+        connect.secrets.withdraw(self.connector)
+        if self.password is not None:
+            connect.secrets.propose(self.connector, resolve(self.password))
+        if dry_run:
+            try:
+                self._tell_faults(connect)
+            finally:
+                connect.secrets.withdraw(self.connector)
+            return
+        known = image.connectors.get(self.connector)
+        kind: type[ConnectorIntent] = ConnectorAdded
+        fields: dict[str, Any] = {"config": self.config, "application": application}
+        if known is not None and known.stands:
+            kind = ConnectorUpdated
+        else:
+            fields["description"] = description
+        said = say_about(
+            self.mesh,
+            self.saying,
+            self.connector,
+            kind,
+            fields,
+            refused=lambda: connect.secrets.withdraw(self.connector),
+            active=known is None or not known.stands or known.desired == "RUNNING",
+        )
+        shown(self.saying, self.connector, said, {"config": settings_of(self.config)})
+
+    def _require_fit(self, image: Image) -> None:
+        domain = self.connector.partition(".")[0]
+        who = self.mesh.speaker(self.saying.domain).domain
+        if who != domain:
+            raise RefusedError(
+                "not_your_domain", f"{who} may not write {self.connector}: only {domain} can"
+            )
+        lookup.domain(image, domain)
+
+    def _reader(self, image: Image) -> str | None:
+        """The one application that may read all topics of a sink."""
+        domain = self.connector.partition(".")[0]
+        return reading_application(image, domain, connector_config.reads(self.config))
+
+    def _require_allowed(self, image: Image, application: str | None) -> None:
+        """What the governor would refuse is not said: a secret would stand on the log for ever."""
+        try:
+            require_allowed(image, self.connector, self.config, application)
+        except Refusal as refusal:
+            raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
+
+    def _tell_faults(self, connect: ConnectCluster) -> None:
+        """What the connector says of its config, which is not said to the mesh."""
+        connect.api.plugin(self.connector, self.config)
+        faults = connect.faults(self.connector, self.config)
+        items = [{"setting": name, "fault": fault} for name, fault in sorted(faults.items())]
+        fields = {"connector": self.connector, "valid": not faults}
+        faulty = Listing(("setting", "fault"), items, "none")
+        parts = {"config": settings_of(self.config), "faults": faulty}
+        show(Detail(fields, parts), self.saying.output)
+        connect.require_sound(self.connector, self.config)

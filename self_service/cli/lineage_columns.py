@@ -1,0 +1,82 @@
+"""Which column comes from which: through connectors and links as it is, through SQL as it says."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mesh_events.errors import MeshError
+from projections import lineage
+from projections.image import Image
+from projections.lineage import Branch, Step
+from projections.sources import Place
+from self_service.cli.output import note
+
+if TYPE_CHECKING:
+    from mesh_events.registry import Registry
+
+Origins = dict[str, list[tuple[Place, str]]]
+"""Column of what a step fills -> the columns that it is made of, each with its topic or table."""
+
+
+@dataclass
+class Columns:
+    """What is known of the columns of some steps; nothing where nobody asked."""
+
+    steps: dict[Step, Origins] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, registry: "Registry", image: Image, trees: Iterable[Branch]) -> "Columns":
+        """Ask the registry for the columns of all that stands in the trees."""
+        found = {step for tree in trees for one in lineage.walk(tree) for step, _ in one.steps}
+        steps = sorted(found, key=lambda one: (one.kind, one.name, one.fills))
+        return cls({step: _origins(registry, image, step) for step in steps})
+
+    def at(self, place: Place) -> list[str]:
+        """The columns of a topic or table that a step fills or is made of, in their order."""
+        filled = [out for step, found in self.steps.items() if step.fills == place for out in found]
+        used = [
+            column
+            for found in self.steps.values()
+            for inputs in found.values()
+            for where, column in inputs
+            if where == place
+        ]
+        return list(dict.fromkeys([*filled, *used]))
+
+
+def _origins(registry: "Registry", image: Image, step: Step) -> Origins:
+    try:
+        if step.kind == "statement":
+            return _of_statement(registry, image, step)
+        if not step.reads:
+            return {}
+        [source] = step.reads
+        # a table's columns are those of the topic beside it
+        topic = step.fills if lineage.is_outside(source) else source
+        return {column: [(source, column)] for column in _of_topic(registry, topic[1])}
+    except MeshError as error:
+        note(f"the columns of {step.kind} {step.name} cannot be told: {error}")
+        return {}
+
+
+def _of_statement(registry: "Registry", image: Image, step: Step) -> Origins:
+    from spark_streams.sql.parse import parse
+    from spark_streams.sql.plan import planned
+
+    statement = image.statements[step.name]
+    plan = planned(parse(statement.sql), statement.names, registry)
+    topics = {alias: table.name for alias, table in plan.tables.items()}
+    topics[plan.stream.alias] = statement.stream
+    return {
+        out.name: [((statement.cluster, topics[one.alias]), one.column) for one in out.inputs]
+        for out in plan.query.out
+    }
+
+
+def _of_topic(registry: "Registry", topic: str) -> list[str]:
+    """The columns of a topic's values, of a change those of its row; none without a schema."""
+    from spark_streams.sql.shape import shape_of
+
+    subject = f"{topic}-value"
+    versions = list(registry.versions(subject).values())
+    return [one.name for one in shape_of(versions[-1], subject).row] if versions else []

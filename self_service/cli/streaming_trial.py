@@ -1,0 +1,216 @@
+"""A statement's new text beside the present one, on the same records, before it takes its place.
+
+The trial is a statement of its own, `<statement>-trial`, which fills `<destination>.trial` from the
+stream's beginning on; what both made of each record is compared by the record's place in the
+stream. Afterwards it is dropped, and its topics are deleted.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from confluent_kafka import Message
+
+from mesh_events.errors import MeshError
+from mesh_events.kafka import Connection, header_list
+from mesh_events.statements import (
+    Begin,
+    StatementAdded,
+    StatementDropped,
+    StatementIntent,
+    StatementStopped,
+)
+from projections.statements import DEAD_LETTERS, Statement
+from self_service.cli import brokers, subjects
+from self_service.cli.consuming import Wanted, read
+from self_service.cli.context import Mesh
+from self_service.cli.lag import reached
+from self_service.cli.options import Saying, Until
+from self_service.cli.output import note
+from self_service.cli.record_view import Decoder
+from self_service.cli.saying import say
+from self_service.cli.statement_wording import Worded
+from self_service.cli.trial_comparison import Comparison, Place, Result, compare
+from spark_streams.log import KafkaLog
+from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance
+
+SUFFIX = "trial"
+QUIET_S, FIRST_S = 5.0, 30.0
+"""Where neither result has grown for so long, both have dealt with what there is; a new query is
+given longer until its first record comes out."""
+_REASON = "mesh.reason"
+Bounds = Mapping[int, tuple[int, int]]
+"""Partition -> (first, end) of the stream's records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A new text for a statement, to be tried on up to `most` records of each partition."""
+
+    mesh: Mesh
+    saying: Saying
+    statement: Statement
+    meant: Worded
+    most: int
+
+    @property
+    def name(self) -> str:
+        """The trial's id."""
+        return f"{self.statement.id}-{SUFFIX}"
+
+    @property
+    def topic(self) -> str:
+        """What the trial fills."""
+        return f"{self.statement.destination}.{SUFFIX}"
+
+    def run(self) -> Comparison:
+        """Let both run side by side; what differs.
+
+        Raises RefusedError where the new text is refused or does not run: the present one goes on.
+        """
+        login = self.mesh.login(self.mesh.image(), self.statement.cluster, self.statement.domain)
+        with closing(KafkaLog(login)) as log, closing(KafkaLog(login, committed=True)) as stream:
+            self._clear(login)
+            try:
+                bounds = self._bounds(login, stream)
+                note(f"{self.name}: the new text runs beside the present one")
+                self._say(StatementAdded, **self._fields())
+                common = self._await(log, bounds)
+                self._say(StatementStopped)
+                return self._compared(login, common)
+            finally:
+                self._clear(login)
+
+    def _fields(self) -> dict[str, Any]:
+        said = self.meant.fields()
+        names = dict(said["names"])
+        if self.meant.parsed.destination is not None:
+            names[self.meant.parsed.destination.name] = self.topic
+        return {
+            **said,
+            "names": names,
+            "destination": self.topic,
+            "begin": Begin.EARLIEST,
+            "description": f"tries a new text of {self.statement.id}",
+        }
+
+    def _bounds(self, login: Connection, stream: KafkaLog) -> Bounds:
+        """Partition -> (first, end) of the stream's records that are compared."""
+        partitions = brokers.offsets(login, self.statement.destination)
+        found = stream.bounds(self.statement.stream, partitions)
+        return {
+            partition: (low, min(high, low + self.most)) for partition, (low, high) in found.items()
+        }
+
+    def _await(self, log: KafkaLog, bounds: Bounds) -> Bounds:
+        """Wait until both have dealt with the records; what of them can be compared.
+
+        How far a query has come is told by what it writes: where both stand still, all there is was
+        dealt with. Where time is over before, only what is behind both counts.
+        """
+        began = changed = time.monotonic()
+        last = before = self._both(log, bounds)
+        while time.monotonic() - began < self.saying.timeout:
+            now = self._both(log, bounds)
+            if all(_covers(one, bounds) for one in now):
+                return bounds
+            if now != last:
+                last, changed = now, time.monotonic()
+            started = now[1] != before[1] or time.monotonic() - began > FIRST_S
+            if started and time.monotonic() - changed > QUIET_S:
+                # one that does not run has not dealt with what is behind its end
+                return bounds if self.statement.is_active else _within(bounds, now[:1])
+            time.sleep(0.3)
+        note(f"{self.name}: not all was dealt with in {self.saying.timeout:g} s (--timeout)")
+        return _within(bounds, last)
+
+    def _both(self, log: KafkaLog, bounds: Bounds) -> list[dict[int, int]]:
+        """How far the present one and the trial have come."""
+        statements = self.mesh.image().statements
+        both = (statements[self.statement.id], statements[self.name])
+        return [reached(log, one, len(bounds)) for one in both]
+
+    def _compared(self, login: Connection, bounds: Bounds) -> Comparison:
+        """Only what both have dealt with."""
+        before = self._results(login, self.statement.destination, bounds)
+        after = self._results(login, self.topic, bounds)
+        if self.statement.begin is Begin.LATEST:
+            # what came before the present one began is no difference
+            first: dict[int, int] = {}
+            for partition, offset in before:
+                first[partition] = min(offset, first.get(partition, offset))
+            after = {at: one for at, one in after.items() if at[1] >= first.get(at[0], at[1] + 1)}
+        return compare(before, after)
+
+    def _results(self, login: Connection, topic: str, within: Bounds) -> dict[Place, Result]:
+        decoder, found = Decoder(self.mesh), dict[Place, Result]()
+        trial = self.mesh.image().statements[self.name]
+        # the present one may hold records of a stream that was, before it was made again
+        origin = Origin(trial.cluster, str(trial.stream_topic_id))
+        for name in (topic, topic + DEAD_LETTERS):
+            for place, message in _placed(login, name, within, origin):
+                if name == topic:
+                    value = decoder.value(message.value()).value
+                    found[place] = Result(value if isinstance(value, dict) else {"value": value})
+                else:
+                    reason = dict(header_list(message)).get(_REASON) or b""
+                    found[place] = Result(None, reason.decode("utf-8", "replace"))
+        return found
+
+    def _say(self, kind: type[StatementIntent], **fields: Any) -> None:
+        saying = replace(self.saying, until=Until.ACTIVE, wait=True)
+        who = self.mesh.speaker(saying.domain)
+        say(
+            self.mesh,
+            who,
+            saying,
+            lambda meta: kind(meta=meta, statement=self.name, **fields),
+            default=Until.ACTIVE,
+        )
+
+    def _clear(self, login: Connection) -> None:
+        """End the trial, also one that was broken off, and remove all that it made."""
+        found = self.mesh.image().statements.get(self.name)
+        if found is not None and found.stands:
+            self._say(StatementDropped, reason="the trial is over")
+        admin = brokers.admin(login)
+        for topic in (self.topic, self.topic + DEAD_LETTERS):
+            if admin.topic(topic) is not None:
+                admin.delete_topic(topic)
+        for subject in (f"{self.topic}-value", f"{self.topic}-key"):
+            with suppress(MeshError):
+                subjects.remove(self.mesh, subject)
+
+
+def _covers(reached: Mapping[int, int], bounds: Bounds) -> bool:
+    return all(reached.get(one, 0) >= end for one, (low, end) in bounds.items() if end > low)
+
+
+def _within(bounds: Bounds, reached: Sequence[Mapping[int, int]]) -> Bounds:
+    return {
+        partition: (low, min(end, *(one.get(partition, 0) for one in reached)))
+        for partition, (low, end) in bounds.items()
+    }
+
+
+def _placed(
+    login: Connection, topic: str, within: Bounds, origin: Origin
+) -> Iterator[tuple[Place, Message]]:
+    """The records of a topic that came from these of the stream, by their place there."""
+    left = {partition for partition, (low, end) in within.items() if end > low}
+    for message in read(login, Wanted(topic)):
+        try:
+            place = Provenance.parse(dict(header_list(message)).get(HEADER))
+        except NotProvenanceError:
+            continue
+        if place.origin != origin:
+            continue
+        low, end = within.get(place.partition, (0, 0))
+        if low <= place.offset < end:
+            yield (place.partition, place.offset), message
+        elif place.offset >= end:
+            left.discard(place.partition)
+            if not left:
+                return

@@ -1,0 +1,172 @@
+"""Schemas in files: their language, what they refer to, and whether they may follow."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mesh_events.compatibility import Field, Level
+from mesh_events.definition import Definition, Kind, Reference
+from mesh_events.errors import InvalidValueError
+from projections.image import EMPTY
+from self_service.cli import schema_check
+from self_service.cli.schema_registry import Version
+from self_service.cli.subjects import kind_of, read_schema
+from self_service.formats.schema import schema_from
+
+JSON = '{"properties": {"n": {"type": "integer"}}}'
+PROTO = 'syntax = "proto3"; message A { int64 n = 1; }'
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "kind"),
+    [
+        ("a.avsc", None, Kind.AVRO),
+        ("a.json", None, Kind.JSON),
+        ("a.PROTO", None, Kind.PROTOBUF),
+        ("a.txt", None, Kind.AVRO),
+        ("a.json", Kind.AVRO, Kind.AVRO),
+    ],
+)
+def test_a_files_name_tells_its_language_unless_it_is_said(
+    name: str, said: Kind | None, kind: Kind
+) -> None:
+    assert kind_of(Path(name), said) is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.json", "{", r"a\.json is no JSON Schema: it is not JSON"),
+        ("a.json", '{"type": "record", "fields": []}', "an Avro schema is a file .avsc"),
+        ("a.proto", "message {", r"a\.proto is no Protobuf schema: .*Expected message name"),
+        (
+            "a.proto",
+            'syntax = "proto3";\nimport "b/c.proto";\nimport "google/protobuf/any.proto";',
+            "b/c.proto is not among the references",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_the_next_step(
+    name: str, text: str, why: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidValueError, match=why):
+        read_schema(tmp_path / name)
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.proto").write_bytes(b"\xff")
+    with pytest.raises(InvalidValueError, match="not UTF-8"):
+        read_schema(tmp_path / "a.proto")
+
+
+def test_a_file_keeps_the_references_that_it_still_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.proto"
+    path.write_text('syntax = "proto3"; import "b.proto"; message A { B b = 1; }')
+    kept, gone = Reference("b.proto", "b", 3), Reference("c.proto", "c", 1)
+    before = Definition(Kind.PROTOBUF, "", (kept, gone))
+    registry: Any = SimpleNamespace(
+        imports=lambda _: {"b.proto": 'syntax = "proto3"; message B {}'}
+    )
+    assert read_schema(path, None, registry, before).references == (kept,)
+    with pytest.raises(InvalidValueError, match="not among the references"):
+        read_schema(path, None, registry, Definition(Kind.JSON, "", (kept,)))
+
+
+def test_references_that_are_told_come_to_those_that_are_known(tmp_path: Path) -> None:
+    """What is told again, such as a later version, takes the place of what was known."""
+    path = tmp_path / "a.avsc"
+    fields = [{"name": "m", "type": "Money"}, {"name": "t", "type": "tax.Vat"}]
+    schema = {"type": "record", "name": "A", "namespace": "acme", "fields": fields}
+    path.write_text(json.dumps(schema))
+    money, later = (Reference("acme.Money", "money", number) for number in (1, 2))
+    vat, gone = Reference("tax.Vat", "vat", 1), Reference("acme.Gone", "gone", 1)
+    texts = {
+        one: json.dumps({"type": "fixed", "size": 1, "name": one})
+        for one in ("acme.Money", "tax.Vat")
+    }
+    registry: Any = SimpleNamespace(imports=lambda _: texts)
+    before = Definition(Kind.AVRO, "", (money, gone))
+    assert read_schema(path, None, registry, before, [vat]).references == (money, vat)
+    assert read_schema(path, None, registry, before, [vat, later]).references == (later, vat)
+    with pytest.raises(
+        InvalidValueError, match=r"a\.avsc is no Avro schema by itself: .*--reference"
+    ):
+        read_schema(path)
+
+
+class Subjects:
+    """A registry with one version of one subject."""
+
+    def __init__(self, schema: Definition, refusal: str | None) -> None:
+        self._schema, self._refusal = schema, refusal
+
+    def draft(self, _: str, path: Path, kind: Kind | None, references: Any = ()) -> Definition:
+        return read_schema(path, kind, references=references)
+
+    def numbers(self, _: str) -> list[int]:
+        return [1]
+
+    def version(self, subject: str, number: int) -> Version:
+        return Version(subject, number, 7, self._schema)
+
+    def level(self, _: str) -> Level:
+        return Level.FORWARD_TRANSITIVE
+
+    def refusal(self, _: str, number: int, draft: Definition) -> str | None:
+        assert (number, draft.kind) == (1, self._schema.kind)
+        return self._refusal
+
+    def whole(self, _: str, schema: Definition) -> str:
+        return schema.text
+
+    def fields(self, _: str, schema: Definition) -> list[Field]:
+        return schema_from(schema.kind, schema.text, {}).fields()
+
+
+def check(
+    path: Path, schema: Definition, refusal: str | None, level: Level | None = None
+) -> schema_check.Outcome:
+    registry: Any = Subjects(schema, refusal)
+    return schema_check.checked(EMPTY, registry, path, "t-value", level)
+
+
+@pytest.fixture
+def proto(tmp_path: Path) -> Path:
+    path = tmp_path / "t.proto"
+    path.write_text(PROTO.replace("int64 n", "string n").replace("}", "bool m = 2; }"))
+    return path
+
+
+def test_the_registry_judges_other_languages_than_avro(proto: Path) -> None:
+    before = Definition(Kind.PROTOBUF, PROTO)
+    found = check(proto, before, None)
+    assert (found.found, found.level, found.against) == ((), Level.FORWARD_TRANSITIVE, (1,))
+    [(number, told)] = check(proto, before, "FIELD_TYPE_CHANGED at n").found
+    assert number == 1
+    assert str(told) == "the value: FIELD_TYPE_CHANGED at n (old readers of new records)"
+    [(_, told)] = check(proto, before, "").found
+    assert "does not say why; what changed: m added; n from int64 = 1 to string = 1" in str(told)
+
+
+def test_a_level_is_for_avro_alone(proto: Path) -> None:
+    before = Definition(Kind.PROTOBUF, PROTO)
+    assert not check(proto, before, None, Level.FORWARD_TRANSITIVE).found
+    with pytest.raises(InvalidValueError, match="the subject's own level, FORWARD_TRANSITIVE"):
+        check(proto, before, None, Level.FULL)
+
+
+@pytest.mark.parametrize("kind", [Kind.AVRO, Kind.JSON])
+def test_a_subject_keeps_its_language(proto: Path, kind: Kind) -> None:
+    with pytest.raises(InvalidValueError, match=f"holds {kind}, and the file is PROTOBUF"):
+        check(proto, Definition(kind, JSON), None)
+
+
+def test_avro_is_still_compared_here(tmp_path: Path) -> None:
+    path = tmp_path / "t.avsc"
+    path.write_text(json.dumps("long"))
+    [(_, told)] = check(path, Definition(Kind.AVRO, '"string"'), None, Level.BACKWARD).found
+    assert "string was written, long is read" in str(told)
