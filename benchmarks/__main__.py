@@ -5,7 +5,7 @@ from pathlib import Path
 
 from local_platform import Endpoints, PlatformSettings
 
-NAMES = ("replay", "verify", "snapshots", "control", "link", "start", "click_users")
+NAMES = ("replay", "verify", "snapshots", "control", "link", "start", "click_users", "join_size")
 
 
 def main() -> None:
@@ -20,9 +20,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="control: grants and revocations")
     parser.add_argument("--backlog", type=int, default=500_000, help="link: records to catch up")
     parser.add_argument("--story", type=Path, help="start: JSON of `./scripts/demo --json`")
-    parser.add_argument("--clicks", type=int, default=2_000_000, help="click_users: how many")
+    parser.add_argument("--clicks", type=int, default=2_000_000, help="click_users, join_size")
     parser.add_argument("--users", type=int, default=100_000, help="click_users: how many")
-    parser.add_argument("--turns", type=int, default=3, help="click_users: how often each")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[1_000, 1_000_000], help="join_size: users"
+    )
+    parser.add_argument("--turns", type=int, default=3, help="click_users, join_size")
     options = parser.parse_args()
     settings = PlatformSettings()
     if options.name == "start":
@@ -35,6 +38,10 @@ def main() -> None:
         from benchmarks import click_users
 
         click_users.run(settings, endpoints, options.clicks, options.users, options.turns)
+    elif options.name == "join_size":
+        from benchmarks import click_users
+
+        click_users.run_sizes(settings, endpoints, options.clicks, options.sizes, options.turns)
     elif options.name == "link":
         from benchmarks import link
 

@@ -9,9 +9,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from benchmarks.control import Bench, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
-from mesh_events.intents import AccessGranted, AccessRequested, LinkPaused, LinkResumed
+from mesh_events.intents import AccessGranted, AccessRequested, Engine, LinkPaused, LinkResumed
 from mesh_events.kafka import Connection
 from projections.links import link_id
+from spark_streams.log import KafkaLog
+from spark_streams.provenance import Origin
+from spark_streams.tail import positions, read_tail
 
 RATE_PER_S = 1000
 SECONDS = 20
@@ -19,30 +22,38 @@ VALUE_BYTES = 200
 
 
 def run(endpoints: Endpoints, home: Path, backlog: int) -> None:
-    """A grant to another cluster; then records through its link, each with its time of sending."""
+    """A grant to another cluster; then records through its link, each with its time of sending.
+
+    First Spark copies, then MirrorMaker takes the same copy over.
+    """
     around = surroundings()
     bench = Bench(endpoints, home, partitions=4)
     source, copy = bench.clusters["east"].login, bench.clusters["west"].login
     _grant(bench)
     wait(lambda: _state(bench) == "ACTIVE")
     floor = spread(_latency(source, source, bench.product))
-    figures = {
-        f"floor: {RATE_PER_S} records/s, read at the source": floor,
-        f"{RATE_PER_S} records/s, read at the copy": spread(_latency(source, copy, bench.product)),
-    }
+    figures = {f"floor: {RATE_PER_S} records/s, read at the source": floor}
     about = {"product": bench.product, "cluster": "west"}
-    bench.say(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
-    wait(lambda: _state(bench) == "PAUSED")
-    wrote = _write(source, bench.product, backlog)
-    start = time.perf_counter()
-    bench.say(bench.owner, LinkResumed(meta=bench.owner.meta(), **about))
-    wait(lambda: _end(copy, bench.product) >= _end(source, bench.product), 300)
-    took = time.perf_counter() - start
-    figures[f"backlog of {backlog} records, from resume to the end"] = {
-        "seconds": round(took, 1),
-        "records/s": round(backlog / took),
-        "of writing them": round(wrote / took, 2),
-    }
+    for engine in (Engine.SPARK, Engine.MIRRORMAKER):
+        if _engine(bench) is not engine:
+            bench.say(bench.owner, LinkResumed(meta=bench.owner.meta(), **about, engine=engine))
+            wait(lambda: _state(bench) == "ACTIVE")
+        latency = spread(_latency(source, copy, bench.product))
+        figures[f"{engine}: {RATE_PER_S} records/s, read at the copy"] = latency
+        bench.say(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
+        wait(lambda: _state(bench) == "PAUSED")
+        wrote = _write(source, bench.product, backlog)
+        start = time.perf_counter()
+        bench.say(bench.owner, LinkResumed(meta=bench.owner.meta(), **about))
+        wait(lambda: _is_complete(bench, source, copy), 300)
+        took = time.perf_counter() - start
+        figures[f"{engine}: backlog of {backlog} records, from resume to the end"] = {
+            "seconds": round(took, 1),
+            "records/s": round(backlog / took),
+            "of writing them": round(wrote / took, 2),
+        }
+        bench.say(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
+        wait(lambda: _state(bench) == "PAUSED")
     tell("link", around, figures)
 
 
@@ -63,6 +74,10 @@ def _grant(bench: Bench) -> None:
 def _state(bench: Bench) -> str | None:
     link = bench.image().links.get(link_id(bench.product, "west"))
     return str(link.state) if link is not None else None
+
+
+def _engine(bench: Bench) -> Engine:
+    return bench.image().links[link_id(bench.product, "west")].engine
 
 
 def _latency(source: Connection, place: Connection, topic: str) -> list[float]:
@@ -87,7 +102,11 @@ def _latency(source: Connection, place: Connection, topic: str) -> list[float]:
 
 
 def _at_end(place: Connection, topic: str) -> Consumer:
-    consumer = Consumer(place.config(group_id="admin.figures", fetch_wait_max_ms=50))
+    consumer = Consumer(
+        place.config(
+            group_id="admin.figures", fetch_wait_max_ms=50, isolation_level="read_committed"
+        )
+    )
     ends = [
         TopicPartition(
             topic,
@@ -113,11 +132,13 @@ def _write(source: Connection, topic: str, count: int) -> float:
     return time.perf_counter() - start
 
 
-def _end(place: Connection, topic: str) -> int:
-    consumer = Consumer(place.config(group_id="admin.figures"))
-    total: int = sum(
-        consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
-        for number in range(4)
-    )
-    consumer.close()
-    return total
+def _is_complete(bench: Bench, source: Connection, copy: Connection) -> bool:
+    """Whether the last record of each of the source's partitions is in the copy."""
+    link = bench.image().links[link_id(bench.product, "west")]
+    there, here = KafkaLog(source, committed=True), KafkaLog(copy, committed=True)
+    origin = Origin(link.source_cluster, link.source_topic_id or "")
+    copied = positions(read_tail(here, bench.product, 4, origin))
+    ends = {number: end for number, (_, end) in there.bounds(bench.product, range(4)).items()}
+    for log in (there, here):
+        log.close()
+    return copied == ends
