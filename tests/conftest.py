@@ -16,17 +16,23 @@ from local_platform import Endpoints, LocalPlatform, PlatformError, PlatformSett
 from local_platform.ports import OFFSETS, is_free, port
 from local_platform.services import SERVERS
 
-# A run that is killed cannot stop its servers; then they stop by themselves.
-LIFETIME_S = 3600
-LINES_SHOWN = 60
+# A run that is killed cannot stop its servers; then they stop by themselves. Long enough for a
+# whole run on a machine several times slower than ours: the servers live as long as the run.
+LIFETIME_S = 6 * 3600
+LINES_SHOWN, LONGEST_LINE = 20, 240
 HOME = pytest.StashKey[Path]()
 # Clusters are looked at as often as a worker may, so that tests of drift wait for less.
 os.environ["SDM_LOOK_S"] = "6"
 
 
 def free_port_base() -> int:
-    """Return a base whose every port is free, another one in each run."""
-    bases = list(range(20000, 32000, 200))
+    """Return a base whose every port is free, another one in each run.
+
+    Workers of one run choose from bases of their own: both may look before either has begun.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    bases = list(range(20000 + 200 * worker, 32000, 200 * workers))
     random.SystemRandom().shuffle(bases)
     for base in bases:
         if all(is_free(port(base, listener)) for listener in OFFSETS):
@@ -90,6 +96,7 @@ def pytest_runtest_makereport(
         said = home / "logs" / "governor.log"
         if said.exists():
             lines = said.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+            lines = [line[:LONGEST_LINE] for line in lines]
             report.sections.append(("the worker's last lines", "\n".join(lines)))
     return report
 

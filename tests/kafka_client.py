@@ -15,7 +15,8 @@ from mesh_events import topics
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 
-PATIENCE_S = 30
+PATIENCE_S = 240
+"""How long anything may take in a test: a loaded machine is slow, and waiting costs nothing."""
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -25,11 +26,15 @@ def fresh(stem: str) -> str:
 
 
 def eventually(condition: Callable[[], object], what: str, seconds: float = PATIENCE_S) -> None:
-    """Look again and again until `condition` holds; fails with `what` after `seconds`."""
-    deadline = time.monotonic() + seconds
+    """Look again and again until `condition` holds; fails with `what` after `seconds`.
+
+    It looks less often the longer it takes: looking costs what the servers need to get there.
+    """
+    deadline, pause = time.monotonic() + seconds, 0.05
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(0.5, pause * 1.3)
 
 
 def login(endpoints: Endpoints, home: Path, cluster: str, principal: str) -> Connection:
@@ -137,10 +142,14 @@ def write(connection: Connection, topic: str, value: bytes = b"x") -> str:
     return ""
 
 
-def register_schema(endpoints: Endpoints, subject: str, text: str) -> int:
-    """Register an Avro schema; its id."""
+def registrar(endpoints: Endpoints) -> SchemaRegistryClient:
+    """Who may register at the mesh's registry, and change its rules."""
     user = f"{endpoints.registry_user}:{resolve(endpoints.registry_password)}"
-    client = SchemaRegistryClient(
+    return SchemaRegistryClient(
         {"url": endpoints.registry_url, "basic.auth.user.info": user, "timeout": 20}
     )
-    return int(client.register_schema(subject, Schema(text, "AVRO")))
+
+
+def register_schema(endpoints: Endpoints, subject: str, text: str) -> int:
+    """Register an Avro schema; its id."""
+    return int(registrar(endpoints).register_schema(subject, Schema(text, "AVRO")))

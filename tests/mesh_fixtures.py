@@ -1,13 +1,31 @@
 """Fixtures over the run's mesh, for the folders whose tests speak on its log."""
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from local_platform import Endpoints, PlatformSettings
+from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from local_platform.layout import Layout
 from local_platform.state import PlatformState
+from tests.conftest import new_settings, start
 from tests.mesh_kit import Mesh
+
+
+@contextmanager
+def mesh_of_its_own(services: Sequence[str], **changes: Any) -> Iterator[Mesh]:
+    """A founded mesh of one module alone, with these services and settings."""
+    settings = new_settings().model_copy(update=changes)
+    platform = LocalPlatform(settings, services)
+    try:
+        found = Mesh(start(platform), settings.home)
+        yield found
+        found.close()
+    finally:
+        platform.down()
+        shutil.rmtree(settings.home)
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,12 @@ Domains `east` and `west` have a cluster each, `north` lives on east's. East off
 
 from typing import Any
 
-from mesh_events import facts, intents, statements
+from mesh_events import connectors, facts, intents, statements
 from mesh_events.meta import Event
+from projections import connector_config
 from projections.access import State
+from projections.connectors import Connector
+from projections.connectors import State as ConnectorState
 from projections.image import Image
 from projections.links import Desired, Link
 from projections.links import State as LinkState
@@ -19,6 +22,7 @@ from tests.paper_log import PaperLog, key
 PRODUCT = "east.users"
 LINK = "east.users@west"
 STATEMENT = "east.copied"
+CONNECTOR = "east.shop"
 POSITIONS = {"0": 0}
 
 
@@ -66,6 +70,21 @@ def statement(**changes: Any) -> dict[str, Any]:
         "destination": "east.copied",
         **changes,
     }
+
+
+def connector(**changes: Any) -> dict[str, Any]:
+    """The fields of ConnectorAdded for a connector of east's that captures its orders."""
+    config = {
+        "connector.class": connector_config.POSTGRES,
+        "database.hostname": "db.invalid",
+        "database.dbname": "shop",
+        "database.password": connectors.OWN_SECRET,
+        "table.include.list": "public.orders",
+        "topic.prefix": CONNECTOR,
+        "transforms.route.replacement": "east.$1",
+    }
+    config |= changes.pop("more", {})
+    return {"connector": CONNECTOR, "config": config, **changes}
 
 
 def running(found: Statement, **changes: Any) -> dict[str, Any]:
@@ -149,6 +168,8 @@ def keep(log: PaperLog) -> bool:
         _move(log, link)
     for one in image.statements.values():
         _turn(log, one)
+    for connector_ in image.connectors.values():
+        _connect(log, connector_)
     return len(log.records) > before
 
 
@@ -232,3 +253,12 @@ def _turn(log: PaperLog, found: Statement) -> None:
     elif found.state in (StatementState.STOPPING, StatementState.DROPPING):
         fields = {"statement": found.id, "generation": found.generation, "positions": POSITIONS}
         log.report(statements.StatementHalted, **fields)
+
+
+def _connect(log: PaperLog, found: Connector) -> None:
+    about = {"connector": found.id, "generation": found.generation}
+    if found.state is ConnectorState.CREATED:
+        more = {"principal": "connect", "run": "run", "tasks": 1, "restarts": 0}
+        log.report(connectors.ConnectorActivated, **about, **more)
+    elif found.state in (ConnectorState.STOPPING, ConnectorState.DROPPING):
+        log.report(connectors.ConnectorHalted, **about)

@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-ROW_TOPICS = ("mesh.catalog", "mesh.access", "mesh.links", "mesh.statements")
+ROW_TOPICS = ("mesh.catalog", "mesh.access", "mesh.links", "mesh.statements", "mesh.connectors")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from tests.conftest import new_settings
 
 
 @pytest.mark.platform
-@pytest.mark.timeout(600)
 def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None:
     """The demo starts its own mesh, tells the story with sdm, and leaves nothing running."""
     settings = new_settings()

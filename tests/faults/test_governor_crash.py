@@ -27,7 +27,7 @@ from tests.plain_reader import Plain
 
 pytestmark = pytest.mark.platform
 SERVICES = ("kafka-east", "kafka-west", "registry", "found")
-TAKEOVER_S = 60
+TAKEOVER_S = 240
 """Far above what is measured: two seconds of session and the start of a process."""
 
 
@@ -159,9 +159,9 @@ def rows_of_a_replay(stage: Stage) -> dict[str, object]:
 def assert_all_is_right(business: Business) -> Told:
     """Every word decided, rows as a replay has them, rights as granted."""
     stage = business.stage
-    eventually(business.all_done, "everything decided and done", 60)
+    eventually(business.all_done, "everything decided and done")
     # the rows keeper repairs behind the governor's back, a moment later
-    eventually(lambda: stage.plain.rows() == rows_of_a_replay(stage), "rows equal a replay", 30)
+    eventually(lambda: stage.plain.rows() == rows_of_a_replay(stage), "rows equal a replay")
     found = told(stage.plain)
     assert {receipt.offset for receipt in business.said} <= found.decided.keys()
     assert {found.decided[each.offset]["type"] for each in business.said} == {"IntentAccepted"}
@@ -217,7 +217,7 @@ def test_a_worker_that_slept_through_its_replacement_counts_for_nothing(
     began = time.monotonic()
     second = stage.worker()
     second.wait_ready(TAKEOVER_S)
-    eventually(business.all_done, "the second worker has done everything", 60)
+    eventually(business.all_done, "the second worker has done everything")
     report(capsys, f"a stopped governor was replaced after {time.monotonic() - began:.1f} s")
 
     sleeper.send(signal.SIGCONT)
@@ -232,7 +232,7 @@ def test_a_worker_that_slept_through_its_replacement_counts_for_nothing(
     assert {each["epoch"] for each in found.void if each["offset"] in said} <= {slept_at}
     assert slept_at not in {found.decided[offset]["epoch"] for offset in said}
     # whichever of them governs: when it goes, the other one is as good as new
-    eventually(lambda: len(governing(stage)) == 1, "one of the two governs", 60)
+    eventually(lambda: len(governing(stage)) == 1, "one of the two governs")
     first = governing(stage)[0]
     other = second if first is sleeper else sleeper
     first.stop()

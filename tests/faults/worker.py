@@ -67,7 +67,7 @@ class WorkerProcess:
         lines = self.log.read_text("utf-8", errors="replace").splitlines()
         return "\n".join([f"exit code: {self.process.poll()}", *lines[-count:]])
 
-    def wait_ready(self, seconds: float = 60) -> dict[str, Any]:
+    def wait_ready(self, seconds: float = 240) -> dict[str, Any]:
         """Wait until it governs."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -79,7 +79,7 @@ class WorkerProcess:
             time.sleep(0.05)
         raise AssertionError(f"not ready within {seconds:g} s: {self.last_lines(12)}")
 
-    def wait_end(self, seconds: float = 60) -> int:
+    def wait_end(self, seconds: float = 240) -> int:
         """The exit code, or minus the signal that killed it."""
         return self.process.wait(seconds)
 

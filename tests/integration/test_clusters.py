@@ -4,13 +4,14 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
 from processors.rights import Acl
+from spark_streams.log import KafkaLog
 from tests.kafka_acls import made, unmade
 from tests.links.cluster_contract import ClusterContract
 from tests.links.real import until
@@ -28,6 +29,25 @@ class TestKafkaAdmin(ClusterContract):
         self.admin.withdraw(self.admin.rights(topic=self.topic))
         self.admin.delete_topic(self.topic)
         self.admin.retire_login(f"app.{self.topic}")
+
+    def test_what_a_transaction_left_open_can_be_committed_no_more(self) -> None:
+        self.admin.create_topic(self.topic, 1, {})
+        self.wait(lambda: self.admin.topic(self.topic) is not None)
+        name = f"{self.topic}.writer"
+        zombie = Producer(self.kafka.login.config(transactional_id=name))
+        zombie.init_transactions()
+        zombie.begin_transaction()
+        zombie.produce(self.topic, b"half")
+        zombie.flush(10)
+        self.admin.end_transactions(name)
+        with pytest.raises(KafkaException, match="fenced"):
+            zombie.commit_transaction(10)
+        self.admin.end_transactions(name)
+        log = KafkaLog(self.kafka.login, committed=True)
+        bounds = log.bounds(self.topic, [0])
+        # nothing is open, and nothing was committed
+        assert bounds == KafkaLog(self.kafka.login).bounds(self.topic, [0])
+        assert log.last(self.topic, bounds) == {}
 
     def may_log_in(self, connection: Connection) -> bool:
         try:

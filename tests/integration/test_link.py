@@ -26,7 +26,7 @@ from projections.links import Copy, State
 from spark_streams.lag import lag
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import Origin
-from tests.links.real import RealLink, count
+from tests.links.real import RealLink, assert_exact, count
 
 
 @pytest.fixture
@@ -34,23 +34,6 @@ def link(platform: Endpoints) -> Iterator[RealLink]:
     made = RealLink(platform)
     yield made
     made.close()
-
-
-def assert_exact(link: RealLink) -> None:
-    """Key, value, headers, partition and order are the source's, with the provenance behind."""
-    source, copy = link.source(), link.copy()
-    topic_id = link.east.topic(link.topic).id
-    assert copy.keys() == source.keys()
-    for partition, records in source.items():
-        expected = [
-            (
-                key,
-                value,
-                (*headers, ("mesh.source", f"east/{topic_id}/{partition}/{offset}".encode())),
-            )
-            for offset, key, value, headers in records
-        ]
-        assert [record[1:] for record in copy[partition]] == expected
 
 
 def test_every_kind_of_record_arrives_as_it_was(link: RealLink) -> None:

@@ -7,28 +7,23 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from local_platform import Endpoints
+from local_platform.endpoints import CONNECT_GROUP
 from processors.keepers.fence import claim, fresh_writer, writing
 from processors.keepers.flow_ends import ClusterLogs, allowed
+from processors.mirror.config import reading as reading_of
+from processors.mirror.config import writing as writing_of
 from processors.rights import reader
-from spark_streams.engine import CopySpec, FlowEngine, Running
+from spark_streams.engine import CopySpec, Failed, FlowEngine, Running
 from spark_streams.provenance import Origin
 from spark_streams.spark import SparkEngine
 from tests.links.engine_contract import EngineContract
-from tests.links.real import RealLink, until
+from tests.links.real import RealLink, RealMirror, until
 
 
-class TestSparkEngine(EngineContract):
-    @pytest.fixture(autouse=True)
-    def _world(self, platform: Endpoints) -> Iterator[None]:
-        self.link = RealLink(platform, partitions=1)
-        self.link.west.create_topic(self.link.topic, 1, {})
-        self.engine = self.link.new_engine()
-        yield
-        self.engine.close()
-        self.link.close()
+class RealEngine(EngineContract):
+    """What both engines' tests share: a real link's topics and logins."""
 
-    def other_process(self) -> FlowEngine:
-        return self.link.new_engine()
+    link: RealLink
 
     def spec(self, writer: str, *, may_write: bool = True) -> CopySpec:
         link, topic = self.link, self.link.topic
@@ -38,6 +33,7 @@ class TestSparkEngine(EngineContract):
         link.west.set_password(writer, passwords[1])
         link.east.grant(reader(writer, topic))
         link.west.grant([writing(writer, topic) if may_write else claim(writer, topic)])
+        self.allow_more(writer)
         spec = CopySpec(
             link=link.desk.name,
             writer=writer,
@@ -53,6 +49,9 @@ class TestSparkEngine(EngineContract):
         allowed(ClusterLogs(spec.source.tls), spec.destination, topic)
         return spec
 
+    def allow_more(self, writer: str) -> None:
+        """Nothing more is needed."""
+
     def produce(self, keys: list[bytes]) -> None:
         self.link.produce(*[(0, key, b"v", None) for key in keys])
 
@@ -61,6 +60,67 @@ class TestSparkEngine(EngineContract):
 
     def wait(self, condition: Callable[[], bool]) -> None:
         until(condition, 60)
+
+
+class TestMirrorEngine(RealEngine):
+    link: RealMirror
+
+    @pytest.fixture(autouse=True)
+    def _world(self, platform: Endpoints) -> Iterator[None]:
+        self.link = RealMirror(platform, partitions=1)
+        self.link.west.create_topic(self.link.topic, 1, {})
+        self.engine = self.link.new_mirrors().engine
+        yield
+        self.engine.close()
+        self.link.close()
+
+    def other_process(self) -> FlowEngine:
+        return self.link.new_mirrors().engine
+
+    def allow_more(self, writer: str) -> None:
+        self.link.east.grant(reading_of(writer))
+        self.link.west.grant(writing_of(writer, CONNECT_GROUP))
+
+    def test_a_connector_that_somebody_stopped_has_failed(self) -> None:
+        self.produce([b"0", b"1", b"2"])
+        spec = self.spec("one")
+        self.engine.start(spec)
+        self.link.new_mirrors().engine.api.stop(spec.writer)
+        self.wait(lambda: self.states(self.engine, spec) != (Running(spec.writer),))
+        (state,) = self.states(self.engine, spec)
+        assert state == Failed(spec.writer, "its connector is STOPPED, not by the mesh")
+
+    def test_what_connect_remembers_of_an_earlier_one_is_forgotten(self) -> None:
+        self.produce([b"0", b"1", b"2", b"3"])
+        first = self.spec("one")
+        self.engine.start(first)
+        self.wait(lambda: self.copied() == [b"2", b"3"])
+        self.engine.stop(first.link)
+        self.engine.start(self.spec("two"))
+        self.wait(lambda: self.copied() == [b"2", b"3", b"2", b"3"])
+
+    def test_no_password_is_left_behind(self) -> None:
+        self.produce([b"0", b"1", b"2"])
+        spec = self.spec("one")
+        self.engine.start(spec)
+        folder = self.link.endpoints.connect_secrets
+        assert list(folder.rglob(spec.writer))
+        self.engine.stop(spec.link)
+        assert not list(folder.rglob(spec.writer))
+
+
+class TestSparkEngine(RealEngine):
+    @pytest.fixture(autouse=True)
+    def _world(self, platform: Endpoints) -> Iterator[None]:
+        self.link = RealLink(platform, partitions=1)
+        self.link.west.create_topic(self.link.topic, 1, {})
+        self.engine = self.link.new_engine()
+        yield
+        self.engine.close()
+        self.link.close()
+
+    def other_process(self) -> FlowEngine:
+        return self.link.new_engine()
 
     def test_a_session_that_was_closed_is_replaced(self) -> None:
         """A closed id is dead for the server's life; every process finds the same next one."""

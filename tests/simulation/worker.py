@@ -16,6 +16,7 @@ from processors.drift import Policy
 from processors.governor import Governor
 from processors.keepers.checks import ChecksKeeper
 from processors.keepers.credentials import CredentialsKeeper
+from processors.keepers.flow_ends import Reach
 from processors.keepers.keeper import Keeper, ReignOverError
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
@@ -102,8 +103,7 @@ class SimWorker:
             return admins[name]
 
         links = LinksKeeper(
-            admin,
-            Logs(admins, clusters),
+            Reach(admin, Logs(admins, clusters)),
             Engine(world.engine, interrupts),
             LineageList(),
             lambda _: '"bytes"',

@@ -25,6 +25,7 @@ from tests.conftest import free_port_base
 from tests.faults.run.ground import WAIT_S, Ground, outsider, patiently
 from tests.faults.run.load import Pausable, Writing
 from tests.faults.run.prober import Attempt, Probing
+from tests.integration.statements.conftest import Stage as Flow
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, register_schema
 
 PARTITIONS = 2
@@ -48,6 +49,7 @@ class Stage(Ground):
 
     platform: LocalPlatform = field(kw_only=True)
     spares: list[tuple[Domain, str, Application, str]] = field(default_factory=list)
+    flow: Flow | None = None
 
     @classmethod
     def start(cls, lifetime_s: float, port_base: int | None = None) -> "Stage":

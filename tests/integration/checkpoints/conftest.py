@@ -71,7 +71,7 @@ class Stage:
             places = (self.in_file(), self.on_topic())
             return all(one and one[-1].body.offset == end for one in places)
 
-        eventually(done, "a checkpoint over the whole log in both places", 60)
+        eventually(done, "a checkpoint over the whole log in both places")
 
     def sdm(self, *words: str) -> tuple[int, dict[str, Any], str]:
         """(exit code, JSON answer, stderr) of a command in a process of its own."""

@@ -145,5 +145,5 @@ def _beginning_of_the_log_deleted(stage: Stage) -> None:
         finding = (worker.describe() or {}).get("finding")
         return bool(finding) and finding["code"] == "log_start_truncated"
 
-    eventually(told_so, "the worker tells that the beginning of the log is gone", 30)
+    eventually(told_so, "the worker tells that the beginning of the log is gone")
     assert stage.in_file() == signed

@@ -41,7 +41,7 @@ def effect_free(kit: Mesh, offset: int) -> bool:
 
 def copied(kit: Mesh, offset: int) -> dict[str, bytes]:
     """The headers of the people's copy, waited for."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         for message in kit.news(topics.QUARANTINE):
             if message.key() == str(offset).encode():

@@ -213,23 +213,18 @@ def test_what_a_domain_says_behind_its_keys_end_is_set_aside(scene: Scene) -> No
 
 def test_a_domain_that_says_very_much_does_not_hold_up_the_others(scene: Scene) -> None:
     kit, flooding = scene.kit, scene.stranger
-    topic = scene.owner.topic()
+    # a check of either costs the same, so that only their turns can make a difference
     wires = []
-    for _ in range(150):
-        name = f"{flooding.name}.{fresh('flood')}"
-        made = flooding.make(ProductPublished, **publication(name, name))
-        wires.append(scene.wire(made, flooding.key))
-    quick = scene.owner.make(
-        ProductPublished, **publication(f"{scene.owner.name}.{fresh('quick')}", topic)
-    )
-    wires.append(scene.wire(quick, scene.owner.key))
+    for one in [flooding] * 150 + [scene.owner]:
+        name = f"{one.name}.{fresh('flood')}"
+        made = one.make(ProductPublished, **publication(name, name))
+        wires.append(scene.wire(made, one.key))
     # all by one producer, so that the governor reads the last while the first are undecided
     *flood, said = flooding.raw.write_all(
         (wire.value, wire.key, list(wire.headers)) for wire in wires
     )
 
-    assert kit.code(said) == ""
-    assert {kit.code(offset) for offset in flood} == {"unknown_topic"}
+    assert {kit.code(offset) for offset in (*flood, said)} == {"unknown_topic"}
     decided = {
         entry.event.offset: offset
         for offset, entry in kit.entries.items()

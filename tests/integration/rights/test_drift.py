@@ -12,8 +12,6 @@ from tests.kafka_acls import made, unmade
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh
 
 KINDS = DriftKind
-LOOKS_S = 60
-"""The keeper looks every ten seconds, and believes a strange right at the second look."""
 
 
 def told(kit: Mesh, subject: str) -> list[DriftFound]:
@@ -32,7 +30,7 @@ def wait_told(kit: Mesh, subject: str, remedy: Remedy) -> DriftFound:
         facts = told(kit, subject)
         return bool(facts) and facts[-1].remedy is remedy
 
-    kit.wait_for(found, f"{remedy} told of {subject}", LOOKS_S)
+    kit.wait_for(found, f"{remedy} told of {subject}")
     return told(kit, subject)[-1]
 
 
@@ -107,7 +105,6 @@ def test_a_right_of_everybody_is_told(kit: Mesh, owner: Domain) -> None:
         kit.wait_for(
             lambda _: any(topic in found.topics for found in told(kit, "principal/*")),
             "everybody's right is told",
-            LOOKS_S,
         )
 
 

@@ -24,10 +24,10 @@ from projections.decide import LONGEST_ID
 from projections.intents import AHEAD_MS, WINDOW_MS
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
+from projections.rules.connectors import CONNECTOR_SOUND
 from projections.rules.identity import CLUSTER_REACHABLE
 from projections.rules.names import LONGEST_TEXT
-from projections.rules.statements import DESTINATION_FREE
-from projections.statements import STATEMENT_SOUND
+from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
 
 REPOSITORY = Path(__file__).parents[3]
 PACKAGES = ("mesh_events", "projections", "processors", "spark_streams", "self_service")
@@ -94,7 +94,7 @@ def test_every_check_is_explained() -> None:
     page = text("reference/codes.md")
 
     checks = (CLUSTER_REACHABLE, TOPIC_EXISTS, SCHEMA_REGISTERED, TARGET_FREE)
-    for check in (*checks, STATEMENT_SOUND, DESTINATION_FREE):
+    for check in (*checks, STATEMENT_SOUND, DESTINATION_FREE, CONNECTOR_SOUND):
         assert f"| `{check}` |" in page
 
 
