@@ -102,7 +102,13 @@ def pytest_runtest_makereport(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses servers, so that `-m "not platform"` leaves them out."""
+    """Mark every test that uses servers, so that `-m "not platform"` leaves them out.
+
+    What `--reruns` says is for these alone: a deadline may pass while the machine stands still. A
+    pure test that fails once has found something.
+    """
     for item in items:
         if {"settings", "platform", "mesh"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.platform)
+        else:
+            item.add_marker(pytest.mark.flaky(reruns=0))

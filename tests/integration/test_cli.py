@@ -477,7 +477,8 @@ def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:
     ready = {one["service"]: one["state"] for one in found["services"]}
     assert ready["governor"] == "ready"
     assert all(one["memory_mib"] > 0 for one in found["services"] if one["pid"])
-    assert found["offset"] > found["epoch"] > 0
+    # where nothing happened since a governor began, its own beginning is the last record
+    assert found["offset"] >= found["epoch"] > 0
     deadline = time.monotonic() + 120
     # a keeper may report while the rows are read
     while sdm("status").document["rows_behind"]:
