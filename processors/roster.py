@@ -1,0 +1,144 @@
+"""The keepers that carry out what the log says, each over the real thing that it keeps.
+
+Part of the composition root (`__main__`): real clusters, registries and engines are made here.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+
+from mesh_events.kafka import Connection
+from mesh_events.references import resolve
+from mesh_events.registry import Registry
+from mesh_events.transport import Tls
+from processors import founding
+from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.domain_engine import DomainEngine
+from processors.keepers.checks import ChecksKeeper, Clusters
+from processors.keepers.connectors import ConnectorsKeeper
+from processors.keepers.credentials import CredentialsKeeper
+from processors.keepers.flow_ends import ClusterLogs, Reach
+from processors.keepers.forwarding import ForwardingKeeper
+from processors.keepers.keeper import Keeper
+from processors.keepers.lanes import SideBySide
+from processors.keepers.links import LinksKeeper, Mirrors
+from processors.keepers.registries import RegistriesKeeper
+from processors.keepers.rights import RightsKeeper
+from processors.keepers.schemas import SchemasKeeper
+from processors.keepers.statements import StatementsKeeper
+from processors.keepers.strangers import Strangers
+from processors.lineage import LineageTopic
+from processors.lineage_reader import LineageReader
+from processors.mirror.engine import MirrorEngine, NoEngine
+from processors.own_registry import OwnRegistry
+from processors.schema_ids import Carried, SchemaIds
+from processors.settings import WorkerSettings
+from projections.identity import Cluster
+from projections.image import Image
+from spark_streams.spark import SparkEngine
+
+
+class Admins:
+    """One admin per registered cluster, made anew when its registration or password changes."""
+
+    def __init__(self, tls: Tls | None) -> None:
+        self._tls = tls
+        self._known: dict[tuple[Cluster, str], ClusterAdmin] = {}
+
+    def __call__(self, image: Image, name: str) -> ClusterAdmin:
+        """The admin of a cluster of the image."""
+        cluster = image.identity.clusters[name]
+        password = resolve(cluster.admin_password)
+        if (cluster, password) not in self._known:
+            servers, user = cluster.bootstrap_servers, cluster.admin_user
+            login = Connection(servers, user, password, self._tls)
+            self._known[cluster, password] = KafkaAdmin(name, login)
+        return self._known[cluster, password]
+
+
+def enforcers(
+    settings: WorkerSettings,
+    connection: Connection,
+    registry: Registry,
+    image: Callable[[], Image],
+) -> list[Keeper]:
+    """The keepers of rights, logins, links, statements, connectors and schemas.
+
+    The connection is the governor's at the governance cluster; `image` tells the state of the log
+    as the governor has folded it.
+    """
+    clusters, connect, gate = Admins(settings.tls), settings.connect(), Lock()
+    schemas = SchemaIds(settings.registry, own_registry)
+    strangers = Strangers(founding.rights(), settings.drift, settings.look_s)
+    keepers: list[Keeper] = [
+        ChecksKeeper(
+            clusters,
+            registry,
+            SideBySide("checks"),
+            settings.tls,
+            ClusterLogs(settings.tls),
+            connect,
+        ),
+        CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
+        RightsKeeper(
+            clusters, SideBySide("rights"), settings.drift, strangers, settings.look_s, gate
+        ),
+        links_keeper(settings, connection, clusters, registry, schemas),
+        StatementsKeeper(
+            Reach(clusters, ClusterLogs(settings.tls)),
+            lambda domain: DomainEngine(domain, settings),
+            settings.registry(),
+            image,
+            LineageTopic(connection),
+            lanes=SideBySide("statements"),
+        ),
+        ConnectorsKeeper(
+            connect,
+            clusters,
+            image,
+            LineageTopic(connection),
+            gate,
+            lanes=SideBySide("connectors"),
+            schema_text=registry.avro_text,
+        ),
+        SchemasKeeper(settings.subject_rules(), SideBySide("schemas")),
+        RegistriesKeeper(schemas, SideBySide("registries")),
+    ]
+    if (receiver := settings.lineage_receiver()) is not None:
+        keepers.append(ForwardingKeeper(lambda: LineageReader(connection), receiver))
+    return keepers
+
+
+def own_registry(cluster: Cluster) -> OwnRegistry:
+    """The registry that a cluster has of its own."""
+    password = resolve(cluster.registry_password or "")
+    return OwnRegistry(cluster.registry_url or "", cluster.registry_user or "", password)
+
+
+def links_keeper(
+    settings: WorkerSettings,
+    connection: Connection,
+    clusters: Clusters,
+    registry: Registry,
+    schemas: Carried,
+) -> LinksKeeper:
+    """The keeper of links over the mesh's own Spark Connect server."""
+    token = resolve(settings.spark_token) if settings.spark_token else None
+    # every worker of a mesh meets the same session, so that copies outlive the worker
+    engine = SparkEngine(settings.spark_remote, token, settings.mesh)
+    return LinksKeeper(
+        Reach(clusters, ClusterLogs(settings.tls), schemas),
+        engine,
+        LineageTopic(connection),
+        registry.avro_text,
+        lanes=SideBySide("links"),
+        mirrors=mirrors(settings),
+    )
+
+
+def mirrors(settings: WorkerSettings) -> Mirrors:
+    """What copies by MirrorMaker run on: the mesh's Connect cluster, if it has one."""
+    connect, lanes = settings.connect(), SideBySide("mirrors")
+    if connect is None:
+        nothing = NoEngine("this mesh has no Kafka Connect: set SDM_CONNECT_URL for its worker")
+        return Mirrors(nothing, settings.connect_group, lanes)
+    return Mirrors(MirrorEngine(connect.api, connect.secrets), connect.group, lanes)
