@@ -11,6 +11,8 @@ exec /opt/spark/bin/spark-submit \
     --conf spark.connect.grpc.binding.address=127.0.0.1 \
     --conf spark.connect.grpc.binding.port=15002 \
     --conf spark.connect.session.manager.defaultSessionTimeout=-1 \
+    --conf spark.kafka.producer.cache.timeout=2s \
+    --conf spark.kafka.producer.cache.evictorThreadRunInterval=1s \
     --conf spark.sql.shuffle.partitions=2 \
     --conf spark.ui.enabled=false \
     spark-internal

@@ -109,6 +109,10 @@ class SparkConnect(Service):
             "spark.connect.grpc.binding.port": str(self.site.port(self.listeners[0])),
             # an idle session takes its running queries along, after 60 minutes by default
             "spark.connect.session.manager.defaultSessionTimeout": "-1",
+            # ten minutes by default: one that is refused the right to write asks the broker for it
+            # thousands of times a second until then (KAFKA-13668)
+            "spark.kafka.producer.cache.timeout": "2s",
+            "spark.kafka.producer.cache.evictorThreadRunInterval": "1s",
         }
 
     def _class_path(self) -> str:

@@ -3,17 +3,22 @@
 import secrets
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
+import psutil
 import pytest
 
-from local_platform import Endpoints
+from local_platform import Endpoints, PlatformSettings
 from local_platform.endpoints import CONNECT_GROUP
+from local_platform.layout import Layout
+from local_platform.state import PlatformState
 from processors.keepers.fence import claim, fresh_writer, writing
 from processors.keepers.flow_ends import ClusterLogs, allowed
 from processors.mirror.config import reading as reading_of
 from processors.mirror.config import writing as writing_of
 from processors.rights import reader
 from spark_streams.engine import CopySpec, Failed, FlowEngine, Running
+from spark_streams.errors import EngineError
 from spark_streams.provenance import Origin
 from spark_streams.spark import SparkEngine
 from tests.links.engine_contract import EngineContract
@@ -137,6 +142,38 @@ class TestSparkEngine(RealEngine):
         third.stop(spec.link)
         other.close()
         third.close()
+
+    def test_one_that_was_refused_leaves_the_brokers_alone(
+        self, settings: PlatformSettings
+    ) -> None:
+        """Kafka's producer asks on without a pause while it is refused, so it has to go."""
+        before = connections(settings, self.link.endpoints)
+        self.produce([b"0", b"1", b"2"])
+        spec = self.spec("one", may_write=False)
+        with suppress(EngineError):
+            self.engine.start(spec)
+
+        def refused() -> bool:
+            # a query notices with its next record
+            self.produce([b"more"])
+            return any(isinstance(state, Failed) for state in self.states(self.engine, spec))
+
+        self.wait(refused)
+        self.engine.stop(spec.link)
+        self.wait(lambda: not connections(settings, self.link.endpoints) - before)
+
+
+def connections(settings: PlatformSettings, endpoints: Endpoints) -> set[int]:
+    """Local ports from which the links' Spark server speaks to the destination's broker."""
+    state = PlatformState.load(Layout(settings.home).state)
+    assert state is not None
+    pid = next(one.pid for one in state.services if one.name == "spark")
+    broker = int(endpoints.clusters["west"].bootstrap_servers.rpartition(":")[2])
+    return {
+        one.laddr.port
+        for one in psutil.Process(pid).net_connections("tcp")
+        if one.raddr and one.raddr.port == broker
+    }
 
 
 def test_a_wrong_token_is_told_and_no_traceback(platform: Endpoints) -> None:
