@@ -9,7 +9,7 @@ import typer
 from mesh_events.errors import RefusedError
 from projections.image import Image
 from projections.sources import not_granted
-from projections.statements import DEAD_LETTERS
+from projections.statements import DEAD_LETTERS, Statement
 from self_service.cli import lookup
 from self_service.cli.context import Mesh
 from self_service.cli.lookup import identity
@@ -71,7 +71,6 @@ def explain(
     Shows sources and their kinds, destination and schema, which column comes from which, what is
     promised, and Spark's plan.
     """
-    from spark_streams.sql.parse import parse
     from spark_streams.sql.plan import planned
 
     mesh = Mesh()
@@ -79,26 +78,14 @@ def explain(
     image = mesh.image()
     lookup.domain(image, domain)
     known = None if text.sql is None else image.statements.get(identity(text.sql.strip(), domain))
-    if known is not None:
-        read = {one.name for one in parse(known.sql).sources}
-        names = {name: topic for name, topic in known.names.items() if name in read}
-        meant = worded(image, domain, known.sql, names, known.destination, known.application)
-    else:
-        meant = worded(image, domain, text.text(), text.sources(), destination, text.application)
+    meant = (
+        worded(image, domain, text.text(), text.sources(), destination, text.application)
+        if known is None
+        else _as_it_stands(image, known)
+    )
     require_topics(mesh, image, domain, meant)
     plan = planned(meant.parsed, meant.names, mesh.registry)
-    told: dict[str, Any] = {
-        "destination": meant.destination or "not named: INSERT INTO topic, or --destination",
-        "dead_letters": meant.destination + DEAD_LETTERS if meant.destination else None,
-        "key": "as in the stream",
-        "application": meant.application,
-        "filter": plan.query.where,
-        "delivery": _ONCE,
-        "rows": _ROWS if plan.stream.of_rows else None,
-        "changes": _CHANGES if plan.tables and plan.stream.shape.is_change else None,
-        "tables": _TABLE if plan.tables else None,
-        "unreadable": _DEAD,
-    }
+    told = _promised(plan, meant)
     rejected = None
     if known is None and meant.destination is not None:
         intent = supposed(named(image, domain, meant), meant)
@@ -123,6 +110,31 @@ def explain(
     # a new text for one that runs is what `update` is for
     if rejected is not None and rejected.code != "statement_exists":
         raise RefusedError(rejected.code, rejected.reason)
+
+
+def _as_it_stands(image: Image, known: Statement) -> Worded:
+    """What a statement on the log means; names that its text does not read are left out."""
+    from spark_streams.sql.parse import parse
+
+    read = {one.name for one in parse(known.sql).sources}
+    names = {name: topic for name, topic in known.names.items() if name in read}
+    return worded(image, known.domain, known.sql, names, known.destination, known.application)
+
+
+def _promised(plan: "Plan", meant: Worded) -> dict[str, Any]:
+    """What is filled, and what its readers may rely on; None where that is no question."""
+    return {
+        "destination": meant.destination or "not named: INSERT INTO topic, or --destination",
+        "dead_letters": meant.destination + DEAD_LETTERS if meant.destination else None,
+        "key": "as in the stream",
+        "application": meant.application,
+        "filter": plan.query.where,
+        "delivery": _ONCE,
+        "rows": _ROWS if plan.stream.of_rows else None,
+        "changes": _CHANGES if plan.tables and plan.stream.shape.is_change else None,
+        "tables": _TABLE if plan.tables else None,
+        "unreadable": _DEAD,
+    }
 
 
 def _asked(domain: str, plan: "Plan", meant: Worded) -> tuple[dict[str, str], str]:
