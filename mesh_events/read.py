@@ -100,6 +100,12 @@ class PartitionReader:
         self._fetched = offset
         self._consumer.assign([TopicPartition(self._topic, 0, offset)])
 
+    def rest(self) -> None:
+        """Fetch nothing until `seek`; who waits at an end asks for more twenty times a second."""
+        self._fetched = self.position
+        self._ahead.clear()
+        self._consumer.unassign()
+
     def bounds(self, timeout: float = 15) -> tuple[int, int]:
         """(first offset, end offset) of the partition now. Raises as `poll`."""
         place, deadline = TopicPartition(self._topic, 0), time.monotonic() + timeout
@@ -163,8 +169,7 @@ class PartitionReader:
                     return True
             return self.position < end
         finally:
-            self._ahead.clear()
-            self._consumer.unassign()
+            self.rest()
 
     def to_end(self, timeout: float = 60) -> Iterator[Message]:
         """Every message up to the end as it was when the call began."""

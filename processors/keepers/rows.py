@@ -88,14 +88,16 @@ class RowsKeeper:
         for topic in ROW_TOPICS:
             reader = self._readers.get(topic)
             if reader is None:
-                reader = self._readers[topic] = PartitionReader(self._connection, topic)
-            low, _ = reader.bounds()
-            if reader.position < low:
-                reader.seek(low)
+                reader = self._readers[topic] = PartitionReader(self._connection, topic, None)
+            low, end = reader.bounds()
+            if reader.position >= end:
+                continue
+            reader.seek(max(low, reader.position))
             for message in reader.to_end():
                 key = (message.key() or b"").decode(errors="surrogateescape")
                 self._latest[topic, key] = self._row(message.value(), topic, key)
                 seen.add((topic, key))
+            reader.rest()
         return seen
 
     def _row(self, value: bytes | None, topic: str, key: str) -> Row | object | None:
