@@ -101,14 +101,17 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses servers, so that `-m "not platform"` leaves them out.
 
     What `--reruns` says is for these alone: a deadline may pass while the machine stands still. A
-    pure test that fails once has found something.
+    pure test that fails once has found something. Files that take long come first: at the end,
+    one side would wait for the other's.
     """
     for item in items:
         if {"settings", "platform", "mesh"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.platform)
         else:
             item.add_marker(pytest.mark.flaky(reruns=0))
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

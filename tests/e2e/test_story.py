@@ -9,6 +9,8 @@ import pytest
 
 from tests.conftest import new_settings
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.platform
 def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None:

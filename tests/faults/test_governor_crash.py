@@ -25,7 +25,7 @@ from tests.faults.worker import REPOSITORY, WorkerProcess
 from tests.mesh_kit import Domain, Mesh, eventually, fresh
 from tests.plain_reader import Plain
 
-pytestmark = pytest.mark.platform
+pytestmark = [pytest.mark.platform, pytest.mark.long]
 SERVICES = ("kafka-east", "kafka-west", "registry", "found")
 TAKEOVER_S = 240
 """Far above what is measured: two seconds of session and the start of a process."""

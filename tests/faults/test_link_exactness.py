@@ -20,6 +20,8 @@ from tests.faults.copy_checker import differences, missing, read
 from tests.faults.spark_server import SparkServer
 from tests.links.real import QUICK, RealLink
 
+pytestmark = pytest.mark.long
+
 KILLS = 10
 WAIT_S = 400
 """For each single step: a busy machine needs a minute to start a server, a quiet one 5 s."""

@@ -20,6 +20,8 @@ from self_service.cli.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, owner, register, sdm
 from tests.kafka_client import eventually, fresh, read, reading
 
+pytestmark = pytest.mark.long
+
 __all__ = ["owner", "sdm"]
 
 

@@ -7,6 +7,8 @@ from tests.simulation.planted import PLANTED
 from tests.simulation.schedules import FoundError, explore
 from tests.simulation.simulation import replaced, simulate
 
+pytestmark = pytest.mark.long
+
 SHORT = 400
 ENOUGH = 1500
 """So many schedules find most planted faults; what is drawn depends on the code, too."""
