@@ -109,14 +109,22 @@ class RowMessage:
 class RowReader:
     """A `PartitionReader` of a row topic; the topics stand in place of the connection."""
 
-    def __init__(self, topics: RowTopics, topic: str) -> None:
+    def __init__(self, topics: RowTopics, topic: str, start: int | None = 0) -> None:
         self._rows = topics.topics.setdefault(topic, [])
-        self.position = 0
+        self._fetches = start is not None
+        self.position = start or 0
 
     def bounds(self) -> tuple[int, int]:
         return 0, len(self._rows)
 
+    def seek(self, offset: int) -> None:
+        self._fetches, self.position = True, offset
+
+    def rest(self) -> None:
+        self._fetches = False
+
     def to_end(self) -> Iterable[RowMessage]:
+        assert self._fetches, "who rests gets nothing"
         new, self.position = self._rows[self.position :], len(self._rows)
         return [RowMessage(key, row) for key, row in new]
 
