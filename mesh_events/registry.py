@@ -20,6 +20,19 @@ from mesh_events.errors import (
 from mesh_events.inlining import inlined
 
 
+def registry_client(
+    url: str, user: str | None = None, password: str | None = None
+) -> SchemaRegistryClient:
+    """The library's client of the registry at a base address, for a login or for nobody."""
+    config: dict[str, Any] = {"url": url, "timeout": 10}
+    if user is not None:
+        config["basic.auth.user.info"] = f"{user}:{password}"
+    if url.startswith("http://"):
+        # nobody shows a certificate: reading those of all authorities took most of a client's start
+        config["ssl.ca.location"] = False
+    return SchemaRegistryClient(config)
+
+
 class Registry:
     """A registry with the Confluent API.
 
@@ -29,11 +42,8 @@ class Registry:
     """
 
     def __init__(self, url: str, user: str | None = None, password: str | None = None) -> None:
-        config: dict[str, Any] = {"url": url, "timeout": 10}
-        if user is not None:
-            config["basic.auth.user.info"] = f"{user}:{password}"
         self.url = url
-        self._client = SchemaRegistryClient(config)
+        self._client = registry_client(url, user, password)
         self.schema_id = lru_cache(maxsize=None)(self._schema_id)
         self.definition = lru_cache(maxsize=None)(self._definition)
         self._whole = lru_cache(maxsize=None)(self._inlined)

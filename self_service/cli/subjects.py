@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
 
 if TYPE_CHECKING:
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
     from mesh_events.registry import Registry
     from self_service.cli.context import Mesh
     from self_service.formats.schema import Schema
@@ -161,16 +163,14 @@ def _advice(kind: str) -> str:
     return "add fields with defaults" if kind == Kind.AVRO else "add fields that are not required"
 
 
-def _writer(mesh: "Mesh") -> Any:
+def _writer(mesh: "Mesh") -> "SchemaRegistryClient":
     """A client that may register; the login is the local platform's."""
-    from confluent_kafka.schema_registry import SchemaRegistryClient
-
     from mesh_events.references import resolve
+    from mesh_events.registry import registry_client
 
     ends = mesh.endpoints
-    login = f"{ends.registry_user}:{resolve(ends.registry_password)}"
-    config = {"url": mesh.profile.registry_url, "basic.auth.user.info": login, "timeout": 10}
-    return SchemaRegistryClient(config)
+    password = resolve(ends.registry_password)
+    return registry_client(mesh.profile.registry_url, ends.registry_user, password)
 
 
 def latest(mesh: "Mesh", subject: str) -> tuple[int, Definition] | None:
