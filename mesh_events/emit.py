@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -24,9 +24,11 @@ from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now
 from mesh_events.read import LogReader
 from mesh_events.record import SIGNER, Record
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, Profile, key_path
 from mesh_events.signing import SigningKey
+
+if TYPE_CHECKING:
+    from mesh_events.registry import Registry
 
 DELIVERY_TIMEOUT_S = 30
 _DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined)
@@ -62,7 +64,7 @@ class LogWriter:
     def __init__(
         self,
         connection: Connection,
-        registry: Registry,
+        registry: "Registry",
         key: SigningKey,
         acknowledged: Callable[[], None] = lambda: None,
     ) -> None:
@@ -160,7 +162,7 @@ class Emitter(LogWriter):
     def __init__(
         self,
         connection: Connection,
-        registry: Registry,
+        registry: "Registry",
         key: SigningKey,
         *,
         domain: str,
@@ -180,6 +182,8 @@ class Emitter(LogWriter):
 
         Raises ConfigurationError: no mesh, key or login there.
         """
+        from mesh_events.registry import Registry
+
         home = home or HomeSettings().home
         mesh = Profile.load(home)
         password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / domain}")
@@ -219,7 +223,7 @@ class Emitter(LogWriter):
 def outcome_of(
     receipt: Receipt,
     connection: Connection,
-    registry: Registry,
+    registry: "Registry",
     governor_key: str | None,
     *,
     timeout: float,
@@ -261,7 +265,7 @@ def decision_in(
 class _KnownSchemas(dict[int, str]):
     """Schema id -> text, asked from the registry when first met; never empty, never guessing."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: "Registry") -> None:
         super().__init__({-1: ""})
         self._registry = registry
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -23,9 +23,12 @@ from mesh_events.kafka import (
     translating,
 )
 from mesh_events.record import Record
-from mesh_events.registry import Registry
 from mesh_events.rows import Row
 from mesh_events.vocabulary import ROW_TYPES
+
+if TYPE_CHECKING:
+    # its client takes longer to import than all of this
+    from mesh_events.registry import Registry
 
 _TUNED = {
     # measured: together they double the rate of a long replay
@@ -291,7 +294,7 @@ class RowReader:
     """
 
     def __init__(
-        self, connection: Connection, registry: Registry, row_topic: str, start: int = 0
+        self, connection: Connection, registry: "Registry", row_topic: str, start: int = 0
     ) -> None:
         self.partition = PartitionReader(connection, row_topic, start)
         self._registry = registry
@@ -353,7 +356,7 @@ class RowReader:
         return row if row is not None and row.key.encode() == key else None
 
 
-def decode_row(value: bytes, registry: Registry) -> Row:
+def decode_row(value: bytes, registry: "Registry") -> Row:
     """The row in a framed value; raises UnusableRecordError for anything else."""
     writer = registry.schema_text(schema_id_of(value))
     name = str(avro.parsed(writer)["name"]).removeprefix(f"{avro.NAMESPACE}.")

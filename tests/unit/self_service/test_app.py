@@ -49,6 +49,19 @@ def test_help_of_the_root_loads_no_library_that_only_commands_need() -> None:
     assert done.stdout.splitlines()[-1] == "loaded []"
 
 
+def test_reading_the_log_loads_no_client_of_a_registry() -> None:
+    """A third of the time of a command that asks no registry went into its client's import."""
+    probe = (
+        "import sys\n"
+        "import mesh_events.emit, mesh_events.read, self_service.cli.domain\n"
+        "print('confluent_kafka.schema_registry' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert done.stdout == "False\n"
+
+
 @pytest.mark.parametrize("name", sorted(LEAVES))
 def test_help_of_every_command_has_an_example_of_it(name: str, tmp_path: Path) -> None:
     told = sdm(*name.split()[1:], "--help", home=tmp_path)
@@ -245,6 +258,12 @@ def test_version_is_told_as_json(tmp_path: Path) -> None:
     assert told.exit_code == 0
     assert '"sdm":' in told.stdout
     assert told.stderr == ""
+
+
+def test_the_version_is_also_an_option(tmp_path: Path) -> None:
+    told = sdm("--version", home=tmp_path)
+    assert told.exit_code == 0
+    assert re.fullmatch(r"sdm [0-9]+\.[0-9]+\.[0-9]+\n", told.stdout)
 
 
 def test_publishing_without_a_person_needs_the_acknowledgement(tmp_path: Path) -> None:
