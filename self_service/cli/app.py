@@ -4,7 +4,7 @@ The root knows every noun by one line, so that `sdm --help` and completion stay 
 """
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -102,10 +102,27 @@ def load(name: str) -> Any:
     return found
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from mesh_events.emit import software
+
+        typer.echo(software().replace("/", " "))
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=_version),
+    ] = False,
+) -> None:
+    """Before any command: what belongs to all of them."""
+
+
 app = typer.Typer(
     cls=Root,
     help="The streaming data mesh: own your data, share it as products, find, request and read.",
-    callback=_unused,
+    callback=_root,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
