@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from local_platform import Endpoints, PlatformSettings
+from local_platform import Endpoints, PlatformError, PlatformSettings
 
 NAMES = ("replay", "verify", "snapshots", "control", "link", "start", "click_users", "join_size")
 
@@ -33,7 +33,10 @@ def main() -> None:
 
         start.run(settings, options.story)
         return
-    endpoints = Endpoints.load(settings.home)
+    try:
+        endpoints = Endpoints.load(settings.home)
+    except PlatformError as fault:
+        raise SystemExit(str(fault)) from None
     if options.name == "click_users":
         from benchmarks import click_users
 

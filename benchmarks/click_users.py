@@ -115,11 +115,15 @@ def _by_peer(ground: Ground, peer: Peer, folder: Path, number: int) -> Round:
     ground.east.create_topic(topic, PARTITIONS, {})
     told = _settings(ground, folder, topic)
     running: list[subprocess.Popen[bytes]] = []
-    with ground.changing():
-        rate, seconds = _drain(ground, topic, lambda: running.append(peer.start(told)))
-    took = _latency(ground, topic)
-    running[0].terminate()
-    running[0].wait(60)
+    try:
+        with ground.changing():
+            rate, seconds = _drain(ground, topic, lambda: running.append(peer.start(told)))
+        took = _latency(ground, topic)
+    finally:
+        # it starts in a thread of its own, and may not have
+        for one in running:
+            one.terminate()
+            one.wait(60)
     return _checked(ground, topic, Round(rate, seconds, took))
 
 

@@ -113,6 +113,8 @@ class Ground:
         ground = cls(bench, endpoints, users)
         for userid in range(users):
             ground.know(userid)
+        # Streams takes records by their times: a row has to be older than its first click
+        ground.producer.flush(300)
         for _ in range(clicks):
             ground.click()
         ground.producer.flush(300)
