@@ -16,7 +16,7 @@ from mesh_events.connectors import (
 )
 from mesh_events.intents import domain_of
 from mesh_events.rows import ConnectorState
-from projections import connector_config
+from projections import connector_config, life
 from projections.links import Desired
 from projections.table import Table
 
@@ -138,25 +138,14 @@ def redirected(
     by_operator: bool = False,
 ) -> Connectors:
     """Somebody stopped, started or dropped it; what the operator stops is held."""
-    waiting = {
-        Desired.RUNNING: State.CREATED,
-        Desired.PAUSED: State.STOPPING,
-        Desired.REMOVED: State.DROPPING,
-    }
-    before = connectors[event.connector]
-    held = desired is Desired.PAUSED if by_operator else before.held
-    connector = replace(before, desired=desired, state=waiting[desired], held=held)
+    connector = life.redirected(connectors[event.connector], desired, by_operator=by_operator)
     return _decided(connectors, connector, event, generation, time)
 
 
 def reported(connectors: Connectors, event: ConnectorFact, offset: int, time: int) -> Connectors:
     """Its keeper reported; a report on an older generation, or a copy of one, changes nothing."""
     connector = connectors.get(event.connector)
-    if (
-        connector is None
-        or connector.generation != event.generation
-        or event.meta.id in connector.told
-    ):
+    if connector is None or not life.is_news(connector, event):
         return connectors
     after = _reported(connector, event)
     if after == connector:
@@ -179,18 +168,9 @@ def _reported(connector: Connector, event: ConnectorFact) -> Connector:
                 failure_code=None,
             )
         case ConnectorHalted() if connector.desired is not Desired.RUNNING:
-            stopped = connector.desired is Desired.PAUSED
-            return replace(
-                connector,
-                state=State.STOPPED if stopped else State.DROPPED,
-                tasks=0,
-                failure=None,
-                failure_code=None,
-            )
+            return replace(life.halted(connector), tasks=0)
         case ConnectorFailed():
-            return replace(
-                connector, state=State.FAILED, failure=event.reason, failure_code=event.code
-            )
+            return life.failed(connector, event.reason, event.code)
     return connector
 
 
@@ -205,15 +185,5 @@ def _decided(
     generation: int,
     time: int,
 ) -> Connectors:
-    decided = replace(
-        connector,
-        generation=generation,
-        correlation=event.meta.correlation,
-        changed=generation,
-        changed_at=time,
-        restarts=0,
-        failure=None,
-        failure_code=None,
-        told=frozenset(),
-    )
+    decided = replace(life.decided(connector, event, generation, time), restarts=0)
     return connectors.set(connector.id, decided)

@@ -20,6 +20,7 @@ from mesh_events.statements import (
     StatementUpdated,
     Wording,
 )
+from projections import life
 from projections.links import Desired, forward
 from projections.table import Table
 
@@ -263,25 +264,14 @@ def redirected(
     by_operator: bool = False,
 ) -> Statements:
     """Somebody stopped, started or dropped it; what the operator stops is held."""
-    waiting = {
-        Desired.RUNNING: State.CREATED,
-        Desired.PAUSED: State.STOPPING,
-        Desired.REMOVED: State.DROPPING,
-    }
-    before = statements[event.statement]
-    held = desired is Desired.PAUSED if by_operator else before.held
-    statement = replace(before, desired=desired, state=waiting[desired], held=held)
+    statement = life.redirected(statements[event.statement], desired, by_operator=by_operator)
     return _decided(statements, statement, event, generation, time)
 
 
 def reported(statements: Statements, event: StatementFact, offset: int, time: int) -> Statements:
     """Its keeper reported; a report on an older generation, or a copy of one, changes nothing."""
     statement = statements.get(event.statement)
-    if (
-        statement is None
-        or statement.generation != event.generation
-        or event.meta.id in statement.told
-    ):
+    if statement is None or not life.is_news(statement, event):
         return statements
     after = _reported(statement, event)
     if after == statement:
@@ -314,20 +304,14 @@ def _reported(statement: Statement, event: StatementFact) -> Statement:
         case StatementAdvanced():
             return replace(statement, positions=forward(statement.positions, event.positions))
         case StatementHalted() if statement.desired is not Desired.RUNNING:
-            stopped = statement.desired is Desired.PAUSED
             return replace(
-                statement,
-                state=State.STOPPED if stopped else State.DROPPED,
+                life.halted(statement),
                 positions=forward(statement.positions, event.positions),
                 written=forward(statement.written, event.written),
                 dead=forward(statement.dead, event.dead),
-                failure=None,
-                failure_code=None,
             )
         case StatementFailed():
-            return replace(
-                statement, state=State.FAILED, failure=event.reason, failure_code=event.code
-            )
+            return life.failed(statement, event.reason, event.code)
     return statement
 
 
@@ -368,14 +352,4 @@ def _decided(
     generation: int,
     time: int,
 ) -> Statements:
-    decided = replace(
-        statement,
-        generation=generation,
-        correlation=event.meta.correlation,
-        changed=generation,
-        changed_at=time,
-        failure=None,
-        failure_code=None,
-        told=frozenset(),
-    )
-    return statements.set(statement.id, decided)
+    return statements.set(statement.id, life.decided(statement, event, generation, time))
