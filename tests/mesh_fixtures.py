@@ -36,14 +36,14 @@ def kit(mesh: Endpoints, settings: PlatformSettings) -> Iterator[Mesh]:
     found.close()
 
 
+def pid_of(settings: PlatformSettings, service: str) -> int | None:
+    """The process that is a service of a mesh now; None while there is none."""
+    state = PlatformState.load(Layout(settings.home).state)
+    assert state is not None, f"nothing was started at {settings.home}"
+    return next((one.pid for one in state.services if one.name == service), None)
+
+
 @pytest.fixture(scope="session")
 def governor_pid(mesh: Endpoints, settings: PlatformSettings) -> Callable[[], int | None]:
     """Tells the process that governs now."""
-    board = Layout(settings.home).state
-
-    def pid() -> int | None:
-        state = PlatformState.load(board)
-        assert state is not None, f"nothing was started at {settings.home}"
-        return next(one.pid for one in state.services if one.name == "governor")
-
-    return pid
+    return lambda: pid_of(settings, "governor")

@@ -10,8 +10,6 @@ import pytest
 
 from local_platform import Endpoints, PlatformSettings
 from local_platform.endpoints import CONNECT_GROUP
-from local_platform.layout import Layout
-from local_platform.state import PlatformState
 from processors.keepers.fence import claim, fresh_writer, writing
 from processors.keepers.flow_ends import ClusterLogs, allowed
 from processors.mirror.config import reading as reading_of
@@ -23,6 +21,7 @@ from spark_streams.provenance import Origin
 from spark_streams.spark import SparkEngine
 from tests.links.engine_contract import EngineContract
 from tests.links.real import RealLink, RealMirror, until
+from tests.mesh_fixtures import pid_of
 
 
 class RealEngine(EngineContract):
@@ -165,13 +164,10 @@ class TestSparkEngine(RealEngine):
 
 def connections(settings: PlatformSettings, endpoints: Endpoints) -> set[int]:
     """Local ports from which the links' Spark server speaks to the destination's broker."""
-    state = PlatformState.load(Layout(settings.home).state)
-    assert state is not None
-    pid = next(one.pid for one in state.services if one.name == "spark")
     broker = int(endpoints.clusters["west"].bootstrap_servers.rpartition(":")[2])
     return {
         one.laddr.port
-        for one in psutil.Process(pid).net_connections("tcp")
+        for one in psutil.Process(pid_of(settings, "spark")).net_connections("tcp")
         if one.raddr and one.raddr.port == broker
     }
 

@@ -11,14 +11,12 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from local_platform import PlatformSettings
-from local_platform.layout import Layout
-from local_platform.state import PlatformState
 from mesh_events.rows import StatementState
 from mesh_events.statements import StatementAdded, StatementStarted, StatementStopped
 from projections.statements import Statement
 from tests.integration.sql.records import bare, record
 from tests.kafka_client import register_schema, registrar
-from tests.mesh_fixtures import governor_pid, kit
+from tests.mesh_fixtures import governor_pid, kit, pid_of
 from tests.mesh_kit import Domain, Mesh, eventually, fresh
 
 __all__ = ["governor_pid", "kit"]
@@ -250,11 +248,4 @@ def stage(kit: Mesh, shop: Domain) -> Iterator[Stage]:
 @pytest.fixture(scope="session")
 def spark_pid(settings: PlatformSettings, shop: Domain) -> Callable[[], int | None]:
     """Tells the process that runs the domain's statements now."""
-
-    def pid() -> int | None:
-        state = PlatformState.load(Layout(settings.home).state)
-        assert state is not None
-        name = f"spark-{shop.name}"
-        return next((one.pid for one in state.services if one.name == name), None)
-
-    return pid
+    return lambda: pid_of(settings, f"spark-{shop.name}")
