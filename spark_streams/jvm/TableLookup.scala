@@ -3,7 +3,7 @@ package mesh
 import java.io.{ByteArrayOutputStream, StringReader}
 import java.nio.ByteBuffer
 import java.time.Duration
-import java.util.{Arrays, Properties}
+import java.util.{Arrays, HashMap, Properties}
 import java.util.concurrent.{ConcurrentHashMap, CountDownLatch}
 
 import scala.jdk.CollectionConverters._
@@ -39,11 +39,11 @@ import org.apache.spark.sql.api.java.UDF3
  * be a wrong answer. A record without a key that a row could have is no row, and passed over.
  */
 class TableLookup extends UDF3[String, Array[Byte], Integer, Array[Byte]] {
-  // a task has an instance of its own
-  @transient private var table: Table = _
+  // a task has an instance of its own, and all calls in it share that one, whatever they name
+  @transient private lazy val tables = new HashMap[String, Table]()
 
   override def call(name: String, key: Array[Byte], partition: Integer): Array[Byte] = {
-    if (table == null) table = Table.ofThisTask(name)
+    val table = tables.computeIfAbsent(name, Table.ofThisTask(_))
     if (key == null) null else table(key)
   }
 }
