@@ -33,6 +33,7 @@ class Report:
     findings: what an unaltered log cannot hold
     gaps: offsets without a record; Kafka's own marks of transactions leave them too
     differing: decisions that today's rules would have made otherwise; no fault by itself
+    schemas: introduced ones that took effect; copies and forged introductions do not
     set_aside: records without effect: they could not be understood or trusted
     marked: gaps that were there already when a checkpoint was signed over them
     """
@@ -86,7 +87,9 @@ def verify(
     end: int | None = None,
     kept: Kept | None = None,
 ) -> Report:
-    """Fold the log and doubt every record of it.
+    """Fold the log and doubt every record of it that has an effect.
+
+    What a record without effect says is never judged: anybody who can log in may append one.
 
     Args:
         records: the whole log, in offset order.
@@ -123,14 +126,13 @@ def verify(
             faulted = True
             continue
         _doubt_kept(report, image, kept)
+        report.schemas += image.schemas is not before.schemas
         if not inside:
             continue
         if entry.fault is not None:
             faulty[entry.offset] = entry
-        _doubt_foundation(report, entry, root_key)
-        if isinstance(entry.event, Decision) and entry.offset not in image.intents.undecided:
-            _doubt_decision(report, before, image, entry.event, entry)
-            last_decided = max(last_decided, entry.event.offset)
+        _doubt_root(report, entry, root_key)
+        last_decided = max(last_decided, _doubt_effect(report, before, image, entry))
     if not stopped and not faulted:
         _doubt_governor(report, image, governor_key)
         _doubt_length(report, kept)
@@ -160,7 +162,6 @@ def _doubt_tree(report: Report, image: Image, end: int | None) -> None:
 def _count(report: Report, entry: Entry, *, checked: bool) -> None:
     report.records += 1
     report.signatures += checked and entry.signer is not None
-    report.schemas += isinstance(entry.event, SchemaIntroduced)
 
 
 def _doubt_position(report: Report, entry: Entry) -> None:
@@ -202,17 +203,35 @@ def _doubt_governor(report: Report, image: Image, governor_key: str) -> None:
         report.findings.append(Finding(report.last, "foreign_governor", text))
 
 
-def _doubt_foundation(report: Report, entry: Entry, root_key: str) -> None:
-    event = entry.event
-    found = report.findings
+def _doubt_root(report: Report, entry: Entry, root_key: str) -> None:
     if entry.offset == 0 and entry.signer != root_key:
-        found.append(
-            Finding(0, "foreign_root", "the first record is not signed by this mesh's root")
-        )
-    match event:
-        case SchemaIntroduced() if avro.fingerprint(event.schema_text) != event.fingerprint:
-            text = f"the text of {event.name} is another one"
-            found.append(Finding(entry.offset, "bad_fingerprint", text))
+        text = "the first record is not signed by this mesh's root"
+        report.findings.append(Finding(0, "foreign_root", text))
+
+
+def _doubt_effect(report: Report, before: Image, after: Image, entry: Entry) -> int:
+    """Judge what a record has changed; the offset of the record that it decided, -1 for none."""
+    event = entry.event
+    if after.schemas is not before.schemas:
+        _doubt_schema(report, entry)
+    if not isinstance(event, Decision) or entry.offset in after.intents.undecided:
+        return -1
+    _doubt_decision(report, before, after, event, entry)
+    return event.offset if after.ignored == before.ignored else -1
+
+
+def _doubt_schema(report: Report, entry: Entry) -> None:
+    """Is a schema that the log took in the one that its introduction says?
+
+    Only such a one: what a key without the right to it introduces has no effect, and neither has a
+    copy. Its text may be anything.
+    """
+    event = entry.event
+    if isinstance(event, SchemaIntroduced) and avro.fingerprint(event.schema_text) != (
+        event.fingerprint
+    ):
+        text = f"the text of {event.name} is another one"
+        report.findings.append(Finding(entry.offset, "bad_fingerprint", text))
 
 
 def _doubt_decision(
