@@ -23,6 +23,9 @@ REFERENCES = frozenset({OWN_SECRET, SHARED_SECRET})
 DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 MOST_TASKS = 64
 MOST_TOPICS = 200
+MOST_SETTINGS, LONGEST_NAME, LONGEST_VALUE = 200, 200, 4000
+LONGEST_CONFIG = 65_536
+"""Characters of all names and values of a config together."""
 _TOPIC_SETTINGS = ("topic", "kafka.topic", DEAD_LETTERS)
 _ROUTE = "transforms.route.replacement"
 _PREFIX_SETTINGS = ("topic.prefix", "topic.heartbeat.prefix")
@@ -35,8 +38,9 @@ _SECRET_WORDS = (
     *("password", "passwd", "passphrase", "secret", "token", "jaas", "credential", "userinfo"),
     *("apikey", "accesskey", "privatekey", "keystorekey"),
 )
-_SECRET_TEXT = re.compile(r"://[^/@\s]*:[^/@\s]*@|-----BEGIN ")
-"""A user and password in an address, a key."""
+_SECRET_TEXT = re.compile(r"://[^/@\s:]*+:[^/@\s]*+@|-----BEGIN ")
+"""A user and password in an address, a key. No part gives back what it took, so that the time is
+linear in the length of the value."""
 _PLACEHOLDER = re.compile(r"\$\{(?:topic|routedByValue|source\.(?:db|schema|table))\}")
 """What names of tables and topics are made of; to Connect it is no reference, having no colon."""
 _JDBC = re.compile(
@@ -70,6 +74,11 @@ class Table:
     namespace: str
     name: str
     topic: str
+
+
+def size(config: Config) -> int:
+    """Characters of all names and values together."""
+    return sum(len(name) + len(value) for name, value in config.items())
 
 
 def is_sink(config: Config) -> bool:

@@ -4,7 +4,7 @@ Kafka Connect knows no owners: who may use its API may change every connector. S
 judged here, before Connect sees it, whoever says it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mesh_events.connectors import (
     OWN_SECRET,
@@ -27,7 +27,6 @@ from projections.sources import not_granted
 from projections.verdict import Case, Verdict, require
 
 CONNECTOR_SOUND = "connector_sound"
-MOST_SETTINGS, LONGEST_NAME, LONGEST_VALUE = 200, 200, 4000
 
 
 @judge.register
@@ -143,15 +142,23 @@ def require_allowed(
 
 
 def _sized(connector: str, config: Mapping[str, str]) -> None:
+    """Refuse what is too large to be judged, before anything else is read of it."""
+    most, longest = connector_config.MOST_SETTINGS, connector_config.LONGEST_CONFIG
+    of_name, of_value = connector_config.LONGEST_NAME, connector_config.LONGEST_VALUE
     require(
-        0 < len(config) <= MOST_SETTINGS
+        len(config) <= most and connector_config.size(config) <= longest,
+        "config_too_large",
+        f"{connector}: its config has {len(config)} settings of {connector_config.size(config)} "
+        f"characters: at most {most} settings of {longest} characters together are allowed",
+    )
+    require(
+        config
         and all(
-            0 < len(name) <= LONGEST_NAME and len(value) <= LONGEST_VALUE
-            for name, value in config.items()
+            0 < len(name) <= of_name and len(value) <= of_value for name, value in config.items()
         ),
         "invalid_connector",
-        f"{connector}: give 1 to {MOST_SETTINGS} settings, names of up to {LONGEST_NAME} "
-        f"and values of up to {LONGEST_VALUE} characters",
+        f"{connector}: give 1 to {most} settings, names of up to {of_name} and values of up to "
+        f"{of_value} characters",
     )
     unfit = connector_config.unfit(config)
     require(unfit is None, "invalid_connector", f"{connector}: {unfit}")
@@ -175,6 +182,7 @@ def _reads(
         f"{domain} has no application {application}: register it first",
     )
     topics = connector_config.reads(config)
+    _few(connector, topics)
     for topic in topics:
         names.legal_topic(topic)
     cluster = image.identity.domains[domain].cluster
@@ -188,15 +196,19 @@ def _reads(
     )
 
 
+def _few(connector: str, topics: Sequence[str]) -> None:
+    require(
+        len(topics) <= connector_config.MOST_TOPICS,
+        "invalid_connector",
+        f"{connector}: it has more than {connector_config.MOST_TOPICS} topics: make several of it",
+    )
+
+
 def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
     """Nothing else that the mesh runs fills the topics: each record would come twice."""
     cluster = image.identity.domains[domain_of(connector)].cluster
     wanted, reads = connector_config.writes(config), connector_config.reads(config)
-    require(
-        max(len(wanted), len(reads)) <= connector_config.MOST_TOPICS,
-        "invalid_connector",
-        f"{connector}: it has more than {connector_config.MOST_TOPICS} topics: make several of it",
-    )
+    _few(connector, wanted)
     for topic in wanted:
         names.legal_topic(topic)
     others = [

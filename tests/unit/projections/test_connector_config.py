@@ -121,6 +121,12 @@ def test_a_secret_is_never_shown_and_a_reference_is(name: str, value: str, *, hi
     assert plain_secrets({name: value}) == ([name] if hidden else [])
 
 
+@pytest.mark.parametrize("value", ["://" + ":" * 5_000_000, "://a" * 1_000_000, ":" * 5_000_000])
+def test_a_long_value_is_searched_for_secrets_in_one_pass(value: str) -> None:
+    """In quadratic time this would take hours, and the run ends with a timeout."""
+    assert plain_secrets({"a": value}) == []
+
+
 def test_captured_tables_are_known_by_their_names_and_topics() -> None:
     assert captured(OF_POSTGRES) == [
         Table("postgres://db.test:5432", "shop.public.users", "east.users"),
