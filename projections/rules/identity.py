@@ -13,7 +13,7 @@ from mesh_events.intents import (
 )
 from mesh_events.signing import is_public_key
 from projections.identity import Role
-from projections.rules import names
+from projections.rules import logins, names
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
@@ -47,6 +47,8 @@ def _(intent: ClusterRegistered, case: Case) -> Verdict:
         "missing_text",
         "bootstrap_servers is empty: give host:port",
     )
+    require(intent.admin_user.strip(), "missing_text", "admin_user is empty: name a login")
+    logins.no_principal_of_the_mesh(case, intent.admin_user)
     require(
         _REFERENCE.fullmatch(intent.admin_password),
         "secret_in_event",
@@ -83,6 +85,7 @@ def _own_registry(intent: ClusterRegistered) -> None:
 def _(intent: DomainRegistered, case: Case) -> Verdict:
     _operator(case, "register domains")
     names.domain(intent.domain)
+    logins.not_an_administrator(case, intent.domain)
     names.text(intent.owner, "the owner")
     names.note(intent.description, "the description")
     require(
@@ -127,6 +130,7 @@ def _(intent: ApplicationRegistered, case: Case) -> Verdict:
     names.dotted(intent.application, "an application")
     _speaks_for(case, domain_of(intent.application))
     _known_domain(case, domain_of(intent.application))
+    logins.not_an_administrator(case, intent.application)
     names.note(intent.description, "the description")
     require(
         intent.application not in case.image.identity.applications,

@@ -71,6 +71,11 @@ def _identity() -> list[Refusal]:
         cluster("invalid_name", cluster="third\n"),
         cluster("reserved_name", cluster="mesh"),
         cluster("missing_text", bootstrap_servers=" "),
+        cluster("missing_text", admin_user=" "),
+        *(
+            cluster("administrator_login", admin_user=user)
+            for user in ("east", "west.app", "mesh.operator", "mesh.connect.east.shop")
+        ),
         cluster("secret_in_event", admin_password="hunter2"),
         cluster("secret_in_event", admin_password="env:A\nB"),
         cluster("missing_text", registry_url="http://west.invalid"),
