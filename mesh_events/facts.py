@@ -199,6 +199,7 @@ class EffectFailed(Fact):
     cluster: str = Field(description="Cluster where it failed")
     generation: int = Field(description="Generation that is not satisfied yet")
     reason: str = Field(description="The error, in a sentence")
+    code: str = Field(default="", description="Stable code of the error, empty if unknown")
 
     @property
     def key(self) -> str:

@@ -4,9 +4,11 @@ A `ClusterAdmin` is the port that keepers use; `KafkaAdmin` is the real one.
 """
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
@@ -26,11 +28,14 @@ from confluent_kafka.admin import (
 )
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection, translated, translating
+from mesh_events.kafka import Connection, is_login_refused, translated, translating
 from processors.rights import Acl, Binding, Operation, Resource
 
 TIMEOUT_S = 15
-_SCRAM_ITERATIONS = 4096
+_SCRAM_ITERATIONS, _CLOSED_ITERATIONS = 4096, 4097
+"""Of the logins that the mesh sets, and of those that it has closed: by this both are told apart
+where only the cluster can be asked."""
+_LOGIN_TRY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,14 @@ class Topic:
     id: str
     partitions: int
     config: Mapping[str, str]
+
+
+class Login(StrEnum):
+    """What a cluster has of a SCRAM user: nothing, a password, or one that the mesh closed."""
+
+    ABSENT = "absent"
+    OPEN = "open"
+    CLOSED = "closed"
 
 
 class ClusterAdmin(Protocol):
@@ -73,8 +86,18 @@ class ClusterAdmin(Protocol):
     def withdraw(self, bindings: Iterable[Binding]) -> None:
         """Delete bindings; those that are gone are fine."""
 
+    def login_of(self, principal: str) -> Login:
+        """What the cluster has of a SCRAM user."""
+
+    def lets_in(self, principal: str, password: str) -> bool:
+        """Whether a principal can log in with a password."""
+
     def set_password(self, principal: str, password: str) -> None:
-        """Make or change a SCRAM-SHA-512 login; returns once it is taken."""
+        """Make or change a SCRAM-SHA-512 login; returns once it is taken.
+
+        Whoever calls it for a name that the log may not have issued calls `logins.require_ours`
+        first: this changes the password of any user.
+        """
 
     def retire_login(self, principal: str) -> None:
         """Close a login for good: nobody can log in with it any more, and its name stays taken."""
@@ -200,6 +223,43 @@ class KafkaAdmin:
                 "withdrawing access rights",
             )
 
+    def login_of(self, principal: str) -> Login:
+        """What the cluster has of a SCRAM user."""
+        doing = f"looking for the login {principal}"
+        with self._doing(doing):
+            asked = self._admin.describe_user_scram_credentials(
+                [principal], request_timeout=TIMEOUT_S
+            )
+            found = self._result(asked[principal], doing, gone={KafkaError.RESOURCE_NOT_FOUND})
+        infos = found.scram_credential_infos if found is not None else []
+        if not infos:
+            return Login.ABSENT
+        closed = all(info.iterations == _CLOSED_ITERATIONS for info in infos)
+        return Login.CLOSED if closed else Login.OPEN
+
+    def lets_in(self, principal: str, password: str) -> bool:
+        """Whether a principal can log in with a password."""
+        doing, refused = f"logging in as {principal}", False
+
+        def told(error: KafkaError) -> None:
+            nonlocal refused
+            refused = refused or is_login_refused(error)
+
+        login = AdminClient({**self.connection(principal, password).config(), "error_cb": told})
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                login.list_topics(timeout=_LOGIN_TRY_S)
+            except KafkaException as error:
+                # the client tries a refused login again and again, and tells why besides
+                login.poll(0)
+                if refused or is_login_refused(error.args[0]):
+                    return False
+                if time.monotonic() > deadline:
+                    raise translated(error.args[0], self._at(doing)) from error
+            else:
+                return True
+
     def set_password(self, principal: str, password: str) -> None:
         """Make or change a SCRAM-SHA-512 login; returns once a broker takes it."""
         self._alter_password(principal, password)
@@ -209,8 +269,10 @@ class KafkaAdmin:
         with self._doing(doing):
             self._result(login.describe_cluster(request_timeout=TIMEOUT_S), doing)
 
-    def _alter_password(self, principal: str, password: str) -> None:
-        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _SCRAM_ITERATIONS)
+    def _alter_password(
+        self, principal: str, password: str, iterations: int = _SCRAM_ITERATIONS
+    ) -> None:
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, iterations)
         change = UserScramCredentialUpsertion(principal, info, password.encode())
         self._each(
             lambda: self._admin.alter_user_scram_credentials([change], request_timeout=TIMEOUT_S),
@@ -221,7 +283,9 @@ class KafkaAdmin:
         """Close a login for good: nobody can log in with it any more, and its name stays taken."""
         # not deleted: a Kafka that replays the removal of a login from its metadata log may forget
         # all the others (ScramDelta.apply, up to 4.4.0 at least); see docs/decisions/0006
-        self._alter_password(principal, secrets.token_urlsafe(32))
+        # a login that never was is not made in order to be closed
+        if self.login_of(principal) is Login.OPEN:
+            self._alter_password(principal, secrets.token_urlsafe(32), _CLOSED_ITERATIONS)
 
     def _config(self, topic: str) -> dict[str, str]:
         doing = f"reading the settings of topic {topic}"

@@ -20,8 +20,10 @@ from mesh_events.registry import Registry
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import ALL
+from processors import logins
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.rights import Binding, Operation, Resource
+from processors.secrets import SecretStore
 from processors.settings import GOVERNOR, OPERATOR, WorkerSettings
 from projections.identity import Cluster, Role
 from projections.image import Image
@@ -118,10 +120,22 @@ def _beside(path: Path | None, home: Path) -> str | None:
 def _prepare(admin: ClusterAdmin, settings: WorkerSettings) -> None:
     for name, config in TOPICS.items():
         admin.create_topic(name, 1, config)
-    secrets = settings.secrets()
     for principal in (GOVERNOR, OPERATOR):
-        admin.set_password(principal, secrets.ensure(admin.name, principal))
+        _ensure_login(admin, principal, settings.secrets())
     admin.grant(rights())
+
+
+def _ensure_login(admin: ClusterAdmin, principal: str, secrets: SecretStore) -> None:
+    """A login whose password this home holds; another mesh's of the same name is left alone."""
+    cluster = admin.name
+    for password in secrets.known(cluster, principal):
+        if admin.lets_in(principal, password):
+            secrets.promote(cluster, principal, password)
+            return
+    password, place = secrets.prepare(cluster, principal), secrets.prepared(cluster, principal)
+    logins.require_ours(admin, principal, (), place=place)
+    admin.set_password(principal, password)
+    secrets.promote(cluster, principal, password)
 
 
 def _keys(home: Path, image: Image) -> dict[str, SigningKey]:

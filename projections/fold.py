@@ -139,6 +139,8 @@ def _reported(image: Image, entry: Entry, event: Event) -> Image:
             return image._replace(intents=pending.checked(image.intents, event))
         case facts.CredentialsIssued():
             return image._replace(identity=identity.credentials_issued(image.identity, event))
+        case facts.EffectFailed():
+            return image._replace(identity=identity.credentials_failed(image.identity, event))
         case facts.AclApplied():
             after = access.applied(image.access, event, entry.offset, entry.time)
             own = identity.rights_applied(image.identity, event)

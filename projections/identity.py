@@ -6,7 +6,13 @@ from enum import StrEnum
 from immutables import Map
 
 from mesh_events.decisions import MeshFounded, MeshKeyIntroduced, MeshKeyRevoked, MeshRole
-from mesh_events.facts import AclApplied, AclRemoved, CredentialsIssued, RightsFact
+from mesh_events.facts import (
+    AclApplied,
+    AclRemoved,
+    CredentialsIssued,
+    EffectFailed,
+    RightsFact,
+)
 from mesh_events.intents import (
     ApplicationRegistered,
     ClusterRegistered,
@@ -23,6 +29,10 @@ from mesh_events.intents import (
 from mesh_events.meta import MESH_DOMAIN, milliseconds
 from projections.table import Table
 
+ISSUE_CREDENTIALS = "issue_credentials"
+"""The effect that an `EffectFailed` names when a login could not be made."""
+LOGIN_TAKEN = "login_taken"
+"""Code of the failure that the cluster has a login of that name which the mesh has not issued."""
 UNREPORTED = -1
 """Generation of rights of which the log has not said that they exist."""
 
@@ -89,13 +99,18 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Credentials of a principal on a cluster: wanted at `generation`, issued at `issued`."""
+    """Credentials of a principal on a cluster: wanted at `generation`, issued at `issued`.
+
+    `failure` tells why they could not be issued yet, `failure_code` is its code.
+    """
 
     principal: str
     cluster: str
     generation: int
     issued: int | None = None
     reference: str | None = None
+    failure: str | None = None
+    failure_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,10 +329,28 @@ def credentials_issued(identity: Identity, event: CredentialsIssued) -> Identity
     wanted = identity.credentials.get((event.principal, event.cluster))
     if wanted is None or wanted.generation != event.generation:
         return identity
-    issued = replace(wanted, issued=event.generation, reference=event.reference)
+    issued = replace(
+        wanted,
+        issued=event.generation,
+        reference=event.reference,
+        failure=None,
+        failure_code=None,
+    )
     return replace(
         identity, credentials=identity.credentials.set((event.principal, event.cluster), issued)
     )
+
+
+def credentials_failed(identity: Identity, event: EffectFailed) -> Identity:
+    """A keeper could not set the password; one that was set already changes nothing."""
+    pair = (event.subject, event.cluster)
+    wanted = identity.credentials.get(pair)
+    if event.effect != ISSUE_CREDENTIALS or wanted is None:
+        return identity
+    if wanted.generation != event.generation or wanted.issued == event.generation:
+        return identity
+    failed = replace(wanted, failure=event.reason, failure_code=event.code or None)
+    return replace(identity, credentials=identity.credentials.set(pair, failed))
 
 
 def rights_applied(identity: Identity, event: AclApplied) -> Identity:

@@ -12,6 +12,7 @@ from typing import Protocol
 import structlog
 
 from mesh_events.errors import MeshError, RefusedError
+from processors import logins
 from processors.clusters import ClusterAdmin
 from processors.connect.cluster import ConnectCluster
 from processors.connect.principals import principal_of
@@ -284,7 +285,10 @@ class Look:
     def _admit(self) -> None:
         """Its login, and its rights."""
         connector, principal = self.connector, principal_of(self.connector.id)
-        password = self.connect.secrets.ensure_login(connector.cluster, principal)
+        secrets = self.connect.secrets
+        password = secrets.ensure_login(connector.cluster, principal)
+        place = secrets.login_reference(connector.cluster, principal)
+        logins.require_ours(self.cluster(), principal, [password], place=place)
         self.reign.check()
         self.cluster().set_password(principal, password)
         self._allow()

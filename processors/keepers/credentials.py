@@ -5,16 +5,18 @@ from dataclasses import dataclass
 
 import structlog
 
-from mesh_events.errors import MeshError
+from mesh_events.errors import MeshError, RefusedError
 from mesh_events.facts import CredentialsIssued, EffectFailed
 from mesh_events.meta import Meta
+from processors import logins
+from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from processors.keepers.retry import wait_before
 from processors.secrets import SecretStore
-from projections.identity import Credentials
+from projections.identity import ISSUE_CREDENTIALS, Credentials
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
@@ -36,7 +38,8 @@ class Trouble:
 class CredentialsKeeper:
     """Makes or rotates SCRAM logins whose latest wish is not fulfilled.
 
-    A crash between password and fact only means that the password is made once more.
+    A crash between password and fact only means that the password is set once more. A login that
+    somebody else has made is left as it is, see `logins`.
     """
 
     name = "credentials"
@@ -76,18 +79,10 @@ class CredentialsKeeper:
     def _issue(self, image: Image, wanted: Credentials, reign: Reign) -> None:
         principal, cluster = wanted.principal, wanted.cluster
         try:
-            admin = self._clusters(image, cluster)
-            reign.check()
-
-            def use(password: str) -> None:
-                admin.set_password(principal, password)
-                # whoever came after us has stored a password of its own by now
-                reign.check()
-
-            self._secrets.issue(cluster, principal, use)
+            self._set(self._clusters(image, cluster), wanted, reign)
         except MeshError as error:
             log.warning("login_not_made", principal=principal, cluster=cluster, error=str(error))
-            self._failed(wanted, str(error), reign)
+            self._failed(wanted, error, reign)
             return
         crash_point("after-effect")
         reign.report(
@@ -101,7 +96,23 @@ class CredentialsKeeper:
         )
         self._troubles.pop((principal, cluster), None)
 
-    def _failed(self, wanted: Credentials, reason: str, reign: Reign) -> None:
+    def _set(self, admin: ClusterAdmin, wanted: Credentials, reign: Reign) -> None:
+        """Set a new password on the cluster, unless the login is somebody else's, and store it."""
+        principal, cluster, secrets = wanted.principal, wanted.cluster, self._secrets
+        stored = secrets.known(cluster, principal)
+        password = secrets.prepare(cluster, principal)
+        place = secrets.prepared(cluster, principal)
+        # a reference stands on the log once a password was issued, whatever is wanted now
+        issued = wanted.reference is not None
+        logins.require_ours(admin, principal, stored, issued=issued, place=place)
+        reign.check()
+        admin.set_password(principal, password)
+        crash_point("after-password")
+        # whoever came after us has stored a password of its own by now
+        reign.check()
+        secrets.promote(cluster, principal, password)
+
+    def _failed(self, wanted: Credentials, error: MeshError, reign: Reign) -> None:
         """Say it once, and try again ever more seldom."""
         pair = (wanted.principal, wanted.cluster)
         before = self._troubles.get(pair)
@@ -115,10 +126,11 @@ class CredentialsKeeper:
             EffectFailed(
                 meta=_meta(reign, wanted, "login-failed"),
                 subject=wanted.principal,
-                effect="issue_credentials",
+                effect=ISSUE_CREDENTIALS,
                 cluster=wanted.cluster,
                 generation=wanted.generation,
-                reason=reason,
+                reason=str(error),
+                code=error.code if isinstance(error, RefusedError) else "cluster_unavailable",
             )
         )
 

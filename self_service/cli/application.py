@@ -55,10 +55,11 @@ def list_applications(
                     "application": name,
                     "cluster": home,
                     "ready": home in found.rights and login.issued == login.generation,
+                    "failure": login.failure,
                     "description": found.description,
                     "generation": found.generation,
                 }
             )
-    columns = ("application", "cluster", "ready", "description")
+    columns = ("application", "cluster", "ready", "failure", "description")
     empty = "no applications: `sdm application register`"
     show(Listing(columns, items, empty), reading.output)

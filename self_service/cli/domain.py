@@ -114,6 +114,7 @@ def describe(reading: Reading, name: Name) -> None:
             "cluster": one.cluster,
             "generation": one.generation,
             "issued": one.issued == one.generation,
+            "failure": one.failure,
         }
         for _, one in sorted(identity.credentials.items())
         if one.principal == name or one.principal.startswith(f"{name}.")
@@ -125,7 +126,7 @@ def describe(reading: Reading, name: Name) -> None:
     ]
     parts = {
         "keys": Listing(("public_key", "since", "revoked"), keys),
-        "logins": Listing(("principal", "cluster", "generation", "issued"), logins),
+        "logins": Listing(("principal", "cluster", "generation", "issued", "failure"), logins),
         "data_products": Listing(("product", "topic", "version"), products, "no products yet"),
     }
     show(Detail(_fields(image, found), parts), reading.output)

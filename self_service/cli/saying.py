@@ -130,10 +130,7 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
                 if stage is Progress.REACHED:
                     return image
                 if stage is Progress.OVERTAKEN and (failed := failure(image, said.intent)):
-                    raise RefusedError(
-                        failed[0],
-                        f"{failed[1]} (it stands on the log and does not run: update or drop it)",
-                    )
+                    raise RefusedError(*failed)
                 if stage is Progress.OVERTAKEN:
                     raise RefusedError(
                         "overtaken",

@@ -12,11 +12,13 @@ from mesh_events.intents import Intent
 from mesh_events.rows import AccessState, ConnectorState, LinkState, StatementState
 from mesh_events.statements import StatementDropped, StatementIntent, StatementStopped
 from projections.access import ENTITLED
-from projections.identity import Application, Domain
+from projections.identity import LOGIN_TAKEN, Application, Credentials, Domain
 from projections.image import Image
 from projections.links import link_id
 from self_service.cli.options import Until
 from spark_streams.errors import RETRIABLE
+
+_STANDS = "(it stands on the log and does not run: update or drop it)"
 
 
 class Progress(Enum):
@@ -32,6 +34,8 @@ def progress(image: Image, intent: Intent, until: Until) -> Progress:
     """How far `intent`, which was accepted, is from the stage `until`."""
     if until is Until.DECIDED:
         return Progress.REACHED
+    if _refused(image, intent) is not None:
+        return Progress.OVERTAKEN
     match intent:
         case intents.DomainRegistered():
             return _domain_ready(image, intent.domain)
@@ -87,17 +91,35 @@ def where(image: Image, intent: Intent) -> str:
 
 def failure(image: Image, intent: Intent) -> tuple[str, str] | None:
     """(code, reason) where what the intent is about has failed for good, else None."""
+    if (refused := _refused(image, intent)) is not None:
+        return LOGIN_TAKEN, f"{refused.failure} ({refused.principal} stays registered)"
     if isinstance(intent, ConnectorIntent):
         connector = image.connectors[intent.connector]
         if connector.state is ConnectorState.FAILED:
-            return connector.failure_code or "task_failed", connector.failure or ""
+            return connector.failure_code or "task_failed", f"{connector.failure or ''} {_STANDS}"
         return None
     if not isinstance(intent, StatementIntent):
         return None
     statement = image.statements[intent.statement]
     if statement.state is not StatementState.FAILED:
         return None
-    return statement.failure_code or "query_failed", statement.failure or ""
+    return statement.failure_code or "query_failed", f"{statement.failure or ''} {_STANDS}"
+
+
+def _refused(image: Image, intent: Intent) -> Credentials | None:
+    """A login that the intent calls for and that only a person can make possible."""
+    match intent:
+        case intents.DomainRegistered():
+            principal = intent.domain
+        case intents.ApplicationRegistered():
+            principal = intent.application
+        case intents.CredentialsRequested():
+            principal = intent.principal
+        case _:
+            return None
+    logins = (one for _, one in sorted(image.identity.credentials.items()))
+    taken = (one for one in logins if one.principal == principal)
+    return next((one for one in taken if one.failure_code == LOGIN_TAKEN), None)
 
 
 def _of(condition: object) -> Progress:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka import Connection
-from processors.clusters import Topic
+from processors.clusters import Login, Topic
 from processors.keepers.flow_ends import Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.links import LinksKeeper
@@ -123,13 +123,24 @@ class MemoryCluster:
         self._answer()
         self.bindings -= set(bindings)
 
+    def login_of(self, principal: str) -> Login:
+        self._answer()
+        if principal not in self.logins:
+            return Login.ABSENT
+        return Login.CLOSED if self.logins[principal] is None else Login.OPEN
+
+    def lets_in(self, principal: str, password: str) -> bool:
+        self._answer()
+        return self.logins.get(principal) == password
+
     def set_password(self, principal: str, password: str) -> None:
         self._answer()
         self.logins[principal] = password
 
     def retire_login(self, principal: str) -> None:
         self._answer()
-        self.logins[principal] = None
+        if principal in self.logins:
+            self.logins[principal] = None
 
     def end_transactions(self, transactional_id: str) -> None:
         del transactional_id

@@ -12,7 +12,7 @@ from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.rows import Row
 from mesh_events.signing import SigningKey
-from processors.clusters import Topic
+from processors.clusters import Login, Topic
 from processors.rights import Acl, Binding
 from projections.image import Image
 from spark_streams.engine import CopySpec, States
@@ -184,6 +184,14 @@ class Admin:
         unwanted = list(bindings)
         self._change("withdraw", lambda: self._cluster.withdraw(unwanted))
 
+    def login_of(self, principal: str) -> Login:
+        found: Login = self._do("login", lambda: self._cluster.login_of(principal))
+        return found
+
+    def lets_in(self, principal: str, password: str) -> bool:
+        found: bool = self._do("log in", lambda: self._cluster.lets_in(principal, password))
+        return found
+
     def set_password(self, principal: str, password: str) -> None:
         self._do("password", lambda: self._cluster.set_password(principal, password))
 
@@ -245,12 +253,19 @@ class Engine:
 
 
 class Secrets:
-    """A `SecretStore` that keeps nothing."""
+    """A `SecretStore` that keeps nothing: a principal's password is always the same."""
 
-    def issue(self, cluster: str, principal: str, use: Callable[[str], None]) -> str:
-        password = f"{cluster} {principal}"
-        use(password)
-        return password
+    def known(self, cluster: str, principal: str) -> list[str]:
+        return [self.prepare(cluster, principal)]
+
+    def prepare(self, cluster: str, principal: str) -> str:
+        return f"{cluster} {principal}"
+
+    def prepared(self, cluster: str, principal: str) -> str:
+        return f"/secrets/{cluster}/.{principal}.next"
+
+    def promote(self, cluster: str, principal: str, password: str) -> None:
+        assert password == self.prepare(cluster, principal)
 
     def reference(self, cluster: str, principal: str) -> str:
         return f"file:/secrets/{cluster}/{principal}"
