@@ -80,7 +80,9 @@ class Workload:
             ),
             "root",
         )
-        yield self._wire(GovernorStarted(meta=self._meta("mesh"), version="benchmark"), "gov")
+        started = GovernorStarted(meta=self._meta("mesh"), version="benchmark")
+        self._last = started.meta.id
+        yield self._wire(started, "gov")
         self._epoch = self.offset
         yield from self._accepted(
             ClusterRegistered(
@@ -161,12 +163,17 @@ class Workload:
         yield self._decision(intent, self.offset)
 
     def _decision(self, intent: Intent, offset: int) -> Wire:
-        return self._wire(
-            IntentAccepted(
-                meta=self._meta("mesh"), offset=offset, epoch=self._epoch, intent=intent.meta.id
-            ),
-            "gov",
+        event = IntentAccepted(
+            meta=self._meta("mesh"),
+            offset=offset,
+            epoch=self._epoch,
+            basis=self.offset,
+            clock=self._now,
+            follows=self._last,
+            intent=intent.meta.id,
         )
+        self._last = event.meta.id
+        return self._wire(event, "gov")
 
     def _wire(self, event: Event, key: str) -> Wire:
         self.offset += 1

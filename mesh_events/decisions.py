@@ -1,5 +1,6 @@
 """The foundation of a mesh and the governor's decisions: only these change rights and existence."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
@@ -103,12 +104,26 @@ class GovernorStarted(Event):
 class Decision(Event):
     """What the governor made of the record at `offset`, under its `epoch`.
 
-    It counts only if the epoch is the latest started one and the record is still undecided.
+    It counts only if the epoch is the latest started one, `follows` names the decision that counted
+    last in this epoch, and the record is still undecided. A governor appends several decisions at
+    once; where one of them is lost, those behind it have no effect either.
     """
 
     kind: ClassVar[Kind] = Kind.DECISION
     offset: int = Field(description="Offset of the decided record on this log")
     epoch: int = Field(description="Offset of the GovernorStarted record of the deciding governor")
+    basis: int = Field(
+        description="Offset of the last record that the judgement saw, besides the decisions of "
+        "the same epoch up to `follows`"
+    )
+    clock: datetime = Field(
+        description="Mesh time of the decision, UTC: it never goes back, and does not follow a "
+        "broker whose clock is wrong"
+    )
+    follows: str = Field(
+        description="`meta.id` of the decision before this one in its epoch; that of the "
+        "GovernorStarted for the first"
+    )
 
     @property
     def key(self) -> str:

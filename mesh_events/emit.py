@@ -6,7 +6,7 @@ with Emitter.at_home("west", actor="reporting") as west:
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mesh_events import topics
-from mesh_events.codec import decode, encode, has_valid_signature
+from mesh_events.codec import Wire, decode, encode, has_valid_signature
 from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
 from mesh_events.errors import InfrastructureError, WaitTimeoutError
 from mesh_events.kafka import Connection, translated, translating
@@ -103,7 +103,19 @@ class LogWriter:
         InfrastructureError. After the latter the event may or may not stand on the log: append
         the very same event again.
         """
-        wire = encode(event, self._registry.schema_id(event.type_name()), key or self.key)
+        return self.append_records([event], key)[0]
+
+    def append_records(
+        self, events: Sequence[Event], key: SigningKey | None = None
+    ) -> list[Record]:
+        """Sign and append several events without waiting for each; the records, in their order.
+
+        Raises as `append_record`; then any of them may or may not stand on the log, in their order.
+        """
+        signer = key or self.key
+        wires = [
+            encode(event, self._registry.schema_id(event.type_name()), signer) for event in events
+        ]
         found: list[tuple[KafkaError | None, int, int]] = []
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
@@ -112,37 +124,48 @@ class LogWriter:
             place = (-1, -1) if error else (message.offset(), message.timestamp()[1])
             found.append((error, *place))
 
-        def hand_over() -> None:
-            self._producer.produce(
-                topics.GOVERNANCE,
-                value=wire.value,
-                key=wire.key,
-                headers=wire.headers,
-                partition=0,
-                on_delivery=on_delivery,
-            )
-
         with self._lock, translating(self._doing):
-            try:
-                hand_over()
-            except KafkaException as refused:
-                if refused.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    raise
-                # the client remembers an earlier refusal for a while: ask Kafka
-                self._producer.list_topics(topics.GOVERNANCE, timeout=DELIVERY_TIMEOUT_S)
-                hand_over()
-            self._wait(found)
-        if not found:
+            for wire in wires:
+                self._hand_over(wire, on_delivery)
+            self._wait(found, len(wires))
+        failed = next((error for error, _, _ in found if error is not None), None)
+        if failed is not None:
+            raise translated(failed, self._doing)
+        if len(found) < len(wires):
             raise InfrastructureError(f"{self._doing}: Kafka does not answer", retriable=True)
-        error, offset, time = found[0]
-        if error is not None:
-            raise translated(error, self._doing)
-        return Record(offset, time, wire.key, wire.value, dict(wire.headers))
+        return [
+            Record(offset, time, wire.key, wire.value, dict(wire.headers))
+            for wire, (_, offset, time) in zip(wires, found, strict=True)
+        ]
 
-    def _wait(self, found: list[Any]) -> None:
+    def _hand_over(
+        self, wire: Wire, on_delivery: Callable[[KafkaError | None, Message], None]
+    ) -> None:
+        try:
+            self._produce(wire, on_delivery)
+        except KafkaException as refused:
+            if refused.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise
+            # the client remembers an earlier refusal for a while: ask Kafka
+            self._producer.list_topics(topics.GOVERNANCE, timeout=DELIVERY_TIMEOUT_S)
+            self._produce(wire, on_delivery)
+
+    def _produce(
+        self, wire: Wire, on_delivery: Callable[[KafkaError | None, Message], None]
+    ) -> None:
+        self._producer.produce(
+            topics.GOVERNANCE,
+            value=wire.value,
+            key=wire.key,
+            headers=wire.headers,
+            partition=0,
+            on_delivery=on_delivery,
+        )
+
+    def _wait(self, found: list[Any], count: int) -> None:
         for _ in range(DELIVERY_TIMEOUT_S * 10):
             self._producer.poll(0.1)
-            if found:
+            if len(found) >= count:
                 return
 
 

@@ -1,6 +1,9 @@
 """A verdict as the event that tells it: what the governor says on the log."""
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import metadata
+from typing import Any
 
 from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
 from mesh_events.emit import mesh_meta
@@ -15,28 +18,37 @@ LONGEST_REASON = 2000
 """Characters of a reason; a refused value stands in it, and may be as long as a record."""
 
 
-def decision_on(entry: Entry, verdict: Verdict, epoch: int) -> Decision:
-    """The event that tells a verdict on the record at `entry`, under the governor's epoch."""
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a judgement rests on: the fields `epoch`, `basis`, `clock` (ms) and `follows`."""
+
+    epoch: int
+    offset: int
+    clock: int
+    follows: str
+
+
+def decision_on(entry: Entry, verdict: Verdict, basis: Basis) -> Decision:
+    """The event that tells a verdict on the record at `entry`."""
+    epoch = basis.epoch
     # a decision that repeats what was said must not itself become too large to be read
     cause = entry.event.meta.id[:LONGEST_ID] if entry.event else None
     correlation = entry.event.meta.correlation[:LONGEST_ID] if entry.event else None
     identity = derived_id(f"offset:{entry.offset}", "decide", epoch)
-    meta = decision_meta(identity, correlation or identity, cause)
+    common: dict[str, Any] = {
+        "meta": decision_meta(identity, correlation or identity, cause),
+        "offset": entry.offset,
+        "epoch": epoch,
+        "basis": basis.offset,
+        "clock": datetime.fromtimestamp(basis.clock / 1000, UTC),
+        "follows": basis.follows,
+    }
     match verdict:
         case Rejected(code, reason) if cause is not None:
-            return IntentRejected(
-                meta=meta,
-                offset=entry.offset,
-                epoch=epoch,
-                intent=cause,
-                code=code,
-                reason=_short(reason),
-            )
+            return IntentRejected(**common, intent=cause, code=code, reason=_short(reason))
         case Quarantined(code, reason) | Rejected(code, reason):
-            return IntentQuarantined(
-                meta=meta, offset=entry.offset, epoch=epoch, code=code, reason=_short(reason)
-            )
-    return IntentAccepted(meta=meta, offset=entry.offset, epoch=epoch, intent=cause or "")
+            return IntentQuarantined(**common, code=code, reason=_short(reason))
+    return IntentAccepted(**common, intent=cause or "")
 
 
 def _short(reason: str) -> str:

@@ -1,11 +1,14 @@
-"""The governor: folds the log, publishes rows, decides what is undecided, one after the other.
+"""The governor: folds the log, publishes rows, decides what is undecided, many records at once.
 
 A governor is one incarnation. It reads the log to its end, appends GovernorStarted (that record's
 offset is its epoch), folds up to it, and only then decides. Deciding is level-triggered: what is
 undecided is part of the image, so it does not matter who saw it arrive.
+
+One step judges records for a few milliseconds, each on the state that the decisions before it will
+give, and appends these decisions together. They are a chain: where one is lost, those behind it do
+not count.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -23,27 +26,36 @@ from mesh_events.decisions import (
 from mesh_events.emit import LogWriter, software
 from mesh_events.errors import MeshError, StateFaultError
 from mesh_events.facts import Check
-from mesh_events.meta import new_id
+from mesh_events.intents import Intent
+from mesh_events.meta import Event, new_id
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
-from processors.decision import decision_meta, decision_on, version
+from processors.decision import Basis, decision_meta, decision_on, version
 from processors.log_watch import NoWatch, Watch
+from processors.mesh_clock import MeshClock
 from processors.quick_start import Beginning, FirstRecord
 from processors.reign import key_without_effect
+from processors.reign import now as monotonic
 from processors.row_writer import RowWriter
+from processors.turns import Turns
 from projections.consequences import consequences
 from projections.decide import decide
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.rows import touched_rows
+from projections.speculation import decided
 from projections.trust import DistrustError
-from projections.verdict import Verdict, Waiting
+from projections.verdict import Waiting
 
 log = structlog.get_logger(__name__)
 Listener = Callable[[Record, IntentQuarantined], None]
 AGAIN = 32
 """So many of the waiting records are judged again in one step, in turn."""
+BATCH = 256
+"""So many decisions are appended together at most."""
+BATCH_S = 0.005
+"""Seconds after which a step judges no further record: what arrives meanwhile waits for it."""
 
 
 class Governor:
@@ -77,16 +89,19 @@ class Governor:
         self._life += 1
         self.image: Image = EMPTY
         self.epoch: int | None = None
-        self._arrived: deque[int] = deque()
+        self._arrived = Turns()
         # (offset of a check's fact, offset of the intent it is about)
         self._answered: deque[tuple[int, int]] = deque()
         self._waiting: deque[int] = deque()
         # the same offsets as they came: the first one's time runs out first
         self._oldest: deque[int] = deque()
+        # offset of a record that waits -> since when, s of the monotonic clock
+        self._since: dict[int, float] = {}
         self._open: dict[int, Record] = {}
         self._settled: tuple[object, ...] | None = None
-        # (append time of the start, ms; when it was heard of, s of the monotonic clock)
-        self._heard = (0, 0.0)
+        self._clock: MeshClock | None = None
+        # append time of the record folded last, ms
+        self._appended = 0
 
     def begin(self) -> None:
         """Before the log is read: begin where an earlier fold has left off, if it is known.
@@ -119,13 +134,15 @@ class Governor:
         event = GovernorStarted(meta=meta, version=version())
         started = self._writer.append_record(event)
         self.epoch = started.offset
-        self._heard = (started.time, time.monotonic())
+        self._clock = MeshClock(started.time, self.image.clock)
         # whatever an earlier reign had in hand: the image alone says what is undecided
         # what is folded meanwhile may come twice, and is not lost
-        self._arrived = deque()
-        self._arrived.extend(sorted(self.image.intents.undecided))
+        self._arrived.clear()
+        for offset, entry in sorted(self.image.intents.undecided.items()):
+            self._queue(offset, entry)
         self._waiting.clear()
         self._oldest.clear()
+        self._since.clear()
         self._answered.clear()
         log.info("governor_started", epoch=self.epoch, version=event.version)
         return self.epoch
@@ -170,6 +187,7 @@ class Governor:
 
     def _take(self, record: Record, entry: Entry) -> None:
         self.image = apply(self.image, entry)
+        self._appended = record.time
         self.watch.took(record, entry, self.image)
         crash_point("after-fold")
         if self.reigns:
@@ -198,7 +216,7 @@ class Governor:
         if record.offset in undecided:
             self._open[record.offset] = record
             if decides:
-                self._arrived.append(record.offset)
+                self._queue(record.offset, undecided[record.offset])
         elif decides and isinstance(event, Check):
             self._answered.append((record.offset, event.offset))
         elif isinstance(event, Decision) and event.offset not in undecided:
@@ -209,46 +227,73 @@ class Governor:
             self._rows.write([row])
             crash_point("after-row")
 
-    def step(self) -> Record | None:
-        """Decide the oldest record that can be decided, or say what follows from the state.
+    def _queue(self, offset: int, entry: Entry) -> None:
+        """Let an undecided record wait for its turn: that of its domain, or of unusable ones."""
+        key = self.image.identity.key_of(entry.signer)
+        operator = key is not None and key.role is Role.OPERATOR and key.revoked is None
+        self._arrived.add(offset, key.domain if key is not None else "", urgent=operator)
 
-        Returns the appended record, which must be folded before the next step; None when there is
+    def step(self) -> list[Record]:
+        """Decide what can be decided, for a moment, and say what follows from the state.
+
+        Returns the appended records, which must be folded before the next step; none when there is
         nothing to do until something arrives or a check comes out. Raises as `start`.
         """
         # one image for the whole step: records are folded by another thread meanwhile
         image, epoch = self.image, self.epoch
         if epoch is None or image.epoch != epoch:
-            return None
+            return []
         self._require_key(image)
-        found = self._next(image)
-        if found is not None:
-            entry, verdict = found
-            return self._append_decision(entry, verdict, epoch)
-        return self._append_consequence()
+        consequent = self._consequent(image)
+        decisions = self._decisions(image, epoch)
+        events: list[Event] = [*consequent, *decisions]
+        if not events:
+            return []
+        crash_point("before-append")
+        records = self._writer.append_records(events)
+        crash_point("after-append")
+        _log(image, events)
+        return records
 
-    def _next(self, image: Image) -> tuple[Entry, Verdict] | None:
-        """The first of the candidates with a verdict; waiting ones block nobody."""
-        clock = self._log_time()
+    def _decisions(self, image: Image, epoch: int) -> list[Decision]:
+        """Decisions on the records whose turn it is, each on the state that the others give."""
+        began, state, found = monotonic(), image, list[Decision]()
+        clock = image.clock
+        if self._clock is not None:
+            clock = max(clock, self._clock.now(self._appended))
         for offset in self._candidates(image):
-            entry = image.intents.undecided.get(offset)
+            entry = state.intents.undecided.get(offset)
             if entry is None:
                 continue
-            verdict = decide(image, entry, clock)
-            if not isinstance(verdict, Waiting):
-                return entry, verdict
-        return None
+            now = monotonic()
+            waited = round((now - self._since.get(offset, now)) * 1000)
+            verdict = decide(state, entry, clock, waited)
+            if isinstance(verdict, Waiting):
+                self._wait(offset, now)
+                continue
+            self._since.pop(offset, None)
+            basis = Basis(epoch, image.offset, clock, state.last_decision)
+            event = decision_on(entry, verdict, basis)
+            if isinstance(event, IntentQuarantined):
+                self._set_aside(self._open[offset], event)
+            state = decided(state, event, self._writer.key.public)
+            found.append(event)
+            if len(found) == BATCH or monotonic() - began > BATCH_S:
+                break
+        return found
 
-    def _log_time(self) -> int:
-        """Now, in ms of the log: this machine's clock may be an hour off."""
-        appended, heard = self._heard
-        return appended + round((time.monotonic() - heard) * 1000)
+    def _wait(self, offset: int, now: float) -> None:
+        if offset not in self._since:
+            self._since[offset] = now
+            self._waiting.append(offset)
+            self._oldest.append(offset)
 
     def _candidates(self, image: Image) -> Iterator[int]:
-        """Offsets to be judged in one step, each taken out of its queue.
+        """Offsets to be judged in one step; those that arrived are taken out of their queue.
 
         Of the records that wait, those whose check came out, the oldest one, whose time runs out
         first, and a few of the others in turn: however many wait, a step costs the same. Then what
-        arrived, in the order of the log.
+        arrived, by turns.
         """
         undecided = image.intents.undecided
         while self._answered and self._answered[0][0] <= image.offset:
@@ -258,49 +303,38 @@ class Governor:
         yield from islice(self._oldest, 1)
         for _ in range(min(AGAIN, len(self._waiting))):
             offset = self._waiting.popleft()
-            yield offset
             if offset in undecided:
                 self._waiting.append(offset)
+                yield offset
         # what arrived behind the image is for the next step: passed over now, it would be lost
-        while self._arrived and self._arrived[0] <= image.offset:
-            offset = self._arrived.popleft()
-            yield offset
-            if offset in undecided:
-                self._waiting.append(offset)
-                self._oldest.append(offset)
+        while (arrived := self._arrived.take(image.offset)) is not None:
+            yield arrived
 
-    def _append_decision(self, entry: Entry, verdict: Verdict, epoch: int) -> Record:
-        event = decision_on(entry, verdict, epoch)
-        crash_point("before-append")
-        if isinstance(event, IntentQuarantined):
-            self._set_aside(self._open[entry.offset], event)
-        record = self._writer.append_record(event)
-        crash_point("after-append")
+    def _consequent(self, image: Image) -> list[Intent]:
+        """The intents that follow from the state and are not on the log yet."""
+        # all that consequences look at
+        parts = (image.access, image.links, image.identity.quarantines)
+        if self._settled is not None and all(map(is_, self._settled, parts)):
+            return []
+        due = consequences(image, software())[:BATCH]
+        if not due:
+            self._settled = parts
+        return due
+
+
+def _log(image: Image, events: Iterable[Event]) -> None:
+    """Tell what was appended."""
+    for event in events:
+        about = event.meta.correlation
+        if not isinstance(event, Decision):
+            log.info("consequence", intent=event.type_name(), correlation_id=about)
+            continue
+        asked = image.intents.undecided[event.offset].event
         log.info(
             "decided",
             decision=event.type_name(),
-            intent=entry.event.type_name() if entry.event else None,
-            offset=entry.offset,
+            intent=asked.type_name() if asked is not None else None,
+            offset=event.offset,
             code=getattr(event, "code", None),
-            correlation_id=event.meta.correlation,
+            correlation_id=about,
         )
-        return record
-
-    def _append_consequence(self) -> Record | None:
-        # all that consequences look at
-        image = self.image
-        parts = (image.access, image.links, image.identity.quarantines)
-        if self._settled is not None and all(map(is_, self._settled, parts)):
-            return None
-        due = consequences(image, software())
-        if not due:
-            self._settled = parts
-            return None
-        record = self._writer.append_record(due[0])
-        log.info(
-            "consequence",
-            intent=due[0].type_name(),
-            offset=record.offset,
-            correlation_id=due[0].meta.correlation,
-        )
-        return record

@@ -230,22 +230,24 @@ class Worker:
                 log.info("governor_paused", reason=str(over))
                 await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
-            record = await asyncio.to_thread(self.governor.step)
-            if record is None:
+            records = await asyncio.to_thread(self.governor.step)
+            if not records:
                 await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
-            await self._echo(record)
-            if not await self._reached(reign, record.offset, STALL_S) and self._reign is reign:
-                raise StateFaultError(f"the record at offset {record.offset} does not come back")
+            await self._echo(records)
+            last = records[-1].offset
+            if not await self._reached(reign, last, STALL_S) and self._reign is reign:
+                raise StateFaultError(f"the record at offset {last} does not come back")
         if self._reign is reign:
             self._overtaken(reign.epoch)
 
-    async def _echo(self, record: Record) -> None:
+    async def _echo(self, records: Sequence[Record]) -> None:
         """Fold what was just appended, if nothing stands between: no need to read it back."""
         async with self._folding:
-            if record.offset != self.governor.image.offset + 1:
-                return
-            self.governor.fold([record])
+            for record in records:
+                if record.offset != self.governor.image.offset + 1:
+                    break
+                self.governor.fold([record])
         await self._announce()
 
     def _holds(self, reign: LogReign) -> bool:

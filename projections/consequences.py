@@ -69,7 +69,7 @@ def _creation(image: Image, link: Link | None, grant: Access, producer: str) -> 
 def _meta(image: Image, cause: Access, step: str, generation: int, producer: str) -> Meta:
     return Meta(
         id=derived_id(cause.request, step, generation),
-        time=datetime.fromtimestamp(image.time / 1000, UTC),
+        time=datetime.fromtimestamp(image.clock / 1000, UTC),
         actor=ACTOR,
         domain=MESH_DOMAIN,
         correlation=cause.request,

@@ -31,10 +31,19 @@ LONGEST_ID = 200
 """Characters that an id in `meta` may have."""
 CHECK_TIMEOUT_MS = 60 * 1000
 """How long an intent waits for its checks, counted while a governor runs."""
+CHECK_TIMEOUT = "check_timeout"
+"""Code of the refusal of an intent that has waited so long."""
 
 
-def decide(image: Image, entry: Entry, now: int) -> Verdict:
-    """What becomes of the undecided record `entry`, judged on `image`, at `now` (ms)."""
+def decide(image: Image, entry: Entry, clock: int, waited: int = 0) -> Verdict:
+    """What becomes of an undecided record.
+
+    Args:
+        image: what the judgement sees.
+        entry: the record.
+        clock: the mesh's time of the decision, ms.
+        waited: how long this governor has waited for the checks of the record, ms.
+    """
     untrusted = _untrusted(image, entry)
     if untrusted is not None:
         return untrusted
@@ -43,22 +52,21 @@ def decide(image: Image, entry: Entry, now: int) -> Verdict:
         return Quarantined(FaultCode.INVALID_EVENT, "the record is not an intent")
     unfit = (
         _overlong(intent)
-        or _stale(image, entry, intent)
+        or _repeated(image, entry, intent)
+        or (_mistimed(image, entry, intent, clock) if key.role is not Role.GOVERNOR else None)
         or _not_theirs(intent, key)
-        or _frozen(image, entry, key)
+        or _frozen(image, key, clock)
     )
     if unfit is not None:
         return unfit
     checks = image.intents.checks.get(entry.offset, Map())
     try:
-        verdict = judge(intent, Case(image, key, key.domain, checks))
+        verdict = judge(intent, Case(image, key, key.domain, checks, clock))
     except Refusal as refusal:
         return refusal.rejected
-    # what arrived while no governor ran begins to wait when the next one starts
-    waited = now - max(entry.time, image.epoch_time)
     if isinstance(verdict, Waiting) and waited > CHECK_TIMEOUT_MS:
         return Rejected(
-            "check_timeout",
+            CHECK_TIMEOUT,
             f"no outcome of {', '.join(verdict.checks)} within {CHECK_TIMEOUT_MS // 1000} s: "
             "see that the servers are up, then emit it again",
         )
@@ -79,7 +87,7 @@ def _untrusted(image: Image, entry: Entry) -> Quarantined | None:
     return None
 
 
-def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
+def _repeated(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
     if not _is_uuid(intent.meta.id):
         return Rejected("invalid_id", "meta.id is not a UUID: use a fresh UUIDv7 for each intent")
     first = image.intents.first_offset(entry.signer, intent.meta.id)
@@ -87,16 +95,29 @@ def _stale(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
         return Rejected(
             "duplicate_intent", f"the same intent stands at offset {first}; that one counts"
         )
-    age = entry.time - milliseconds(intent.meta.time)
-    if age > WINDOW_MS:
+    return None
+
+
+def _mistimed(image: Image, entry: Entry, intent: Intent, clock: int) -> Rejected | None:
+    """Whether an intent is too old, or of the future.
+
+    Its arrival is told by the broker and bounded by the mesh's clock on both sides, so that neither
+    a broker nor the governor whose clock is wrong refuses an intent whose own time is right. Ids
+    are forgotten by the mesh's clock alone: an old copy never becomes young by a broker's. While
+    the clocks disagree only an intent whose id may have been forgotten is too old.
+    """
+    made = milliseconds(intent.meta.time)
+    age = min(clock, entry.time) - made
+    if made < image.intents.horizon if image.clocks_disagree else age > WINDOW_MS:
         return Rejected(
             "stale_intent",
             f"made {age // 1000} s before it reached the log, at most {WINDOW_MS // 1000} s are "
             "allowed: emit it again",
         )
-    if age < -AHEAD_MS:
+    ahead = made - max(clock, entry.time)
+    if ahead > AHEAD_MS:
         return Rejected(
-            "clock_ahead", f"made {-age // 1000} s in the future: set the emitter's clock"
+            "clock_ahead", f"made {ahead // 1000} s in the future: set the emitter's clock"
         )
     return None
 
@@ -119,8 +140,11 @@ def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
     return None
 
 
-def _frozen(image: Image, entry: Entry, key: Key) -> Rejected | None:
-    """Whether the speaker is to be silent; the mesh's own parts never are."""
+def _frozen(image: Image, key: Key, clock: int) -> Rejected | None:
+    """Whether the speaker is to be silent; the mesh's own parts never are.
+
+    While clocks disagree no freeze ends by itself.
+    """
     if key.domain == MESH_DOMAIN:
         return None
     quarantine = image.identity.quarantines.get(key.domain)
@@ -130,7 +154,8 @@ def _frozen(image: Image, entry: Entry, key: Key) -> Rejected | None:
             f"{quarantine.by} has put {key.domain} into quarantine: {quarantine.reason}; "
             "ask the operator",
         )
-    freeze = image.identity.freeze_of(key.domain, entry.time)
+    time = None if image.clocks_disagree else clock
+    freeze = image.identity.freeze_of(key.domain, time)
     if freeze is None:
         return None
     until = datetime.fromtimestamp(freeze.until / 1000, UTC).isoformat(timespec="seconds")

@@ -8,7 +8,7 @@ from mesh_events import connectors as connecting
 from mesh_events import facts, intents
 from mesh_events import statements as streaming
 from mesh_events.errors import StateFaultError
-from mesh_events.meta import Event
+from mesh_events.meta import Event, milliseconds
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, StatementRow
 from projections import access, catalog, connectors, identity, links, statements
 from projections.connectors import Connectors
@@ -60,7 +60,12 @@ def _(event: intents.KeyRevoked, image: Image, at: Acceptance) -> Image:
 
 @enact.register
 def _(event: intents.DomainFrozen, image: Image, at: Acceptance) -> Image:
-    return image._replace(identity=identity.domain_frozen(image.identity, event, at.generation))
+    until = milliseconds(event.until)
+    if image.clocks_disagree:
+        # whichever clock is wrong, the freeze lasts as long as the operator has asked for
+        until = max(until, at.time + until - milliseconds(event.meta.time))
+    after = identity.domain_frozen(image.identity, event, until, at.generation)
+    return image._replace(identity=after)
 
 
 @enact.register

@@ -21,7 +21,7 @@ from mesh_events.decisions import (
 )
 from mesh_events.errors import StateFaultError
 from mesh_events.intents import Intent
-from mesh_events.meta import Event, Kind
+from mesh_events.meta import Event, Kind, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
 from mesh_events.statements import StatementFact
@@ -42,7 +42,8 @@ def apply(image: Image, entry: Entry) -> Image:
     """
     if entry.offset <= image.offset:
         raise StateFaultError(f"offset {entry.offset} was folded already, up to {image.offset}")
-    image = image._replace(offset=entry.offset, time=max(image.time, entry.time), touched=())
+    time = max(image.time, entry.time - image.skew)
+    image = image._replace(offset=entry.offset, time=time, touched=())
     event = entry.event
     if event is None or isinstance(event, Intent):
         return _waiting(image, entry)
@@ -59,7 +60,11 @@ def apply(image: Image, entry: Entry) -> Image:
 
 
 def _waiting(image: Image, entry: Entry) -> Image:
-    return image._replace(intents=pending.arrived(image.intents, entry))
+    """A record waits for its decision; its time is not before that of the last decision."""
+    if entry.time < image.clock:
+        entry = replace(entry, time=image.clock)
+    intents = pending.arrived(image.intents, entry, image.clock, expiring=not image.clocks_disagree)
+    return image._replace(intents=intents)
 
 
 def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
@@ -103,15 +108,22 @@ def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:
     if event.meta.id in image.starts:
         return image._replace(ignored=image.ignored + 1)
     starts = image.starts.set(event.meta.id, entry.offset)
-    return image._replace(epoch=entry.offset, epoch_time=entry.time, starts=starts)
+    return image._replace(epoch=entry.offset, last_decision=event.meta.id, starts=starts)
 
 
 def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     decided = image.intents.undecided.get(event.offset)
-    if image.epoch < 0 or event.epoch != image.epoch or decided is None:
+    if decided is None or not _counts(image, entry, event):
         return image._replace(ignored=image.ignored + 1)
     checks = image.intents.checks.get(event.offset, Map())
-    image = image._replace(intents=pending.decided(image.intents, event.offset))
+    clock = max(image.clock, milliseconds(event.clock))
+    image = image._replace(
+        clock=clock,
+        time=clock,
+        skew=entry.time - clock,
+        last_decision=event.meta.id,
+        intents=pending.decided(image.intents, event.offset),
+    )
     if not isinstance(event, IntentAccepted):
         return image
     if decided.event is None:
@@ -122,7 +134,7 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
         )
     speaker = image.identity.keys.get(decided.signer or "")
     by_operator = speaker is not None and speaker.role is identity.Role.OPERATOR
-    acceptance = Acceptance(event.offset, checks, entry.offset, entry.time, by_operator)
+    acceptance = Acceptance(event.offset, checks, entry.offset, clock, by_operator)
     try:
         return enact(decided.event, image, acceptance)
     except KeyError as missing:
@@ -130,6 +142,15 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
             f"the decision at offset {entry.offset} accepts the {decided.event.type_name()} at "
             f"{event.offset}, but {missing} does not exist there: the log contradicts itself"
         ) from missing
+
+
+def _counts(image: Image, entry: Entry, event: Decision) -> bool:
+    """Whether a decision is the next one of the latest epoch, made on what stands before it."""
+    return (
+        0 <= image.epoch == event.epoch
+        and event.follows == image.last_decision
+        and image.epoch <= event.basis < entry.offset
+    )
 
 
 def _reported(image: Image, entry: Entry, event: Event) -> Image:
@@ -142,15 +163,15 @@ def _reported(image: Image, entry: Entry, event: Event) -> Image:
         case facts.EffectFailed():
             return image._replace(identity=identity.credentials_failed(image.identity, event))
         case facts.AclApplied():
-            after = access.applied(image.access, event, entry.offset, entry.time)
+            after = access.applied(image.access, event, entry.offset, image.time)
             own = identity.rights_applied(image.identity, event)
             return _access_reported(image._replace(identity=own), after, event)
         case facts.AclRemoved():
-            after = access.removed(image.access, event, entry.offset, entry.time)
+            after = access.removed(image.access, event, entry.offset, image.time)
             own = identity.rights_removed(image.identity, event)
             return _access_reported(image._replace(identity=own), after, event)
         case facts.DriftFound():
-            left = drift.reported(image.drifts, event, entry.offset, entry.time)
+            left = drift.reported(image.drifts, event, entry.offset, image.time)
             return image._replace(drifts=left)
     return _job_reported(image, entry, event)
 
@@ -159,17 +180,17 @@ def _job_reported(image: Image, entry: Entry, event: Event) -> Image:
     """Facts about links, statements and connectors."""
     match event:
         case facts.LinkFact():
-            moved = links.reported(image.links, event, entry.offset, entry.time)
+            moved = links.reported(image.links, event, entry.offset, image.time)
             touched = ((LinkRow.topic, event.link),) if moved is not image.links else ()
             return image._replace(links=moved, touched=touched)
         case ConnectorFact():
-            told = connectors.reported(image.connectors, event, entry.offset, entry.time)
+            told = connectors.reported(image.connectors, event, entry.offset, image.time)
             touched = ((ConnectorRow.topic, event.connector),)
             return image._replace(
                 connectors=told, touched=touched if told is not image.connectors else ()
             )
         case StatementFact():
-            stated = statements.reported(image.statements, event, entry.offset, entry.time)
+            stated = statements.reported(image.statements, event, entry.offset, image.time)
             touched = ((StatementRow.topic, event.statement),)
             return image._replace(
                 statements=stated, touched=touched if stated is not image.statements else ()

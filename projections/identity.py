@@ -26,7 +26,7 @@ from mesh_events.intents import (
     KeyRevoked,
     domain_of,
 )
-from mesh_events.meta import MESH_DOMAIN, milliseconds
+from mesh_events.meta import MESH_DOMAIN
 from projections.table import Table
 
 ISSUE_CREDENTIALS = "issue_credentials"
@@ -115,7 +115,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """Nothing that a domain says counts before `until`, ms of the log."""
+    """Nothing that a domain says counts before `until`, ms of the mesh's clock."""
 
     domain: str
     until: int
@@ -149,10 +149,15 @@ class Identity:
     freezes: Table[str, Freeze] = field(default_factory=Map)
     quarantines: Table[str, Quarantine] = field(default_factory=Map)
 
-    def freeze_of(self, domain: str, time: int) -> Freeze | None:
-        """The freeze that a domain is under at a time of the log, its own or everybody's."""
+    def freeze_of(self, domain: str, time: int | None) -> Freeze | None:
+        """The freeze that a domain is under at a time of the mesh's clock (ms), if it is known.
+
+        Its own or everybody's; without a time none of them has ended.
+        """
         found = (self.freezes.get(name) for name in (MESH_DOMAIN, domain))
-        return next((one for one in found if one is not None and time < one.until), None)
+        return next(
+            (one for one in found if one is not None and (time is None or time < one.until)), None
+        )
 
     def key_of(self, signer: str | None) -> Key | None:
         """The registered key of a signer, revoked or not."""
@@ -249,9 +254,8 @@ def key_revoked(identity: Identity, event: KeyRevoked, generation: int) -> Ident
     return replace(identity, keys=identity.keys.set(event.public_key, key))
 
 
-def domain_frozen(identity: Identity, event: DomainFrozen, generation: int) -> Identity:
-    """A domain, or all of them, is to be silent for a time."""
-    until = milliseconds(event.until)
+def domain_frozen(identity: Identity, event: DomainFrozen, until: int, generation: int) -> Identity:
+    """A domain, or all of them, is to be silent until a time of the mesh's clock, ms."""
     freeze = Freeze(event.domain, until, event.reason, event.meta.actor, generation)
     return replace(identity, freezes=identity.freezes.set(event.domain, freeze))
 

@@ -19,23 +19,30 @@ from projections.table import Table
 
 RowKey = tuple[str, str]
 """(row topic, row key)."""
+TOLERANCE_MS = 60 * 1000
+"""How far append times may be off the mesh's clock before one of them is taken for wrong."""
 
 
 class Image(NamedTuple):
     """Everything the log has said up to and including `offset`.
 
-    `time` is the running maximum of append times in ms. `epoch` is the offset of the latest
-    GovernorStarted, -1 before the first, and `epoch_time` its append time; `starts` maps the ids
-    of all of them to their offsets. `ignored` counts decisions that came under an old epoch or
-    twice. `touched` names the rows that the last applied record may have changed.
+    `clock` is the mesh's time (ms) of the last decision that counted: it never goes back. `skew` is
+    how far that decision's append time was ahead of it (ms). `time` is the mesh's time of the last
+    record: a decision's own clock, and for other records their append time without the skew.
+    `epoch` is the offset of the latest GovernorStarted, -1 before the first; `starts` maps the ids
+    of all of them to their offsets; `last_decision` is the id of the decision that counted last in
+    this epoch, or of its start. `ignored` counts decisions that came under an old epoch, twice, or
+    behind a lost one. `touched` names the rows that the last applied record may have changed.
 
     A tuple, since a changed copy of it is made for every record: that takes a fifth of the time.
     """
 
     offset: int = -1
     time: int = 0
+    clock: int = 0
+    skew: int = 0
     epoch: int = -1
-    epoch_time: int = 0
+    last_decision: str = ""
     starts: Table[str, int] = Map()
     ignored: int = 0
     schemas: Table[int, str] = Map()
@@ -48,6 +55,11 @@ class Image(NamedTuple):
     intents: Intents = pending.EMPTY
     drifts: Drifts = drift.EMPTY
     touched: tuple[RowKey, ...] = ()
+
+    @property
+    def clocks_disagree(self) -> bool:
+        """Whether brokers and governor differ by more than `TOLERANCE_MS`: nothing expires then."""
+        return abs(self.skew) > TOLERANCE_MS
 
 
 EMPTY = Image()

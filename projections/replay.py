@@ -61,8 +61,9 @@ def replay(
         records: the log in offset order.
         image: where to start from.
         at_offset: the last offset that counts.
-        as_of: ms since the epoch; what counts is the longest prefix of the log whose greatest
-            append time is not later. A record behind a later one does not count, whatever it says.
+        as_of: ms since 1970 by the mesh's clock; what counts is the longest prefix of the log
+            that ends with a record which is not later. A broker whose clock was wrong moves no
+            decision: a record between two of them is not later than the second one.
         verify: check signatures, all or those of some records.
         trusted: checkpoints that make checking unnecessary for what they cover; then `records`
             begin with the log's first.
@@ -75,16 +76,18 @@ def replay(
         as_of is not None and image.time > as_of
     ):
         raise ValueError(f"the image at offset {image.offset} is later than what was asked for")
-    prefix, over = Prefix(trusted) if trusted is not None else None, False
+    prefix, over, found = Prefix(trusted) if trusted is not None else None, False, image
     for record in records:
-        over = over or (
-            (at_offset is not None and record.offset > at_offset)
-            or (as_of is not None and max(image.time, record.time) > as_of)
-        )
+        over = over or (at_offset is not None and record.offset > at_offset)
         if not over:
             checked = verify(record) if callable(verify) else verify
             _, image = step(record, image, prefix, verify=checked)
-            continue
+            if as_of is None or image.time <= as_of:
+                found = image
+            # later decisions are later: their clock never goes back
+            over = as_of is not None and image.clock > as_of
+            if not over or prefix is not None:
+                continue
         if prefix is None:
             break
         # what was believed so far is proven by the next checkpoint
@@ -94,7 +97,7 @@ def replay(
         prefix.take(record, verified=True, identity=image.identity)
     if prefix is not None:
         prefix.close()
-    return image
+    return found
 
 
 def step(

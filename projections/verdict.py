@@ -41,12 +41,16 @@ Verdict = Accepted | Rejected | Quarantined | Waiting
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a rule knows besides the intent: the state, the speaker's key, the checks so far."""
+    """What a rule knows besides the intent: the state, the speaker's key, the checks so far.
+
+    `clock` is the mesh's time of the decision, ms.
+    """
 
     image: Image
     key: Key
     domain: str
     checks: Mapping[str, Check]
+    clock: int
 
     def after(self, *names: str) -> Verdict:
         """Accept once all the named checks have passed; refuse with the first one that failed.

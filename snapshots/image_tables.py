@@ -61,12 +61,15 @@ class Rest:
     offset: int = -1
     time: int = 0
     epoch: int = -1
-    epoch_time: int = 0
+    clock: int = 0
+    skew: int = 0
+    last_decision: str = ""
     ignored: int = 0
     mesh: str = ""
     governance_cluster: str = ""
     root: str | None = None
     window_start: int = 0
+    horizon: int = 0
     touched: tuple[RowKey, ...] = ()
 
 
@@ -77,12 +80,15 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         offset=image.offset,
         time=image.time,
         epoch=image.epoch,
-        epoch_time=image.epoch_time,
+        clock=image.clock,
+        skew=image.skew,
+        last_decision=image.last_decision,
         ignored=image.ignored,
         mesh=identity.mesh,
         governance_cluster=identity.governance_cluster,
         root=identity.root,
         window_start=intents.window_start,
+        horizon=intents.horizon,
         touched=image.touched,
     )
     return rest, {
@@ -116,7 +122,9 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         offset=rest.offset,
         time=rest.time,
         epoch=rest.epoch,
-        epoch_time=rest.epoch_time,
+        clock=rest.clock,
+        skew=rest.skew,
+        last_decision=rest.last_decision,
         starts=tables["starts"],
         ignored=rest.ignored,
         schemas=tables["schemas"],
@@ -144,6 +152,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
             seen_before=tables["seen_before"],
             ahead=tables["ahead"],
             window_start=rest.window_start,
+            horizon=rest.horizon,
         ),
         drifts=tables["drifts"],
         touched=rest.touched,

@@ -206,21 +206,22 @@ class PaperLog:
         self.epoch = self.append(event, by=self.governor)
         return self.epoch
 
-    def accept(self, offset: int, *, epoch: int | None = None, by: str | None = None) -> int:
-        """Append that the intent at `offset` is accepted, whatever the rules say."""
-        return self.rule(offset, Accepted(), epoch=epoch, by=by)
+    def accept(self, offset: int, *, by: str | None = None, **fields: Any) -> int:
+        """Append that the intent at `offset` is accepted, whatever the rules say; see `rule`."""
+        return self.rule(offset, Accepted(), by=by, **fields)
 
-    def rule(
-        self, offset: int, verdict: Verdict, *, epoch: int | None = None, by: str | None = None
-    ) -> int:
-        """Append a decision on the record at `offset`; returns the decision's offset."""
-        return self.append(self._decision(offset, verdict, epoch), by=by or self.governor)
+    def rule(self, offset: int, verdict: Verdict, *, by: str | None = None, **fields: Any) -> int:
+        """Append a decision on the record at `offset`; returns the decision's offset.
 
-    def verdict(self, offset: int, *, now: int | None = None) -> Verdict:
+        `fields` are those of the decision: `epoch`, `basis`, `clock`, `follows`.
+        """
+        return self.append(self.decision(offset, verdict, **fields), by=by or self.governor)
+
+    def verdict(self, offset: int, *, clock: int | None = None, waited: int = 0) -> Verdict:
         """What a governor would decide about the undecided record at `offset`."""
         image = self.image
-        when = self.now if now is None else now
-        return decide(image, image.intents.undecided[offset], when)
+        when = image.time if clock is None else clock
+        return decide(image, image.intents.undecided[offset], when, waited)
 
     def govern(self) -> None:
         """Decide the oldest record that can be decided, again and again, until all is quiet.
@@ -239,7 +240,7 @@ class PaperLog:
 
     def _step(self) -> bool:
         for offset in sorted(self.image.intents.undecided):
-            verdict = self.verdict(offset)
+            verdict = self.verdict(offset, clock=max(self.image.clock, self.now))
             if not isinstance(verdict, Waiting):
                 self.rule(offset, verdict)
                 return True
@@ -261,22 +262,28 @@ class PaperLog:
                     self.report(CheckFailed, offset=offset, check=name, code=code, reason=reason)
         return any(not isinstance(outcome, Never) for _, outcome in found)
 
-    def _decision(self, offset: int, verdict: Verdict, epoch: int | None) -> Decision:
-        epoch = self.epoch if epoch is None else epoch
-        entry = self.image.intents.undecided.get(offset)
+    def decision(self, offset: int, verdict: Verdict, **fields: Any) -> Decision:
+        """What `rule` appends."""
+        image = self.image
+        epoch = fields.setdefault("epoch", self.epoch)
+        entry = image.intents.undecided.get(offset)
         intent = entry.event.meta.id if entry and isinstance(entry.event, Intent) else "unread"
         about = meta(MESH_DOMAIN, derived_id(str(offset), "decide", epoch), self.now)
+        common: dict[str, Any] = {
+            "meta": about,
+            "offset": offset,
+            "basis": image.offset,
+            "clock": at(max(image.clock, self.now)),
+            "follows": image.last_decision,
+            **fields,
+        }
         match verdict:
             case Accepted():
-                return IntentAccepted(meta=about, offset=offset, epoch=epoch, intent=intent)
+                return IntentAccepted(**common, intent=intent)
             case Rejected(code, reason):
-                return IntentRejected(
-                    meta=about, offset=offset, epoch=epoch, intent=intent, code=code, reason=reason
-                )
+                return IntentRejected(**common, intent=intent, code=code, reason=reason)
             case Quarantined(code, reason):
-                return IntentQuarantined(
-                    meta=about, offset=offset, epoch=epoch, code=code, reason=reason
-                )
+                return IntentQuarantined(**common, code=code, reason=reason)
         raise AssertionError(f"no decision is {verdict}")
 
 

@@ -202,8 +202,8 @@ def missing(image: Image) -> Iterator[Task]:
         entry = image.intents.undecided[offset]
         if not isinstance(entry.event, CHECKED):
             continue
-        # judged as of its arrival: a timeout is the governor's to declare
-        verdict = decide(image, entry, entry.time)
+        # how long it has waited is the governor's to count
+        verdict = decide(image, entry, image.clock)
         if isinstance(verdict, Waiting):
             for check in verdict.checks:
                 yield Task(offset, check, entry.event)

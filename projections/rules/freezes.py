@@ -20,9 +20,11 @@ def _(intent: DomainFrozen, case: Case) -> Verdict:
     )
     _known(case, intent.domain)
     names.text(intent.reason, "the reason")
-    until = milliseconds(intent.until)
+    until, made = milliseconds(intent.until), milliseconds(intent.meta.time)
+    # a clock that is wrong must not keep the operator from stopping a domain
+    ends_later = until > case.clock or case.image.clocks_disagree
     require(
-        0 < until - case.image.time <= LONGEST_MS,
+        ends_later and 0 < until - made <= LONGEST_MS,
         "invalid_end",
         f"a freeze ends in the future and within a year, but {intent.until.isoformat()} does not",
     )

@@ -53,7 +53,8 @@ def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
     if image.identity.freeze_of(domain, milliseconds(intent.meta.time)) is not None:
         return Rejected("domain_frozen", f"{domain} is frozen: say it afterwards")
     try:
-        verdict = judge(intent, Case(image, Key("", Role.DOMAIN, domain, 0), domain, {}))
+        speaker = Key("", Role.DOMAIN, domain, 0)
+        verdict = judge(intent, Case(image, speaker, domain, {}, milliseconds(intent.meta.time)))
     except Refusal as refused:
         return refused.rejected
     return verdict if isinstance(verdict, Rejected) else None

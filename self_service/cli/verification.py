@@ -7,21 +7,25 @@ from mesh_events import avro
 from mesh_events.codec import decode
 from mesh_events.decisions import (
     Decision,
+    GovernorStarted,
     IntentAccepted,
     IntentQuarantined,
     IntentRejected,
     SchemaIntroduced,
 )
 from mesh_events.errors import StateFaultError
+from mesh_events.meta import milliseconds
 from mesh_events.record import Entry, Record
+from processors.decision import version
 from projections.chain import Chain
-from projections.decide import decide
+from projections.decide import CHECK_TIMEOUT, decide
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.trust import Trusted
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict
+from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 from self_service.cli.finding import Finding, ordered
+from self_service.cli.rejudging import Judgements
 from self_service.cli.tree_check import TreeCheck
 
 
@@ -35,6 +39,7 @@ class Report:
     differing: decisions that today's rules would have made otherwise; no fault by itself
     schemas: introduced ones that took effect; copies and forged introductions do not
     set_aside: records without effect: they could not be understood or trusted
+    governor_version: of the software that started the latest epoch
     marked: gaps that were there already when a checkpoint was signed over them
     """
 
@@ -47,6 +52,7 @@ class Report:
     set_aside: int = 0
     undecided: int = 0
     marked: int = 0
+    governor_version: str = ""
     findings: list[Finding] = field(default_factory=list)
     differing: list[Finding] = field(default_factory=list)
     gaps: list[Finding] = field(default_factory=list)
@@ -102,8 +108,9 @@ def verify(
         kept: what was kept elsewhere of this log.
     """
     report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Entry]()
+    judgements = Judgements()
     trusted = Trusted(chain.path() if chain else (), root_key)
-    last_decided, faulted, stopped = -1, False, False
+    passed_over, faulted, stopped = -1, False, False
     for record in records:
         # before the foundation nobody knows whose checkpoints count
         founded = bool(image.identity.mesh)
@@ -125,18 +132,23 @@ def verify(
             report.findings.append(Finding(entry.offset, "state_fault", str(error)))
             faulted = True
             continue
+        judgements.take(image)
+        if image.epoch != before.epoch and isinstance(entry.event, GovernorStarted):
+            report.governor_version = entry.event.version
         _doubt_kept(report, image, kept)
         report.schemas += image.schemas is not before.schemas
-        if not inside:
-            continue
-        if entry.fault is not None:
-            faulty[entry.offset] = entry
-        _doubt_root(report, entry, root_key)
-        last_decided = max(last_decided, _doubt_effect(report, before, image, entry))
+        if inside:
+            if entry.fault is not None:
+                faulty[entry.offset] = entry
+            _doubt_root(report, entry, root_key)
+            passed = _doubt_effect(report, judgements, before, image, entry)
+            passed_over = max(passed_over, passed)
+        if image.last_decision != before.last_decision and isinstance(entry.event, Decision):
+            judgements.counted(entry.event, entry.signer or "")
     if not stopped and not faulted:
         _doubt_governor(report, image, governor_key)
         _doubt_length(report, kept)
-    _doubt_end(report, image, faulty, last_decided)
+    _doubt_end(report, image, faulty, passed_over)
     _doubt_tree(report, image, end if stopped else report.last + 1)
     return report
 
@@ -209,15 +221,26 @@ def _doubt_root(report: Report, entry: Entry, root_key: str) -> None:
         report.findings.append(Finding(0, "foreign_root", text))
 
 
-def _doubt_effect(report: Report, before: Image, after: Image, entry: Entry) -> int:
-    """Judge what a record has changed; the offset of the record that it decided, -1 for none."""
+def _doubt_effect(
+    report: Report, judgements: Judgements, before: Image, after: Image, entry: Entry
+) -> int:
+    """Judge what a record has changed.
+
+    Returns the offset before which its governor can have left no unreadable record undecided, -1 if
+    it does not tell: those are set aside in their order, and what a decision follows was readable.
+    """
     event = entry.event
     if after.schemas is not before.schemas:
         _doubt_schema(report, entry)
     if not isinstance(event, Decision) or entry.offset in after.intents.undecided:
         return -1
-    _doubt_decision(report, before, after, event, entry)
-    return event.offset if after.ignored == before.ignored else -1
+    if after.ignored > before.ignored:
+        report.ignored += 1
+        # what is still undecided under its epoch follows a decision that is lost or altered
+        unchained = event.epoch == after.epoch and event.offset in after.intents.undecided
+        return entry.offset if unchained else -1
+    _doubt_decision(report, judgements.state(event), event, entry)
+    return event.offset if before.intents.undecided[event.offset].fault is not None else -1
 
 
 def _doubt_schema(report: Report, entry: Entry) -> None:
@@ -234,26 +257,42 @@ def _doubt_schema(report: Report, entry: Entry) -> None:
         report.findings.append(Finding(entry.offset, "bad_fingerprint", text))
 
 
-def _doubt_decision(
-    report: Report, before: Image, after: Image, event: Decision, entry: Entry
-) -> None:
-    """Judge again what was decided, on the state on which it was decided."""
-    if after.ignored > before.ignored:
-        report.ignored += 1
-        return
+def _doubt_decision(report: Report, state: Image | None, event: Decision, entry: Entry) -> None:
+    """Judge again what was decided, on the state and at the time of the decision."""
     report.decisions += 1
     report.set_aside += isinstance(event, IntentQuarantined)
-    asked = before.intents.undecided[event.offset]
-    verdict = decide(before, asked, entry.time)
-    if isinstance(event, IntentAccepted) and isinstance(verdict, Quarantined):
+    asked = state.intents.undecided.get(event.offset) if state is not None else None
+    if state is None or asked is None:
+        text = (
+            f"the decision on {event.offset} names basis {event.basis}, which does not hold what "
+            "it decides or follows"
+        )
+        report.findings.append(Finding(entry.offset, "bad_basis", text))
+        return
+    verdict = decide(state, asked, milliseconds(event.clock))
+    if _code(verdict) == _decided(event) or _timed_out(verdict, event):
+        return
+    accepted = isinstance(event, IntentAccepted)
+    if accepted and isinstance(verdict, Quarantined):
         text = f"the record at {event.offset} was accepted, but: {verdict.reason}"
         report.findings.append(Finding(entry.offset, "accepted_untrusted", text))
-    elif _code(verdict) != _decided(event):
+    elif accepted and report.governor_version == version():
+        text = (
+            f"the record at {event.offset} was accepted, but the rules of the same version "
+            f"({version()}) say {_code(verdict)}"
+        )
+        report.findings.append(Finding(entry.offset, "accepted_against_rules", text))
+    else:
         text = (
             f"the record at {event.offset} was {_decided(event)}, "
             f"today's rules say {_code(verdict)}"
         )
         report.differing.append(Finding(entry.offset, "rules_differ", text))
+
+
+def _timed_out(verdict: Verdict, event: Decision) -> bool:
+    """Whether a governor gave up waiting: how long it had waited is not on the log."""
+    return isinstance(verdict, Waiting) and _decided(event) == CHECK_TIMEOUT
 
 
 def _code(verdict: Verdict) -> str:
@@ -270,12 +309,12 @@ def _decided(event: Decision) -> str:
     return event.code if isinstance(event, IntentRejected | IntentQuarantined) else "accepted"
 
 
-def _doubt_end(report: Report, image: Image, faulty: dict[int, Entry], last_decided: int) -> None:
+def _doubt_end(report: Report, image: Image, faulty: dict[int, Entry], passed_over: int) -> None:
     """An unreadable record that the governor passed over was readable when it passed."""
     open_now = image.intents.undecided
     report.undecided = len(open_now)
     for offset, entry in sorted(faulty.items()):
-        if offset in open_now and offset < last_decided and entry.fault is not None:
+        if offset in open_now and offset < passed_over and entry.fault is not None:
             text = f"{entry.fault.reason}, and the governor did not set it aside"
             report.findings.append(Finding(offset, entry.fault.code.value, text))
     report.findings.sort(key=lambda one: one.offset)

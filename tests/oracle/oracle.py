@@ -54,7 +54,7 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
     keys: Plain = {}
     waiting: Plain = {}
     starts: list[str] = []
-    effects, epoch, uncounted = [], -1, 0
+    effects, epoch, last, uncounted = [], -1, "", 0
     for record in records:
         kind, fields, offset = record["type"], record["fields"], record["offset"]
         if kind == "SchemaIntroduced":
@@ -69,14 +69,22 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
         elif kind in KEEPERS:
             effects.append((record, offset))
         elif kind == "GovernorStarted" and fields["meta"]["id"] not in starts:
-            epoch = offset
+            epoch, last = offset, fields["meta"]["id"]
             starts.append(fields["meta"]["id"])
-        elif kind in DECISIONS and fields["epoch"] == epoch >= 0 and fields["offset"] in waiting:
+        elif kind in DECISIONS and fields["offset"] in waiting and _next(record, epoch, last):
+            last = fields["meta"]["id"]
             decided = waiting.pop(fields["offset"])
             effects += [(decided, offset)] if kind == "IntentAccepted" else []
         elif kind in GOVERNORS:
             uncounted += 1
     return waiting, effects, epoch, uncounted
+
+
+def _next(decision: Plain, epoch: int, last: str) -> bool:
+    """Whether a decision is of the latest epoch and follows the one that counted before it."""
+    fields = decision["fields"]
+    of_epoch = fields["epoch"] == epoch >= 0 and epoch <= fields["basis"] < decision["offset"]
+    return of_epoch and fields["follows"] == last
 
 
 def _authentic(record: Plain, keys: Plain) -> bool:

@@ -242,10 +242,11 @@ def forge(world: World, a: int, b: int) -> None:
     """A domain speaks as governor or keeper."""
     log, epoch = world.log, max((w.governor.image.epoch for w in world.workers.values()), default=0)
     about = meta(MESH_DOMAIN, derived_id("forged", str(len(log.records)), 0), log.now)
-    at = max(0, len(log.records) - 1 - b)
+    where = max(0, len(log.records) - 1 - b)
     match a % 4:
         case 0:
-            forged = IntentAccepted(meta=about, offset=at, epoch=epoch, intent="x")
+            chain = {"basis": where, "clock": at(log.now), "follows": log.image.last_decision}
+            forged = IntentAccepted(meta=about, offset=where, epoch=epoch, intent="x", **chain)
             log.append(forged, by="west")
         case 1 if world.said:
             found = pick(asked(world), b)
@@ -253,12 +254,12 @@ def forge(world: World, a: int, b: int) -> None:
                 meta=about,
                 subject=found.meta.id,
                 cluster="west",
-                generation=at,
+                generation=where,
                 bindings=[],
             )
             log.append(fact, by="west")
         case 2:
-            log.append(CheckPassed(meta=about, offset=at, check="target_free"), by="west")
+            log.append(CheckPassed(meta=about, offset=where, check="target_free"), by="west")
         case 3:
             log.append(GovernorStarted(meta=about, version="9"), by="west")
 

@@ -11,7 +11,7 @@ from typing import Any
 from immutables import Map
 
 from mesh_events.codec import decode
-from mesh_events.meta import MESH_DOMAIN
+from mesh_events.meta import MESH_DOMAIN, milliseconds
 from mesh_events.record import Entry, Record
 from processors.keepers.rights import desired
 from processors.rights import Binding, Operation
@@ -21,6 +21,7 @@ from projections.fold import apply
 from projections.image import Image
 from projections.rows import row
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
+from self_service.cli.rejudging import Judgements
 from spark_streams.provenance import HEADER
 from tests.oracle.oracle import DECISIONS, Plain, tell
 from tests.simulation.world import PRODUCTS, World
@@ -38,7 +39,9 @@ class Ledger:
         self.last = world.known
         self.epoch = self.last.epoch
         self.waiting: set[int] = set(self.last.intents.undecided)
-        self.last_counted = self.last.offset
+        self.followed = self.last.last_decision
+        self.judgements = Judgements()
+        self.judgements.take(self.last)
         self.accepted: Counter[tuple[str | None, str]] = Counter()
         self.granted: set[tuple[str, str]] = set()
         # domain -> until when nothing counts that it says, ms
@@ -69,6 +72,7 @@ class Ledger:
         if self._counts(plain, entry):
             self._doubt(entry, offset)
         self.last = self.images[offset] = apply(before, entry)
+        self.judgements.take(self.last)
 
     def _counts(self, plain: Plain, entry: Entry) -> bool:
         """Whether the record is a decision that counts; keeps epoch and what waits."""
@@ -76,27 +80,34 @@ class Ledger:
         governor = self.last.identity.keys.get(entry.signer or "")
         authentic = governor is not None and governor.role == "governor"
         if authentic and kind == "GovernorStarted" and fields["meta"]["id"] not in self.last.starts:
-            self.epoch = offset
+            self.epoch, self.followed = offset, fields["meta"]["id"]
         elif authentic and kind in DECISIONS:
-            return fields["epoch"] == self.epoch and fields["offset"] in self.waiting
+            of_epoch = fields["epoch"] == self.epoch <= fields["basis"] < offset
+            chained = of_epoch and fields["follows"] == self.followed
+            return chained and fields["offset"] in self.waiting
         elif kind is None or kind in _INTENTS or not _may(kind, governor):
             self.waiting.add(offset)
         return False
 
     def _doubt(self, decision: Entry, offset: int) -> None:
-        """A decision that counts must follow from the state at some moment since the last one."""
+        """A decision that counts must follow from the state that it says it was made on."""
         event: Any = decision.event
         decided = self.entries[event.offset]
         self.waiting.discard(event.offset)
         wanted = type(event).__name__
         code = getattr(event, "code", "")
-        moments = [self.images[at] for at in range(offset - 1, self.last_counted - 1, -1)]
+        state = self.judgements.state(event)
+        assert state is not None, f"the basis of the decision at {offset} is not its own"
         if code != "check_timeout":
-            assert any(_same(v, wanted, code) for v in _verdicts(moments, event.offset)), (
-                f"the decision at {offset} on {event.offset} ({wanted} {code}) does not follow "
-                f"from any state since {self.last_counted}"
+            verdict = decide(
+                state, state.intents.undecided[event.offset], milliseconds(event.clock)
             )
-        self.last_counted = offset
+            assert _same(verdict, wanted, code), (
+                f"the decision at {offset} on {event.offset} ({wanted} {code}) does not follow "
+                f"from the state at {event.basis}: {verdict}"
+            )
+        self.judgements.counted(event, decision.signer or "")
+        self.followed = event.meta.id
         if wanted == "IntentAccepted":
             said: Any = decided.event
             self._check_speaker(decided)
@@ -339,14 +350,6 @@ def _plain(entry: Entry) -> Plain:
         "type": event.type_name() if event is not None else None,
         "fields": event.model_dump() if event is not None else {},
     }
-
-
-def _verdicts(moments: list[Image], decided: int) -> Iterator[Verdict]:
-    for image in moments:
-        # a forged word waits as a fault, not as what it says
-        waiting = image.intents.undecided.get(decided)
-        if waiting is not None:
-            yield decide(image, waiting, max(image.time, image.epoch_time))
 
 
 def _same(verdict: Verdict, wanted: str, code: str) -> bool:

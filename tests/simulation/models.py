@@ -1,7 +1,7 @@
 """Models of what workers talk to; every call passes a place where the worker can be interrupted."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,19 @@ class Writer:
             return self._log.records[-1]
 
         return self._interrupts.effect(f"append {event.type_name()}", put)
+
+    def append_records(self, events: Sequence[Event]) -> list[Record]:
+        """Kafka may lose one of several records and take those behind it."""
+        done: list[Record] = []
+        failed: InfrastructureError | None = None
+        for event in events:
+            try:
+                done.append(self.append_record(event))
+            except InfrastructureError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+        return done
 
 
 @dataclass

@@ -32,7 +32,18 @@ def decisions_count_under_any_epoch(patch: pytest.MonkeyPatch) -> None:
     real = fold._decided
 
     def decided(image: Any, entry: Any, event: Any) -> Any:
-        return real(image, entry, event.model_copy(update={"epoch": image.epoch}))
+        changes = {"epoch": image.epoch, "basis": image.epoch, "follows": image.last_decision}
+        return real(image, entry, event.model_copy(update=changes))
+
+    patch.setattr(fold, "_decided", decided)
+
+
+@planted
+def a_decision_counts_behind_one_that_was_lost(patch: pytest.MonkeyPatch) -> None:
+    real = fold._decided
+
+    def decided(image: Any, entry: Any, event: Any) -> Any:
+        return real(image, entry, event.model_copy(update={"follows": image.last_decision}))
 
     patch.setattr(fold, "_decided", decided)
 
@@ -56,7 +67,7 @@ def a_governor_decides_before_it_has_read_up_to_its_start(patch: pytest.MonkeyPa
 def a_start_counts_again_when_it_is_written_again(patch: pytest.MonkeyPatch) -> None:
     def started(image: Any, entry: Any, event: Any) -> Any:
         starts = image.starts.set(event.meta.id, entry.offset)
-        return image._replace(epoch=entry.offset, epoch_time=entry.time, starts=starts)
+        return image._replace(epoch=entry.offset, last_decision=event.meta.id, starts=starts)
 
     patch.setattr(fold, "_started", started)
 

@@ -13,7 +13,7 @@ import structlog
 
 from mesh_events import signing
 from mesh_events.record import Entry, Record
-from processors import governor, reign
+from processors import governor, mesh_clock, reign
 from processors.keepers import (
     checks,
     credentials,
@@ -35,7 +35,7 @@ from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
 ROUNDS = 40
 _PLACES = (governor, credentials, rights, flow_start, flow_end, link_end)
-_TIMED = (governor, reign, checks, credentials, rights, strangers, fence, lanes, flow_ends)
+_TIMED = (mesh_clock, reign, checks, credentials, rights, strangers, fence, lanes, flow_ends)
 """Modules that ask for the time."""
 
 

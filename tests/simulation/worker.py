@@ -197,11 +197,13 @@ class SimWorker:
                 reign.check_reign()
             except ReignOverError:
                 return False
-            record = self.governor.step()
-            if record is None:
+            records = self.governor.step()
+            if not records:
                 return False
-            self._must_reach = record.offset
-            if record.offset == self.governor.image.offset + 1:
+            self._must_reach = records[-1].offset
+            for record in records:
+                if record.offset != self.governor.image.offset + 1:
+                    break
                 self.governor.fold([record])
             return True
         return False

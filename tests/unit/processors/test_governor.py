@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from mesh_events.rows import Row
 from processors import governor as module
 from processors.governor import Governor
 from tests import paper_story as story
-from tests.paper_log import Never, PaperLog, key
+from tests.paper_log import Never, PaperLog, at, key
 
 
 class PaperWriter:
@@ -31,8 +31,11 @@ class PaperWriter:
         return Receipt(event.meta.id, self._log.append(event, by=self._speaker))
 
     def append_record(self, event: Event) -> Record:
-        self.append(event)
-        return self._log.records[-1]
+        return self.append_records([event])[0]
+
+    def append_records(self, events: Sequence[Event]) -> list[Record]:
+        offsets = [self.append(event).offset for event in events]
+        return [self._log.records[offset] for offset in offsets]
 
 
 class PaperRows:
@@ -52,7 +55,7 @@ def reigning(log: PaperLog) -> Governor:
 
 
 def settle(governor: Governor, log: PaperLog) -> None:
-    while governor.step() is not None:
+    while governor.step():
         governor.fold(log.records)
 
 
@@ -129,7 +132,7 @@ def test_a_step_costs_the_same_however_many_wait(monkeypatch: pytest.MonkeyPatch
     judged: list[int] = []
     real = module.decide
     monkeypatch.setattr(module, "decide", lambda *given: judged.append(1) or real(*given))
-    assert governor.step() is None
+    assert governor.step() == []
     # a few in turn, and the oldest
     assert len(judged) == module.AGAIN + 1
 
@@ -145,7 +148,7 @@ def test_a_check_that_came_out_is_looked_at_before_all_others() -> None:
     for check in ("topic_exists", "schema_registered"):
         log.report(CheckPassed, offset=last, check=check, evidence={})
     governor.fold(log.records)
-    assert governor.step() is not None
+    assert governor.step()
     governor.fold(log.records)
     assert last not in governor.image.intents.undecided
 
@@ -185,7 +188,7 @@ def test_times_run_out_one_after_the_other_however_many_wait(
     publications(log, 3 * module.AGAIN)
     governor.fold(log.records)
     settle(governor, log)
-    later(monkeypatch, log.now - governor.image.epoch_time + 61_000)
+    later(monkeypatch, 61_000)
     settle(governor, log)
     assert not governor.image.intents.undecided
 
@@ -198,7 +201,7 @@ def test_a_machine_whose_clock_is_an_hour_off_waits_for_a_check_as_long_as_other
     log = PaperLog(checks={"topic_exists": Never()})
     story.domains(log)
     wrong = time.time() + hours * 3600
-    monkeypatch.setattr(module.time, "time", lambda: wrong)
+    monkeypatch.setattr(time, "time", lambda: wrong)
     governor = reigning(log)
     (waiting,) = publications(log, 1)
     governor.fold(log.records)
@@ -212,8 +215,8 @@ def test_a_machine_whose_clock_is_an_hour_off_waits_for_a_check_as_long_as_other
 
 def later(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
     """Let so much time pass, as every machine measures it."""
-    now = time.monotonic() + milliseconds / 1000
-    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    now = module.monotonic() + milliseconds / 1000
+    monkeypatch.setattr(module, "monotonic", lambda: now)
 
 
 def test_a_fold_that_began_before_everything_was_forgotten_takes_no_more() -> None:
@@ -230,3 +233,56 @@ def test_a_fold_that_began_before_everything_was_forgotten_takes_no_more() -> No
     assert governor.image.offset == -1
     governor.fold(log.records)
     assert governor.image == log.image
+
+
+def test_one_step_decides_many_records_each_on_those_before_it() -> None:
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    for name in ("one", "two", "one"):
+        log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
+    governor.fold(log.records)
+    end = len(log.records)
+
+    governor.step()
+
+    kinds = [type(log.event_at(offset)).__name__ for offset in range(end, len(log.records))]
+    bases = {log.event_at(offset).basis for offset in range(end, len(log.records))}  # type: ignore[attr-defined]
+    assert len(kinds) == 3
+    assert bases == {end - 1}
+    assert not log.image.intents.undecided
+
+
+def test_a_freeze_is_decided_before_what_the_domain_has_said() -> None:
+    """The domain writes more than is decided at once; what was undecided is then refused."""
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    said = [
+        log.say(intents.ApplicationRegistered, "east", application=f"east.a{number}")
+        for number in range(20)
+    ]
+    until = at(log.now + 3_600_000)
+    frozen = log.operator(intents.DomainFrozen, domain="east", until=until, reason="it floods")
+    governor.fold(log.records)
+    end = len(log.records)
+    settle(governor, log)
+    decided = [log.event_at(offset) for offset in range(end, len(log.records))]
+    assert decided[0].offset == frozen  # type: ignore[attr-defined]
+    assert {getattr(one, "code", "") for one in decided[1:]} == {"domain_frozen"}
+    assert len(decided) == 1 + len(said)
+
+
+def test_a_domain_that_floods_delays_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH", 2)
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    for number in range(20):
+        log.say(intents.ApplicationRegistered, "east", application=f"east.a{number}")
+    quiet = log.say(intents.ApplicationRegistered, "west", application="west.quiet")
+    governor.fold(log.records)
+    governor.step()
+    governor.fold(log.records)
+    assert quiet not in governor.image.intents.undecided
+    assert len(governor.image.intents.undecided) == 19

@@ -24,7 +24,11 @@ def other() -> intents.Intent:
     return LOG.make(intents.LinkResumed, "east", product="east.users", cluster="two")
 
 
-ONE = pending.arrived(pending.EMPTY, entry(5))
+def arrived(intents: Intents, entry: Entry) -> Intents:
+    return pending.arrived(intents, entry, entry.time)
+
+
+ONE = arrived(pending.EMPTY, entry(5))
 
 
 def check(offset: int, name: str = "room", *, passes: bool = True) -> facts.Check:
@@ -40,7 +44,7 @@ def test_what_arrives_waits_for_a_decision() -> None:
 
 def test_what_cannot_be_read_waits_too_and_has_no_id() -> None:
     garbage = Entry(5, 0, None, None, Fault(FaultCode.GARBAGE, "?"))
-    after = pending.arrived(pending.EMPTY, garbage)
+    after = arrived(pending.EMPTY, garbage)
     assert dict(after.undecided) == {5: garbage}
     assert not after.seen
 
@@ -68,14 +72,14 @@ def test_a_check_of_what_does_not_wait_changes_nothing(state: Intents) -> None:
 
 
 def test_the_same_id_is_known_by_its_first_offset() -> None:
-    again = pending.arrived(ONE, entry(9))
+    again = arrived(ONE, entry(9))
     assert again.first_offset("S", ID) == 5
     assert sorted(again.undecided) == [5, 9]
 
 
 def test_an_id_belongs_to_its_signer() -> None:
     """Otherwise anybody could use up an id that the governor derives, and its intent is lost."""
-    both = pending.arrived(ONE, entry(9, signer="other"))
+    both = arrived(ONE, entry(9, signer="other"))
     assert (both.first_offset("S", ID), both.first_offset("other", ID)) == (5, 9)
     assert both.first_offset(None, ID) is None
 
@@ -83,32 +87,49 @@ def test_an_id_belongs_to_its_signer() -> None:
 @pytest.mark.parametrize("since", [0, 1, FRESH_MS // 2, WINDOW_MS, FRESH_MS])
 def test_an_id_is_remembered_as_long_as_a_copy_is_not_stale(since: int) -> None:
     """Whatever happens in between, and wherever in a window the first one arrived."""
-    state = pending.arrived(pending.EMPTY, Entry(1, 0, "S", other(), None))
-    state = pending.arrived(state, entry(5, time=since))
+    state = arrived(pending.EMPTY, Entry(1, 0, "S", other(), None))
+    state = arrived(state, entry(5, time=since))
     between = Entry(6, since + 1, "S", other(), None)
-    state = pending.arrived(state, between)
-    state = pending.arrived(state, entry(9, time=since + FRESH_MS))
+    state = arrived(state, between)
+    state = arrived(state, entry(9, time=since + FRESH_MS))
     assert state.first_offset("S", ID) == 5
 
 
 def test_ids_are_forgotten_in_the_end() -> None:
-    state = ONE
+    state = pending.decided(ONE, 5)
     for window in (1, 2):
         later = Entry(5 + window, MADE + window * (FRESH_MS + 1), "S", other(), None)
-        state = pending.arrived(state, later)
+        state = arrived(state, later)
     assert state.first_offset("S", ID) is None
 
 
 def test_who_was_ahead_is_remembered_until_a_copy_would_be_stale() -> None:
     hours = 10 * WINDOW_MS
-    state = pending.arrived(pending.EMPTY, entry(5, MADE - hours))
+    state = pending.decided(arrived(pending.EMPTY, entry(5, MADE - hours)), 5)
     at = MADE - hours
     while at + FRESH_MS + 1 < MADE + WINDOW_MS:
         at += FRESH_MS + 1
-        state = pending.arrived(state, Entry(6, at, "S", other(), None))
+        state = arrived(state, Entry(6, at, "S", other(), None))
         assert state.first_offset("S", ID) == 5
     for _ in range(3):
         at += FRESH_MS + 1
-        state = pending.arrived(state, Entry(7, at, "S", other(), None))
+        state = arrived(state, Entry(7, at, "S", other(), None))
     assert state.first_offset("S", ID) is None
     assert all(known != ID for _, known in state.ahead)
+
+
+def test_the_id_of_an_undecided_intent_is_never_forgotten() -> None:
+    state = ONE
+    for hours in range(1, 5):
+        at = MADE + hours * 2 * FRESH_MS
+        state = arrived(state, Entry(5 + hours, at, "S", other(), None))
+    assert state.first_offset("S", ID) == 5
+
+
+def test_no_id_is_forgotten_while_clocks_disagree() -> None:
+    state = pending.decided(ONE, 5)
+    for hours in range(1, 5):
+        at = MADE + hours * 2 * FRESH_MS
+        later = Entry(5 + hours, at, "S", other(), None)
+        state = pending.arrived(state, later, at, expiring=False)
+    assert state.first_offset("S", ID) == 5

@@ -5,12 +5,13 @@ from immutables import Map
 
 from mesh_events import intents
 from mesh_events.codec import decode
-from mesh_events.decisions import IntentAccepted, MeshRole
+from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import Record
+from processors.decision import version
 from projections.replay import fold
 from projections.tree import CompactRange
-from projections.verdict import Rejected
+from projections.verdict import Accepted, Rejected
 from self_service.cli.verification import Kept, Report, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned, sign
@@ -151,3 +152,39 @@ def test_an_accepted_record_of_an_unknown_key_is_found(log: PaperLog) -> None:
     decision = log.accept(offset)
     first = verified(log.records).findings[0]
     assert (first.offset, first.code) == (decision, "accepted_untrusted")
+
+
+def test_decisions_of_one_step_are_judged_on_those_before_them(log: PaperLog) -> None:
+    """The second of two that register one application is refused: the first one stands."""
+    said = [
+        log.say(intents.ApplicationRegistered, "east", application="east.twice") for _ in range(2)
+    ]
+    basis, follows = log.image.offset, log.image.last_decision
+    for offset in said:
+        event = log.decision(offset, Accepted(), basis=basis, follows=follows)
+        log.append(event, by="governor")
+        follows = event.meta.id
+    report = verified(log.records)
+    assert [(one.offset, one.code) for one in report.differing] == [
+        (log.records[-1].offset, "rules_differ")
+    ]
+
+
+def test_what_the_rules_of_the_same_version_refuse_is_a_finding(log: PaperLog) -> None:
+    started = log.make(GovernorStarted, "mesh", version=version())
+    log.epoch = log.append(started, by="governor")
+    theft = {"domain": "east", "public_key": key("east").public, "reason": "mine now"}
+    asked = log.say(intents.KeyRevoked, "west", **theft)
+    assert isinstance(log.verdict(asked), Rejected)
+    accepted = log.accept(asked)
+    report = verified(log.records)
+    assert [(one.offset, one.code) for one in report.findings] == [
+        (accepted, "accepted_against_rules")
+    ]
+
+
+def test_a_decision_on_what_its_basis_does_not_hold_is_a_finding(log: PaperLog) -> None:
+    asked = log.say(intents.ApplicationRegistered, "east", application="east.late")
+    accepted = log.accept(asked, basis=asked - 1)
+    report = verified(log.records)
+    assert [(one.offset, one.code) for one in report.findings] == [(accepted, "bad_basis")]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mesh_events import codec
+from mesh_events import codec, intents
 from mesh_events.errors import StateFaultError
 from mesh_events.record import Record
 from projections.access import Accesses
@@ -24,7 +24,9 @@ from snapshots import history, place
 from snapshots.history import OtherLogError, Read, extend, image_at
 from snapshots.image_tables import TABLES, Rest, put_together, take_apart
 from snapshots.store import ORIGIN, BusyError, DamagedError, SnapshotError, Store
+from tests import paper_story as story
 from tests.fixtures import recording
+from tests.paper_log import PaperLog
 from tests.signed_log import busy_log, signed_over, trusting
 
 RECORDS = busy_log()
@@ -111,7 +113,13 @@ def test_nothing_of_an_image_is_left_out() -> None:
 
 
 def test_the_ids_of_an_hour_ago_are_kept_where_they_moved(tmp_path: Path) -> None:
-    hours = [replace(one, time=one.time + 4_000_000 * (one.offset // 30)) for one in RECORDS]
+    log = PaperLog()
+    story.published(log)
+    for number in range(4):
+        log.now += 4_000_000
+        log.say(intents.ApplicationRegistered, "east", application=f"east.later{number}")
+        log.govern()
+    hours = log.records
     images = list(fold(hours))
     assert any(image.intents.seen_before for image in images)
     store = stored(tmp_path / "log.db", 4, hours)

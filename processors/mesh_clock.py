@@ -1,0 +1,62 @@
+"""The mesh's clock: one time for all decisions, which follows no single clock that is wrong.
+
+It begins at the earlier one of two witnesses, the broker that took the governor's start and this
+machine, but never before the last decision on the log. Then it counts by the monotonic clock. What
+the log says stands in `Image.clock`; how far brokers are off it in `Image.skew`.
+"""
+
+import time
+from collections.abc import Callable
+
+from processors.reign import now as monotonic
+from projections.image import TOLERANCE_MS
+
+
+def wall() -> float:
+    """Seconds since 1970 as this machine tells them."""
+    return time.time()
+
+
+class MeshClock:
+    """The clock of one governor.
+
+    Args:
+        started: append time of the governor's start, ms.
+        last: the mesh's clock as of the last decision, ms.
+        ticks: seconds that only go forward.
+        here: this machine's time, seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        started: int,
+        last: int,
+        *,
+        ticks: Callable[[], float] = monotonic,
+        here: Callable[[], float] = wall,
+    ) -> None:
+        self._ticks, self._here = ticks, here
+        self._base = max(last, min(started, round(here() * 1000)))
+        self._since, self._last = ticks(), last
+
+    def now(self, appended: int) -> int:
+        """The mesh's time, ms; never less than before.
+
+        Args:
+            appended: the latest append time on the log, ms. Within the tolerance a decision is not
+                made before what it is about. Where this machine agrees with it that the clock is
+                late, the clock is set.
+        """
+        counted = self._counted()
+        if appended - counted > TOLERANCE_MS:
+            here = round(self._here() * 1000)
+            if abs(here - appended) <= TOLERANCE_MS:
+                self._base, self._since = min(here, appended), self._ticks()
+                counted = self._base
+        if abs(appended - counted) <= TOLERANCE_MS:
+            counted = max(counted, appended)
+        self._last = max(self._last, counted)
+        return self._last
+
+    def _counted(self) -> int:
+        return self._base + round((self._ticks() - self._since) * 1000)

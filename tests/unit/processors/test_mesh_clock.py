@@ -1,0 +1,76 @@
+"""The mesh's clock against brokers and machines whose clocks are wrong."""
+
+import pytest
+
+from processors.mesh_clock import MeshClock
+
+NOW = 1_790_000_000_000
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+
+
+class Times:
+    """A machine that has run for `ran` ms and whose clock is `off` ms."""
+
+    def __init__(self, off: int = 0) -> None:
+        self.off, self.ran = off, 0
+
+    def clock(self, *, started: int = NOW, last: int = NOW - MINUTE) -> MeshClock:
+        return MeshClock(
+            started,
+            last,
+            ticks=lambda: self.ran / 1000,
+            here=lambda: (NOW + self.ran + self.off) / 1000,
+        )
+
+
+def test_it_counts_by_the_monotonic_clock() -> None:
+    times = Times()
+    clock = times.clock()
+    times.ran += 5000
+    assert clock.now(NOW) == NOW + 5000
+
+
+@pytest.mark.parametrize("ahead", [10 * MINUTE, 26 * HOUR])
+def test_it_does_not_follow_a_broker_that_was_ahead_at_the_start(ahead: int) -> None:
+    assert Times().clock(started=NOW + ahead).now(NOW + ahead) == NOW
+
+
+@pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR, -HOUR])
+def test_it_does_not_follow_a_broker_whose_clock_jumps_later(off: int) -> None:
+    times = Times()
+    clock = times.clock()
+    clock.now(NOW)
+    times.ran += 1000
+    assert clock.now(NOW + off) == NOW + 1000
+    times.ran += 1000
+    assert clock.now(NOW + 2000) == NOW + 2000
+
+
+def test_it_does_not_follow_a_machine_that_is_ahead() -> None:
+    assert Times(off=HOUR).clock().now(NOW) == NOW
+
+
+def test_a_machine_that_is_behind_at_the_start_does_not_turn_it_back() -> None:
+    clock = Times(off=-HOUR).clock(last=NOW - 1000)
+    assert clock.now(NOW) >= NOW - 1000
+
+
+def test_it_is_not_before_what_is_decided() -> None:
+    assert Times().clock().now(NOW + 300) == NOW + 300
+
+
+def test_it_never_goes_back() -> None:
+    times = Times()
+    clock = times.clock()
+    assert clock.now(NOW + 30_000) == NOW + 30_000
+    times.ran += 1000
+    assert clock.now(NOW + 1000) == NOW + 30_000
+
+
+def test_it_is_set_once_machine_and_broker_agree_that_it_is_late() -> None:
+    times = Times(off=-HOUR)
+    clock = times.clock(last=NOW - 2 * HOUR)
+    assert clock.now(NOW) == NOW - HOUR
+    times.off = 0
+    assert clock.now(NOW) == NOW

@@ -1,0 +1,143 @@
+"""Decisions of one epoch are a chain, judged on what their basis says."""
+
+import pytest
+
+from mesh_events import intents
+from projections.decide import decide
+from projections.image import TOLERANCE_MS
+from projections.speculation import decided
+from projections.verdict import Accepted, Rejected
+from tests import paper_story as story
+from tests.paper_log import PaperLog, at, key
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.domains(found)
+    return found
+
+
+def application(log: PaperLog, name: str) -> int:
+    return log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
+
+
+def test_a_decision_behind_a_lost_one_does_not_count(log: PaperLog) -> None:
+    first, second = application(log, "one"), application(log, "two")
+    lost = log.decision(first, Accepted())
+    before = log.image.ignored
+    log.rule(second, Accepted(), follows=lost.meta.id)
+    assert log.image.ignored == before + 1
+    assert sorted(log.image.intents.undecided) == [first, second]
+
+
+def test_decisions_that_were_appended_together_count_in_their_order(log: PaperLog) -> None:
+    first, second = application(log, "one"), application(log, "two")
+    one = log.decision(first, Accepted())
+    two = log.decision(second, Accepted(), follows=one.meta.id, basis=log.image.offset)
+    for event in (one, two):
+        log.append(event, by="governor")
+    assert not log.image.intents.undecided
+    assert log.image.last_decision == two.meta.id
+
+
+def test_a_chain_begins_anew_with_each_epoch(log: PaperLog) -> None:
+    offset = application(log, "one")
+    before = log.image.last_decision
+    log.start_governor()
+    log.rule(offset, Accepted(), follows=before)
+    assert offset in log.image.intents.undecided
+    log.rule(offset, Accepted())
+    assert offset not in log.image.intents.undecided
+
+
+@pytest.mark.parametrize("ahead", [0, 5])
+def test_a_decision_that_names_a_basis_behind_itself_does_not_count(
+    log: PaperLog, ahead: int
+) -> None:
+    offset = application(log, "one")
+    log.rule(offset, Accepted(), basis=log.image.offset + 1 + ahead)
+    assert offset in log.image.intents.undecided
+
+
+def test_what_is_judged_next_sees_the_decision_before_it(log: PaperLog) -> None:
+    application(log, "one")
+    second = application(log, "one")
+    first = second - 1
+    before = log.image
+    state = decided(before, log.decision(first, Accepted()), key("governor").public)
+    assert "east.one" in state.identity.applications
+    assert "east.one" not in before.identity.applications
+    assert isinstance(log.verdict(second), Accepted)
+
+
+@pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR, -HOUR])
+def test_a_broker_whose_clock_was_wrong_refuses_no_honest_intent(log: PaperLog, off: int) -> None:
+    honest = log.make(intents.ApplicationRegistered, "east", application="east.one")
+    right = log.now
+    offset = log.append(honest, by="east", time=right + off)
+    assert log.verdict(offset, clock=right) == Accepted()
+    # and afterwards, when decisions were taken by the wrong broker too
+    log.append(log.decision(offset, Accepted(), clock=at(right)), by="governor", time=right + off)
+    assert log.image.clocks_disagree
+    log.now = right + 2000
+    again = application(log, "two")
+    assert log.verdict(again, clock=log.now) == Accepted()
+
+
+@pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR])
+def test_as_of_is_not_moved_by_a_broker_that_was_ahead(log: PaperLog, off: int) -> None:
+    right = log.now
+    offset = log.append(
+        log.make(intents.ApplicationRegistered, "east", application="east.one"),
+        by="east",
+        time=right + off,
+    )
+    log.append(log.decision(offset, Accepted(), clock=at(right)), by="governor", time=right + off)
+    assert log.image.time == right
+    log.now = right + 5000
+    application(log, "two")
+    log.govern()
+    assert log.image.time == right + 5000 + 1000
+    assert not log.image.clocks_disagree
+
+
+def frozen(log: PaperLog, made: int, until: int) -> int:
+    event = log.make(
+        intents.DomainFrozen, "mesh", domain="east", until=at(until), reason="it leaks"
+    )
+    meta = event.meta.model_copy(update={"time": at(made)})
+    return log.append(event.model_copy(update={"meta": meta}), by="operator")
+
+
+@pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR, 365 * 24 * HOUR])
+def test_a_clock_that_was_ahead_does_not_refuse_a_freeze(log: PaperLog, off: int) -> None:
+    """The mesh's clock itself is ahead: the world's says so now, and the operator's."""
+    wrong, right = log.now + off, log.now
+    offset = application(log, "one")
+    log.append(log.decision(offset, Accepted(), clock=at(wrong)), by="governor", time=right)
+    assert log.image.skew < -TOLERANCE_MS
+    offset = frozen(log, right, right + HOUR)
+    assert log.verdict(offset, clock=wrong) == Accepted()
+    log.append(
+        log.decision(offset, Accepted(), clock=at(wrong + 1000)), by="governor", time=log.now
+    )
+    silenced = application(log, "two")
+    verdict = log.verdict(silenced, clock=wrong + 2000)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "domain_frozen"
+
+
+def test_a_freeze_does_not_end_while_clocks_disagree(log: PaperLog) -> None:
+    frozen(log, log.now, log.now + MINUTE)
+    log.govern()
+    late = log.now + HOUR
+    offset = application(log, "one")
+    assert log.verdict(offset, clock=late) == Accepted()
+    image = log.image._replace(skew=TOLERANCE_MS + 1)
+    verdict = decide(image, image.intents.undecided[offset], late)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "domain_frozen"
