@@ -51,6 +51,15 @@ class DomainSpark(BaseModel):
     token: str | None = None
 
 
+class ConnectReach(BaseSettings):
+    """What the operator lets connectors do beyond the mesh's own; see `WorkerSettings`."""
+
+    model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
+
+    connect_databases: list[str] = Field(default_factory=list)
+    connect_classes: dict[str, list[str]] = Field(default_factory=dict)
+
+
 class WorkerSettings(BaseSettings):
     """Settings of founder and worker. Every password is a reference, env:NAME or file:PATH.
 
@@ -80,6 +89,10 @@ class WorkerSettings(BaseSettings):
         Connect under the same path
     connect_group: the Connect workers' group
     connect_shared_database: host:port of a database whose password all domains share, if any
+    connect_databases: host:port of each other database that connectors may reach; a host may begin
+        with `*.` (`SDM_CONNECT_DATABASES`, JSON)
+    connect_classes: classes of connectors of your own that domains may run -> the settings that
+        they may have (`SDM_CONNECT_CLASSES`, JSON)
     lineage_url: base address of an OpenLineage receiver, such as Marquez, that lineage is forwarded
         to (`SDM_LINEAGE_URL`); without one it stays on its topic
     lineage_endpoint: path below it (`SDM_LINEAGE_ENDPOINT`)
@@ -115,6 +128,8 @@ class WorkerSettings(BaseSettings):
     connect_secrets: Path | None = None
     connect_group: str = "connect-east"
     connect_shared_database: str | None = None
+    connect_databases: list[str] = Field(default_factory=list)
+    connect_classes: dict[str, list[str]] = Field(default_factory=dict)
     lineage_url: str | None = None
     lineage_endpoint: str = "api/v1/lineage"
     lineage_api_key: str | None = None
@@ -182,6 +197,8 @@ class WorkerSettings(BaseSettings):
             ConnectSecrets(self.connect_secrets),
             self.connect_group,
             self.connect_shared_database,
+            tuple(self.connect_databases),
+            self.connect_classes,
         )
 
     def lineage_receiver(self) -> HttpReceiver | None:

@@ -7,13 +7,14 @@ sends it to another host. So a reference is compared as a whole with the few tha
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
+from projections import connector_settings
+from projections.connector_settings import JDBC_SINK, MOST_TASKS, POSTGRES
+from projections.connector_tables import JDBC, ROUTE, TABLES, Table, captured, filled, tables
 
+__all__ = ["JDBC_SINK", "MOST_TASKS", "POSTGRES", "Table", "captured", "filled"]
 Config = Mapping[str, str]
-POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
-JDBC_SINK = "io.debezium.connector.jdbc.JdbcSinkConnector"
 SECRET_SETTINGS: Mapping[str, str] = {
     POSTGRES: "database.password",
     JDBC_SINK: "connection.password",
@@ -21,13 +22,12 @@ SECRET_SETTINGS: Mapping[str, str] = {
 """Connector class -> the setting in which it takes a secret."""
 REFERENCES = frozenset({OWN_SECRET, SHARED_SECRET})
 DEAD_LETTERS = "errors.deadletterqueue.topic.name"
-MOST_TASKS = 64
 MOST_TOPICS = 200
 MOST_SETTINGS, LONGEST_NAME, LONGEST_VALUE = 200, 200, 4000
 LONGEST_CONFIG = 65_536
 """Characters of all names and values of a config together."""
 _TOPIC_SETTINGS = ("topic", "kafka.topic", DEAD_LETTERS)
-_ROUTE = "transforms.route.replacement"
+_FAULTS_TOLD = 5
 _PREFIX_SETTINGS = ("topic.prefix", "topic.heartbeat.prefix")
 _LOGIN = re.compile(
     r"(producer|consumer|admin)\.override\.(bootstrap\.|security\.|sasl\.|ssl\.).*"
@@ -43,37 +43,10 @@ _SECRET_TEXT = re.compile(r"://[^/@\s:]*+:[^/@\s]*+@|-----BEGIN ")
 linear in the length of the value."""
 _PLACEHOLDER = re.compile(r"\$\{(?:topic|routedByValue|source\.(?:db|schema|table))\}")
 """What names of tables and topics are made of; to Connect it is no reference, having no colon."""
-_JDBC = re.compile(
-    r"jdbc:(?P<kind>postgresql|mysql|mariadb)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>[0-9]{1,5}))?"
-    r"/(?P<database>[A-Za-z0-9_-]+)(?:[?](?P<more>[A-Za-z]+=[A-Za-z0-9_.-]*"
-    r"(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*))?"
-)
 _DRIVER = frozenset({"sslmode", "ssl", "useSSL", "requireSSL", "currentSchema"})
 """What an address of a database may say to its driver: nothing that loads a class or a file."""
 _CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
-_PLAIN_TABLE = re.compile(r"[A-Za-z_][\w$]*\.[A-Za-z_][\w$]*")
-_IDENTIFIER = re.compile(r"[a-z0-9_]{1,63}")
 _TABLE_FORM = re.compile(r"[A-Za-z0-9_.]+")
-_FORBIDDEN = {
-    POSTGRES: re.compile(
-        # files of Connect's account, other brokers, classes; SQL comes by the database itself only
-        r"signal\.(?!data\.collection$).*|driver\..*|schema\.history\..*"
-        r"|database\.ssl(?!mode$).*",
-        re.DOTALL,
-    ),
-    JDBC_SINK: re.compile(r"hibernate\..*|connection\.provider", re.DOTALL),
-}
-_PORTS = {"postgres": "5432", "mysql": "3306"}
-_KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of a database, named as OpenLineage does, and the topic that it is bound to."""
-
-    namespace: str
-    name: str
-    topic: str
 
 
 def size(config: Config) -> int:
@@ -97,47 +70,6 @@ def writes(config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*named, *(one.topic for one in captured(config))]))
 
 
-def captured(config: Config) -> list[Table]:
-    """Tables that Debezium captures, where the config routes them to `<domain>.<table>`."""
-    replacement = config.get(_ROUTE, "")
-    if config.get("connector.class") != POSTGRES or not replacement.endswith("$1"):
-        return []
-    place = f"{config.get('database.hostname')}:{config.get('database.port', '5432')}"
-    return [
-        Table(
-            f"postgres://{place}",
-            f"{config.get('database.dbname')}.{table}",
-            f"{replacement[:-2]}{table.rpartition('.')[2]}",
-        )
-        for table in _listed(config.get("table.include.list", ""))
-    ]
-
-
-def filled(config: Config) -> list[Table]:
-    """Tables that a JDBC sink fills, where their name follows from the topic's.
-
-    A user and a password in the database's address are left out of the name.
-    """
-    url = _JDBC.fullmatch(config.get("connection.url", ""))
-    if config.get("connector.class") != JDBC_SINK or url is None:
-        return []
-    form = config.get("collection.name.format", "${topic}")
-    kind = _KINDS.get(url["kind"], url["kind"])
-    port = url["port"] or _PORTS.get(kind)
-    place = f"{url['host']}:{port}" if port else url["host"]
-    schema = _schema(kind, url["more"] or "")
-
-    def name(topic: str) -> str:
-        table = form.replace("${topic}", topic.replace(".", "_"))
-        return f"{url['database']}.{table if '.' in table else schema + table}"
-
-    return [
-        Table(f"{kind}://{place}", name(topic), topic)
-        for topic in reads(config)
-        if "${source." not in form
-    ]
-
-
 def foreign_topics(config: Config, domain: str) -> list[str]:
     """Settings that name topics outside of the domain's prefix, as `setting=value`.
 
@@ -149,7 +81,7 @@ def foreign_topics(config: Config, domain: str) -> list[str]:
         one for one in _PREFIX_SETTINGS if one in config and not f"{config[one]}.".startswith(own)
     ]
     if any(not one.topic.startswith(own) for one in captured(config)):
-        names.append(_ROUTE)
+        names.append(ROUTE)
     return [f"{one}={config[one]}" for one in names]
 
 
@@ -172,29 +104,25 @@ def unfit(config: Config) -> str | None:
         )
     if "name" in config:
         return "name: leave it out: a connector is called by its id"
-    if tasks(config) is None:
-        return f"tasks.max is {config.get('tasks.max')!r}: give a number from 1 to {MOST_TASKS}"
-    forbidden = _FORBIDDEN.get(kind)
-    wrong = [one for one in sorted(config) if forbidden is not None and forbidden.fullmatch(one)]
-    if wrong:
-        return f"leave out {', '.join(wrong)}: it reaches files, classes or hosts of Connect's own"
-    if kind == POSTGRES:
-        return _unfit_source(config)
+    if kind == POSTGRES and not tables(config):
+        return f"{TABLES}: name each table, schema.table"
     return _unfit_sink(config) if kind == JDBC_SINK else None
 
 
-def _unfit_source(config: Config) -> str | None:
-    for name in ("slot.name", "publication.name"):
-        if name in config and not _IDENTIFIER.fullmatch(config[name]):
-            return f"{name}: use a-z, 0-9 and '_', at most 63"
-    tables = _listed(config.get("table.include.list", ""))
-    if not tables or not all(map(_PLAIN_TABLE.fullmatch, tables)):
-        return "table.include.list: name each table, schema.table"
-    return None
+def not_allowed(config: Config, *, shared: bool = False) -> str | None:
+    """The settings that a connector of this class may not have, None if there is none.
+
+    Args:
+        config: as the log has it.
+        shared: whether its login is one that several domains have.
+    """
+    found = list(connector_settings.faults(config, shared=shared))
+    more = f"; and {len(found) - _FAULTS_TOLD} more" if len(found) > _FAULTS_TOLD else ""
+    return "; ".join(found[:_FAULTS_TOLD]) + more if found else None
 
 
 def _unfit_sink(config: Config) -> str | None:
-    url = _JDBC.fullmatch(config.get("connection.url", ""))
+    url = JDBC.fullmatch(config.get("connection.url", ""))
     if url is None:
         return (
             "connection.url: write jdbc:KIND://host:port/database, KIND being postgresql, mysql or "
@@ -254,12 +182,3 @@ def _is_plain(name: str, value: str) -> bool:
 
 def _listed(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
-
-
-def _schema(kind: str, options: str) -> str:
-    """What stands before the name of a table that is not qualified, with its dot."""
-    if kind == "mysql":
-        # its databases are its schemas
-        return ""
-    found = re.search(r"(?:^|&)currentSchema=([^&]+)", options)
-    return f"{found[1] if found else 'public'}."

@@ -81,6 +81,9 @@ def connector(**changes: Any) -> dict[str, Any]:
         "database.password": connectors.OWN_SECRET,
         "table.include.list": "public.orders",
         "topic.prefix": CONNECTOR,
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": r"east\.shop\.[^.]+\.(.+)",
         "transforms.route.replacement": "east.$1",
     }
     config |= changes.pop("more", {})

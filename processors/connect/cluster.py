@@ -4,8 +4,8 @@ A connector works with a login of its own, `mesh.connect.<connector>`, at the cl
 domain's topics live, so that Kafka holds it to what it may, whatever its config asks for.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from mesh_events.connectors import SHARED_SECRET
 from mesh_events.errors import RefusedError
@@ -16,7 +16,7 @@ from processors.connect.principals import OFFSETS, principal_of
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.rights import Binding, Operation, Resource, reader
-from projections import connector_config
+from projections import connector_config, connector_settings, connector_tables
 
 _CLIENTS = ("producer", "consumer", "admin")
 
@@ -30,12 +30,18 @@ class ConnectCluster:
         secrets: the files that it reads secrets from.
         group: the workers' group, which begins the transactional ids of their tasks.
         shared_database: host:port of the one database whose password all domains share, or None.
+        databases: host:port of each other database that connectors may reach; `*.db.example:5432`
+            is every host below db.example.
+        classes: classes of the operator's own that domains may run -> the settings that they may
+            have beside those that all connectors have in common.
     """
 
     api: Connect
     secrets: ConnectSecrets
     group: str
     shared_database: str | None = None
+    databases: tuple[str, ...] = ()
+    classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def require_sound(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
         """What the world says of a config; the evidence that it is sound.
@@ -55,18 +61,19 @@ class ConnectCluster:
                 f"{connector}: topics: {plugin['class']} is a {plugin['type']}: a sink names the "
                 "topics that it reads, and nothing else does",
             )
+        self._require_class(connector, config)
+        self.require_place(connector, config)
         self._require_shared(config)
         self._require_secret(connector, config)
         faults = self.faults(connector, config)
         if faults:
             raise RefusedError("invalid_connector", f"{connector}: {_first(faults)}")
-        if config.get("connector.class") == connector_config.POSTGRES:
-            databases.require_tables(config, self._password(connector, config))
         return {"class": plugin["class"], "type": plugin["type"], "version": plugin["version"]}
 
     def faults(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
         """Setting -> what the connector's own definition says against it."""
-        return self.api.faults(connector, self.secrets.resolved(connector, config, proposed=True))
+        pinned = connector_tables.pinned(connector, config)
+        return self.api.faults(connector, self.secrets.resolved(connector, pinned, proposed=True))
 
     def config(
         self, connector: str, config: Mapping[str, str], cluster: str, servers: str
@@ -95,7 +102,8 @@ class ConnectCluster:
             # an exactly-once source keeps its position in the transaction of its records, so at
             # the same cluster and with the same login
             overrides["offsets.storage.topic"] = f"{domain_of(connector)}.{OFFSETS}"
-        return {**self.secrets.resolved(connector, config), **overrides}
+        pinned = connector_tables.pinned(connector, config)
+        return {**self.secrets.resolved(connector, pinned), **overrides}
 
     def rights(self, connector: str, config: Mapping[str, str]) -> frozenset[Binding]:
         """What a connector may do: a source writes its domain's topics, a sink reads its own."""
@@ -134,6 +142,55 @@ class ConnectCluster:
         """A text for people, without the connector's secrets."""
         return self.secrets.without(connector, cluster, principal_of(connector), text)
 
+    def require_place(self, connector: str, config: Mapping[str, str]) -> None:
+        """Refuse a database that the operator has not named, before anybody calls it.
+
+        Raises RefusedError, with words that do not depend on what there is in the network.
+        """
+        if config.get("connector.class") not in connector_settings.SETTINGS:
+            return
+        place = connector_tables.place_of(config)
+        if place is None or not self._may_reach(*place):
+            raise RefusedError(
+                "database_not_allowed",
+                f"{connector}: connectors may not reach that database: ask the operator to name "
+                "its host:port in SDM_CONNECT_DATABASES",
+            )
+
+    def password(self, connector: str, config: Mapping[str, str]) -> str:
+        """The text of the secret that a config names for its database; empty without one."""
+        place = connector_config.SECRET_SETTINGS.get(config.get("connector.class", ""), "")
+        return self.secrets.text(connector, config.get(place, "")) or ""
+
+    def _may_reach(self, host: str, port: int) -> bool:
+        name, known = host.casefold(), [*self.databases, *filter(None, [self.shared_database])]
+        for one in known:
+            allowed, _, at = one.casefold().rpartition(":")
+            same = name.endswith(allowed[1:]) if allowed.startswith("*.") else name == allowed
+            if same and at == str(port):
+                return True
+        return False
+
+    def _require_class(self, connector: str, config: Mapping[str, str]) -> None:
+        """Refuse a class that neither the mesh nor its operator knows the settings of."""
+        kind = config.get("connector.class", "")
+        if kind in connector_settings.SETTINGS:
+            return
+        if kind not in self.classes:
+            raise RefusedError(
+                "class_not_allowed",
+                f"{connector}: connector.class: domains may not run {kind}: ask the operator to "
+                "name it and its settings in SDM_CONNECT_CLASSES",
+            )
+        wrong = [
+            one for one in connector_settings.left_over(config) if one not in self.classes[kind]
+        ]
+        if wrong:
+            raise RefusedError(
+                "setting_not_allowed",
+                f"{connector}: {', '.join(wrong)}: no setting of {kind} that the operator allows",
+            )
+
     def _require_secret(self, connector: str, config: Mapping[str, str]) -> None:
         for name, value in sorted(config.items()):
             if value in connector_config.REFERENCES and not self.secrets.text(connector, value):
@@ -151,12 +208,11 @@ class ConnectCluster:
         """
         if SHARED_SECRET not in config.values():
             return
-        if others := databases.not_with_shared(config):
+        if (wrong := connector_config.not_allowed(config, shared=True)) is not None:
             raise RefusedError(
                 "foreign_secret",
-                f"{', '.join(others)}: no setting that goes with {SHARED_SECRET}: misspelt, of the "
-                "driver, or a statement of one's own; `--password file:PATH` stores a connector's "
-                "own password, which goes with any",
+                f"{wrong}: not with {SHARED_SECRET}; `--password file:PATH` stores a connector's "
+                "own password",
             )
         if not databases.is_plainly_at(config, self.shared_database):
             raise RefusedError(
@@ -165,10 +221,6 @@ class ConnectCluster:
                 "alone, without settings of the driver and statements of one's own; "
                 "`--password file:PATH` stores a connector's own",
             )
-
-    def _password(self, connector: str, config: Mapping[str, str]) -> str:
-        place = connector_config.SECRET_SETTINGS.get(config.get("connector.class", ""), "")
-        return self.secrets.text(connector, config.get(place, "")) or ""
 
 
 def _first(faults: Mapping[str, str]) -> str:

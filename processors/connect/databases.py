@@ -18,25 +18,6 @@ from projections import connector_config
 Connection = psycopg.Connection[tuple[Any, ...]]
 Found = TypeVar("Found")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_EITHER = (
-    r"connector\.class|tasks\.max|errors\..+|(transforms|predicates)(\..+)?"
-    r"|(key|value|header)\.converter(\..+)?"
-)
-_SOURCE = re.compile(
-    rf"{_EITHER}|database\.(hostname|port|user|password|dbname)|plugin\.name|slot\.name"
-    r"|publication\.(name|autocreate\.mode)|(table|column|schema)\.(include|exclude)\.list"
-    r"|topic\.(prefix|creation\..+)|schema\.name\.adjustment\.mode|exactly\.once\.support"
-    r"|poll\.interval\.ms|heartbeat\.interval\.ms|snapshot\.mode|max\.(batch|queue)\.size"
-    r"|(decimal|binary|hstore|interval)\.handling\.mode|time\.precision\.mode"
-    r"|tombstones\.on\.delete|provide\.transaction\.metadata"
-)
-_SINK = re.compile(
-    rf"{_EITHER}|topics|connection\.(url|username|password)|insert\.mode|delete\.enabled"
-    r"|truncate\.enabled|primary\.key\.(mode|fields)|schema\.evolution|collection\.name\.format"
-    r"|field\.(include|exclude)\.list|batch\.size|quote\.identifiers|database\.time_zone"
-)
-"""What a config may say that works with the shared password: nothing that is a statement, loads a
-class, or leads elsewhere."""
 _THERE = """
 SELECT table_schema || '.' || table_name FROM information_schema.tables
 WHERE table_schema || '.' || table_name = ANY(%s)
@@ -64,7 +45,7 @@ _PATIENCE_S = 5
 
 def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
     """Whether the config leads to the database at `place` (host:port) and nowhere else."""
-    if place is None or not_with_shared(config):
+    if place is None or connector_config.not_allowed(config, shared=True) is not None:
         return False
     match config.get("connector.class"):
         case connector_config.POSTGRES:
@@ -76,13 +57,6 @@ def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
             there = bool(slash) and address == f"jdbc:postgresql://{place}"
             return there and _NAME.fullmatch(name) is not None
     return False
-
-
-def not_with_shared(config: Mapping[str, str]) -> list[str]:
-    """The settings that do not go with the shared password: misspelt ones are among them."""
-    allowed = {connector_config.POSTGRES: _SOURCE, connector_config.JDBC_SINK: _SINK}
-    known = allowed.get(config.get("connector.class", ""))
-    return sorted(one for one in config if known and not known.fullmatch(one))
 
 
 def require_tables(config: Mapping[str, str], password: str) -> None:

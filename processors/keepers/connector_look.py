@@ -215,6 +215,7 @@ class Look:
     def _deploy(self, wanted: dict[str, str], *, fresh: bool) -> bool:
         """Let it in, and hand it to Connect; the same config again is started anew."""
         connector, before = self.connector, self.deployed
+        self.connect.require_place(connector.id, connector.config)
         self._admit()
         crash_point("connector-after-rights")
         self.reign.check()

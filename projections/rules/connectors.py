@@ -17,7 +17,7 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.intents import domain_of
-from projections import connector_config
+from projections import connector_config, connector_tables
 from projections.connectors import Connector
 from projections.identity import Role
 from projections.image import Image
@@ -137,8 +137,29 @@ def require_allowed(
         "foreign_topic",
         f"{', '.join(foreign)}: {domain}'s own topics begin with '{domain}.'",
     )
+    _allowed(image, connector, config)
     _reads(image, connector, config, application)
     _fills(image, connector, config)
+
+
+def _allowed(image: Image, connector: str, config: Mapping[str, str]) -> None:
+    """Every setting is one that its class may have, and names nothing of another connector's."""
+    wrong = connector_config.not_allowed(config)
+    require(
+        wrong is None,
+        "setting_not_allowed",
+        f"{connector}: {wrong}: docs/how-to/connect.md has what is allowed",
+    )
+    before = image.connectors.get(connector)
+    foreign = connector_tables.foreign_names(
+        config, connector, before.config if before is not None else {}
+    )
+    require(
+        not foreign,
+        "foreign_slot",
+        f"{connector}: {', '.join(foreign)}: leave it out: a connector has a slot and a "
+        f"publication of its own, {connector_tables.slot_of(connector)}",
+    )
 
 
 def _sized(connector: str, config: Mapping[str, str]) -> None:
@@ -209,6 +230,15 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
     cluster = image.identity.domains[domain_of(connector)].cluster
     wanted, reads = connector_config.writes(config), connector_config.reads(config)
     _few(connector, wanted)
+    merged = connector_tables.merged(config)
+    require(
+        not merged,
+        "topic_shared",
+        "; ".join(f"{' and '.join(tables)} would both fill {topic}" for topic, tables in merged)
+        + ", a row of one in the place of another's: capture one of them by another connector with "
+        "another route, or keep the schema in the topics' names: transforms.route.regex="
+        f"{connector_tables.route_with_schema(config.get('topic.prefix', ''))}",
+    )
     for topic in wanted:
         names.legal_topic(topic)
     others = [

@@ -6,6 +6,7 @@ from typing import Any
 from mesh_events.connectors import ConnectorAdded, ConnectorIntent, ConnectorUpdated
 from mesh_events.errors import RefusedError
 from mesh_events.references import resolve
+from processors.connect import databases
 from processors.connect.cluster import ConnectCluster
 from projections import connector_config
 from projections.image import Image
@@ -48,6 +49,11 @@ class Change:
             finally:
                 connect.secrets.withdraw(self.connector)
             return
+        try:
+            self._require_tables(connect)
+        except RefusedError:
+            connect.secrets.withdraw(self.connector)
+            raise
         known = image.connectors.get(self.connector)
         kind: type[ConnectorIntent] = ConnectorAdded
         fields: dict[str, Any] = {"config": self.config, "application": application}
@@ -87,9 +93,15 @@ class Change:
         except Refusal as refusal:
             raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
 
+    def _require_tables(self, connect: ConnectCluster) -> None:
+        """Ask the database itself, from here: no server of the mesh calls what a config names."""
+        if self.config.get("connector.class") == connector_config.POSTGRES:
+            databases.require_tables(self.config, connect.password(self.connector, self.config))
+
     def _tell_faults(self, connect: ConnectCluster) -> None:
         """What the connector says of its config, which is not said to the mesh."""
         connect.api.plugin(self.connector, self.config)
+        self._require_tables(connect)
         faults = connect.faults(self.connector, self.config)
         items = [{"setting": name, "fault": fault} for name, fault in sorted(faults.items())]
         fields = {"connector": self.connector, "valid": not faults}

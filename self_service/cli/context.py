@@ -78,13 +78,16 @@ class Mesh:
         from processors.connect.cluster import ConnectCluster
         from processors.connect.rest import Connect
         from processors.connect.secrets import ConnectSecrets
+        from processors.settings import ConnectReach
 
-        ends = self.endpoints
+        ends, reach = self.endpoints, ConnectReach()
         return ConnectCluster(
             Connect(ends.connect_url, (ends.connect_user, resolve(ends.connect_password))),
             ConnectSecrets(ends.connect_secrets),
             ends.connect_group,
             ends.shared_database,
+            tuple(reach.connect_databases),
+            reach.connect_classes,
         )
 
     def speaker(self, domain: str | None) -> Caller:

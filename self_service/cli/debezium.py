@@ -1,16 +1,13 @@
 """The config of a Debezium connector that captures tables of PostgreSQL for a domain."""
 
-import hashlib
-import re
-
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
 from projections.connector_config import POSTGRES
+from projections.connector_tables import route, slot_of
+from projections.connector_values import TABLE
 from self_service.cli.databases import Database
 
 TYPE, OUTBOX = "debezium-postgres", "debezium-outbox"
-_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
-_LONGEST_SLOT = 63
 
 
 def config(connector: str, tables: list[str], source: Database) -> dict[str, str]:
@@ -39,11 +36,13 @@ def config(connector: str, tables: list[str], source: Database) -> dict[str, str
         # one name per connector: two with the same prefix in one worker wait for each other's
         # metrics for a minute before they capture anything
         "topic.prefix": connector,
+        # a table or a column may be called what Avro does not allow
         "schema.name.adjustment.mode": "avro",
+        "field.name.adjustment.mode": "avro",
         # Debezium names topics prefix.schema.table; a product's topic is <domain>.<table>
         "transforms": "route",
         "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
-        "transforms.route.regex": rf"{re.escape(connector)}\.[^.]+\.(.+)",
+        "transforms.route.regex": route(connector),
         "transforms.route.replacement": f"{domain}.$1",
         "topic.creation.default.replication.factor": "-1",
         "topic.creation.default.partitions": "1",
@@ -78,15 +77,8 @@ def outbox(connector: str, table: str, source: Database) -> dict[str, str]:
     }
 
 
-def slot_of(connector: str) -> str:
-    """The replication slot of a connector: one of the database's own names for each."""
-    slot = "sdm_" + re.sub(r"[^a-z0-9_]", "_", connector)
-    if len(slot) <= _LONGEST_SLOT:
-        return slot
-    return f"{slot[: _LONGEST_SLOT - 9]}_{hashlib.sha256(connector.encode()).hexdigest()[:8]}"
-
-
 def _qualified(table: str) -> str:
-    if not _TABLE.fullmatch(table):
-        raise InvalidValueError(f"{table!r} is not a table: write it as schema.table")
-    return table if "." in table else f"public.{table}"
+    found = table if "." in table else f"public.{table}"
+    if not TABLE.fits(found):
+        raise InvalidValueError(f"{table!r} is not a table: write it as {TABLE.words}")
+    return found

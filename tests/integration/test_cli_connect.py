@@ -1,6 +1,7 @@
 """Connectors through the command line: tables of a real Postgres become topics of a domain."""
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from processors.clusters import KafkaAdmin
 from processors.connect.principals import principal_of
 from processors.rights import Resource
 from self_service.cli.exits import ExitCode
-from tests.integration.test_cli import Party, Sdm, owner, register, sdm
+from tests.integration.test_cli import Party, Sdm, filled, owner, register, sdm
 from tests.kafka_client import eventually, fresh, read, reading
 
 pytestmark = pytest.mark.long
@@ -242,14 +243,84 @@ def test_a_config_that_names_another_domains_topics_is_refused(sdm: Sdm, owner: 
 
 
 def test_connects_own_refusal_is_passed_on(sdm: Sdm, owner: Party, table: tuple[str, Any]) -> None:
+    adding = ("connect", "connector", "add", "bad", "--type", "debezium-postgres")
     told = sdm(
-        *("connect", "connector", "add", "bad", "--type", "debezium-postgres"),
-        *("--table", table[0]),
-        *("--set", "plugin.name=none", "-d", owner.name),
+        *(*adding, "--table", table[0], "-d", owner.name),
+        *("--set", "column.exclude.list=a.b.c", "--set", "column.include.list=a.b.c"),
         code=ExitCode.REFUSED,
     )
     assert "invalid_connector" in told.err
-    assert "plugin.name" in told.err
+    assert "column.exclude.list" in told.err
+    told = sdm(
+        *(*adding, "--table", table[0], "--set", "database.socketFactory=a.B", "-d", owner.name),
+        code=ExitCode.REFUSED,
+    )
+    assert "refused (setting_not_allowed)" in told.err
+    assert "database.socketFactory" in told.err
+
+
+def test_a_database_that_the_operator_has_not_named_is_never_called(
+    sdm: Sdm, owner: Party, tmp_path: Path
+) -> None:
+    given, name, topic = tmp_path / "password", fresh("away"), filled(sdm, tmp_path, owner)
+    given.write_text("s3cret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        told = sdm(
+            *("connect", "connector", "add", name, "--type", "jdbc-sink", "--topic", topic),
+            *("--host", place, "--user", "u", "--database", "d", "--password", f"file:{given}"),
+            *("-d", owner.name),
+            code=ExitCode.REFUSED,
+        )
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert "refused (database_not_allowed)" in told.err
+    assert place not in told.err
+
+
+ODD = ["Mixed", "mixed", "x$y", "order lines", "Zoë ☃", "a(b)*+|d", "axy"]
+
+
+def test_a_table_is_captured_by_its_exact_name_and_no_other_is(
+    sdm: Sdm, owner: Party, mesh: Endpoints
+) -> None:
+    schema, own = f"odd_{uuid4().hex[:8]}", ("-d", owner.name)
+    wanted = ["mixed", "x$y", "order lines", "Zoë ☃", "a(b)*+|d"]
+    with psycopg.connect(**mesh.postgres_login(), autocommit=True) as database:
+        database.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        for table in ODD:
+            place = sql.Identifier(schema, table)
+            database.execute(sql.SQL('CREATE TABLE {} ("a b" int PRIMARY KEY)').format(place))
+            database.execute(sql.SQL("INSERT INTO {} VALUES (1)").format(place))
+        named = [word for table in wanted for word in ("--table", f"{schema}.{table}")]
+        try:
+            adding = ("connect", "connector", "add", schema, "--type", "debezium-postgres")
+            sdm(*adding, *named, *own)
+            slot = f"%{schema}"
+            found = "SELECT tablename FROM pg_publication_tables WHERE pubname LIKE %s"
+            published = {row[0] for row in database.execute(found, (slot,)).fetchall()}
+            assert published == set(wanted)
+            topics = {f"{owner.name}.{name}" for name in
+                      ("mixed", "x_y", "order_lines", "Zo___", "a_b____d")}  # fmt: skip
+
+            def all_there() -> bool:
+                listed = sdm("topic", "list", *own).document
+                names = {one["topic"] for one in listed} - {f"{owner.name}.connect-offsets"}
+                return len(names) >= len(wanted)
+
+            eventually(all_there, "the tables are captured")
+            listed = sdm("topic", "list", *own).document
+            names = {one["topic"] for one in listed} - {f"{owner.name}.connect-offsets"}
+            described = sdm("connect", "connector", "describe", f"{owner.name}.{schema}").document
+            assert len(names) == len(wanted), names
+            assert f"{owner.name}.Mixed" not in names
+            assert f"{owner.name}.axy" not in names
+            assert names == topics, (names, described["topics"])
+        finally:
+            sdm("connect", "connector", "drop", schema, *own)
+            drop_slots(database, schema)
+            database.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
 
 
 def test_a_connector_brings_no_login_of_its_own(sdm: Sdm, owner: Party) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from mesh_events import connectors, intents, statements
 from mesh_events.intents import Quality
 from mesh_events.meta import Event
+from projections import connector_config
 from tests import paper_story as story
 from tests.paper_log import EPOCH_MS, at, key
 
@@ -323,6 +324,10 @@ def _connectors() -> list[Refusal]:
         named = {name.replace("_", "."): value for name, value in more.items()}
         return add(code, more={"table.include.list": "public.t", **named})
 
+    def sink(code: str, **more: str) -> Refusal:
+        config = {"connector.class": "some.Sink", "topics": "east.users", **more}
+        return add(code, more={}, config=config)
+
     def update(code: str, speaker: str = "east", **changes: Any) -> Refusal:
         return Refusal(code, speaker, connectors.ConnectorUpdated, story.connector(**changes))
 
@@ -346,10 +351,17 @@ def _connectors() -> list[Refusal]:
         add("config_too_large", more={f"s{number}": "" for number in range(201)}),
         add("config_too_large", more={f"s{number}": "v" * 4000 for number in range(17)}),
         add_with("invalid_connector", long="v" * 4001),
-        add_with("invalid_connector", tasks_max="none"),
-        add_with("invalid_connector", tasks_max="0"),
-        add_with("invalid_connector", tasks_max="65"),
-        add_with("invalid_connector", topics_regex="east.*"),
+        *(add_with("setting_not_allowed", tasks_max=text) for text in ("none", "0", "65")),
+        add_with("setting_not_allowed", database_socketFactory="org.example.Elsewhere"),
+        add_with("setting_not_allowed", max_queue_size="100000000"),
+        add_with("foreign_slot", slot_name="sdm_west_shop"),
+        add_with("foreign_slot", publication_name="sdm_west_shop"),
+        add("topic_shared", more={"table.include.list": "a.t,b.t"}),
+        sink("invalid_connector", **{"topics.regex": "east.*"}),
+        sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied"}),
+        sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied.dead"}),
+        sink("source_not_granted", topics="east.users,west.orders"),
+        sink("invalid_name", topics="east.a b"),
         add_with("secret_in_config", database_password="hunter2"),
         add_with("secret_in_config", some_token="t0ken"),
         add_with("foreign_login", producer_override_sasl_mechanism="PLAIN"),
@@ -370,10 +382,6 @@ def _connectors() -> list[Refusal]:
         add_with("foreign_topic", errors_deadletterqueue_topic_name="orders.dead"),
         add_with("foreign_topic", transforms_route_replacement="west.$1"),
         add("topic_filled", more={}),
-        add_with("topic_filled", topic="east.copied"),
-        add_with("topic_filled", topic="east.copied.dead"),
-        add_with("source_not_granted", topics="east.users,west.orders"),
-        add_with("invalid_name", topics="east.a b"),
         add("unknown_application", application="east.nobody"),
         add("unknown_application", application="west.app"),
         update("not_your_domain", "west"),

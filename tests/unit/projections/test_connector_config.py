@@ -1,5 +1,7 @@
 """What a connector's config says by itself."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,19 +15,24 @@ from projections.connector_config import (
     clash,
     filled,
     foreign_references,
+    not_allowed,
     plain_secrets,
     redacted,
     tasks,
     unfit,
     writes,
 )
+from projections.connector_tables import merged, pinned, route_with_schema, slot_of
 
+SMT = "org.apache.kafka.connect.transforms"
 OF_POSTGRES = {
     "connector.class": POSTGRES,
     "database.hostname": "db.test",
     "database.dbname": "shop",
     "database.password": OWN_SECRET,
     "table.include.list": "public.users, sales.orders",
+    "transforms": "route",
+    "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
     "transforms.route.replacement": "east.$1",
 }
 SINK = {
@@ -173,8 +180,6 @@ def test_a_sink_may_say_where_it_writes(changed: dict[str, str]) -> None:
         {"connection.url": "jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'x'"},
         {"connection.url": "jdbc:oracle:thin:@config-https://evil.test"},
         {"connection.url": "jdbc:db2://h/db:traceFile=/x;"},
-        {"hibernate.connection.url": "jdbc:x"},
-        {"connection.provider": "org.example.X"},
         {"collection.name.format": "x; DROP TABLE y"},
         {"connector.class": "JdbcSink"},
         {"connector.class": "JdbcSinkConnector"},
@@ -188,27 +193,139 @@ def test_a_sink_says_nothing_that_loads_classes_and_is_called_in_full(
     assert unfit({**SINK, **changed})
 
 
+SOURCE_REFUSED = [
+    {"signal.enabled.channels": "file"},
+    {"signal.file": "/etc/passwd"},
+    {"signal.kafka.bootstrap.servers": "evil:9092"},
+    {"driver.socketFactory": "org.example.X"},
+    {"database.sslkey": "/x"},
+    {"database.socketFactory": "org.postgresql.ssl.SingleCertValidatingFactory"},
+    {"database.authenticationPluginClassName": "x.Y"},
+    {"database.service": "x"},
+    {"database.loggerFile": "/x"},
+    {"database.initial.statements": "COPY t TO PROGRAM $$id$$"},
+    {"database.hostname": "/var/run/postgresql"},
+    {"database.hostname": "a,b"},
+    {"database.hostname": "a?x=y"},
+    {"database.hostname": ""},
+    {"database.port": "0"},
+    {"database.port": "65536"},
+    {"database.dbname": "shop?socketFactory=x"},
+    {"openlineage.integration.enabled": "true"},
+    {"openlineage.integration.config.file.path": "/etc/passwd"},
+    {"converters": "x"},
+    {"x.type": "any.Class"},
+    {"post.processors": "x"},
+    {"snapshot.mode": "custom"},
+    {"snapshot.mode.custom.name": "x"},
+    {"snapshot.select.statement.overrides": "public.users"},
+    {"value.converter": "io.apicurio.registry.utils.converter.AvroConverter"},
+    {"value.converter.apicurio.registry.url": "http://169.254.169.254/"},
+    {"notification.enabled.channels": "sink"},
+    {"max.queue.size": "100000000"},
+    {"max.batch.size": "99999999"},
+    {"producer.override.batch.size": "2000000000"},
+    {"topic.naming.strategy": "any.Class"},
+    {"schema.history.internal.file.filename": "/x"},
+    {"heartbeat.action.query": "DROP TABLE users"},
+    {"errors.tolerance": "all"},
+    {"skipped.operations": "none"},
+    {"publication.autocreate.mode": "all_tables"},
+    {"publication.name": "p FOR ALL TABLES; DROP TABLE x"},
+    {"slot.name": "A"},
+    {"table.include.list": "public.a.b"},
+    {"table.include.list": "orders"},
+    {"table.include.list": 'public."Orders"'},
+    {"column.exclude.list": "users.phone"},
+    {"transforms": "f", "transforms.f.type": "io.debezium.transforms.Filter"},
+    {"transforms.other.type": "org.apache.kafka.connect.transforms.RegexRouter"},
+    {"transforms.route.regex": "(a+)+b"},
+    {"transforms.route.regex": "(?=a)b"},
+    {"transforms.route.regex": "(a)\\1"},
+    {"transforms.route.regex": "a*a*a*a*b"},
+    {"transforms.route.unknown": "x"},
+]
+
+
+@pytest.mark.parametrize("changed", SOURCE_REFUSED)
+def test_a_source_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) -> None:
+    assert not_allowed(OF_POSTGRES) is None
+    told = not_allowed({**OF_POSTGRES, **changed})
+    assert told is not None
+    assert next(iter(changed if "transforms" not in changed else ["transforms.f.type"])) in told
+
+
+@pytest.mark.parametrize(
+    "changed", [{"hibernate.connection.url": "jdbc:x"}, {"connection.provider": "org.example.X"},
+                {"errors.tolerance": "all"}, {"batch.size": "2000000000"}]
+)  # fmt: skip
+def test_a_sink_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) -> None:
+    assert not_allowed(SINK) is None
+    assert next(iter(changed)) in str(not_allowed({**SINK, **changed}))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
-        {"signal.enabled.channels": "file"},
-        {"signal.file": "/etc/passwd"},
-        {"signal.kafka.bootstrap.servers": "evil:9092"},
-        {"driver.socketFactory": "org.example.X"},
-        {"database.sslkey": "/x"},
-        {"schema.history.internal.file.filename": "/x"},
-        {"publication.name": "p FOR ALL TABLES; DROP TABLE x"},
-        {"slot.name": "A"},
-        {"table.include.list": "public[.]orders"},
-        {"table.include.list": "orders"},
-        {"table.include.list": ""},
-        {"connector.class": "PostgresConnector"},
+        {"snapshot.mode": "no_data", "heartbeat.interval.ms": "10000"},
+        {"heartbeat.action.query": "SELECT pg_logical_emit_message(false, 'beat', 'x')"},
+        {"decimal.handling.mode": "string", "time.precision.mode": "connect"},
+        {"column.exclude.list": "public.users.phone,sales.orders.note"},
+        {"signal.data.collection": "public.signals", "database.sslmode": "require"},
+        {"table.include.list": "public.order lines,public.Zoë,a-b.x$y(z)"},
+        {"producer.override.linger.ms": "5", "max.queue.size": "16384"},
+        {
+            "transforms": "route,mask",
+            "transforms.mask.type": f"{SMT}.MaskField$Value",
+            "transforms.mask.fields": "phone",
+            "transforms.mask.predicate": "users",
+            "predicates": "users",
+            "predicates.users.type": f"{SMT}.predicates.TopicNameMatches",
+            "predicates.users.pattern": ".*users",
+        },
     ],
 )
-def test_a_source_reaches_nothing_but_the_tables_of_its_database(changed: dict[str, str]) -> None:
-    assert unfit(OF_POSTGRES) is None
-    assert unfit({**OF_POSTGRES, "signal.data.collection": "s", "database.sslmode": "x"}) is None
-    assert unfit({**OF_POSTGRES, **changed})
+def test_a_source_may_have_what_its_users_need(changed: dict[str, str]) -> None:
+    assert not_allowed({**OF_POSTGRES, **changed}) is None
+
+
+def test_a_shared_login_runs_no_statement_of_a_persons() -> None:
+    with_signals = {**OF_POSTGRES, "signal.data.collection": "public.signals"}
+    assert not_allowed(with_signals) is None
+    assert "signal.data.collection" in str(not_allowed(with_signals, shared=True))
+
+
+@pytest.mark.parametrize(
+    "name", ["users", "Users", "a.b", "x$y", "order lines", "Zoë", "a(b)*+[c]|d"]
+)
+def test_a_captured_tables_name_is_a_pattern_that_matches_itself_alone(name: str) -> None:
+    [found] = pinned("east.shop", {**OF_POSTGRES, "table.include.list": f"s.{name}"})[
+        "table.include.list"
+    ].split(",")
+    assert found.startswith("(?-i)")
+    plain = re.sub(r"\\x\{([0-9a-f]+)\}", lambda code: re.escape(chr(int(code[1], 16))), found[5:])
+    assert re.fullmatch(plain, f"s.{name}")
+    others = {f"s.{name.swapcase()}", f"sx{name}", f"s.{name}x"} - {f"s.{name}"}
+    assert not [one for one in others if re.fullmatch(plain, one)]
+    assert "${" not in found
+
+
+def test_a_source_that_names_no_slot_gets_its_own() -> None:
+    found = pinned("east.shop", OF_POSTGRES)
+    assert (found["slot.name"], found["publication.name"]) == ("sdm_east_shop", "sdm_east_shop")
+    assert found["publication.autocreate.mode"] == "filtered"
+
+
+def test_the_slots_of_two_connectors_are_never_the_same() -> None:
+    assert len({slot_of(one) for one in ("a-b.c", "a.b-c", "a.b_c", "a-b-c.d", "a.b-c-d")}) == 5
+
+
+def test_tables_of_one_name_share_no_topic() -> None:
+    both = {**OF_POSTGRES, "topic.prefix": "east.shop", "table.include.list": "a.dup,b.dup,a.x"}
+    assert merged(both) == [("east.dup", ["a.dup", "b.dup"])]
+    apart = {**both, "transforms.route.regex": route_with_schema("east.shop")}
+    assert merged(apart) == []
+    assert writes(apart) == ("east.a.dup", "east.b.dup", "east.a.x")
 
 
 def test_names_that_kafka_takes_for_the_same_clash() -> None:

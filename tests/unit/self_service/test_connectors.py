@@ -8,10 +8,11 @@ import pytest
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InvalidValueError
 from projections.connector_config import DEAD_LETTERS, captured, filled, foreign_references
+from projections.connector_tables import slot_of
 from self_service.cli import jdbc_sink
 from self_service.cli.connector_config import read
 from self_service.cli.databases import Database, address_of
-from self_service.cli.debezium import config, outbox, slot_of
+from self_service.cli.debezium import config, outbox
 from self_service.cli.jdbc_sink import Key
 
 SOURCE = Database("127.0.0.1", 5432, "postgres", "east", is_shared=True)
@@ -47,7 +48,7 @@ def test_an_outbox_is_routed_below_the_domains_prefix() -> None:
     assert not captured(found)
 
 
-@pytest.mark.parametrize("table", ["x;y", "a.b.c", ""])
+@pytest.mark.parametrize("table", ["x,y", "a.b.c", '"x"', ""])
 def test_a_name_that_is_no_table_is_refused(table: str) -> None:
     with pytest.raises(InvalidValueError):
         config("east.shop", [table], SOURCE)

@@ -4,14 +4,15 @@ import socket
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
-from mesh_events.errors import InfrastructureError, InvalidValueError
+from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
 from processors.connect import databases
-from processors.connect.databases import is_plainly_at, not_with_shared
+from processors.connect.cluster import ConnectCluster
+from processors.connect.databases import is_plainly_at
 from processors.connect.rest import Connect, Part, cause
 from processors.connect.secrets import ConnectSecrets
 from projections.connector_config import JDBC_SINK, POSTGRES
@@ -66,11 +67,6 @@ def test_the_shared_password_reads_tables_of_its_own_database_only(changed: dict
     assert is_plainly_at(SOURCE, PLACE)
     assert not is_plainly_at({**SOURCE, **changed}, PLACE)
     assert not is_plainly_at(SOURCE, None)
-
-
-def test_a_misspelt_setting_is_named() -> None:
-    assert not_with_shared(SOURCE) == not_with_shared(SINK) == []
-    assert not_with_shared({**SOURCE, "snapshot.mod": "always"}) == ["snapshot.mod"]
 
 
 @pytest.mark.parametrize(
@@ -202,3 +198,63 @@ def test_the_columns_that_an_outbox_needs_follow_from_its_config() -> None:
     some = {**made, "transforms.outbox.predicate": "isOutbox"}
     assert databases.outbox_columns(some) == []
     assert databases.outbox_columns(debezium.config("east.users", ["users"], source)) == []
+
+
+def cluster(tmp_path: Path, **more: Any) -> ConnectCluster:
+    api = Connect("http://127.0.0.1:1", ("admin", "x"))
+    return ConnectCluster(api, ConnectSecrets(tmp_path), "workers", PLACE, **more)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [
+        *(("127.0.0.1", "5433"), ("127.0.0.2", "5432"), ("2130706433", "5432")),
+        *(("db.example", "5432"), ("evildb.example", "5432"), ("/run/postgresql", "5432")),
+        *(("a.db.example,evil", "5432"), ("169.254.169.254", "80"), ("", "5432")),
+    ],
+)
+def test_a_database_that_the_operator_has_not_named_is_refused(
+    tmp_path: Path, host: str, port: str
+) -> None:
+    found = cluster(tmp_path, databases=("*.db.example:5432",))
+    config = {**SOURCE, "database.hostname": host, "database.port": port}
+    with pytest.raises(RefusedError, match="SDM_CONNECT_DATABASES") as refused:
+        found.require_place(NAME, config)
+    assert refused.value.code == "database_not_allowed"
+    assert not host or host not in str(refused.value)
+
+
+def test_the_shared_database_and_those_that_the_operator_names_are_reached(tmp_path: Path) -> None:
+    found = cluster(tmp_path, databases=("*.db.example:5432",))
+    for config in (
+        SOURCE,
+        {**SOURCE, "database.hostname": "a.DB.example"},
+        SINK,
+        {**SINK, "connection.url": "jdbc:postgresql://a.db.example/x"},
+    ):
+        found.require_place(NAME, config)
+
+
+def test_no_server_is_called_for_a_database_that_is_not_allowed(tmp_path: Path) -> None:
+    config = {**SOURCE, "database.hostname": "elsewhere"}
+    found = cluster(tmp_path)
+    found.api.plugin = lambda *_: {"class": POSTGRES, "type": "source", "version": "1"}  # type: ignore[method-assign]
+    with pytest.raises(RefusedError) as refused:
+        found.require_sound(NAME, config)
+    assert refused.value.code == "database_not_allowed"
+
+
+def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_path: Path) -> None:
+    kind = "org.example.Sink"
+    found = cluster(tmp_path, classes={kind: ["bucket"]})
+    found.api.plugin = lambda *_: {"class": kind, "type": "sink", "version": "1"}  # type: ignore[method-assign]
+    found.api.faults = lambda *_: {}  # type: ignore[method-assign]
+    config = {"connector.class": kind, "topics": "east.a", "bucket": "b"}
+    assert found.require_sound(NAME, config)["class"] == kind
+    for other, code in (
+        ({**config, "url": "http://x"}, "setting_not_allowed"),
+        ({**config, "connector.class": "org.example.Other"}, "class_not_allowed"),
+    ):
+        with pytest.raises(RefusedError) as refused:
+            found.require_sound(NAME, other)
+        assert refused.value.code == code

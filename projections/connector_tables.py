@@ -1,0 +1,186 @@
+"""Tables that a connector's config names: what captures and fills them, and where. Pure."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from projections.connector_settings import JDBC_SINK, POSTGRES
+from projections.connector_values import LONGEST_IDENTIFIER, is_host
+
+Config = Mapping[str, str]
+TABLES = "table.include.list"
+ROUTE, _ROUTED = "transforms.route.replacement", "transforms.route.regex"
+JDBC = re.compile(
+    r"jdbc:(?P<kind>postgresql|mysql|mariadb)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"/(?P<database>[A-Za-z0-9_-]+)(?:[?](?P<more>[A-Za-z]+=[A-Za-z0-9_.-]*"
+    r"(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*))?"
+)
+"""An address of a database."""
+_PORTS = {"postgres": "5432", "mysql": "3306"}
+_KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a database, named as OpenLineage does, and the topic that it is bound to."""
+
+    namespace: str
+    name: str
+    topic: str
+
+
+def captured(config: Config) -> list[Table]:
+    """Tables that Debezium captures, where the config routes them to `<domain>.<table>`."""
+    replacement = config.get(ROUTE, "")
+    if config.get("connector.class") != POSTGRES or not replacement.endswith("$1"):
+        return []
+    place = f"{config.get('database.hostname')}:{config.get('database.port', '5432')}"
+    with_schema = config.get(_ROUTED) == route_with_schema(config.get("topic.prefix", ""))
+    return [
+        Table(
+            f"postgres://{place}",
+            f"{config.get('database.dbname')}.{table}",
+            f"{replacement[:-2]}{_in_topic(table if with_schema else table.rpartition('.')[2])}",
+        )
+        for table in tables(config)
+    ]
+
+
+def tables(config: Config) -> list[str]:
+    """Tables that Debezium is to capture, each as schema.table, as the database spells them."""
+    return _listed(config.get(TABLES, ""))
+
+
+def route(prefix: str) -> str:
+    """The pattern that finds a table's own name in the topics of a prefix."""
+    return rf"{re.escape(prefix)}\.[^.]+\.(.+)"
+
+
+def route_with_schema(prefix: str) -> str:
+    """The pattern that finds schema.table in the topics of a prefix."""
+    return rf"{re.escape(prefix)}\.(.+)"
+
+
+def merged(config: Config) -> list[tuple[str, list[str]]]:
+    """Topics that more than one of the captured tables would fill, with these tables."""
+    found: dict[str, list[str]] = {}
+    for table, one in zip(tables(config), captured(config), strict=False):
+        # Kafka takes . and _ for the same
+        found.setdefault(one.topic.replace(".", "_"), []).append(table)
+    topics = {one.topic.replace(".", "_"): one.topic for one in captured(config)}
+    return [(topics[key], sorted(names)) for key, names in found.items() if len(names) > 1]
+
+
+def slot_of(connector: str) -> str:
+    """The replication slot of a connector, and its publication: its own for each, at most 63 bytes.
+
+    What the database would take for the same, as `a-b.c` and `a.b-c`, is told apart by a digest.
+    """
+    plain = re.sub(r"[^a-z0-9_]", "_", connector)
+    if plain == connector.replace(".", "_") and len(plain) + 4 <= LONGEST_IDENTIFIER:
+        return f"sdm_{plain}"
+    digest = hashlib.sha256(connector.encode()).hexdigest()[:16]
+    return f"sdm_{digest}_{plain[-(LONGEST_IDENTIFIER - 21) :]}"
+
+
+def filled(config: Config) -> list[Table]:
+    """Tables that a JDBC sink fills, where their name follows from the topic's.
+
+    A user and a password in the database's address are left out of the name.
+    """
+    url = JDBC.fullmatch(config.get("connection.url", ""))
+    if config.get("connector.class") != JDBC_SINK or url is None:
+        return []
+    form = config.get("collection.name.format", "${topic}")
+    kind = _KINDS.get(url["kind"], url["kind"])
+    port = url["port"] or _PORTS.get(kind)
+    place = f"{url['host']}:{port}" if port else url["host"]
+    schema = _schema(kind, url["more"] or "")
+
+    def name(topic: str) -> str:
+        table = form.replace("${topic}", topic.replace(".", "_"))
+        return f"{url['database']}.{table if '.' in table else schema + table}"
+
+    return [
+        Table(f"{kind}://{place}", name(topic), topic)
+        for topic in _listed(config.get("topics", ""))
+        if "${source." not in form
+    ]
+
+
+def foreign_names(config: Config, connector: str, before: Config) -> list[str]:
+    """Settings that name a slot or a publication which is not the connector's own.
+
+    Who reads another connector's slot takes its changes away. A publication that somebody else
+    keeps may be shared; what `before` has is kept.
+    """
+    own = slot_of(connector)
+    kept = config.get("publication.autocreate.mode") == "disabled"
+    bound = ("slot.name",) if kept else ("slot.name", "publication.name")
+    return [one for one in bound if config.get(one, own) not in (own, before.get(one))]
+
+
+def pinned(connector: str, config: Config) -> dict[str, str]:
+    """A config as Debezium is to have it: it captures the tables that are named and no other.
+
+    To Debezium a name is a pattern without regard to case, so each is written as one that matches
+    itself alone. Its own slot is put in where the config names none.
+    """
+    if config.get("connector.class") != POSTGRES:
+        return dict(config)
+    own = slot_of(connector)
+    found = {
+        "plugin.name": "pgoutput",
+        "slot.name": own,
+        "publication.name": own,
+        "publication.autocreate.mode": "filtered",
+        **config,
+    }
+    for name in (TABLES, "column.include.list", "column.exclude.list"):
+        if name in found:
+            found[name] = ",".join(map(_exactly, _listed(found[name])))
+    autoset = "replica.identity.autoset.values"
+    if autoset in found:
+        tables_of = [one.removesuffix(":FULL") for one in _listed(found[autoset])]
+        found[autoset] = ",".join(f"{_exactly(one)}:FULL" for one in tables_of)
+    return found
+
+
+def place_of(config: Config) -> tuple[str, int] | None:
+    """(host, port) of the database that a config leads to, None where that is not known."""
+    if config.get("connector.class") == POSTGRES:
+        host, port = config.get("database.hostname", ""), config.get("database.port", "5432")
+    elif (url := JDBC.fullmatch(config.get("connection.url", ""))) is not None:
+        kind = _KINDS.get(url["kind"], url["kind"])
+        host, port = url["host"], url["port"] or _PORTS[kind]
+    else:
+        return None
+    return (host, int(port)) if is_host(host) and port.isdecimal() else None
+
+
+def _in_topic(table: str) -> str:
+    """A table's name in a topic's: what Kafka does not allow there becomes _."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", table)
+
+
+def _exactly(name: str) -> str:
+    """A pattern of Java's that matches one name alone, whatever stands in it."""
+    plain = (
+        one if one.isascii() and (one.isalnum() or one == "_") else f"\\x{{{ord(one):x}}}"
+        for one in name
+    )
+    return "(?-i)" + "".join(plain)
+
+
+def _schema(kind: str, options: str) -> str:
+    """What stands before the name of a table that is not qualified, with its dot."""
+    if kind == "mysql":
+        # its databases are its schemas
+        return ""
+    found = re.search(r"(?:^|&)currentSchema=([^&]+)", options)
+    return f"{found[1] if found else 'public'}."
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
