@@ -3,12 +3,12 @@
 import os
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from queue import Empty, Queue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
@@ -30,6 +30,18 @@ _SOME = """
 SELECT table_schema || '.' || table_name FROM information_schema.tables
 WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 10
 """
+_KEYS = """
+SELECT n.nspname || '.' || c.relname, format('%%I.%%I', n.nspname, c.relname),
+    c.relreplident = 'f' OR (c.relreplident = 'i')
+        OR (c.relreplident = 'd' AND EXISTS
+            (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)),
+    c.relreplident <> 'f' AND EXISTS (
+        SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+            AND NOT a.attisdropped AND a.attstorage <> 'p')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s)
+"""
+"""Of each table: whether its changes can be told, and may lack a large value."""
 _SHOWN = 10
 _MOST_COLUMNS = 2000
 _EVENT_ROUTER = "io.debezium.transforms.outbox.EventRouter"
@@ -41,6 +53,20 @@ _OUTBOX = {
 }
 """What the router reads, and the names of the columns where the config has no others."""
 _PATIENCE_S = 5
+
+
+class Keys(NamedTuple):
+    """How the changes of a table are told.
+
+    table, quoted: its name, and as SQL writes it
+    is_told: whether a changed or deleted row can be told
+    may_lack_values: whether a change may come without a large value that it leaves as it is
+    """
+
+    table: str
+    quoted: str
+    is_told: bool
+    may_lack_values: bool
 
 
 def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
@@ -59,8 +85,11 @@ def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
     return False
 
 
-def require_tables(config: Mapping[str, str], password: str) -> None:
-    """Refuse tables that the database does not have, and an outbox that is none.
+def require_tables(config: Mapping[str, str], password: str) -> list[str]:
+    """Refuse tables that the database does not have or cannot tell the changes of.
+
+    An outbox that is none is refused as well. What comes back are statements for tables whose
+    large values would be missing from a change that leaves them as they are.
 
     Connect's own words do not say so, or its task ends with the first row. A database that cannot
     be reached from here, or does not answer in time, is left to Connect.
@@ -70,8 +99,8 @@ def require_tables(config: Mapping[str, str], password: str) -> None:
     needed = outbox_columns(config)
     found = _in_time(lambda at: _tables(at, wanted, columns=bool(needed)), config, password)
     if found is None:
-        return
-    known, others, there = found
+        return []
+    known, others, there, keys = found
     if missing := [one for one in wanted if one not in known]:
         has = f"it has {', '.join(others)}" if others else "it has no tables yet"
         name = config.get("database.dbname", "")
@@ -86,6 +115,21 @@ def require_tables(config: Mapping[str, str], password: str) -> None:
                 f"the table {table} is no outbox: it has no column {', '.join(lacking)}; make it "
                 f"with {', '.join(needed)}, or capture its changes with debezium-postgres",
             )
+    return _require_keys(keys, is_outbox=bool(needed))
+
+
+def _require_keys(keys: Sequence[Keys], *, is_outbox: bool) -> list[str]:
+    """Refuse tables whose UPDATE and DELETE would fail; statements for those that lack values."""
+    full = "ALTER TABLE {} REPLICA IDENTITY FULL".format
+    keyless = [one for one in keys if not one.is_told]
+    if keyless:
+        cures = "; ".join(f"{full(one.quoted)};" for one in keyless)
+        raise RefusedError(
+            "table_without_identity",
+            f"{', '.join(one.table for one in keyless)} has no primary key: once it is captured, "
+            f"PostgreSQL refuses every UPDATE and DELETE of it; add a key, or run {cures}",
+        )
+    return [f"{full(one.quoted)};" for one in keys if one.may_lack_values and not is_outbox]
 
 
 def outbox_columns(config: Mapping[str, str]) -> list[str]:
@@ -103,8 +147,8 @@ def outbox_columns(config: Mapping[str, str]) -> list[str]:
 
 def _tables(
     connection: Connection, wanted: list[str], *, columns: bool
-) -> tuple[set[str], list[str], dict[str, set[str]]]:
-    """Those of the wanted tables that are there, some that are, and table -> `columns` if asked."""
+) -> tuple[set[str], list[str], dict[str, set[str]], list[Keys]]:
+    """Wanted tables that are there, some others, table -> `columns` if asked, and their keys."""
     cursor = connection.cursor()
     known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
     others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
@@ -112,7 +156,8 @@ def _tables(
     if columns:
         for table, column in islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS):
             there.setdefault(str(table), set()).add(str(column))
-    return known, others, there
+    keys = [Keys(*row) for row in islice(cursor.stream(_KEYS, (wanted,)), len(wanted))]
+    return known, others, there, keys
 
 
 def _in_time(

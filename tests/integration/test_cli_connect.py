@@ -279,6 +279,29 @@ def test_a_database_that_the_operator_has_not_named_is_never_called(
     assert place not in told.err
 
 
+def test_a_table_whose_changes_cannot_be_told_is_refused_with_the_statement_that_mends_it(
+    sdm: Sdm, owner: Party, mesh: Endpoints
+) -> None:
+    name = f"keyless_{uuid4().hex[:8]}"
+    table, full = sql.Identifier(name), f"ALTER TABLE public.{name} REPLICA IDENTITY FULL"
+    adding = ("connect", "connector", "add", name, "--type", "debezium-postgres", "--table", name)
+    own = ("-d", owner.name)
+    with psycopg.connect(**mesh.postgres_login(), autocommit=True) as database:
+        database.execute(sql.SQL("CREATE TABLE {} (id int, note text)").format(table))
+        try:
+            told = sdm(*adding, *own, code=ExitCode.REFUSED)
+            assert "refused (table_without_identity)" in told.err
+            assert full in told.err
+            database.execute(sql.SQL("ALTER TABLE {} ADD PRIMARY KEY (id)").format(table))
+            told = sdm(*adding, "--dry-run", *own)
+            assert "__debezium_unavailable_value" in told.err
+            assert full in told.err
+            database.execute(sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(table))
+            assert "unavailable" not in sdm(*adding, "--dry-run", *own).err
+        finally:
+            database.execute(sql.SQL("DROP TABLE {}").format(table))
+
+
 ODD = ["Mixed", "mixed", "x$y", "order lines", "Zoë ☃", "a(b)*+|d", "axy"]
 
 
