@@ -15,8 +15,21 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
-from mesh_events.compatibility import named_types
 from mesh_events.errors import RefusedError
+from mesh_events.schema_resolution import named_types
+from mesh_events.schema_size import (
+    MOST_LEVELS,
+    SchemaTooLargeError,
+    inner_types,
+    parsed,
+    require_bounded,
+    require_expandable,
+)
+
+MOST_PLACES = 1000
+"""Strings with a pattern in one schema, counted wherever their types are used."""
+_MOST_STEPS = 200_000
+_FEWER = "use a type by its name in fewer places"
 
 
 class Each(Enum):
@@ -52,37 +65,98 @@ class Place:
 def places(schema: Any) -> Iterator[Place]:
     """Every string of an Avro schema, parsed from JSON, that has to match.
 
-    A type that is called by its name counts where it is called, but not within itself.
+    A type that is called by its name counts where it is called, but not within itself. Raises
+    SchemaTooLargeError for more than `MOST_PLACES`.
     """
-    yield from _places(schema, named_types(schema), ())
+    named = named_types(schema)
+    search = _Search(named, _leading_to_patterns(schema, named))
+    for number, place in enumerate(search.places(schema, ())):
+        if number == MOST_PLACES:
+            raise SchemaTooLargeError(f"{MOST_PLACES} strings with a pattern: {_FEWER}")
+        yield place
 
 
-def _places(schema: Any, named: Mapping[str, Any], around: tuple[int, ...]) -> Iterator[Place]:
-    """`around`: the records that this one is in, by their identity."""
-    match schema:
-        case str() if schema in named and id(named[schema]) not in around:
-            yield from _places(named[schema], named, around)
-        case list():
-            is_sure = sum(one != "null" for one in schema) == 1
-            branches = (one for branch in schema for one in _places(branch, named, around))
-            yield from (replace(one, is_sure=one.is_sure and is_sure) for one in branches)
-        case {"type": "record", "fields": fields}:
-            for field in fields:
-                found = _places(field["type"], named, (*around, id(schema)))
-                yield from (one.below(field["name"]) for one in found)
-        case {"type": "array", "items": inner}:
-            yield from (one.below(Each.ITEM) for one in _places(inner, named, around))
-        case {"type": "map", "values": inner}:
-            yield from (one.below(Each.VALUE) for one in _places(inner, named, around))
-        case {"type": "string", "logicalType": "validatedString"}:
-            yield Place((), schema.get("pattern"))
-        case {"type": dict() | list() as inner}:
-            yield from _places(inner, named, around)
+@dataclass(slots=True)
+class _Search:
+    """Looks for strings with a pattern; `leading` are the types that one can be below."""
+
+    named: Mapping[str, Any]
+    leading: set[int]
+    steps: int = 0
+
+    def places(self, schema: Any, around: tuple[int, ...]) -> Iterator[Place]:
+        """`around`: the records that this one is in, by their identity."""
+        self.steps += 1
+        if self.steps > _MOST_STEPS or len(around) > MOST_LEVELS:
+            raise SchemaTooLargeError(f"types that use each other too often: {_FEWER}")
+        if isinstance(schema, str):
+            schema = self.named.get(schema, schema)
+            if id(schema) in around:
+                return
+        if id(schema) in self.leading:
+            yield from self._leading(schema, around)
+
+    def _leading(self, schema: Any, around: tuple[int, ...]) -> Iterator[Place]:
+        match schema:
+            case list():
+                is_sure = sum(one != "null" for one in schema) == 1
+                branches = (one for branch in schema for one in self.places(branch, around))
+                yield from (replace(one, is_sure=one.is_sure and is_sure) for one in branches)
+            case {"type": "record", "fields": fields}:
+                for field in fields:
+                    found = self.places(field["type"], (*around, id(schema)))
+                    yield from (one.below(field["name"]) for one in found)
+            case {"type": "array", "items": inner}:
+                yield from (one.below(Each.ITEM) for one in self.places(inner, around))
+            case {"type": "map", "values": inner}:
+                yield from (one.below(Each.VALUE) for one in self.places(inner, around))
+            case {"type": "string", "logicalType": "validatedString"}:
+                yield Place((), schema.get("pattern"))
+            case {"type": dict() | list() as inner}:
+                yield from self.places(inner, around)
+
+
+def _leading_to_patterns(schema: Any, named: Mapping[str, Any]) -> set[int]:
+    """The types, by identity, that a string with a pattern stands in, at any depth."""
+    above: dict[int, list[int]] = {}
+    leading: set[int] = set()
+    left, seen = [schema], {id(schema)}
+    while left:
+        one = left.pop()
+        if isinstance(one, dict) and one.get("logicalType") == "validatedString":
+            leading.add(id(one))
+        for written in inner_types(one):
+            inner = named.get(written, written) if isinstance(written, str) else written
+            above.setdefault(id(inner), []).append(id(one))
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                left.append(inner)
+    todo = list(leading)
+    while todo:
+        new = set(above.get(todo.pop(), ())) - leading
+        leading |= new
+        todo.extend(new)
+    return leading
+
+
+def require_usable(text: str, subject: str) -> None:
+    """Raise RefusedError where a schema is too large, or has a pattern that is none.
+
+    Args:
+        text: a whole Avro schema.
+        subject: what an error names.
+    """
+    require_patterns(parsed(text, subject), subject)
 
 
 def require_patterns(schema: Any, subject: str) -> None:
-    """Raise RefusedError `schema_not_usable` for a pattern that is missing or no expression."""
-    for place in places(schema):
+    """Raise RefusedError `schema_not_usable` for a pattern that is missing or no expression.
+
+    Raises SchemaTooLargeError for a schema that is too large to look through.
+    """
+    require_bounded(schema, subject)
+    require_expandable(schema, named_types(schema), subject)
+    for place in _within(subject, places(schema)):
         try:
             re.compile(place.pattern)
         except (re.error, TypeError) as error:
@@ -91,6 +165,14 @@ def require_patterns(schema: Any, subject: str) -> None:
                 f"{subject}: the pattern of {place.path}, {place.pattern!r}, is no regular "
                 f"expression: {error}",
             ) from error
+
+
+def _within(subject: str, found: Iterator[Place]) -> Iterator[Place]:
+    """The places; an error names the subject."""
+    try:
+        yield from found
+    except SchemaTooLargeError as error:
+        raise SchemaTooLargeError(f"{subject}: the schema has {error}") from error
 
 
 def misfits(value: Any, found: Sequence[Place]) -> Iterator[tuple[Place, str]]:

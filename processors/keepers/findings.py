@@ -8,6 +8,7 @@ from mesh_events.definition import Kind
 from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 from mesh_events.intents import ClusterRegistered
 from mesh_events.kafka import Connection
+from mesh_events.patterns import require_usable
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
 from mesh_events.statements import Begin, StatementAdded, Wording
@@ -97,6 +98,8 @@ def schema_registered(topic: str, registry: Registry) -> Finding:
     where = {"subject": subject, "schema_id": str(found[0]), "version": str(found[1])}
     try:
         number, broken = _unreadable_before(subject, registry)
+    except RefusedError as error:
+        return Finding(where, error.code, f"{error}; then register that version, and publish again")
     except InfrastructureError as error:
         if error.retriable:
             raise
@@ -120,6 +123,7 @@ def _unreadable_before(subject: str, registry: Registry) -> tuple[int, list[Brea
         return 0, []
     *earlier, latest = versions
     text = registry.schema_text(latest.schema_id)
+    require_usable(text, subject)
     for one in reversed(earlier):
         if broken := breaks(registry.schema_text(one.schema_id), text, Level.BACKWARD):
             return one.number, broken

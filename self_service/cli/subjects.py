@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
+from mesh_events.inlining import inlined
+from mesh_events.patterns import require_usable
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -69,6 +71,8 @@ def read_schema(
     found = Definition(kind, text, tuple(named.values()))
     imports = registry.imports(found) if registry is not None and found.references else {}
     require_schema(found, imports, str(path))
+    if kind == Kind.AVRO:
+        require_usable(inlined(text, imports), str(path))
     return found
 
 
@@ -89,6 +93,8 @@ def require_schema(found: Definition, imports: Mapping[str, str], name: str) -> 
             "with `sdm schema register --reference NAME=SUBJECT`"
         ) from error
     except SchemaError as error:
+        if isinstance(error.__cause__, RefusedError):
+            raise RefusedError(error.__cause__.code, f"{name}: {error}") from error
         kind = _NAMES.get(Kind(found.kind), found.kind) if found.kind in list(Kind) else found.kind
         raise InvalidValueError(f"{name} is no {kind}: {error}{_hint(found)}") from error
 

@@ -14,6 +14,8 @@ from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError
 from mesh_events.inlining import UndefinedTypeError, inlined
 from mesh_events.patterns import misfits, places
+from mesh_events.schema_resolution import named_types
+from mesh_events.schema_size import SchemaTooLargeError, require_bounded
 from self_service.formats.logical import typed
 from self_service.formats.schema import HEAD, Decoded, SchemaError, UndefinedError, head
 
@@ -35,8 +37,12 @@ class Avro:
             raise UndefinedError(f"the type {error.name} is not defined in it") from error
         except Exception as error:  # fastavro raises many kinds on what is no schema
             raise SchemaError(_one_line(error)) from error
-        self._text, self._named = text, compatibility.named_types(self._schema)
-        self._places = tuple(places(self._schema))
+        self._text, self._named = text, named_types(self._schema)
+        try:
+            require_bounded(self._schema, "the schema")
+            self._places = tuple(places(self._schema))
+        except SchemaTooLargeError as error:
+            raise SchemaError(str(error)) from error
 
     @property
     def takes_text(self) -> bool:

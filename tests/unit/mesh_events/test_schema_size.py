@@ -1,0 +1,133 @@
+"""Schemas that describe more than their text: comparing and reading them ends, or is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mesh_events.compatibility import Level, breaks, fields
+from mesh_events.errors import RefusedError
+from mesh_events.patterns import places, require_usable
+from mesh_events.schema_resolution import Comparison, named_types
+from mesh_events.schema_size import expanded_size, parsed, require_bounded
+
+pytestmark = pytest.mark.timeout(20)
+DEPTHS = [10, 30, 60]
+
+
+def field(name: str, kind: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, **more}
+
+
+def record(name: str, *fields: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
+def doubling(levels: int, leaf: Any = "int", *more: Any) -> dict[str, Any]:
+    """Each level has two records whose field is a union of both records of the next one."""
+
+    def level(number: int, which: str) -> dict[str, Any]:
+        inner = leaf if number == levels else ["null", f"R{number + 1}a", f"R{number + 1}b"]
+        return record(f"R{number}{which}", field("f", inner))
+
+    held = [
+        field(f"d{number}{which}", ["null", level(number, which)], default=None)
+        for number in range(levels, 0, -1)
+        for which in "ab"
+    ]
+    return record("T", *held, field("top", ["null", "R1a", "R1b"], default=None), *more)
+
+
+@pytest.mark.parametrize("levels", DEPTHS)
+def test_comparing_types_that_use_each_other_twice_ends(levels: int) -> None:
+    old = json.dumps(doubling(levels))
+    wider = json.dumps(doubling(levels, "int", field("more", "int", default=0)))
+    assert breaks(old, wider, Level.FULL) == []
+    found = breaks(old, json.dumps(doubling(levels, "string")), Level.BACKWARD)
+    # each of the two records at the end is told once, not once for each way that leads to it
+    assert sorted(one.path for one in found) == [f"d{levels}a.f", f"d{levels}b.f"]
+
+
+@pytest.mark.parametrize("levels", DEPTHS)
+def test_fields_and_patterns_of_such_types_end(levels: int) -> None:
+    schema = doubling(levels)
+    assert list(places(schema)) == []
+    assert len(fields(json.dumps(schema))) <= 5000
+
+
+@pytest.mark.parametrize("levels", [30, 60])
+def test_a_schema_that_describes_too_many_fields_is_refused(levels: int) -> None:
+    for leaf in ("int", {"type": "string", "logicalType": "validatedString", "pattern": "a"}):
+        with pytest.raises(RefusedError, match=r"east\.t-value: the schema") as refused:
+            require_usable(json.dumps(doubling(levels, leaf)), "east.t-value")
+        assert refused.value.code == "schema_too_large"
+
+
+def test_too_many_strings_with_a_pattern_are_refused() -> None:
+    leaf = {"type": "string", "logicalType": "validatedString", "pattern": "a"}
+    many = record("T", *(field(f"f{one}", leaf) for one in range(1001)))
+    with pytest.raises(RefusedError, match="1000 strings with a pattern") as refused:
+        require_usable(json.dumps(many), "east.t-value")
+    assert refused.value.code == "schema_too_large"
+
+
+@pytest.mark.parametrize("levels", [100, 5000, 100_000])
+def test_a_schema_nested_too_deep_is_refused(levels: int) -> None:
+    text = '{"type":"array","items":' * levels + '"int"' + "}" * levels
+    with pytest.raises(RefusedError) as refused:
+        parsed(text, "east.t-value")
+    assert refused.value.code == "schema_too_large"
+    assert "64 levels" in str(refused.value) or "characters" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ([f"T{one}" for one in range(501)], "501 branches"),
+        (record("R", *(field(f"f{n}", record(f"R{n}")) for n in range(2001))), "2002 named"),
+        ("x" * 1_000_001, "characters"),
+    ],
+)
+def test_each_limit_is_named(schema: Any, why: str) -> None:
+    with pytest.raises(RefusedError, match=f"east.t-value.*{why}") as refused:
+        parsed(json.dumps(schema), "east.t-value")
+    assert refused.value.code == "schema_too_large"
+
+
+def test_a_comparison_of_many_branches_is_refused_rather_than_made() -> None:
+    kinds = [record(f"R{one}", field("a", "int")) for one in range(500)]
+    wide = record("T", field("f0", kinds), *(field(f"f{n}", [f"R{m}" for m in range(500)])
+                                             for n in range(1, 20)))  # fmt: skip
+    with pytest.raises(RefusedError, match="more than 500000 steps") as refused:
+        breaks(json.dumps(wide), json.dumps(wide), Level.BACKWARD)
+    assert refused.value.code == "schema_too_large"
+
+
+def test_a_chain_of_a_thousand_types_is_compared() -> None:
+    chain = [field("d0", record("R0", field("f", "int")))]
+    chain += [field(f"d{n}", record(f"R{n}", field("f", f"R{n - 1}"))) for n in range(1, 1000)]
+    text = json.dumps(record("T", *chain))
+    assert breaks(text, text, Level.FULL) == []
+    assert len(fields(text)) == 5000
+
+
+def test_a_pair_of_records_fails_with_a_pair_that_it_relied_on() -> None:
+    """P needs Q, and Q may hold P: P is met, and looks well, while Q is being compared."""
+
+    def q(bad: str) -> dict[str, Any]:
+        p = record("P", field("q", "Q"))
+        return record("Q", field("p", ["null", p]), field("bad", bad))
+
+    writer = record("T", field("a", q("string")), field("b", "P"))
+    other = {**record("Q2"), "aliases": ["Q"]}
+    reader = record("T", field("a", [q("int"), other]), field("b", "P"))
+    assert [path for path, _ in Comparison(reader, writer).reasons()] == ["b.q.bad"]
+
+
+def test_the_size_of_a_schema_is_that_with_its_names_replaced() -> None:
+    schema = doubling(3)
+    assert expanded_size(schema, named_types(schema)) > expanded_size(doubling(2), {})
+    assert expanded_size(doubling(60), named_types(doubling(60))) > 2**60
+    itself = record("N", field("next", ["null", "N"]))
+    assert expanded_size(itself, named_types(itself)) < 10
+    require_bounded(schema, "east.t-value")
