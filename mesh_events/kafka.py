@@ -12,6 +12,11 @@ from mesh_events.errors import InfrastructureError, LoginRefusedError, RefusedEr
 from mesh_events.transport import Tls, protocol
 
 SCRAM = "SCRAM-SHA-512"
+PARTITIONER = "murmur2_random"
+"""Java's choice of a partition by a record's key, and librdkafka's name for it.
+
+librdkafka's own default puts a key elsewhere: two writers of a topic would break a key's order.
+"""
 LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
@@ -36,9 +41,13 @@ class Connection:
         }
 
     def librdkafka(self) -> dict[str, str]:
-        """The login under the names of clients on librdkafka (C, Python, Go ...), nothing more."""
+        """The login under the names of clients on librdkafka (C, Python, Go ...).
+
+        Beside it the partitioner, so that these clients put a key where Java's clients do.
+        """
         return {
             **self._common(),
+            "partitioner": PARTITIONER,
             "sasl.username": self.user,
             "sasl.password": self.password,
             **(self.tls.librdkafka() if self.tls else {}),
