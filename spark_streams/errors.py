@@ -9,7 +9,7 @@
 | `destination_foreign` | no | the destination, or a record in it, is not this link's |
 | `destination_lost` | no | the destination was deleted, emptied or cut off |
 | `partitions_differ` | no | source and destination have another number of partitions |
-| `readers_remain` | yes | somebody still may read a copy that is to be removed |
+| `readers_remain` | yes | a grant's reader still may read a copy that is to be removed |
 | `engine_unavailable` | yes | the Spark Connect server, or Kafka Connect, does not answer |
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
 | `query_failed` | yes | the query started and then ended with an error |

@@ -6,13 +6,15 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.intents import OnRevoke
 from processors.clusters import Topic
 from processors.crash_points import crash_point
+from processors.drift import shortened
 from processors.keepers import fence
 from processors.keepers.flow import Voice
 from processors.keepers.flow_end import FlowEnd
 from processors.keepers.flow_ends import Ends, until
 from processors.keepers.keeper import Reign
 from processors.keepers.link_telling import Telling
-from processors.rights import Operation
+from processors.rights import Operation, Resource
+from projections.access import Accesses, State
 from projections.links import Link
 from spark_streams.errors import CopyError
 from spark_streams.provenance import Origin
@@ -21,6 +23,7 @@ from spark_streams.tail import positions, read_tail
 log = structlog.get_logger(__name__)
 _MESH = "mesh."
 _READING = (Operation.READ, Operation.ALL)
+_MOST_STRANGERS = 20
 
 
 class LinkEnd(FlowEnd[Link]):
@@ -30,13 +33,14 @@ class LinkEnd(FlowEnd[Link]):
         """Stand still, then purge the copy or leave it, as the last grant said.
 
         Raises:
-            CopyError: `readers_remain`; the copy stands still, and is not purged yet.
+            CopyError: `readers_remain`; the copy stands still, and is not purged before the log
+                says that its readers' rights are gone.
         """
         link = ends.flow
         assert isinstance(voice, Telling)  # noqa: S101 - for the type checker
         # nothing more is copied, whoever can still read what is there
         self.halt(ends, reign)
-        require_no_readers(ends)
+        require_no_readers(ends, voice.image.access)
         if link.run is not None:
             reached = self._reached_before_purge(ends)
             crash_point("link-after-stop")
@@ -46,9 +50,10 @@ class LinkEnd(FlowEnd[Link]):
         if link.on_revoke is OnRevoke.RETAIN:
             voice.retained(topic_id)
             return
+        strangers = _strangers(ends)
         self._purge(ends, found, reign)
         crash_point("link-after-purge")
-        voice.purged(topic_id)
+        voice.purged(topic_id, strangers)
 
     def reached(self, ends: Ends[Link]) -> dict[int, int]:
         """Partition -> next source offset, as far as the copy itself can tell."""
@@ -93,13 +98,21 @@ class LinkEnd(FlowEnd[Link]):
         fence.retire(ends.destination, name, ends.flow.id, reign.check)
 
 
-def require_no_readers(ends: Ends[Link]) -> None:
-    """Raise `readers_remain` while anybody else may read the copy."""
+def require_no_readers(ends: Ends[Link], accesses: Accesses) -> None:
+    """Raise `readers_remain` while a grant's reader may read the copy and is about to lose that.
+
+    Nobody else is waited for: what a stranger can read is to be deleted all the more.
+    """
     link = ends.flow
-    readers = {
+    granted = {
+        access.application
+        for access in accesses.of_link(link.id)
+        if access.is_enforced or access.withdrawing or access.state is State.REVOKING
+    }
+    readers = granted & {
         found.principal
         for found in ends.destination.rights(topic=link.topic)
-        if found.operation in _READING and not found.principal.startswith(_MESH)
+        if found.operation in _READING
     }
     if readers:
         raise CopyError(
@@ -107,6 +120,23 @@ def require_no_readers(ends: Ends[Link]) -> None:
             f"{', '.join(sorted(readers))} may still read {link.topic} on cluster {link.cluster}: "
             "the copy is removed when that right is gone; revoke the grants, or withdraw it there",
         )
+
+
+def _strangers(ends: Ends[Link]) -> list[str]:
+    """Who else may read the copy, by an ACL of any form; some of them, if they are many."""
+    topic = ends.flow.topic
+    found = {
+        acl.principal
+        for acl in ends.destination.acls()
+        if acl.resource == Resource.TOPIC
+        and acl.operation in _READING
+        and not acl.denies
+        and acl.covers(topic)
+        and not acl.principal.startswith(_MESH)
+    }
+    if found:
+        log.warning("copy_purged_under_strangers", link=ends.flow.id, principals=sorted(found))
+    return [shortened(one) for one in sorted(found)[:_MOST_STRANGERS]]
 
 
 def _own_copy(ends: Ends[Link]) -> Topic | None:

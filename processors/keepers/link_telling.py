@@ -91,9 +91,10 @@ class Telling:
             retriable=fault.retriable,
         )
 
-    def purged(self, topic_id: str) -> None:
-        """The copy is deleted."""
-        self._report(CopyPurged, "copy-purged", topic=self.link.topic, topic_id=topic_id)
+    def purged(self, topic_id: str, strangers: list[str]) -> None:
+        """The copy is deleted, though `strangers` could still read it."""
+        topic = self.link.topic
+        self._report(CopyPurged, "copy-purged", topic=topic, topic_id=topic_id, strangers=strangers)
 
     def retained(self, topic_id: str) -> None:
         """The copy stays, frozen."""

@@ -149,11 +149,22 @@ def test_a_retained_copy_stays_frozen_and_can_be_taken_up_again(link: RealLink) 
     assert_exact(link)
 
 
-def test_nothing_is_removed_while_somebody_may_read_the_copy(link: RealLink) -> None:
+def test_a_copy_is_removed_although_a_stranger_may_read_it(link: RealLink) -> None:
+    link.produce((0, b"k", b"v", None))
+    link.reconcile_until(link.caught_up)
+    link.west.grant(reader("mallory", link.topic))
+    link.desk.remove()
+    link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
+    assert link.west.topic(link.topic) is None
+    assert link.desk.said(CopyPurged)[-1].strangers == ["mallory"]
+
+
+def test_nothing_is_removed_while_a_granted_reader_may_read_the_copy(link: RealLink) -> None:
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
     right = reader("west.analytics", link.topic)
     link.west.grant(right)
+    link.desk.grant("west.analytics")
     link.desk.remove()
     link.reconcile_until(lambda: link.desk.link.failure_code == "readers_remain")
     assert "west.analytics" in link.desk.link.failure

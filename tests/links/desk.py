@@ -1,6 +1,7 @@
 """A desk in place of the governor: holds the image, takes the keeper's facts, gives orders."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from immutables import Map
 
@@ -9,6 +10,7 @@ from mesh_events.intents import Engine, LinkCreated, OnRevoke, Quality
 from mesh_events.meta import Meta, derived_id, now
 from processors.keepers.keeper import ReignOverError
 from projections import links
+from projections.access import Access, State
 from projections.catalog import Product
 from projections.identity import Cluster, Identity
 from projections.image import Image
@@ -51,6 +53,29 @@ class Desk:
             self.image.links, event, self.image.catalog[self._product], at, at * 1000
         )
         self.image = self.image._replace(links=after, offset=at)
+
+    def grant(self, application: str) -> None:
+        """An application reads the copy, and its right is on the log; it is to be withdrawn."""
+        link, at = self.link, self._next()
+        access = Access(
+            request=f"request-{at}",
+            offset=at,
+            product=link.product,
+            application=application,
+            cluster=link.cluster,
+            topic=link.topic,
+            link=link.id,
+            reason="",
+            requested_by="tester",
+            requested_at=at * 1000,
+            state=State.REVOKING,
+            generation=at,
+            changed=at,
+            enforced=((at, None),),
+        )
+        requests = self.image.access.requests.set(access.request, access)
+        known = replace(self.image.access, requests=requests)
+        self.image = self.image._replace(access=known, offset=at)
 
     def pause(self) -> None:
         self._direct(Desired.PAUSED)

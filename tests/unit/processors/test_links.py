@@ -15,7 +15,7 @@ from mesh_events.intents import OnRevoke
 from processors.keepers import fence
 from processors.keepers.fence import fresh_writer, is_writer, writing
 from processors.keepers.keeper import ReignOverError
-from processors.rights import Operation, reader
+from processors.rights import Acl, Operation, reader
 from projections.links import State
 from spark_streams.engine import Running
 from tests.links.memory import MemoryLink
@@ -252,10 +252,23 @@ def test_a_retained_copy_stays_and_nobody_of_the_mesh_may_write_it(link: MemoryL
     assert link.findings() == []
 
 
-def test_a_copy_is_kept_until_its_last_reader_is_gone(link: MemoryLink) -> None:
+def test_a_strangers_right_does_not_keep_a_copy_and_is_told(link: MemoryLink) -> None:
+    link.settle()
+    link.west.grant(reader("mallory", link.topic))
+    link.west.make(Acl("*", "read", "topic", "east.", prefixed=True, host="10.0.0.1"))
+    link.desk.remove()
+    link.settle(2)
+    assert link.west.topics == {}
+    assert codes(link) == []
+    (purged,) = link.desk.said(CopyPurged)
+    assert purged.strangers == ["*", "mallory"]
+
+
+def test_a_copy_is_kept_until_the_log_says_that_its_reader_is_gone(link: MemoryLink) -> None:
     link.settle()
     right = reader("west.analytics", link.topic)
     link.west.grant(right)
+    link.desk.grant("west.analytics")
     link.desk.remove()
     link.reconcile()
     assert codes(link) == []
