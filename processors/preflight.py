@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection, translating
-from mesh_events.topics import ACCESS, CATALOG, CHECKPOINTS, GOVERNANCE, LINKS, QUARANTINE
+from mesh_events.topics import CHECKPOINTS, GOVERNANCE, LINEAGE, QUARANTINE, ROW_TOPICS
 
 _TIMEOUT_S = 20
 
@@ -25,7 +25,7 @@ def preflight(connection: Connection, session_timeout_s: float) -> None:
     try:
         with translating(f"listing topics as {connection.user}"):
             seen = consumer.list_topics(timeout=_TIMEOUT_S).topics
-        for topic in (GOVERNANCE, CATALOG, ACCESS, LINKS, CHECKPOINTS, QUARANTINE):
+        for topic in (GOVERNANCE, *ROW_TOPICS, LINEAGE, CHECKPOINTS, QUARANTINE):
             if topic not in seen or seen[topic].error is not None:
                 raise ConfigurationError(
                     f"{connection.user} does not see the topic {topic}: run the foundation "
