@@ -1,47 +1,61 @@
-"""A proof that one record stands on the log, which needs no log to be checked. Pure.
+"""Checking a proof that one record stands on the log, and what was decided on it. Pure.
 
-It holds the record, the record that introduced its schema, the path of each to the root of the
-tree, and the signed checkpoint with that root. Who checks it brings the keeper's public key.
+It needs no log: whoever checks it brings the keeper's public key. What is shown is what stands
+there, not what is missing: that no other record stands between, such as the revocation of a key or
+the start of a later governor, only the whole log can tell (`sdm audit verify`).
 """
 
-import base64
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from enum import StrEnum
 
 from mesh_events import avro
-from mesh_events.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.codec import decode, has_valid_signature, schema_id_of
-from mesh_events.decisions import SchemaIntroduced
+from mesh_events.decisions import (
+    Decision,
+    GovernorStarted,
+    IntentQuarantined,
+    IntentRejected,
+    MeshFounded,
+    MeshKeyIntroduced,
+    MeshRole,
+    SchemaIntroduced,
+)
 from mesh_events.errors import UnusableRecordError
 from mesh_events.leaf import leaf_hash
-from mesh_events.meta import Event
+from mesh_events.meta import Event, Kind
 from mesh_events.record import SIGNER, Record
-from projections.tree import inclusion_proof, is_included
+from projections.identity import Role
+from projections.tree import is_included
 from self_service.cli.exits import FindingError
+from self_service.cli.proof_file import Authority, Decided, Legible, Placed, Proof
 
-FORMAT = "streaming-data-mesh proof v1"
+
+class State(StrEnum):
+    """What a proof says of the decision on its record."""
+
+    ACCEPTED = "ACCEPTED"
+    REJECTED = "REJECTED"
+    QUARANTINED = "QUARANTINED"
+    UNDECIDED = "UNDECIDED"
+    NONE_NEEDED = "NONE NEEDED"
+    NOT_IN_THE_PROOF = "NOT IN THE PROOF"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A record, the number of its leaf, and the hashes on its way to the root."""
+class Outcome:
+    """What was decided: the code and the reason of a refusal; the decision's place and signer."""
 
-    record: Record
-    index: int
-    path: Sequence[bytes]
+    state: State
+    code: str = ""
+    reason: str = ""
+    offset: int | None = None
+    time: int | None = None
+    epoch: int | None = None
+    signer: str | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What the file holds; `schema` is None for a record that names no introduced schema."""
-
-    placed: Placed
-    schema: Placed | None
-    checkpoint: SignedCheckpoint
+    def __str__(self) -> str:
+        return f"{self.state} {self.code}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,7 @@ class Proven:
 
     `event` is None for a record that says nothing, and `fault` tells why. `signer` is the key that
     signed the record, None if its signature does not verify; `introducer` that of the schema.
+    `root` is the signer of the log's first record, None where the proof does not hold it.
     """
 
     proof: Proof
@@ -57,75 +72,191 @@ class Proven:
     fault: str
     signer: str | None
     introducer: str | None
+    outcome: Outcome
+    root: str | None
 
 
-def place(records: Mapping[int, Record], leaves: Sequence[bytes], index: int) -> Placed:
-    """A record with its path in the tree over `leaves`; `records` is by leaf number."""
-    return Placed(records[index], index, inclusion_proof(leaves, index))
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A record as its schema lets it be read; `signer` and `introducer` as of `Proven`."""
+
+    event: Event | None
+    fault: str
+    signer: str | None
+    introducer: str | None
 
 
-def written(proof: Proof) -> str:
-    """The proof as the text of its file."""
-    document = {
-        "format": FORMAT,
-        **_written(proof.placed),
-        "introduction": _written(proof.schema) if proof.schema else None,
-        "checkpoint": str(proof.checkpoint.note),
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+@dataclass(frozen=True, slots=True)
+class _Roles:
+    """Key -> (what it may do, number of the record that says so)."""
 
+    named: Mapping[str, tuple[Role, int]]
 
-def read(text: str) -> Proof:
-    """The proof in a file's text; raises FindingError for anything that is none."""
-    try:
-        found = _Document.model_validate_json(text)
-        return Proof(
-            _placed(found),
-            _placed(found.introduction) if found.introduction else None,
-            read_checkpoint(found.checkpoint),
-        )
-    except ValidationError as error:
-        places = ", ".join(".".join(map(str, one["loc"])) or "file" for one in error.errors()[:3])
-        raise FindingError(f"this is no proof of {FORMAT!r}: see {places}") from error
-    except ValueError as error:
-        raise FindingError(f"this is no proof: {error}") from error
+    def has(self, key: str | None, placed: Placed, *roles: Role) -> bool:
+        """Whether a key had one of the roles when a record was appended."""
+        role, since = self.named.get(key or "", (None, 0))
+        return role in roles and since <= placed.index
 
 
 def check(proof: Proof, key: str) -> Proven:
     """Check everything with the keeper's public key; raises FindingError for what is wrong."""
+    _require_places(proof, key)
+    subject = _read(proof.subject)
+    if proof.authority is None:
+        outcome = Outcome(State.NOT_IN_THE_PROOF)
+        return _proven(proof, subject, outcome, None)
+    root, roles = _roles(proof.authority)
+    _require_introducer(proof.subject, subject, roles)
+    outcome = _outcome(proof, subject, roles)
+    return _proven(proof, subject, outcome, root)
+
+
+def _proven(proof: Proof, found: _Read, outcome: Outcome, root: str | None) -> Proven:
+    return Proven(proof, found.event, found.fault, found.signer, found.introducer, outcome, root)
+
+
+def _require_places(proof: Proof, key: str) -> None:
+    """Does every record stand under the root that the keeper signed?"""
     body = proof.checkpoint.body
     if proof.checkpoint.signer([key]) is None:
         raise FindingError(
             f"the checkpoint of {body.origin} over {body.size} records is not signed by {key}: "
             "it was edited, or the key is not that of its keeper"
         )
-    for name, one in (("record", proof.placed), ("record of the schema", proof.schema)):
-        if one is None:
-            continue
+    for one in proof.places():
         leaf = leaf_hash(one.record)
         if not is_included(leaf, one.index, body.size, one.path, body.root):
             raise FindingError(
-                f"the {name} at offset {one.record.offset} does not stand under the checkpoint "
+                f"the record at offset {one.record.offset} does not stand under the checkpoint "
                 f"over {body.size} records: the record, its place or its path was edited"
             )
         if one.record.offset > body.offset:
             raise FindingError(
-                f"the {name} is said to stand at offset {one.record.offset}, and the checkpoint "
+                f"the record is said to stand at offset {one.record.offset}, and the checkpoint "
                 f"ends at {body.offset}"
             )
-    return _read(proof)
 
 
-def _read(proof: Proof) -> Proven:
-    """What the record says, by the schema that the log itself introduced."""
+def _roles(authority: Authority) -> tuple[str, _Roles]:
+    """The root's key, and the roles of the root and of those that it named."""
+    first = authority.first
+    root = _signer(first.record)
+    _introduction(first.record)
+    if first.index or root is None:
+        raise FindingError(
+            f"the record at offset {first.record.offset} is not the signed first one of the log: "
+            "nobody can tell whose word counts there"
+        )
+    roles = _Roles({root: (Role.ROOT, 0)})
+    for one in sorted(authority.keys, key=lambda found: found.placed.index):
+        found = _read(one)
+        _require_introducer(one, found, roles)
+        named = _named(found.event)
+        if found.signer != root or not named:
+            raise FindingError(
+                f"the record at offset {one.offset} is not the root's, or names no key: nobody is "
+                "a governor or keeper by it"
+            )
+        since = one.placed.index
+        # a key keeps the role that it was given first
+        given = {public: (role, since) for public, role in named.items()}
+        roles = _Roles({**given, **roles.named})
+    return root, roles
+
+
+def _named(event: Event | None) -> Mapping[str, Role]:
+    """The keys to which an event of the root gives a role."""
+    match event:
+        case MeshFounded():
+            return {
+                event.operator_key: Role.OPERATOR,
+                event.governor_key: Role.GOVERNOR,
+                event.keeper_key: Role.KEEPER,
+            }
+        case MeshKeyIntroduced() if event.role is not MeshRole.UNKNOWN:
+            return {event.public_key: Role[event.role.name]}
+        case _:
+            return {}
+
+
+def _require_introducer(one: Legible, found: _Read, roles: _Roles) -> None:
+    """A schema of a stranger's would make the same bytes say something else."""
+    if one.schema is None or roles.has(found.introducer, one.schema, Role.ROOT, Role.GOVERNOR):
+        return
+    raise FindingError(
+        f"the record at offset {one.schema.record.offset}, which is said to introduce the schema "
+        f"of the one at {one.offset}, is not signed by the root or a governor that the proof names"
+    )
+
+
+_SPEAKERS = {
+    Kind.INTENT: (),
+    Kind.FACT: (Role.KEEPER,),
+    Kind.DECISION: (Role.GOVERNOR,),
+    Kind.FOUNDATION: (Role.ROOT,),
+}
+"""Whose word counts without a decision."""
+
+
+def _outcome(proof: Proof, subject: _Read, roles: _Roles) -> Outcome:
+    if proof.decided is not None:
+        return _decision(proof.decided, proof.subject.placed, subject, roles)
+    event = subject.event
+    speakers = () if event is None else _SPEAKERS[event.kind]
+    if isinstance(event, SchemaIntroduced):
+        speakers = (Role.ROOT, Role.GOVERNOR)
+    counts = roles.has(subject.signer, proof.subject.placed, *speakers)
+    return Outcome(State.NONE_NEEDED if counts else State.UNDECIDED)
+
+
+def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -> Outcome:
+    """The decision on the record, once all is right about it; raises FindingError."""
+    one, start = decided.decision, decided.start
+    found, began = _read(one), _read(start)
+    place = f"the record at offset {one.offset}"
+    event = found.event
+    for read, at in ((found, one), (began, start)):
+        # whose schema it is comes first: by another one the bytes may say anything
+        _require_introducer(at, read, roles)
+    if not isinstance(event, Decision) or event.offset != placed.record.offset:
+        raise FindingError(f"{place} is no decision on the one at {placed.record.offset}")
+    for read, at in ((found, one), (began, start)):
+        if not roles.has(read.signer, at.placed, Role.GOVERNOR):
+            raise FindingError(
+                f"the record at offset {at.offset} is not signed by a governor that the proof names"
+            )
+    if not isinstance(began.event, GovernorStarted) or start.offset != event.epoch:
+        raise FindingError(
+            f"{place} decides under the epoch {event.epoch}, and the one at {start.offset} is not "
+            "the start of that epoch"
+        )
+    if one.placed.index <= max(placed.index, start.placed.index):
+        raise FindingError(f"{place} decides what stands behind it")
+    state, code, reason = State.ACCEPTED, "", ""
+    if isinstance(event, IntentRejected):
+        state, code, reason = State.REJECTED, event.code, event.reason
+    elif isinstance(event, IntentQuarantined):
+        state, code, reason = State.QUARANTINED, event.code, event.reason
+    if subject.event is None and state is not State.QUARANTINED:
+        raise FindingError(
+            f"{place} says {state} of the one at {placed.record.offset}, which this proof does not "
+            f"let be read: {subject.fault}"
+        )
+    time = one.placed.record.time
+    return Outcome(state, code, reason, one.offset, time, event.epoch, found.signer)
+
+
+def _read(one: Legible) -> _Read:
+    """What a record says, by the schema that the log itself introduced."""
     schemas, introducer = {-1: ""}, None
-    if proof.schema is not None:
-        event = _introduction(proof.schema.record)
+    if one.schema is not None:
+        event = _introduction(one.schema.record)
         schemas[event.schema_id] = event.schema_text
-        introducer = _signer(proof.schema.record)
-    entry = decode(proof.placed.record, schemas, verify=False)
+        introducer = _signer(one.schema.record)
+    record = one.placed.record
+    entry = decode(record, schemas, verify=False)
     fault = entry.fault.reason if entry.fault else ""
-    return Proven(proof, entry.event, fault, _signer(proof.placed.record), introducer)
+    return _Read(entry.event, fault, _signer(record), introducer)
 
 
 def _introduction(record: Record) -> SchemaIntroduced:
@@ -144,63 +275,3 @@ def _introduction(record: Record) -> SchemaIntroduced:
 def _signer(record: Record) -> str | None:
     named = record.headers.get(SIGNER)
     return named.decode("ascii") if named and has_valid_signature(record) else None
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Record(_Strict):
-    offset: int
-    time: int
-    key: str | None
-    value: str | None
-    headers: dict[str, str | None]
-
-
-class _Place(_Strict):
-    record: _Record
-    index: int
-    path: list[str]
-
-
-class _Document(_Place):
-    format: Literal["streaming-data-mesh proof v1"]
-    introduction: _Place | None
-    checkpoint: str
-
-
-def _written(one: Placed) -> dict[str, Any]:
-    record = one.record
-    return {
-        "record": {
-            "offset": record.offset,
-            "time": record.time,
-            "key": _base64(record.key),
-            "value": _base64(record.value),
-            "headers": {name: _base64(record.headers[name]) for name in sorted(record.headers)},
-        },
-        "index": one.index,
-        "path": [_base64(step) for step in one.path],
-    }
-
-
-def _placed(found: _Place) -> Placed:
-    one = found.record
-    headers = {name: _bytes(value) for name, value in one.headers.items()}
-    record = Record(one.offset, one.time, _bytes(one.key), _bytes(one.value), headers)
-    return Placed(record, found.index, [_bytes(step) or b"" for step in found.path])
-
-
-def _base64(raw: bytes | None) -> str | None:
-    return None if raw is None else base64.b64encode(raw).decode()
-
-
-def _bytes(text: str | None) -> bytes | None:
-    """Raises ValueError for what is not base64, or spelt in a second way."""
-    if text is None:
-        return None
-    raw = base64.b64decode(text, validate=True)
-    if _base64(raw) != text:
-        raise ValueError("base64 is spelt in another way than it must be")
-    return raw

@@ -73,21 +73,27 @@ def _dies_between_the_places(stage: Stage, shop: Domain, point: str, *, ahead: i
 
 
 def _is_proven_without_kafka(stage: Stage, shop: Domain, folder: Path) -> None:
-    event, file = _say(stage, shop), folder / "proof.json"
-    stage.covered()
-    code, told, said = stage.sdm("audit", "prove", event, "--out", str(file), "-o", "json")
-    assert code == 0, said
-    key = stage.kit.key("keeper").public
-    assert told["keeper_key"] == key
-    check = ("audit", "check-proof", str(file), "--key", key, "-o", "json")
-    code, told, said = stage.sdm(*check)
-    assert (code, told["event"]["meta"]["id"]) == (0, event), said
-    assert told["signer"] == shop.key.public
-    assert told["schema_introduced_by"] == stage.kit.profile.root_key
-    document = json.loads(file.read_text())
-    document["record"]["time"] += 1
-    file.write_text(json.dumps(document))
-    assert stage.sdm(*check)[0] == 8
+    accepted = shop.say(ApplicationRegistered, application=f"{shop.name}.{fresh('app')}")
+    refused = shop.say(ApplicationRegistered, application=f"{shop.name}x.app")
+    for receipt, outcome in ((accepted, "ACCEPTED"), (refused, "REJECTED not_your_domain")):
+        stage.kit.decided(receipt.offset)
+        stage.covered()
+        file = folder / f"{outcome}.json"
+        code, told, said = stage.sdm("audit", "prove", receipt.id, "--out", str(file), "-o", "json")
+        assert (code, told["outcome"]) == (0, outcome), said
+        key = stage.kit.key("keeper").public
+        assert told["keeper_key"] == key
+        check = ("audit", "check-proof", str(file), "--key", key, "-o", "json")
+        code, told, said = stage.sdm(*check)
+        assert (code, told["event"]["meta"]["id"]) == (0, receipt.id), said
+        assert told["outcome"] == outcome
+        assert told["decided_by"] == stage.kit.profile.governor_key
+        assert told["signer"] == shop.key.public
+        assert told["schema_introduced_by"] == told["root_key"] == stage.kit.profile.root_key
+        document = json.loads(file.read_text())
+        document["decision"]["record"]["time"] += 1
+        file.write_text(json.dumps(document))
+        assert stage.sdm(*check)[0] == 8
 
 
 def _checkpoints_deleted_from_the_topic(stage: Stage) -> None:

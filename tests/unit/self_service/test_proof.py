@@ -15,10 +15,11 @@ from mesh_events.decisions import MeshRole
 from mesh_events.meta import Event
 from projections.chain import chained
 from projections.identity import Key
-from self_service.cli import proof as proofs
 from self_service.cli.app import app
-from self_service.cli.audit_prove import Search
 from self_service.cli.exits import FindingError, NotFoundError, UsageError
+from self_service.cli.proof import check
+from self_service.cli.proof_file import Proof, read, written
+from self_service.cli.proof_search import Search
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over, trusting
@@ -29,29 +30,29 @@ LAST = RECORDS[-1].offset
 KEEPER = key("keeper").public
 
 
-def proven(reference: str) -> proofs.Proof:
+def proven(reference: str) -> Proof:
     found, keeper = Search(reference).run(RECORDS, trusting(SIGNED), chained(ORIGIN, SIGNED))
     assert keeper.public == KEEPER
     return found
 
 
-TEXT = proofs.written(proven(f"#{LAST}"))
+TEXT = written(proven(f"#{LAST}"))
 
 
 @pytest.mark.parametrize("record", RECORDS[::3], ids=lambda one: str(one.offset))
 def test_every_record_can_be_proven_and_is_read_without_the_log(record) -> None:
-    found = proofs.check(proofs.read(proofs.written(proven(f"#{record.offset}"))), KEEPER)
-    assert found.proof.placed.record == record
+    found = check(read(written(proven(f"#{record.offset}"))), KEEPER)
+    assert found.proof.subject.placed.record == record
     assert found.introducer in (key("root").public, None)
     assert isinstance(found.event, Event) or found.fault
     assert (found.event is None) is (record.value is None)
 
 
 def test_an_event_is_found_by_its_id_or_the_beginning_of_it() -> None:
-    event = proofs.check(proofs.read(TEXT), KEEPER).event
+    event = check(read(TEXT), KEEPER).event
     assert event is not None
-    assert proven(event.meta.id).placed.record.offset == LAST
-    assert proven(event.meta.id[:30].upper()).placed.record.offset == LAST
+    assert proven(event.meta.id).subject.placed.record.offset == LAST
+    assert proven(event.meta.id[:30].upper()).subject.placed.record.offset == LAST
 
 
 @pytest.mark.parametrize(
@@ -85,12 +86,12 @@ def test_any_bit_of_a_proof_matters(place: int, bit: int) -> None:
     raw = bytearray(TEXT.encode())
     raw[place] ^= 1 << bit
     with pytest.raises((FindingError, UnicodeDecodeError)):
-        proofs.check(proofs.read(raw.decode()), KEEPER)
+        check(read(raw.decode()), KEEPER)
 
 
 def test_another_key_is_refused() -> None:
     with pytest.raises(FindingError, match="not signed by"):
-        proofs.check(proofs.read(TEXT), key("governor").public)
+        check(read(TEXT), key("governor").public)
 
 
 def test_another_schema_than_the_logs_is_refused() -> None:
@@ -98,9 +99,9 @@ def test_another_schema_than_the_logs_is_refused() -> None:
     document = json.loads(TEXT)
     document["introduction"] = {name: document[name] for name in ("record", "index", "path")}
     with pytest.raises(FindingError, match="introduces no schema"):
-        proofs.check(proofs.read(json.dumps(document)), KEEPER)
+        check(read(json.dumps(document)), KEEPER)
     document["introduction"] = None
-    assert proofs.check(proofs.read(json.dumps(document)), KEEPER).event is None
+    assert check(read(json.dumps(document)), KEEPER).event is None
 
 
 def command(file: Path, *more: str) -> tuple[int, str]:

@@ -1,0 +1,354 @@
+"""A proof tells what was decided on its record, and by whom; nobody can make it tell otherwise."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from mesh_events import avro, intents
+from mesh_events.codec import decode
+from mesh_events.decisions import (
+    GovernorStarted,
+    IntentAccepted,
+    MeshKeyIntroduced,
+    MeshRole,
+)
+from mesh_events.intents import AccessGranted
+from mesh_events.leaf import leaf_hash
+from mesh_events.meta import MESH_DOMAIN, Event
+from mesh_events.record import Record
+from projections.chain import chained
+from projections.replay import fold
+from self_service.cli.app import app
+from self_service.cli.exits import FindingError
+from self_service.cli.proof import Proven, State, check
+from self_service.cli.proof_file import Authority, Decided, Legible, Placed, Proof, read, written
+from self_service.cli.proof_search import Search, place
+from tests import paper_story as story
+from tests.paper_log import (
+    SCHEMA_IDS,
+    PaperLog,
+    introduction,
+    key,
+    resigned,
+)
+from tests.signed_log import ORIGIN, signed_over, trusting
+
+KEEPER = key("keeper").public
+
+
+@dataclass(frozen=True)
+class Told:
+    """A log and where its records of each outcome stand."""
+
+    records: list[Record]
+    rejected: int
+    accepted: int
+    forged: int
+    garbage: int
+    stray: dict[str, int]
+    fact: int
+    undecided: int
+
+    def proof(self, offset: int) -> Proof:
+        signed = signed_over(self.records, 10)
+        return Search(f"#{offset}").run(self.records, trusting(signed), chained(ORIGIN, signed))[0]
+
+    def checked(self, offset: int) -> Proven:
+        return check(read(written(self.proof(offset))), KEEPER)
+
+
+def told() -> Told:
+    """West grants its own request, which is refused; east does, which is accepted."""
+    log = PaperLog()
+    story.published(log)
+    asked = story.request(log)
+    grant = {"product": story.PRODUCT, "request": asked, "reason": "agreed"}
+    rejected = log.say(AccessGranted, "west", **grant)
+    # governor's words of a domain, which has read all of the log
+    event = log.make(
+        IntentAccepted, MESH_DOMAIN, offset=rejected, epoch=log.epoch, intent="whatever"
+    )
+    start = log.make(GovernorStarted, MESH_DOMAIN, version="2")
+    mine = log.make(
+        MeshKeyIntroduced, MESH_DOMAIN, role=MeshRole.GOVERNOR, public_key=key("west").public
+    )
+    rejected_text = avro.text_of("IntentRejected")
+    other = rejected_text.replace('"offset"', '"epoch"', 1)
+    stray = {
+        "accepted": log.append(event, by="west"),
+        "start": log.append(start, by="west"),
+        "key": log.append(mine, by="west"),
+        "schema": log.append(
+            introduction(SCHEMA_IDS["IntentRejected"], "mesh.IntentRejected", other), by="west"
+        ),
+        "copy": log.put(log.records[log.epoch]),
+    }
+    log.govern()
+    accepted = log.say(AccessGranted, "east", **grant)
+    log.govern()
+    forged = log.append(event, by="west")
+    garbage = log.put(replace(log.records[-1], value=b"garbage"))
+    log.govern()
+    story.settle(log)
+    fact = log.records[-1].offset
+    undecided = log.say(
+        intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason=""
+    )
+    return Told(log.records, rejected, accepted, forged, garbage, stray, fact, undecided)
+
+
+LOG = told()
+
+
+def events() -> dict[int, Event | None]:
+    """Offset -> what a record says."""
+    schemas = list(fold(LOG.records))[-1].schemas
+    return {one.offset: decode(one, schemas).event for one in LOG.records}
+
+
+EVENTS_BY_OFFSET = events()
+
+
+def test_an_accepted_and_a_rejected_grant_are_told_apart() -> None:
+    accepted, rejected = LOG.checked(LOG.accepted), LOG.checked(LOG.rejected)
+    assert isinstance(accepted.event, AccessGranted)
+    assert isinstance(rejected.event, AccessGranted)
+    assert str(accepted.outcome) == "ACCEPTED"
+    assert str(rejected.outcome) == "REJECTED own_request"
+    for one in accepted, rejected:
+        assert one.outcome.signer == key("governor").public
+        assert one.outcome.offset is not None
+        assert one.outcome.offset > one.proof.subject.offset
+        assert one.root == key("root").public
+    assert "own request" in rejected.outcome.reason
+
+
+def test_what_was_set_aside_is_told_as_such() -> None:
+    for offset, code in (
+        (LOG.forged, "forged"),
+        (LOG.garbage, "garbage"),
+        (LOG.stray["start"], "forged"),
+    ):
+        assert str(LOG.checked(offset).outcome) == f"QUARANTINED {code}"
+
+
+def test_what_nobody_has_decided_is_told_as_of_the_newest_checkpoint() -> None:
+    found = LOG.checked(LOG.undecided)
+    assert str(found.outcome) == "UNDECIDED"
+    assert found.proof.checkpoint.body.size == len(LOG.records)
+
+
+@pytest.mark.parametrize("offset", [LOG.fact, 0, 5, LOG.stray["copy"]])
+def test_facts_starts_and_the_foundation_need_no_decision(offset: int) -> None:
+    assert LOG.checked(offset).outcome.state is State.NONE_NEEDED
+
+
+def test_a_fact_of_a_key_without_the_role_is_undecided_at_most() -> None:
+    log = PaperLog()
+    story.published(log)
+    log.put(resigned(log.records[-1], key("west")))
+    later = log.append(
+        log.make(GovernorStarted, MESH_DOMAIN, version="1"),
+        by="governor-2",
+    )
+    log.introduce_key(MeshRole.GOVERNOR, "governor-2")
+    signed = signed_over(log.records, 10)
+    for offset in (later - 1, later):
+        found = Search(f"#{offset}").run(log.records, None, chained(ORIGIN, signed))[0]
+        # the key came to its role only behind the record
+        assert check(found, KEEPER).outcome.state is State.UNDECIDED
+
+
+@pytest.mark.parametrize("record", LOG.records[::2], ids=lambda one: str(one.offset))
+def test_the_decision_in_a_proof_is_the_one_that_the_log_shows(record: Record) -> None:
+    found = LOG.checked(record.offset)
+    decisions = [
+        (one.offset, type(event))
+        for one in LOG.records
+        if isinstance(event := EVENTS_BY_OFFSET[one.offset], IntentAccepted)
+        and event.offset == record.offset
+        and one.headers["mesh_key"] == key("governor").public.encode()
+    ]
+    assert (found.outcome.state is State.ACCEPTED) is bool(decisions)
+    if decisions:
+        assert found.outcome.offset == decisions[0][0]
+
+
+# --- what somebody with the proof and the log could try ----------------------------------------
+
+
+def placed(offset: int) -> Placed:
+    """Any record of the log, with its true path."""
+    leaves = [leaf_hash(one) for one in LOG.records]
+    return place(dict(enumerate(LOG.records)), leaves, offset)
+
+
+def legible(offset: int, schema: int | None = None) -> Legible:
+    """The same with the schema of the log, or one introduced elsewhere."""
+    value = LOG.records[offset].value or b""
+    known = int.from_bytes(value[1:5], "big") - 1
+    return Legible(placed(offset), placed(known if schema is None else schema))
+
+
+def genuine(offset: int) -> Proof:
+    """The proof of a record under the checkpoint over the whole log."""
+    found = LOG.proof(offset)
+    assert found.decided is not None
+    assert found.authority is not None
+    decided = found.decided
+    return Proof(
+        legible(offset),
+        Decided(legible(decided.decision.offset), legible(decided.start.offset)),
+        Authority(placed(0), [legible(one.offset) for one in found.authority.keys]),
+        signed_over(LOG.records, len(LOG.records))[-1],
+    )
+
+
+def deciding(proof: Proof, **changes: Legible) -> Proof:
+    assert proof.decided is not None
+    return replace(proof, decided=replace(proof.decided, **changes))
+
+
+def knowing(proof: Proof, **changes: Any) -> Proof:
+    assert proof.authority is not None
+    return replace(proof, authority=replace(proof.authority, **changes))
+
+
+def other_decision(proof: Proof) -> Proof:
+    return deciding(proof, decision=legible(decision_of(LOG.accepted)))
+
+
+def decision_of(offset: int) -> int:
+    found = LOG.proof(offset).decided
+    assert found is not None
+    return found.decision.offset
+
+
+ATTEMPTS: dict[str, tuple[str, Callable[[Proof], Proof]]] = {
+    "the decision on another record": ("no decision on the one", other_decision),
+    "a domain's own decision": (
+        "not signed by a governor",
+        lambda one: deciding(one, decision=legible(LOG.stray["accepted"])),
+    ),
+    "no decision at all in its place": (
+        "no decision on the one",
+        lambda one: deciding(one, decision=legible(LOG.fact)),
+    ),
+    "a domain's own start": (
+        "not signed by a governor",
+        lambda one: deciding(one, start=legible(LOG.stray["start"])),
+    ),
+    "a copy of the start": (
+        "not the start of that epoch",
+        lambda one: deciding(one, start=legible(LOG.stray["copy"])),
+    ),
+    "a schema that a domain introduced": (
+        "not signed by the root or a governor",
+        lambda one: deciding(
+            one, decision=legible(decision_of(LOG.rejected), schema=LOG.stray["schema"])
+        ),
+    ),
+    "a key that a domain named": (
+        "is not the root's",
+        lambda one: knowing(one, keys=[legible(LOG.stray["key"])]),
+    ),
+    "no keys": ("not signed by a governor", lambda one: knowing(one, keys=[])),
+    "another first record": (
+        "not the signed first one",
+        lambda one: knowing(one, first=placed(1)),
+    ),
+    "a record that cannot be read": (
+        "does not let be read",
+        lambda one: replace(one, subject=replace(one.subject, schema=None)),
+    ),
+}
+
+
+def test_what_is_tried_below_begins_with_a_proof_that_holds() -> None:
+    assert str(check(genuine(LOG.rejected), KEEPER).outcome) == "REJECTED own_request"
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_a_proof_with_other_parts_of_the_same_log_is_refused(name: str) -> None:
+    text, attempt = ATTEMPTS[name]
+    with pytest.raises(FindingError, match=text):
+        check(read(written(attempt(genuine(LOG.rejected)))), KEEPER)
+
+
+def test_an_edited_decision_is_refused() -> None:
+    document = json.loads(written(LOG.proof(LOG.rejected)))
+    accepted = json.loads(written(LOG.proof(LOG.accepted)))
+    for name in ("value", "key", "headers"):
+        edited = json.loads(json.dumps(document))
+        edited["decision"]["record"][name] = accepted["decision"]["record"][name]
+        with pytest.raises(FindingError, match="does not stand under the checkpoint"):
+            check(read(json.dumps(edited)), KEEPER)
+
+
+def test_a_decision_that_was_left_out_makes_no_acceptance() -> None:
+    document = json.loads(written(LOG.proof(LOG.rejected)))
+    document["decision"] = None
+    assert check(read(json.dumps(document)), KEEPER).outcome.state is State.UNDECIDED
+
+
+def as_written_before(offset: int) -> str:
+    """A file of version 1, which held the record alone."""
+    document = json.loads(written(LOG.proof(offset)))
+    del document["decision"], document["authority"]
+    document["format"] = "streaming-data-mesh proof v1"
+    return json.dumps(document)
+
+
+def test_a_file_of_an_earlier_version_is_told_apart() -> None:
+    for offset in (LOG.accepted, LOG.rejected, LOG.fact):
+        found = check(read(as_written_before(offset)), KEEPER)
+        assert found.outcome.state is State.NOT_IN_THE_PROOF
+        assert found.event is not None
+    mixed = json.loads(as_written_before(LOG.accepted))
+    mixed["decision"] = None
+    with pytest.raises(FindingError, match="no proof"):
+        read(json.dumps(mixed))
+
+
+def test_a_new_governors_decision_is_known_by_the_roots_word() -> None:
+    log = PaperLog()
+    story.published(log)
+    log.introduce_key(MeshRole.GOVERNOR, "governor-2")
+    log.revoke_key("governor")
+    log.governor = "governor-2"
+    log.start_governor()
+    offset = log.say(intents.ApplicationRegistered, "east", application="east.late")
+    log.govern()
+    signed = signed_over(log.records, 10)
+    found = Search(f"#{offset}").run(log.records, None, chained(ORIGIN, signed))[0]
+    proven = check(read(written(found)), KEEPER)
+    assert str(proven.outcome) == "ACCEPTED"
+    assert proven.outcome.signer == key("governor-2").public
+
+
+def test_the_command_says_what_was_decided_without_a_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SDM_HOME", str(tmp_path / "nowhere"))
+
+    def output(text: str) -> tuple[str, str]:
+        file = tmp_path / "proof.json"
+        file.write_text(text)
+        arguments = ["audit", "check-proof", str(file), "--key", KEEPER]
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        return " ".join(done.stdout.split()), " ".join(done.stderr.split())
+
+    shown, note = output(written(LOG.proof(LOG.accepted)))
+    assert shown.startswith("outcome ACCEPTED")
+    assert note.endswith("ACCEPTED it")
+    shown, note = output(written(LOG.proof(LOG.rejected)))
+    assert shown.startswith("outcome REJECTED own_request")
+    assert "it has no effect" in note
+    assert "UNDECIDED among the" in output(written(LOG.proof(LOG.undecided)))[1]
+    assert "NOT IN THE PROOF" in output(as_written_before(LOG.accepted))[1]
