@@ -6,8 +6,7 @@ with Emitter.at_home("west", actor="reporting") as west:
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mesh_events import topics
-from mesh_events.codec import Wire, decode, encode, has_valid_signature
-from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
-from mesh_events.errors import InfrastructureError, WaitTimeoutError
+from mesh_events.codec import Wire, encode
+from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now
-from mesh_events.read import LogReader
-from mesh_events.record import SIGNER, Record
+from mesh_events.outcome import Outcome, Receipt, decision_in, outcome_of
+from mesh_events.record import Record
 from mesh_events.references import resolve
 from mesh_events.settings import HomeSettings, Profile, key_path
 from mesh_events.signing import SigningKey
@@ -30,26 +28,18 @@ from mesh_events.signing import SigningKey
 if TYPE_CHECKING:
     from mesh_events.registry import Registry
 
+__all__ = [
+    "Emitter",
+    "LogWriter",
+    "Outcome",
+    "Receipt",
+    "decision_in",
+    "mesh_meta",
+    "outcome_of",
+    "software",
+]
+
 DELIVERY_TIMEOUT_S = 30
-_DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined)
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """Where an event stands: Kafka has acknowledged it at `offset`."""
-
-    id: str
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was decided: `accepted`, or a code and a reason; `offset` is the decision's."""
-
-    accepted: bool
-    offset: int
-    code: str = ""
-    reason: str = ""
 
 
 class LogWriter:
@@ -241,71 +231,6 @@ class Emitter(LogWriter):
         return outcome_of(
             receipt, self._connection, self._registry, self._governor_key, timeout=timeout
         )
-
-
-def outcome_of(
-    receipt: Receipt,
-    connection: Connection,
-    registry: "Registry",
-    governor_key: str | None,
-    *,
-    timeout: float,
-) -> Outcome:
-    """Wait until the governor has decided the intent at `receipt`.
-
-    This is the first answer under the governor's key. A governor that was paused and replaced
-    may answer too late for it to count: who must be certain folds the log (`projections`).
-
-    Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
-    """
-    schemas = _KnownSchemas(registry)
-    with LogReader(connection, receipt.offset + 1) as reader:
-        for record in reader.follow(timeout):
-            event = decision_in(record, schemas, governor_key)
-            if event is not None and event.offset == receipt.offset:
-                return _outcome(event, record.offset)
-    raise WaitTimeoutError(
-        f"no decision on {receipt.id} at offset {receipt.offset} within {timeout:g} s: see "
-        f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
-    )
-
-
-def decision_in(
-    record: Record, schemas: Mapping[int, str], governor_key: str | None
-) -> Decision | None:
-    """The decision in a record that this key has signed, None for any other record.
-
-    Nothing of a stranger's record is decoded: its writer could have registered a schema that keeps
-    a reader busy for ever.
-    """
-    named = record.headers.get(SIGNER)
-    if governor_key is None or named != governor_key.encode() or not has_valid_signature(record):
-        return None
-    event = decode(record, schemas, verify=False).event
-    return event if isinstance(event, _DECISIONS) else None
-
-
-class _KnownSchemas(dict[int, str]):
-    """Schema id -> text, asked from the registry when first met; never empty, never guessing."""
-
-    def __init__(self, registry: "Registry") -> None:
-        super().__init__({-1: ""})
-        self._registry = registry
-
-    def get(self, schema_id: int, default: Any = None) -> Any:
-        """The schema's text, or `default` if the registry has none."""
-        try:
-            return self._registry.schema_text(schema_id)
-        except InfrastructureError as error:
-            if error.retriable:
-                raise
-            return default
-
-
-def _outcome(event: Decision, offset: int) -> Outcome:
-    if isinstance(event, IntentRejected | IntentQuarantined):
-        return Outcome(False, offset, event.code, event.reason)
-    return Outcome(True, offset)
 
 
 def mesh_meta(

@@ -16,7 +16,7 @@ const env = process.env;
 const LOG = "mesh.governance";
 const QUIET_MS = 1500;
 const DECISIONS = ["mesh.IntentAccepted", "mesh.IntentRejected", "mesh.IntentQuarantined"];
-const NEEDED = ["mesh.ApplicationRegistered", ...DECISIONS];
+const NEEDED = ["mesh.ApplicationRegistered", "mesh.GovernorStarted", ...DECISIONS];
 const kafka = new Kafka({
   clientId: env.DOMAIN,
   brokers: env.BOOTSTRAP.split(","),
@@ -187,12 +187,23 @@ async function say() {
   await producer.disconnect();
   print({ said: id, offset: Number(baseOffset) });
 
-  await read(LOG, Number(baseOffset) + 1, (message) => {
+  // a decision counts under the latest start of a governor only; a start with an id that stood on
+  // the log before is a copy, which anybody can append: so the starts are read from the beginning
+  const starts = new Set();
+  let epoch = -1;
+  await read(LOG, 0, (message) => {
+    if (message.headers.mesh_key?.toString() !== env.GOVERNOR_KEY) return false;
     const found = decode(message.value);
-    if (!DECISIONS.includes(found?.type)) return false;
-    if (Number(found.event.offset) !== Number(baseOffset)) return false;
-    if (message.headers.mesh_key.toString() !== env.GOVERNOR_KEY) return false;
+    if (found?.type !== "mesh.GovernorStarted" && !DECISIONS.includes(found?.type)) return false;
+    const mine = Number(found.event.offset) === Number(baseOffset);
+    if (found.type !== "mesh.GovernorStarted" && !mine) return false;
     if (!verifies(env.GOVERNOR_KEY, message)) return false;
+    if (found.type === "mesh.GovernorStarted") {
+      if (!starts.has(found.event.meta.id)) epoch = Number(message.offset);
+      starts.add(found.event.meta.id);
+      return false;
+    }
+    if (Number(found.event.epoch) !== epoch) return false;
     print({ decision: found.type, offset: Number(message.offset), code: found.event.code ?? "" });
     return true;
   });

@@ -1,0 +1,187 @@
+"""Waiting for what the governor makes of a record.
+
+A decision counts under the latest start of a governor only. A governor that was paused and replaced
+may still answer once: between the record and its answer then stands the start of another. It cannot
+answer on a record behind that start, since who reads so far learns that it was replaced.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mesh_events.codec import decode, has_valid_signature
+from mesh_events.decisions import (
+    Decision,
+    GovernorStarted,
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+)
+from mesh_events.errors import InfrastructureError, WaitTimeoutError
+from mesh_events.kafka import Connection
+from mesh_events.meta import Event
+from mesh_events.read import LogReader
+from mesh_events.record import CE_ID, CE_TYPE, SIGNER, Record
+
+if TYPE_CHECKING:
+    from mesh_events.registry import Registry
+
+_DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined)
+_STARTED = GovernorStarted.cloud_event_type().encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Where an event stands: Kafka has acknowledged it at `offset`."""
+
+    id: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was decided: `accepted`, or a code and a reason; `offset` is the decision's."""
+
+    accepted: bool
+    offset: int
+    code: str = ""
+    reason: str = ""
+
+
+class DecisionWatch:
+    """Takes the records behind one, in order, until the decision on it that counts.
+
+    Args:
+        offset: where the record stands.
+        schemas: schema id -> text.
+        governor_key: whose decisions count.
+        is_copy: whether the start of a governor with this id stands before an offset already;
+            anybody can append a copy of a signed record. Asked only where it makes a difference.
+    """
+
+    def __init__(
+        self,
+        offset: int,
+        schemas: Mapping[int, str],
+        governor_key: str | None,
+        is_copy: Callable[[str, int], bool],
+    ) -> None:
+        self._offset, self._schemas, self._key = offset, schemas, governor_key
+        self._is_copy = is_copy
+        # offset -> id of the starts behind the record
+        self._starts: dict[int, str] = {}
+
+    def take(self, record: Record) -> Outcome | None:
+        """The outcome, once the record is the decision that counts."""
+        event = said_by(record, self._schemas, self._key)
+        if isinstance(event, GovernorStarted):
+            self._starts[record.offset] = event.meta.id
+        if not isinstance(event, _DECISIONS) or event.offset != self._offset:
+            return None
+        return None if self._is_over(event.epoch) else _outcome(event, record.offset)
+
+    def _is_over(self, epoch: int) -> bool:
+        """Whether another governor has started behind an epoch."""
+        later = {at: name for at, name in self._starts.items() if at > epoch}
+        for at, name in later.items():
+            if not self._is_copy(name, at):
+                return True
+            del self._starts[at]
+        return False
+
+
+def outcome_of(
+    receipt: Receipt,
+    connection: Connection,
+    registry: "Registry",
+    governor_key: str | None,
+    *,
+    timeout: float,
+) -> Outcome:
+    """Wait until the governor has decided the intent at `receipt`.
+
+    Only a decision under the latest epoch is told; a replaced governor's has no effect.
+
+    Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
+    """
+    deadline = time.monotonic() + timeout
+
+    def is_copy(name: str, before: int) -> bool:
+        return _has_started(connection, governor_key, name, before, deadline)
+
+    watch = DecisionWatch(receipt.offset, _KnownSchemas(registry), governor_key, is_copy)
+    with LogReader(connection, receipt.offset + 1) as reader:
+        for record in reader.follow(timeout):
+            found = watch.take(record)
+            if found is not None:
+                return found
+    raise WaitTimeoutError(
+        f"no decision on {receipt.id} at offset {receipt.offset} within {timeout:g} s: see "
+        f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
+    )
+
+
+def said_by(record: Record, schemas: Mapping[int, str], key: str | None) -> Event | None:
+    """The event in a record that this key has signed, None for any other record.
+
+    Nothing of a stranger's record is decoded: its writer could have registered a schema that keeps
+    a reader busy for ever.
+    """
+    named = record.headers.get(SIGNER)
+    if key is None or named != key.encode() or not has_valid_signature(record):
+        return None
+    return decode(record, schemas, verify=False).event
+
+
+def decision_in(
+    record: Record, schemas: Mapping[int, str], governor_key: str | None
+) -> Decision | None:
+    """The decision in a record that this key has signed, whether it counts or not; as `said_by`."""
+    event = said_by(record, schemas, governor_key)
+    return event if isinstance(event, _DECISIONS) else None
+
+
+def _has_started(
+    connection: Connection, governor_key: str | None, name: str, before: int, deadline: float
+) -> bool:
+    """Whether a governor's start with this id stands before an offset; reads headers only."""
+    signer = (governor_key or "").encode()
+    with LogReader(connection) as reader:
+        for record in reader.to_end():
+            if record.offset >= before:
+                return False
+            if time.monotonic() > deadline:
+                raise WaitTimeoutError(
+                    f"it takes longer to see whether the governor's start at offset {before} is a "
+                    "copy of an earlier one: wait for longer"
+                )
+            headers = record.headers
+            if (headers.get(CE_TYPE), headers.get(CE_ID)) == (_STARTED, name.encode()) and (
+                headers.get(SIGNER) == signer and has_valid_signature(record)
+            ):
+                return True
+    return False
+
+
+class _KnownSchemas(dict[int, str]):
+    """Schema id -> text, asked from the registry when first met; never empty, never guessing."""
+
+    def __init__(self, registry: "Registry") -> None:
+        super().__init__({-1: ""})
+        self._registry = registry
+
+    def get(self, schema_id: int, default: Any = None) -> Any:
+        """The schema's text, or `default` if the registry has none."""
+        try:
+            return self._registry.schema_text(schema_id)
+        except InfrastructureError as error:
+            if error.retriable:
+                raise
+            return default
+
+
+def _outcome(event: Decision, offset: int) -> Outcome:
+    if isinstance(event, IntentRejected | IntentQuarantined):
+        return Outcome(False, offset, event.code, event.reason)
+    return Outcome(True, offset)
