@@ -248,6 +248,25 @@ def explain(
     show(explanation.explain(Mesh(), reading, product, application), reading.output)
 
 
+@command(
+    app,
+    "readers",
+    "sdm access readers east.users",
+    "sdm access readers east.users --as-of 2026-01-31T12:00:00Z -o json",
+)
+def list_readers(
+    reading: Reading,
+    product: Annotated[str, typer.Argument(help="Product.", autocompletion=completion.products)],
+) -> None:
+    """List everybody who can read a product or a copy of it, and by what right.
+
+    The owner's domain and applications, grants, statements, sinks and links, by the log.
+    """
+    from self_service.cli.access_readers import detail
+
+    show(detail(Mesh().image(reading), product), reading.output)
+
+
 def _state(text: str | None) -> State | None:
     if text is None:
         return None

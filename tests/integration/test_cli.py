@@ -202,6 +202,11 @@ def audit(sdm: Sdm, topic: str, asked: dict[str, Any], granted: dict[str, Any]) 
     asked_at = states[1][0]["requested_at"]
     then = sdm("access", "list", "--product", topic, "--as-of", asked_at).document
     assert [one["state"] for one in then] == ["REQUESTED"]
+    applied = next(one["offset"] for one in alone["steps"] if one["type"] == "AclApplied")
+    for moment, via in ((("--at-offset", str(applied)), ["grant"]), ((), [])):
+        found = sdm("access", "readers", topic, *moment).document["readers"]
+        assert [one["via"] for one in found if one["cluster"] == "west"] == via
+        assert "domain" in {one["via"] for one in found}
     assert sdm("catalog", "list", "--as-of", "9w ago").document == []
     assert sdm("catalog", "list", "--as-of", "0001-01-01").document == []
     future = sdm("catalog", "list", "--as-of", "9999-01-01")

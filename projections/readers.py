@@ -1,0 +1,166 @@
+"""Who can read a product, in its own topic and in its copies, and by what right. Pure.
+
+Read off the image, so that it can be asked of any moment. What the log does not know is not here:
+administrators of a cluster read everything on it, and what somebody allowed behind the mesh's back
+is drift.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from projections.access import ENTITLED, Access
+from projections.catalog import Product
+from projections.identity import Application, Domain
+from projections.image import Image
+from projections.links import Copy, Desired, Link
+from projections.sources import Place, not_granted
+
+_THERE = frozenset({Copy.PRESENT, Copy.RETAINED})
+
+
+class Via(StrEnum):
+    """By what right somebody reads."""
+
+    DOMAIN = "domain"
+    OWN = "application"
+    GRANT = "grant"
+    STATEMENT = "statement"
+    CONNECTOR = "connector"
+    LINK = "link"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Somebody who reads a topic, or has rights to.
+
+    principal: login at the cluster, None of a job that has not started
+    entitled: whether what was decided lets it read
+    enforced: whether the log says that the right is there
+    right: id of what gives the right: a domain, a request, a job
+    offset: generation of that right on the log
+    access: the request, where the right is a grant
+    """
+
+    principal: str | None
+    via: Via
+    place: Place
+    entitled: bool
+    enforced: bool
+    right: str
+    offset: int
+    state: str = ""
+    application: str | None = None
+    access: Access | None = None
+
+    @property
+    def can_read(self) -> bool:
+        """Whether it may read, or still has the right that it lost."""
+        return self.entitled or self.enforced
+
+
+def readers(image: Image, product: Product) -> list[Reader]:
+    """Everybody who can read a product's topic or a copy of it."""
+    home = (product.cluster, product.topic)
+    copies = [
+        (one.cluster, one.topic)
+        for _, one in sorted(image.links.items())
+        if one.product == product.id and one.copy in _THERE
+    ]
+    found: list[Reader] = []
+    for place in (home, *copies):
+        found += _owners(image, place)
+        found += _jobs(image, place)
+    found += _granted(image, product)
+    found += _links(image, product, home)
+    return [one for one in found if one.can_read]
+
+
+def _owners(image: Image, place: Place) -> Iterator[Reader]:
+    """A domain reads what carries its name on its home cluster, and so do its applications."""
+    identity = image.identity
+    for name, domain in sorted(identity.domains.items()):
+        if domain.cluster != place[0] or not place[1].startswith(f"{name}."):
+            continue
+        entitled = name not in identity.quarantines
+        yield _owner(Via.DOMAIN, name, domain, place, name, entitled=entitled)
+        for identity_of, one in sorted(identity.applications.items()):
+            if identity_of.partition(".")[0] == name:
+                yield _owner(Via.OWN, identity_of, one, place, name, entitled=entitled)
+
+
+def _owner(
+    via: Via, principal: str, one: Domain | Application, place: Place, right: str, *, entitled: bool
+) -> Reader:
+    enforced = place[0] in one.rights
+    return Reader(principal, via, place, entitled, enforced, right, one.generation)
+
+
+def _granted(image: Image, product: Product) -> Iterator[Reader]:
+    requests = [one for one in image.access.requests.values() if one.product == product.id]
+    for one in sorted(requests, key=lambda found: found.offset):
+        link = image.links.get(one.link or "")
+        removed = link is not None and link.desired is Desired.REMOVED
+        entitled = (
+            one.state in ENTITLED
+            and one.consumer not in image.identity.quarantines
+            and not removed
+            and (one.link is None or (link is not None and link.copy is Copy.PRESENT))
+        )
+        yield Reader(
+            one.application,
+            Via.GRANT,
+            (one.cluster, one.topic),
+            entitled,
+            one.is_enforced,
+            one.request,
+            one.generation,
+            one.state,
+            one.application,
+            one,
+        )
+
+
+def _jobs(image: Image, place: Place) -> Iterator[Reader]:
+    """Statements and sinks that read a topic, as their domain or by an application's grant."""
+    kinds = (
+        (Via.STATEMENT, sorted(image.statements.items())),
+        (Via.CONNECTOR, sorted(image.connectors.items())),
+    )
+    for via, jobs in kinds:
+        for name, one in jobs:
+            if one.cluster != place[0] or place[1] not in one.reads or not one.stands:
+                continue
+            denied = not_granted(image, one.domain, one.application, one.cluster, [place[1]])
+            entitled = not denied and one.domain not in image.identity.quarantines
+            yield Reader(
+                one.principal,
+                via,
+                place,
+                entitled,
+                one.state == "ACTIVE",
+                name,
+                one.generation,
+                one.state,
+                one.application,
+            )
+
+
+def _links(image: Image, product: Product, home: Place) -> Iterator[Reader]:
+    """What copies a product reads it at its source."""
+    for name, one in sorted(image.links.items()):
+        if one.product == product.id and not one.is_over:
+            yield Reader(
+                one.principal,
+                Via.LINK,
+                home,
+                _copies(one),
+                one.is_active,
+                name,
+                one.generation,
+                one.state,
+            )
+
+
+def _copies(link: Link) -> bool:
+    return link.desired is Desired.RUNNING

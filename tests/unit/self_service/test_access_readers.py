@@ -1,0 +1,32 @@
+"""What `sdm access readers` shows of the readers of a product."""
+
+import pytest
+
+from self_service.cli.access_readers import COLUMNS, detail
+from self_service.cli.exits import NotFoundError
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+def test_each_reader_is_shown_with_its_right_and_times() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    shown = detail(log.image, story.PRODUCT)
+    items = {one["principal"]: one for one in shown.parts["readers"].items}
+    assert all(set(COLUMNS) <= set(one) for one in items.values())
+    west = items["west.app"]
+    access = log.image.access.open_for(story.PRODUCT, "west.app")
+    assert access is not None
+    assert west["right"] == f"grant {access.offset}"
+    assert (west["cluster"], west["entitled"], west["enforced"]) == ("west", True, True)
+    assert west["enforced_periods"][0]["to"] is None
+    assert west["entitled_from"] < west["enforced_periods"][0]["from"]
+    assert items["east"]["right"] == "topics of east"
+    assert "admin on east, admin on west" in shown.fields["administrators"]
+
+
+def test_a_product_that_is_not_there_is_told() -> None:
+    with pytest.raises(NotFoundError, match=r"east\.nothing"):
+        detail(PaperLog().image, "east.nothing")
