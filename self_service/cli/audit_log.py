@@ -1,6 +1,7 @@
 """`sdm audit log` and `replay`: who did what, and the state that it gives."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -8,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.errors import InvalidValueError
+from mesh_events.intents import AccessRequested
 from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
 from mesh_events.rows import Row
 from mesh_events.spelling import nearest
@@ -26,7 +28,7 @@ from self_service.cli.options import Reading, command
 from self_service.cli.output import Detail, Format, Listing, show
 from self_service.cli.times import parse_time, stamp
 
-COLUMNS = ("offset", "time", "type", "actor", "outcome", "detail")
+COLUMNS = ("offset", "time", "type", "subject", "actor", "outcome", "detail")
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 
 
@@ -126,11 +128,28 @@ def log(
     with mesh.log() as reader:
         every = mesh.fold(reader, lambda *log: steps(*log, until=image.offset))
     found = [one for one in every if wanted.holds(one, now)]
-    items = [_item(one) for one in found[-limit if limit else None :]]
+    requests = {one.id: one.event for one in every if isinstance(one.event, AccessRequested)}
+    items = [_item(one, requests) for one in found[-limit if limit else None :]]
     show(Listing(COLUMNS, items, "no record fits"), reading.output)
 
 
-def _item(one: Step) -> dict[str, Any]:
+def subject(one: Step, requests: Mapping[str, AccessRequested]) -> str:
+    """What a step is about, in a few words; `requests` are known by their ids.
+
+    The product and the application where it is about access; else the thing that its key names.
+    """
+    if one.about is not None:
+        return f"record {one.about}"
+    event = one.event
+    names = (one.id, getattr(event, "request", ""), getattr(event, "subject", ""))
+    asked = next((requests[name] for name in names if name in requests), None)
+    if asked is not None:
+        return f"{asked.product} {asked.application}"
+    kind, _, name = one.key.partition("/")
+    return f"{kind} {name.replace('/', '.', 1)}".strip()
+
+
+def _item(one: Step, requests: Mapping[str, AccessRequested]) -> dict[str, Any]:
     return {
         "offset": one.offset,
         "time": stamp(one.time),
@@ -139,6 +158,7 @@ def _item(one: Step) -> dict[str, Any]:
         "domain": one.domain,
         "actor": one.actor,
         "key": one.key,
+        "subject": subject(one, requests),
         "outcome": " ".join(filter(None, (one.outcome, one.code))),
         "detail": one.detail,
         "decided_at": one.decided_at,

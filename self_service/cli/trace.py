@@ -90,7 +90,8 @@ def items(path: Sequence[Step], now: int) -> list[dict[str, Any]]:
 
 def _item(one: Step, first: Step, previous: Step, now: int) -> dict[str, Any]:
     age = max(0, now - one.time) if _step(one) == "check" else None
-    seen = "" if age is None else f", seen {span(age)} ago"
+    # a time that another reader finds again, and not one that differs at each look
+    seen = "" if age is None else f", seen {stamp(one.time)}"
     return {
         "offset": one.offset,
         "time": stamp(one.time),
