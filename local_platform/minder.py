@@ -4,9 +4,9 @@ import subprocess
 import threading
 import time
 
-from local_platform.errors import NotReadyError, PlatformError
+from local_platform.errors import PlatformError
 from local_platform.files import empty_folder
-from local_platform.ports import answers
+from local_platform.probing import Probing
 from local_platform.process import Identity, spawn, stop_group
 from local_platform.services.base import Service
 from local_platform.state import Board, State
@@ -35,6 +35,7 @@ class Minder(threading.Thread):
         self._process: Identity | None = None
         self._was_ready = False
         self._settling: threading.Thread | None = None
+        self._probing = Probing(service)
 
     def run(self) -> None:
         """Keep the service running; every end is on the board."""
@@ -101,7 +102,9 @@ class Minder(threading.Thread):
                 self._settle(popen.pid)
                 break
             self._stopping.wait(_PROBE_PAUSE_S)
-        return popen.wait()
+        code = popen.wait()
+        self._probing.abandon()
+        return code
 
     def _settle(self, pid: int) -> None:
         if not self._was_ready:
@@ -116,15 +119,13 @@ class Minder(threading.Thread):
                     self._service.settle(pid)
 
     def _is_ready(self) -> bool:
-        listeners = self._service.listeners
-        if listeners and not answers(self._service.site.port(listeners[0])):
+        """Whether a probe succeeded; one that has not ended is looked at again."""
+        if not self._probing.is_free:
             return False
-        try:
-            self._service.probe()
-        except NotReadyError as fault:
-            self._update(detail=str(fault))
-            return False
-        return True
+        missing = self._probing.look(_PROBE_PAUSE_S)
+        if missing:
+            self._update(detail=missing)
+        return missing is None
 
     def _may_try_again(self, deaths: int, code: int) -> bool:
         """Report a death and wait before the next start; False where that is hopeless."""

@@ -95,3 +95,6 @@ class Service(ABC):
         Raises:
             NotReadyError: not yet; says what is missing.
         """
+
+    def end_probe(self) -> None:  # noqa: B027  (most probes end by themselves, soon)
+        """Let a probe that runs in another thread end now; its process has ended."""

@@ -31,6 +31,10 @@ class SparkConnect(Service):
     listeners = ("spark",)
     archive = "spark"
 
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._query: subprocess.Popen[str] | None = None
+
     @property
     def protocol(self) -> str:
         """Spark Connect speaks gRPC."""
@@ -62,22 +66,27 @@ class SparkConnect(Service):
         A client that hangs can then be ended, and PySpark's memory goes with it.
         """
         argv = [sys.executable, "-m", "local_platform.services.spark_query", self.remote]
-        try:
-            done = subprocess.run(
-                argv,
-                check=False,
-                capture_output=True,
-                text=True,
-                timeout=_PROBE_TIMEOUT_S,
-                input=self._token(),
-            )
-        except subprocess.TimeoutExpired as fault:
-            raise NotReadyError(
-                f"{self.name}: no first query within {_PROBE_TIMEOUT_S} s"
-            ) from fault
-        if done.returncode:
-            last = done.stderr.strip().splitlines()[-1:] or ["no output"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(argv, text=True, stdin=pipe, stdout=pipe, stderr=pipe) as query:
+            self._query = query
+            try:
+                _, told = query.communicate(self._token(), _PROBE_TIMEOUT_S)
+            except subprocess.TimeoutExpired as fault:
+                query.kill()
+                raise NotReadyError(
+                    f"{self.name}: no first query within {_PROBE_TIMEOUT_S} s"
+                ) from fault
+            finally:
+                self._query = None
+        if query.returncode:
+            last = told.strip().splitlines()[-1:] or ["no output"]
             raise NotReadyError(f"{self.name}: the first query failed: {last[0]}")
+
+    def end_probe(self) -> None:
+        """End the client that asks the first query: it would wait for a dead server."""
+        query = self._query
+        if query is not None:
+            query.kill()
 
     def settle(self, pid: int) -> None:
         """Make the class archive that shortens the next start."""

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,6 +56,35 @@ class Script(Service):
     def probe(self) -> None:
         if self.needs and not (self.data / self.needs).exists():
             raise NotReadyError(f"no file {self.needs}")
+
+
+class Hanging(Script):
+    """Its probe hangs until somebody ends it, for the first process that is started."""
+
+    def __init__(self, site: Site, source: str) -> None:
+        super().__init__(site, source)
+        self.starts = self.probes = 0
+        self.ended = threading.Event()
+
+    def command(self) -> Command:
+        self.starts += 1
+        return super().command()
+
+    def probe(self) -> None:
+        self.probes += 1
+        if self.starts == 1:
+            assert self.ended.wait(60), "nobody ended the probe"
+            raise NotReadyError("the probe was ended")
+
+    def end_probe(self) -> None:
+        self.ended.set()
+
+
+class Endless(Hanging):
+    """Nothing ends its first probe before the test does."""
+
+    def end_probe(self) -> None:
+        pass
 
 
 class Job(Script):
@@ -151,6 +181,41 @@ def test_a_killed_service_is_started_again_and_counted(rig: Rig) -> None:
     after = rig.until(State.READY, restarts=1)
 
     assert after.pid != before.pid
+
+
+def test_a_service_that_dies_during_its_probe_is_started_again_at_once(rig: Rig) -> None:
+    service = Hanging(rig.site, SLEEP)
+    rig.mind(service)
+    wait_until(lambda: service.probes == 1, lambda: "it is probed")
+    pid = rig.until(State.STARTING).pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+    assert rig.until(State.READY, restarts=1).pid != pid
+    assert service.ended.is_set()
+
+
+def test_a_probe_that_cannot_be_ended_does_not_hold_up_the_next_start(rig: Rig) -> None:
+    service = Endless(rig.site, SLEEP)
+    rig.mind(service)
+    wait_until(lambda: service.probes == 1, lambda: "it is probed")
+    pid = rig.until(State.STARTING).pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: service.starts == 2, lambda: "it is started again")
+    assert service.probes == 1
+
+    service.ended.set()
+
+    rig.until(State.READY, restarts=1)
+
+
+def test_a_probe_that_breaks_fails_the_service_with_its_error(rig: Rig) -> None:
+    service = Script(rig.site, SLEEP)
+    service.probe = lambda: 1 // 0  # type: ignore[method-assign,assignment,return-value]
+    rig.mind(service)
+
+    assert rig.until(State.FAILED).detail.startswith("ZeroDivisionError: ")
 
 
 def test_a_service_that_never_gets_ready_is_given_up_with_its_exit_code(rig: Rig) -> None:
