@@ -22,7 +22,14 @@ from mesh_events.intents import (
 )
 from mesh_events.meta import Event, new_id
 from mesh_events.signing import SigningKey
-from tests.integration.governance.cases import as_mesh, case, headers_of, of_stranger, update
+from tests.integration.governance.cases import (
+    as_mesh,
+    case,
+    chained,
+    headers_of,
+    of_stranger,
+    update,
+)
 from tests.integration.governance.conftest import Scene
 from tests.mesh_kit import fresh
 
@@ -133,7 +140,7 @@ def a_forged_decision(scene):
 
 @case("forged")
 def a_forged_quarantine(scene):
-    fields = {"offset": 0, "epoch": scene.kit.image().epoch, "code": "garbage", "reason": "so"}
+    fields = {"offset": 0, **chained(scene), "code": "garbage", "reason": "so"}
     return of_stranger(scene, as_mesh(scene, IntentQuarantined, **fields))
 
 
@@ -198,7 +205,7 @@ def a_second_foundation(scene):
 
 
 def forged_decision(scene: Scene) -> Event:
-    fields = {"offset": 0, "epoch": scene.kit.image().epoch, "intent": new_id()}
+    fields = {"offset": 0, **chained(scene), "intent": new_id()}
     return as_mesh(scene, IntentAccepted, **fields)
 
 

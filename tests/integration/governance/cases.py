@@ -5,6 +5,7 @@ login: who may write to the topic is not thereby anybody.
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from mesh_events.intents import (
@@ -37,6 +38,17 @@ def as_mesh(scene: Scene, kind: type[Event], **fields: Any) -> Event:
     """An event in the name of the mesh."""
     meta = scene.stranger.emitter.meta().model_copy(update={"domain": "mesh"})
     return kind.model_validate({"meta": meta, **fields})
+
+
+def chained(scene: Scene) -> dict[str, Any]:
+    """Where the next decision of the governor would stand: the fields that name it."""
+    image = scene.kit.image()
+    return {
+        "epoch": image.epoch,
+        "basis": image.offset,
+        "clock": datetime.now(UTC),
+        "follows": image.last_decision,
+    }
 
 
 def of_stranger(scene: Scene, event: Event) -> int:

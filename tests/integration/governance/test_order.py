@@ -13,7 +13,7 @@ from mesh_events.codec import frame
 from mesh_events.decisions import Decision, GovernorStarted, IntentAccepted, SchemaIntroduced
 from mesh_events.facts import Fact
 from mesh_events.intents import ApplicationRegistered, KeyRevoked, ProductPublished, ProductUpdated
-from tests.integration.governance.cases import as_mesh
+from tests.integration.governance.cases import as_mesh, chained
 from tests.integration.governance.conftest import Scene
 from tests.integration.governance.test_bad_input import effect_free, established
 from tests.mesh_kit import RawProducer, fresh, publication, register_schema
@@ -92,9 +92,11 @@ def test_a_late_decision_under_the_governors_own_key_counts_for_nothing(
     kit, pid = scene.kit, governor_pid()
     refused = scene.stranger.say(ProductUpdated, product=scene.product, description="mine")
     assert kit.code(refused) == "not_your_domain"
+    chain = chained(scene)
     fields = {
+        **chain,
         "offset": refused.offset,
-        "epoch": kit.image().epoch - back,
+        "epoch": chain["epoch"] - back,
         "intent": refused.id,
     }
     late = as_mesh(scene, IntentAccepted, **fields)
@@ -215,7 +217,8 @@ def test_a_domain_that_says_very_much_does_not_hold_up_the_others(scene: Scene) 
     kit, flooding = scene.kit, scene.stranger
     # a check of either costs the same, so that only their turns can make a difference
     wires = []
-    for one in [flooding] * 150 + [scene.owner]:
+    # more than a round of checks makes, which may have begun before the owner's record was read
+    for one in [flooding] * 400 + [scene.owner]:
         name = f"{one.name}.{fresh('flood')}"
         made = one.make(ProductPublished, **publication(name, name))
         wires.append(scene.wire(made, one.key))

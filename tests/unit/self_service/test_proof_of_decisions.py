@@ -23,6 +23,7 @@ from mesh_events.meta import MESH_DOMAIN, Event
 from mesh_events.record import Record
 from projections.chain import chained
 from projections.replay import fold
+from projections.verdict import Accepted
 from self_service.cli.app import app
 from self_service.cli.exits import FindingError
 from self_service.cli.proof import Proven, State, check
@@ -70,9 +71,7 @@ def told() -> Told:
     grant = {"product": story.PRODUCT, "request": asked, "reason": "agreed"}
     rejected = log.say(AccessGranted, "west", **grant)
     # governor's words of a domain, which has read all of the log
-    event = log.make(
-        IntentAccepted, MESH_DOMAIN, offset=rejected, epoch=log.epoch, intent="whatever"
-    )
+    event = log.decision(rejected, Accepted())
     start = log.make(GovernorStarted, MESH_DOMAIN, version="2")
     mine = log.make(
         MeshKeyIntroduced, MESH_DOMAIN, role=MeshRole.GOVERNOR, public_key=key("west").public
