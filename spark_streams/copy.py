@@ -32,18 +32,21 @@ def with_provenance(records: Any, origin: Origin) -> Any:
 def headers_before() -> Any:
     """The headers that a record of the source has; none is an empty array."""
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
-    return f.coalesce(f.col("headers"), f.array().cast("array<struct<key:string,value:binary>>"))
+    one = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+    return f.coalesce(f.col("headers"), f.array().cast(ArrayType(one)))
 
 
 def source_header(origin: Origin) -> Any:
     """The header that tells a record's place in its source."""
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import BinaryType
 
     place = f.concat_ws(
         "/", f.lit(origin.cluster), f.lit(origin.topic_id), f.col("partition"), f.col("offset")
     )
-    return header(HEADER, place.cast("binary"))
+    return header(HEADER, place.cast(BinaryType()))
 
 
 def header(name: str, value: Any) -> Any:

@@ -128,7 +128,7 @@ def _promised(plan: "Plan", meant: Worded) -> dict[str, Any]:
         "dead_letters": meant.destination + DEAD_LETTERS if meant.destination else None,
         "key": "as in the stream",
         "application": meant.application,
-        "filter": plan.query.where,
+        "filter": plan.query.condition,
         "delivery": _ONCE,
         "rows": _ROWS if plan.stream.of_rows else None,
         "changes": _CHANGES if plan.tables and plan.stream.shape.is_change else None,

@@ -8,8 +8,9 @@ from spark_streams.session import first_line
 from spark_streams.sql import strict
 from spark_streams.sql.errors import Place, SqlError
 from spark_streams.sql.frame import Find, Topic, selected
-from spark_streams.sql.resolve import Out, Query, like
+from spark_streams.sql.resolve import Out, Query
 from spark_streams.sql.result import result_schema
+from spark_streams.sql.tree import Constant, Node
 from spark_streams.sql.work import SETTINGS
 
 _RECORDS = (
@@ -32,16 +33,13 @@ def analysed(
     """The Avro schema of the result, a record of this name. Nothing is read and nothing runs.
 
     Raises:
-        SqlError: `unknown_function`, or `wrong_type` with the place of the column that is wrong, or
+        SqlError: `wrong_type` with the place of the column that is wrong, or
             of what would be cast in silence.
     """
     for setting, value in SETTINGS.items():
         session.conf.set(setting, value)
     types = _types_over(session, stream, tables)
-    try:
-        columns = _columns(types, query)
-    except SqlError as error:
-        raise _unknown_function(session, query, error.__cause__) or error from error.__cause__
+    columns = _columns(types, query)
     strict.require(query, tables, partial(_types_of, types, query))
     return result_schema(columns, name, namespace)
 
@@ -50,17 +48,22 @@ def plan_text(
     session: Any, query: Query, stream: Topic, tables: Mapping[str, Topic], find: Find
 ) -> str:
     """Spark's physical plan of the query, over records that are not there; nothing runs."""
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import BinaryType, IntegerType, StringType
+
     for setting, value in SETTINGS.items():
         session.conf.set(setting, value)
     # of records that are known not to be there nothing would be left of the plan
-    bytes_of = "cast(cast(id AS string) AS binary)"
-    records = session.range(1).selectExpr(
-        f"{bytes_of} AS key",
-        f"{bytes_of} AS value",
-        "cast(id AS int) AS partition",
-        "id AS offset",
-        "current_timestamp() AS timestamp",
-        f"array(named_struct('key', cast(id AS string), 'value', {bytes_of})) AS headers",
+    number = f.col("id")
+    some = number.cast(StringType()).cast(BinaryType())
+    header = f.struct(number.cast(StringType()).alias("key"), some.alias("value"))
+    records = session.range(1).select(
+        some.alias("key"),
+        some.alias("value"),
+        number.cast(IntegerType()).alias("partition"),
+        number.alias("offset"),
+        f.current_timestamp().alias("timestamp"),
+        f.array(header).alias("headers"),
     )
     chosen = selected(records, query, stream, tables, find)
     return str(chosen._explain_string(mode="formatted")).strip()  # noqa: SLF001 - what explain prints
@@ -69,9 +72,10 @@ def plan_text(
 def _types_over(session: Any, stream: Topic, tables: Mapping[str, Topic]) -> Types:
     """Asks for the columns of a query over these sources."""
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import BinaryType
 
     records = session.createDataFrame([], _RECORDS)
-    nothing = lambda *_: f.lit(None).cast("binary")  # noqa: E731 - a lookup that finds nothing
+    nothing = lambda *_: f.lit(None).cast(BinaryType())  # noqa: E731 - a lookup that finds nothing
 
     def types(part: Query) -> Any:
         return selected(records, part, stream, tables, nothing).schema["out"].dataType
@@ -79,9 +83,9 @@ def _types_over(session: Any, stream: Topic, tables: Mapping[str, Topic]) -> Typ
     return types
 
 
-def _types_of(types: Types, query: Query, expressions: Sequence[str]) -> Sequence[Any]:
+def _types_of(types: Types, query: Query, expressions: Sequence[Node]) -> Sequence[Any]:
     """The types of expressions over what a query reads."""
-    out = tuple(Out(f"c{number}", text, None) for number, text in enumerate(expressions))
+    out = tuple(Out(f"c{number}", node, None) for number, node in enumerate(expressions))
     return [field.dataType for field in types(Query(query.lookups, None, out)).fields]
 
 
@@ -99,7 +103,7 @@ def _columns(types: Types, query: Query) -> Any:
 
 def _faults(types: Types, query: Query) -> Iterator[tuple[str, Place | None]]:
     """What Spark says of each part of a query alone, in their order; "" where it takes it."""
-    constant = Out("one", "1", None)
+    constant = Out("one", Constant(None), None)
     for index, lookup in enumerate(query.lookups):
         yield _fault(types, Query(query.lookups[: index + 1], None, (constant,))), lookup.place
     if query.where is not None:
@@ -121,19 +125,6 @@ def _fault(types: Types, part: Query) -> str:
     except (AnalysisException, ParseException) as error:
         return _said(error)
     return ""
-
-
-def _unknown_function(session: Any, query: Query, error: Any) -> SqlError | None:
-    """What Spark says, where it is that a function is not there."""
-    if error is None or error.getCondition() != "UNRESOLVED_ROUTINE":
-        return None
-    name = str(error.getMessageParameters()["routineName"]).strip("`").lower()
-    known = [str(row[0]) for row in session.sql("SHOW SYSTEM FUNCTIONS").collect()]
-    return SqlError(
-        "unknown_function",
-        f"Spark has no function {name}{like(name, known)}",
-        query.calls.get(name),
-    )
 
 
 def _wrong(reason: str, place: Place | None) -> SqlError:

@@ -5,16 +5,21 @@ each, in the partition they came from. What cannot be read goes to the dead-lett
 """
 
 import json
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from mesh_events.errors import RefusedError
 from spark_streams.copy import header, headers_before, source_header
 from spark_streams.provenance import Origin
 from spark_streams.sql import validated
+from spark_streams.sql.casts import spark_type
+from spark_streams.sql.compiled import Sources, compiled
 from spark_streams.sql.resolve import OF_RECORD, Lookup, Query
-from spark_streams.sql.shape import KEY, Field, Shape
+from spark_streams.sql.shape import KEY, Field, Meaning, Shape
+from spark_streams.sql.tree import Type
 
 REASON = "mesh.reason"
 """Header of a record in a dead-letter topic: why it is there."""
@@ -22,6 +27,8 @@ NO_KEY = "a row of a table has a key, and this record has none"
 UNREADABLE = "the value cannot be read with the schema of its topic"
 _READ = "__read"
 _ALL = 2_147_483_647
+_SOURCE = "__source"
+"""With a number behind it the name of a column of this frame, which no name of a text is."""
 _KEY_TYPES = {
     "boolean": "boolean",
     "int": "int",
@@ -98,16 +105,21 @@ def selected(
     """
     from pyspark.sql.connect import functions as f
 
-    rows = _with_stream(records, stream)
+    sources = {stream.alias: f"{_SOURCE}0"}
+    rows = _with_stream(records, stream, sources[stream.alias])
     dead = f.col("fault").isNotNull()
-    for lookup in query.lookups:
-        rows = _with_table(rows, lookup, tables[lookup.alias], find)
+    for number, lookup in enumerate(query.lookups, 1):
+        alias = lookup.alias
+        # what gives the key is of the sources before it, and the condition of this one, too
+        found = _found(rows, lookup, tables[alias], find, sources)
+        sources[alias] = f"{_SOURCE}{number}"
+        rows = _with_table(found, lookup, tables[alias], sources)
         if not lookup.outer:
-            cheap = "__found" if lookup.condition is None else _quoted(lookup.alias)
+            cheap = "__found" if lookup.condition is None else sources[alias]
             rows = rows.where(dead | f.col(cheap).isNotNull())
         rows = rows.drop("__found", "__value")
-    out = f.struct(*[f.expr(one.expression).alias(one.name) for one in query.out])
-    stays = f.lit(True) if query.where is None else f.expr(query.where)
+    out = f.struct(*[compiled(one.expression, sources).alias(one.name) for one in query.out])
+    stays = f.lit(True) if query.where is None else compiled(query.where, sources)
     if stream.of_rows:
         out = f.when(f.col("__row") & stays, out)
     elif query.where is not None:
@@ -123,9 +135,10 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
     """
     from pyspark.sql.connect import functions as f
     from pyspark.sql.connect.avro.functions import to_avro
+    from pyspark.sql.types import BinaryType
 
     dead, source = f.col("fault").isNotNull(), source_header(origin)
-    reason = header(REASON, f.col("fault").cast("binary"))
+    reason = header(REASON, f.col("fault").cast(BinaryType()))
     encoded = f.concat(_prefix(result.schema_id), to_avro(f.col("out"), result.schema))
     # a row of a table that is no more: a record without a value
     encoded = f.when(f.col("out").isNotNull(), encoded)
@@ -141,8 +154,8 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
     )
 
 
-def _with_stream(records: Any, stream: Topic) -> Any:
-    """Also the stream's columns under its alias.
+def _with_stream(records: Any, stream: Topic, name: str) -> Any:
+    """Also the stream's columns, as a struct of this name.
 
     Records without a value are passed over, but for a table, where they are the ends of rows; of
     that `__row` tells whether there is a row.
@@ -155,59 +168,84 @@ def _with_stream(records: Any, stream: Topic) -> Any:
     unread = f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
     if stream.asked_at:
         unread = f.when(_newer(stream), _stops()).otherwise(unread)
-    inner = "__value.`after`" if stream.of_rows and stream.shape.is_change else "__value"
-    columns = [
-        f.expr(one.made.format(f"{inner}.`{one.name}`")).alias(one.name) for one in stream.columns
-    ]
+    inner = f.col("__value")
+    if stream.of_rows and stream.shape.is_change:
+        inner = inner.getField("after")
+    columns = [_meant(inner, one) for one in stream.columns]
     fault = f.when(unread, f.lit(UNREADABLE)).otherwise(
         validated.fault(f.col("__value"), json.loads(stream.shape.schema))
     )
     if stream.of_rows:
         fault = f.when(f.col("key").isNull(), f.lit(NO_KEY)).otherwise(f.when(there, fault))
-        read = read.withColumn("__row", there & f.expr(inner).isNotNull())
+        read = read.withColumn("__row", there & inner.isNotNull())
     known = {one.name for one in stream.columns}
     columns += [f.col(name[1:]).alias(name) for name in OF_RECORD if name not in known]
-    return read.withColumn("fault", fault).withColumn(stream.alias, f.struct(*columns))
+    return read.withColumn("fault", fault).withColumn(name, f.struct(*columns))
 
 
-def _with_table(rows: Any, lookup: Lookup, table: Topic, find: Find) -> Any:
-    """Also the columns of the table's row under its alias, null where there is none."""
+def _meant(struct: Any, column: Field) -> Any:
+    """A field of a struct as SQL is given it, under its name."""
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import TimestampNTZType, TimestampType
+
+    value = struct.getField(column.name)
+    match column.meaning:
+        case Meaning.DAYS:
+            value = f.date_from_unix_date(value)
+        case Meaning.MILLIS:
+            value = f.timestamp_millis(value).cast(TimestampNTZType())
+        case Meaning.MICROS:
+            value = f.timestamp_micros(value).cast(TimestampNTZType())
+        case Meaning.NANOS:
+            micros = f.call_function("div", value, f.lit(1000))
+            value = f.timestamp_micros(micros).cast(TimestampNTZType())
+        case Meaning.ZONED:
+            value = value.try_cast(TimestampType())
+    return value.alias(column.name)
+
+
+def _found(rows: Any, lookup: Lookup, table: Topic, find: Find, sources: Sources) -> Any:
+    """Also the table's row as bare Avro, `__found`, null where there is none."""
+    return rows.withColumn("__found", find(lookup.alias, _key(lookup, table, sources)))
+
+
+def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources) -> Any:
+    """Also the columns of the table's row as a struct, null where there is none."""
     from pyspark.sql.connect import functions as f
     from pyspark.sql.connect.avro.functions import from_avro
 
-    rows = rows.withColumn("__found", find(lookup.alias, _key(lookup, table)))
     decoded = from_avro("__found", table.shape.row_schema, {"mode": "FAILFAST"})
     rows = rows.withColumn("__value", decoded)
-    columns = [
-        f.expr(one.made.format(f"__value.`{one.name}`")).alias(one.name) for one in table.shape.row
-    ]
+    columns = [_meant(f.col("__value"), one) for one in table.shape.row]
     if list(lookup.key) == [KEY]:
-        columns.append(f.expr(_cast(lookup, table)[KEY]).alias(KEY))
-    there = f.col("__found").isNotNull()
-    rows = rows.withColumn(lookup.alias, f.when(there, f.struct(*columns)))
+        columns.append(_parts(lookup, table, sources)[KEY].alias(KEY))
+    name = sources[lookup.alias]
+    rows = rows.withColumn(name, f.when(f.col("__found").isNotNull(), f.struct(*columns)))
     if lookup.condition is not None:
-        alias = _quoted(lookup.alias)
-        rows = rows.withColumn(lookup.alias, f.when(f.expr(lookup.condition), f.col(alias)))
+        rows = rows.withColumn(name, f.when(compiled(lookup.condition, sources), f.col(name)))
     return rows
 
 
-def _key(lookup: Lookup, table: Topic) -> Any:
+def _key(lookup: Lookup, table: Topic, sources: Sources) -> Any:
     """The bytes of the key to look for, null if a part of it is."""
     from pyspark.sql.connect import functions as f
     from pyspark.sql.connect.avro.functions import to_avro
 
     assert table.key is not None  # noqa: S101 - a table without a key is refused before
-    parts = _cast(lookup, table)
-    columns = [f.expr(part).alias(name) for name, part in parts.items()]
+    parts = _parts(lookup, table, sources)
+    columns = [part.alias(name) for name, part in parts.items()]
     whole = columns[0] if list(parts) == [KEY] else f.struct(*columns)
-    there = f.expr(" and ".join(f"{part} is not null" for part in parts.values()))
+    there = reduce(operator.and_, [part.isNotNull() for part in parts.values()])
     return f.when(there, to_avro(whole, table.key))
 
 
-def _cast(lookup: Lookup, table: Topic) -> dict[str, str]:
-    """Column of the key -> the expression that gives it, in its type."""
+def _parts(lookup: Lookup, table: Topic, sources: Sources) -> dict[str, Any]:
+    """Column of the key -> what gives it, in its type."""
     kinds = key_types(table.key or "null")
-    return {name: f"try_cast({one.sql} as {kinds[name]})" for name, one in lookup.key.items()}
+    return {
+        name: compiled(one.node, sources).try_cast(spark_type(Type(kinds[name])))
+        for name, one in lookup.key.items()
+    }
 
 
 def key_types(schema: str) -> dict[str, str]:
@@ -273,10 +311,11 @@ def _newer(stream: Topic) -> Any:
 def _stops() -> Any:
     """Ends the query with the id of the schema that it does not know."""
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import BooleanType
 
     number = f.conv(f.hex(f.substring(f.col("value"), 2, 4)), 16, 10)
     text = f.concat(f.lit("a record has the schema "), number, f.lit(", which is new to it"))
-    return f.raise_error(text).cast("boolean")
+    return f.raise_error(text).cast(BooleanType())
 
 
 def _behind(starts: Mapping[int, int]) -> Any:
@@ -287,7 +326,3 @@ def _behind(starts: Mapping[int, int]) -> Any:
     for partition, start in sorted(starts.items()):
         found = found & ((f.col("partition") != partition) | (f.col("offset") >= start))
     return found
-
-
-def _quoted(name: str) -> str:
-    return f"`{name}`"

@@ -8,61 +8,50 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from sqlglot import exp
-
 from spark_streams.sql.errors import Place
-from spark_streams.sql.parse import DIALECT, function_name, place_of
+from spark_streams.sql.tree import Between, Binary, Call, Case, In, Lambda, Node, Text, Unary
 
-_COMPARISONS = (
-    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE),
-    *(exp.NullSafeEQ, exp.NullSafeNEQ, exp.Nullif),
-)
-_OPERATORS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
+_OPERATORS = frozenset({"+", "-", "*", "/", "%", "div"})
 _OF_NUMBERS = frozenset(
     {"abs", "bround", "cbrt", "ceil", "ceiling", "exp", "floor", "ln", "log", "log10", "log2"}
-    | {"mod", "negative", "pmod", "positive", "pow", "power", "round", "safe_add", "safe_divide"}
-    | {"safe_multiply", "safe_subtract", "sign", "signum", "sqrt", "try_add", "try_divide"}
+    | {"mod", "negative", "pmod", "positive", "pow", "power", "round"}
+    | {"sign", "signum", "sqrt", "try_add", "try_divide"}
     | {"try_mod", "try_multiply", "try_subtract"}
 )
-"""Functions that cast what they are given to a number, by our parser's names and Spark's."""
+"""Functions that cast what they are given to a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
     """An expression of a statement.
 
-    sql: as Spark is given it.
+    node: as it is compiled, each column with its source.
     source: the statement's text.
-    node: the expression in it.
     """
 
-    sql: str
-    source: str
-    node: exp.Expr = field(compare=False)
+    node: Node
+    source: str = field(compare=False)
 
     @property
     def text(self) -> str:
-        """As it was written, so far as the parser keeps it."""
-        return self.node.sql(dialect=DIALECT)
+        """As it was written."""
+        return self.source[self.node.start : self.node.end]
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> Place:
         """Where it stands."""
-        return place_of(self.source, self.node)
+        return Place.of(self.source, self.node.start)
 
     @property
     def literal(self) -> str | None:
         """What stands between the quotes, None for anything but a string literal."""
-        bare = self.node.unnest()
-        is_string = isinstance(bare, exp.RawString) or (
-            isinstance(bare, exp.Literal) and bare.is_string
-        )
-        return str(bare.this) if is_string else None
+        return self.node.value if isinstance(self.node, Text) else None
 
     @property
-    def probe(self) -> str:
-        """What has the same type: of literals, one for all."""
-        return self.sql if self.literal is None else "''"
+    def probe(self) -> Node:
+        """What has the same type: of string literals, one for all."""
+        return self.node if self.literal is None else Text("")
 
 
 class Purpose(Enum):
@@ -80,42 +69,49 @@ class Use:
     operands: tuple[Operand, ...]
 
 
-def uses(node: exp.Expr, made: Callable[[exp.Expr], Operand]) -> Iterator[Use]:
+def uses(node: Node, made: Callable[[Node], Operand]) -> Iterator[Use]:
     """Every use in an expression.
 
     What stands in a lambda is passed over: its names mean nothing outside of it. So are operands
     that are calculations themselves: they are numbers if their own operands are.
     """
-    for one in node.walk(prune=lambda part: isinstance(part, exp.Lambda)):
-        if isinstance(one, exp.Lambda):
-            continue
-        compared = _compared(one)
-        if len(compared) > 1:
-            left = made(compared[0])
-            for other in compared[1:]:
-                yield Use(Purpose.COMPARED, (left, made(other)))
-        parts = [part for part in _calculated(one) if not isinstance(part.unnest(), _OPERATORS)]
-        if parts:
-            yield Use(Purpose.CALCULATED, tuple(map(made, parts)))
+    if isinstance(node, Lambda):
+        return
+    compared = _compared(node)
+    if len(compared) > 1:
+        left = made(compared[0])
+        for other in compared[1:]:
+            yield Use(Purpose.COMPARED, (left, made(other)))
+    parts = [part for part in _calculated(node) if not _is_calculation(part)]
+    if parts:
+        yield Use(Purpose.CALCULATED, tuple(map(made, parts)))
+    for child in node.children:
+        yield from uses(child, made)
 
 
-def _compared(node: exp.Expr) -> list[exp.Expr]:
+def _compared(node: Node) -> list[Node]:
     """What is held against what: the first against each of the others; [] for anything else."""
-    if isinstance(node, _COMPARISONS):
-        return [one for one in (node.this, node.args.get("expression")) if one is not None]
-    if isinstance(node, exp.Between):
-        return [node.this, node.args["low"], node.args["high"]]
-    if isinstance(node, exp.In):
-        return [node.this, *node.expressions]
-    if isinstance(node, exp.Case) and node.this is not None:
-        return [node.this, *(branch.this for branch in node.args["ifs"])]
-    if isinstance(node, exp.DecodeCase):
-        # decode(x, a, is_a, b, is_b, else)
-        return [node.expressions[0], *node.expressions[1:-1:2]]
+    match node:
+        case Binary(op=op) if op in _COMPARISONS:
+            return [node.left, node.right]
+        case Call(name="nullif" | "equal_null"):
+            return list(node.args)
+        case Between() | In():
+            return list(node.children)
+        case Case(this=this) if this is not None:
+            return [this, *(when for when, _ in node.branches)]
+        case Call(name="decode") if len(node.args) > 2:
+            # decode(x, a, is_a, b, is_b, else)
+            return [node.args[0], *node.args[1:-1:2]]
     return []
 
 
-def _calculated(node: exp.Expr) -> Iterator[exp.Expr]:
-    is_number = isinstance(node, exp.Func) and function_name(node) in _OF_NUMBERS
-    if is_number or isinstance(node, _OPERATORS):
-        yield from node.iter_expressions()
+def _is_calculation(node: Node) -> bool:
+    if isinstance(node, Unary):
+        return node.op in ("-", "+")
+    return isinstance(node, Binary) and node.op in _OPERATORS
+
+
+def _calculated(node: Node) -> tuple[Node, ...]:
+    is_number = isinstance(node, Call) and node.name in _OF_NUMBERS
+    return node.children if is_number or _is_calculation(node) else ()

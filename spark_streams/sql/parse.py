@@ -1,60 +1,21 @@
-"""A statement's text as it is understood: destination, stream, tables, and the rest as a tree.
+"""A statement's text as it is understood: destination, stream, tables, and expressions as trees.
 
-Pure, and without knowledge of any topic. The dialect is Spark's; sqlglot reads it.
+Pure, bounded in time, and without knowledge of any topic. What comes out is small to pickle: plain
+frozen objects. The words are read in `words`, expressions in `grammar`.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
-
-from mesh_events.errors import MeshError
-from spark_streams.sql import syntax
+from spark_streams.sql import calls, clauses
 from spark_streams.sql.errors import Place, SqlError
+from spark_streams.sql.grammar import QUERIES, SUBQUERY, Expressions
+from spark_streams.sql.syntax import Words
+from spark_streams.sql.tree import Binary, Name, Node, Selected, Star
+from spark_streams.sql.words import LONGEST, Kind, words_of
 
-DIALECT = "spark"
-Read = TypeVar("Read")
-LONGEST = 20_000
-"""Characters of a statement: it stands on the log for ever."""
+__all__ = ["LONGEST", "Joined", "Source", "Statement", "conjuncts", "parse"]
 _FORM = "write INSERT INTO topic SELECT ... FROM topic"
-_REFUSED_FUNCTIONS = frozenset({"java_method", "reflect", "try_reflect", "mesh_lookup"})
-"""What would call into the server, or read what another statement reads."""
-_NOT_OF_THE_RECORD = frozenset(
-    {"current_timestamp", "now", "current_date", "current_time", "localtimestamp", "rand", "randn"}
-    | {"randstr"}
-    | {"uniform", "uuid", "shuffle", "monotonically_increasing_id", "spark_partition_id"}
-    | {"input_file_name", "input_file_block_start", "input_file_block_length"}
-)
-"""What would be another value each time that a record is dealt with; clocks stand for a batch."""
-_CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
-"""Spark reads them as times, where a time is expected."""
-_OF_TIME = re.compile(r"date|time|ts_|year|quarter|month|week|day|hour|minute|second")
-_WINDOWS = frozenset({"window", "session_window", "window_time"})
-_REFUSED_PREFIX = "xpath"
-"""XML can name files of the server."""
-_SELECT, _INSERT = {"expressions", "from_", "joins", "where"}, {"this", "expression"}
-"""The parts of a statement that are understood; any other one would be passed over in silence."""
-_PLAIN_TABLE = frozenset({"this", "db", "catalog", "alias"})
-_CLAUSES = {
-    "with_": "WITH: write one statement for each step",
-    "distinct": "DISTINCT: it would have to remember every record",
-    "group": "GROUP BY: windows and counts are not supported yet",
-    "having": "HAVING: windows and counts are not supported yet",
-    "windows": "WINDOW: windows and counts are not supported yet",
-    "qualify": "QUALIFY: windows and counts are not supported yet",
-    "order": "ORDER BY: a stream has the order of its partitions",
-    "sort": "SORT BY: a stream has the order of its partitions",
-    "cluster": "CLUSTER BY: records stay in the partition they come from",
-    "distribute": "DISTRIBUTE BY: records stay in the partition they come from",
-    "limit": "LIMIT: a stream has no end",
-    "offset": "OFFSET: a stream has no end",
-    "laterals": "LATERAL VIEW: at most one record comes out for each that goes in",
-    "pivots": "PIVOT: at most one record comes out for each that goes in",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +29,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A table that is joined; `outer` for LEFT JOIN."""
+    """A table that is joined; `outer` for LEFT JOIN; `on` is None without a condition."""
 
     source: Source
     outer: bool
-    on: exp.Expr
+    on: Node | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +44,7 @@ class Statement:
     destination: name behind INSERT INTO, None for a SELECT alone.
     stream: what stands behind FROM.
     joined: tables in their order.
-    select: the expressions of the SELECT list.
+    select: the items of the SELECT list.
     where: the condition, None if there is none.
     of_rows: what stands behind FROM is a table, `TABLE(topic)`: each change of a row gives the row
         of the result, or its end.
@@ -93,8 +54,8 @@ class Statement:
     destination: Source | None
     stream: Source
     joined: tuple[Joined, ...]
-    select: tuple[exp.Expr, ...]
-    where: exp.Expr | None
+    select: tuple[Selected, ...]
+    where: Node | None
     of_rows: bool = False
 
     @property
@@ -102,300 +63,251 @@ class Statement:
         """The stream, then the tables."""
         return (self.stream, *(one.source for one in self.joined))
 
-    def place(self, node: exp.Expr) -> Place | None:
-        """Where an expression begins, as far as it has a name in it."""
-        return place_of(self.text, node)
+    def place(self, node: Node) -> Place:
+        """Where an expression begins."""
+        return Place.of(self.text, node.start)
+
+    def written(self, node: Node) -> str:
+        """An expression as it stands in the text."""
+        return self.text[node.start : node.end]
 
 
 def parse(text: str) -> Statement:
     """Understand a statement.
 
     Raises:
-        SqlError: `sql_syntax` or `sql_not_supported`.
+        SqlError: `sql_syntax`, `sql_not_supported` or `unknown_function`.
     """
-    if len(text) > LONGEST:
-        raise SqlError("sql_not_supported", f"a statement has at most {LONGEST} characters")
-    if "${" in text:
-        raise SqlError(
-            "sql_not_supported",
-            "${: variables are not for statements, they would be the server's",
-            Place.of(text, text.index("${")),
-        )
-    return understood(lambda: _parsed(text))
+    return _Reader(text).statement()
 
 
-def understood(read: Callable[[], Read]) -> Read:
-    """What `read` makes of a text; whatever the parser raises otherwise becomes a SqlError.
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words = Words(text, words_of(text))
+        self._expressions = Expressions(self._words)
 
-    It raises many kinds on texts that are almost SQL, or are nested too deeply.
-    """
-    try:
-        return read()
-    except MeshError:
-        raise
-    except RecursionError as error:
-        raise SqlError("sql_not_supported", "the text is nested too deeply") from error
-    except Exception as error:
-        raise SqlError(
-            "sql_syntax", f"this cannot be understood ({type(error).__name__})"
-        ) from error
-
-
-def _parsed(text: str) -> Statement:
-    tree, destination = _root(text), None
-    if isinstance(tree, exp.Insert):
-        destination, tree = _destination(text, tree), tree.expression
-    if tree is None:
-        raise SqlError("sql_syntax", f"there is no SELECT: {_FORM}")
-    if not isinstance(tree, exp.Select):
-        raise SqlError(
-            "sql_not_supported",
-            f"{_kind(tree)} is not supported: {_FORM}",
-            place_of(text, tree),
-        )
-    _refuse(text, tree)
-    source = tree.args.get("from_")
-    if source is None:
-        raise SqlError("sql_syntax", "there is no FROM: name the topic to read")
-    table = _named_table(text, source.this)
-    stream = table or _source(text, source.this)
-    joined = tuple(_joined(text, join) for join in tree.args.get("joins") or ())
-    _require_different(stream, joined)
-    if table is not None and joined:
-        raise SqlError(
-            "sql_not_supported",
-            "TABLE(...) with JOIN: a row of the result would not follow a change of the joined row",
-            joined[0].source.place,
-        )
-    where = tree.args.get("where")
-    return Statement(
-        text,
-        destination,
-        stream,
-        joined,
-        tuple(tree.expressions),
-        where.this if where else None,
-        table is not None,
-    )
-
-
-def place_of(text: str, node: exp.Expr) -> Place | None:
-    """Where the first name in an expression stands; None where there is no name."""
-    starts = [
-        part.meta["start"]
-        for part in node.walk()
-        if isinstance(part, exp.Identifier | exp.Star | exp.Literal) and "start" in part.meta
-    ]
-    return Place.of(text, min(starts)) if starts else None
-
-
-def _root(text: str) -> exp.Expr:
-    try:
-        found = [tree for tree in sqlglot.parse(text, dialect=DIALECT) if tree is not None]
-    except (ParseError, TokenError) as error:
-        raise syntax.told(text, error) from error
-    syntax.require_whole(text, DIALECT)
-    if len(found) != 1:
-        what = "an empty text" if not found else f"{len(found)} statements"
-        raise SqlError("sql_not_supported", f"one statement is expected, not {what}")
-    return found[0]
-
-
-def _destination(text: str, tree: exp.Insert) -> Source:
-    table = tree.this
-    if isinstance(table, exp.Table | exp.Schema) and not tree.args.get("overwrite"):
-        _require_only(text, tree, _INSERT)
-    if tree.args.get("overwrite"):
-        raise SqlError(
-            "sql_not_supported", "INSERT OVERWRITE: a topic is only ever appended to, use INTO"
-        )
-    if isinstance(table, exp.Schema):
-        raise SqlError(
-            "sql_not_supported",
-            "a list of columns behind the destination: name them in the SELECT, with AS",
-            place_of(text, table),
-        )
-    return _source(text, table)
-
-
-def _refuse(text: str, tree: exp.Select) -> None:
-    """Raise for what cannot be done with one record at a time."""
-    for name, why in _CLAUSES.items():
-        clause = tree.args.get(name)
-        if clause:
-            node = clause[0] if isinstance(clause, list) else clause
-            raise SqlError("sql_not_supported", why, place_of(text, node))
-    _require_only(text, tree, _SELECT)
-    for node in tree.walk():
-        why = _refusal(node, tree)
-        if why:
-            raise SqlError(
-                "sql_not_supported", why, place_of(text, node) or named_place(text, node)
-            )
-
-
-def _require_only(text: str, node: exp.Expr, known: set[str]) -> None:
-    """Raise for a part of a statement that would be passed over."""
-    for name, part in node.args.items():
-        if part and name not in known:
-            what = name.strip("_").upper().replace("_", " ")
-            raise SqlError("sql_not_supported", f"{what} is not supported", place_of(text, node))
-
-
-def _refusal(node: exp.Expr, tree: exp.Select) -> str:
-    if isinstance(node, exp.Star):
-        return _of_star(node, tree)
-    if isinstance(node, exp.Query) and node is not tree:
-        return "a query inside a query: write one statement for each step"
-    is_window = isinstance(node, exp.Func) and function_name(node) in _WINDOWS
-    if is_window or isinstance(node, exp.Window | exp.AggFunc):
-        return f"{_kind(node)}: windows and counts are not supported yet"
-    if isinstance(node, exp.UDTF | exp.Explode):
-        return f"{_kind(node)}: at most one record comes out for each that goes in"
-    if isinstance(node, exp.Func) and (
-        function_name(node) in _REFUSED_FUNCTIONS or function_name(node).startswith(_REFUSED_PREFIX)
-    ):
-        return f"{function_name(node)}: calls into the server are not for statements"
-    clock = _clock(node)
-    if clock:
-        return (
-            f"{clock}: its value is not the record's, and would be another one when the "
-            "record is dealt with again after a crash: take it from the stream"
-        )
-    return ""
-
-
-def _clock(node: exp.Expr) -> str:
-    """What is another value each time, as it is called; "" for anything else."""
-    if isinstance(node, exp.Func):
-        name = function_name(node)
-        if name in _NOT_OF_THE_RECORD:
-            return name
-        if isinstance(node, exp.StrToUnix) and node.this is None:
-            return "to_unix_timestamp()"
-    if isinstance(node, exp.Literal) and node.is_string:
-        around = node.parent
-        while isinstance(around, exp.Paren):
-            around = around.parent
-        if is_clock_word(node.name) and _is_of_time(around):
-            return f"'{node.name}' as a time"
-    return ""
-
-
-def is_clock_word(literal: str) -> bool:
-    """Whether Spark reads a string as the present time or day, where a time is expected."""
-    return literal.strip().lower().partition(" ")[0] in _CLOCK_WORDS
-
-
-def _is_of_time(node: exp.Expr | None) -> bool:
-    """Whether an expression takes a string for a time."""
-    if isinstance(node, exp.Cast):
-        return bool(node.to.is_type(*exp.DataType.TEMPORAL_TYPES))
-    return isinstance(node, exp.Func) and bool(_OF_TIME.search(function_name(node)))
-
-
-def _of_star(node: exp.Star, tree: exp.Select) -> str:
-    """Why a * cannot be; "" for one that stands for itself in the list."""
-    if node.args.get("replace") or node.args.get("rename"):
-        return "* REPLACE: name the columns, with AS"
-    here = node.parent if isinstance(node.parent, exp.Column) else node
-    if not any(one is here for one in tree.expressions):
-        return "* inside an expression: name the columns"
-    return ""
-
-
-def named_place(text: str, node: exp.Expr) -> Place | None:
-    """Where a function stands, of which the parser does not tell it."""
-    name = function_name(node) if isinstance(node, exp.Func) else ""
-    found = re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) if name else None
-    return Place.of(text, found.start()) if found else None
-
-
-def function_name(node: exp.Func) -> str:
-    """The name of a function in lower case, our parser's where it has one of its own for it."""
-    name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-    return name.lower()
-
-
-def _kind(node: exp.Expr) -> str:
-    return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-
-
-def _named_table(text: str, table: exp.Expr) -> Source | None:
-    """The source in `TABLE(topic)`, None for anything else."""
-    call = table.this if isinstance(table, exp.Table) else None
-    if not isinstance(call, exp.Anonymous) or call.name.upper() != "TABLE":
-        return None
-    [named] = call.expressions if len(call.expressions) == 1 else [None]
-    if not isinstance(named, exp.Column) or isinstance(named.this, exp.Star):
-        raise SqlError(
-            "sql_not_supported", "TABLE(...): name one topic or product in it", place_of(text, call)
-        )
-    parts = [part.name for part in named.parts]
-    short = parts[-1].rpartition(".")[2]
-    return Source(".".join(parts), table.alias or short, place_of(text, named))
-
-
-def _source(text: str, table: exp.Expr) -> Source:
-    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise SqlError(
-            "sql_not_supported",
-            f"{_kind(table)} cannot be read from: name a topic or a product",
-            place_of(text, table),
-        )
-    more = [name for name, value in table.args.items() if value and name not in _PLAIN_TABLE]
-    alias = table.args.get("alias")
-    if more or (alias is not None and alias.args.get("columns")):
-        raise SqlError(
-            "sql_not_supported",
-            f"{table.sql(dialect=DIALECT)}: a source is a name, and AS another one",
-            place_of(text, table),
-        )
-    parts = [part.name for part in table.parts]
-    short = parts[-1].rpartition(".")[2]
-    return Source(".".join(parts), table.alias or short, place_of(text, table))
-
-
-def _joined(text: str, join: exp.Join) -> Joined:
-    place = place_of(text, join.this)
-    side, kind = (join.side or "").upper(), (join.kind or "").upper()
-    if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER") or join.method:
-        what = " ".join(word for word in (join.method, side, kind) if word)
-        raise SqlError(
-            "sql_not_supported",
-            f"{what} JOIN: a stream is joined with tables by JOIN or LEFT JOIN",
-            place,
-        )
-    if _named_table(text, join.this) is not None:
-        raise SqlError(
-            "sql_not_supported", "JOIN TABLE(...): what is joined is a table, name it alone", place
-        )
-    source = _source(text, join.this)
-    on = join.args.get("on")
-    using = join.args.get("using")
-    if using:
-        raise SqlError("sql_not_supported", "USING: write ON stream.key = table.key", place)
-    # without ON the parser says TRUE, which names no key: that is told where keys are known
-    return Joined(source, side == "LEFT", on or exp.true())
-
-
-def _require_different(stream: Source, joined: tuple[Joined, ...]) -> None:
-    seen = {stream.alias.lower()}
-    for source in (one.source for one in joined):
-        if source.alias.lower() in seen:
+    def statement(self) -> Statement:
+        words = self._words
+        if words.at_end or words.sees(";"):
+            raise SqlError("sql_not_supported", "one statement is expected, not an empty text")
+        destination = self._destination()
+        if not words.sees("SELECT"):
+            if why := clauses.instead_of_select(words.current.upper, _FORM):
+                raise words.refused(why)
+            if words.at_end:
+                raise SqlError("sql_syntax", f"there is no SELECT: {_FORM}")
+            raise words.unexpected()
+        words.next()
+        self._refuse_clause(clauses.BEHIND_SELECT)
+        select = tuple(self._list())
+        self._refuse_clause(clauses.BEHIND_LIST)
+        if not words.sees("FROM"):
+            if words.at_end:
+                raise SqlError("sql_syntax", "there is no FROM: name the topic to read")
+            raise words.unexpected()
+        words.next()
+        stream, of_rows = self._from()
+        joined = tuple(self._joins())
+        where = None
+        if words.takes("WHERE"):
+            where = self._sound(self._expressions.expression())
+        self._end()
+        self._require_different(stream, joined)
+        if of_rows and joined:
             raise SqlError(
                 "sql_not_supported",
-                f"two sources are called {source.alias}: give one another name, with AS",
-                source.place,
+                "TABLE(...) with JOIN: a row of the result would not follow a change of the joined "
+                "row",
+                joined[0].source.place,
             )
-        seen.add(source.alias.lower())
+        return Statement(self._text, destination, stream, joined, select, where, of_rows)
+
+    def _sound(self, node: Node) -> Node:
+        """The expression; raises where it may become too large, or reads a clock."""
+        calls.require_sound(
+            node,
+            lambda why, at: SqlError("sql_not_supported", why, Place.of(self._text, at.start)),
+        )
+        return node
+
+    def _refuse_clause(self, known: object) -> None:
+        if why := clauses.refusal(self._words, known):
+            raise self._words.refused(why)
+
+    def _destination(self) -> Source | None:
+        words = self._words
+        if words.sees("INSERT", "OVERWRITE"):
+            raise words.refused(
+                "INSERT OVERWRITE: a topic is only ever appended to, use INTO", words.ahead(1)
+            )
+        if not words.takes("INSERT"):
+            return None
+        words.expect("INTO")
+        words.takes("TABLE")
+        found = self._named()
+        if words.sees("(") and words.ahead(1).upper not in QUERIES:
+            words.next()
+            raise words.refused(
+                "a list of columns behind the destination: name them in the SELECT, with AS"
+            )
+        return found
+
+    def _named(self) -> Source:
+        """A topic's or product's name, with dots."""
+        words, first = self._words, self._words.current
+        parts = [self._expressions.identifier().text]
+        while words.takes("."):
+            parts.append(self._expressions.identifier().text)
+        short = parts[-1].rpartition(".")[2]
+        return Source(".".join(parts), short, words.place(first))
+
+    def _from(self) -> tuple[Source, bool]:
+        words = self._words
+        if not words.sees("TABLE", "("):
+            return self._source(), False
+        words.next()
+        words.next()
+        why = "TABLE(...): name one topic or product in it"
+        if words.current.kind not in (Kind.NAME, Kind.QUOTED):
+            raise words.refused(why)
+        first, named = words.current, self._named()
+        if words.sees("("):
+            raise words.refused(clauses.of_source(named.name.upper()), first)
+        if not words.sees(")"):
+            raise words.refused(why, first)
+        words.next()
+        return self._aliased(named), True
+
+    def _source(self) -> Source:
+        words, word = self._words, self._words.current
+        if words.sees("(") or words.sees("LATERAL"):
+            raise words.refused(SUBQUERY)
+        if word.upper in ("VALUES", "UNNEST"):
+            raise words.refused(clauses.of_source(word.upper))
+        if word.upper in clauses.STOPS:
+            raise words.unexpected()
+        named = self._named()
+        if words.sees("("):
+            raise words.refused(clauses.of_source(named.name.upper()), word)
+        return self._aliased(named)
+
+    def _aliased(self, source: Source) -> Source:
+        words = self._words
+        self._refuse_clause(clauses.BEHIND_SOURCE)
+        if words.takes("AS") or self._is_alias():
+            alias = self._expressions.identifier().text
+            source = Source(source.name, alias, source.place)
+        self._refuse_clause(clauses.BEHIND_SOURCE)
+        if words.sees("("):
+            raise words.refused("a source is a name, and AS another one")
+        return source
+
+    def _is_alias(self) -> bool:
+        word = self._words.current
+        if word.kind is Kind.QUOTED:
+            return True
+        return word.kind is Kind.NAME and word.upper not in clauses.STOPS
+
+    def _joins(self) -> Iterator[Joined]:
+        words = self._words
+        while True:
+            if words.sees(","):
+                raise words.refused(clauses.join("CROSS"), words.ahead(1))
+            kinds: list[str] = []
+            while words.current.upper in clauses.JOIN_KINDS:
+                kinds.append(words.next().upper)
+            if not kinds and not words.sees("JOIN"):
+                return
+            words.expect("JOIN")
+            kind = " ".join(kinds)
+            if kind not in ("", "INNER", "LEFT", "LEFT OUTER"):
+                raise words.refused(clauses.join(kind))
+            if words.sees("TABLE", "("):
+                raise words.refused(
+                    "JOIN TABLE(...): what is joined is a table, name it alone", words.ahead(2)
+                )
+            source = self._source()
+            if words.sees("USING"):
+                raise words.refused("USING: write ON stream.key = table.key")
+            # without ON no key is named: that is told where keys are known
+            on = self._sound(self._expressions.expression()) if words.takes("ON") else None
+            yield Joined(source, kind.startswith("LEFT"), on)
+
+    def _list(self) -> Iterator[Selected]:
+        words = self._words
+        while True:
+            yield self._item()
+            if not words.takes(","):
+                return
+
+    def _item(self) -> Selected:
+        words, start = self._words, self._words.current.start
+        star = self._star()
+        if star is not None:
+            return Selected(star, start=star.start, end=star.end)
+        this = self._sound(self._expressions.expression())
+        name = None
+        if words.takes("AS") or self._is_alias():
+            if words.sees("("):
+                raise words.refused("several names behind AS: a column has one")
+            name = self._expressions.identifier().text
+        return Selected(this, name, start=start, end=words.before.end)
+
+    def _star(self) -> Star | None:
+        """`*` or `alias.*`; None for anything else."""
+        words, start = self._words, self._words.current.start
+        alias = None
+        if words.current.kind in (Kind.NAME, Kind.QUOTED) and words.ahead(1).upper == ".":
+            if words.ahead(2).upper != "*":
+                return None
+            alias = words.next().text
+            words.next()
+        if not words.takes("*"):
+            return None
+        end = words.before.end
+        if words.sees("REPLACE") or words.sees("RENAME"):
+            raise words.refused("* REPLACE: name the columns, with AS")
+        if not words.takes("EXCEPT"):
+            return Star(alias, start=start, end=end)
+        words.expect("(")
+        excepted = [self._excepted()]
+        while words.takes(","):
+            excepted.append(self._excepted())
+        return Star(alias, tuple(excepted), start=start, end=words.expect(")").end)
+
+    def _excepted(self) -> Name:
+        word = self._expressions.identifier()
+        return Name((word.text,), start=word.start, end=word.end)
+
+    def _end(self) -> None:
+        words = self._words
+        self._refuse_clause(clauses.AT_END)
+        more = words.takes(";")
+        while words.takes(";"):
+            pass
+        if words.at_end:
+            return
+        if more:
+            raise words.refused("one statement is expected, not 2 statements")
+        raise words.unexpected()
+
+    def _require_different(self, stream: Source, joined: tuple[Joined, ...]) -> None:
+        seen = {stream.alias.lower()}
+        for source in (one.source for one in joined):
+            if source.alias.lower() in seen:
+                raise SqlError(
+                    "sql_not_supported",
+                    f"two sources are called {source.alias}: give one another name, with AS",
+                    source.place,
+                )
+            seen.add(source.alias.lower())
 
 
-def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts(node: Node) -> Iterator[Node]:
     """The parts of a condition that all have to hold."""
-    inner = node.unnest()
-    if isinstance(inner, exp.And):
-        yield from conjuncts(inner.left)
-        yield from conjuncts(inner.right)
+    if isinstance(node, Binary) and node.op == "and":
+        yield from conjuncts(node.left)
+        yield from conjuncts(node.right)
     else:
-        yield inner
+        yield node

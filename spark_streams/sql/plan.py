@@ -11,7 +11,7 @@ from mesh_events.errors import RefusedError
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic, key_types
-from spark_streams.sql.parse import Source, Statement, understood
+from spark_streams.sql.parse import Source, Statement
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
 from spark_streams.sql.work import LOOKUP, Table, register
@@ -99,7 +99,7 @@ def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Pl
     columns = {alias: _columns(found[alias]) for alias in joined}
     columns[stream.alias] = [one.name for one in stream.columns]
     keys = {alias: _keys(table) for alias, table in tables.items()}
-    query = understood(lambda: resolve(parsed, columns, keys))
+    query = resolve(parsed, columns, keys)
     for table in tables.values():
         # a key of another type is refused now, and not when it is first looked for
         key_types(table.shape.key or '"null"')

@@ -1,20 +1,31 @@
 """A statement's columns as they are resolved: whose each is, what comes out, what is looked up.
 
-Pure. Names are compared without regard to case, as Spark does. What is given to Spark are texts in
-its own dialect over one row with a struct for each source, named by the source's alias.
+Pure. Names are compared without regard to case, as Spark does. Expressions stay trees; each name
+has become a source's column; `spark_streams.sql.compiled` makes Spark's columns of them.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from sqlglot import exp
 
 from mesh_events.spelling import nearest
 from spark_streams.sql.errors import Place, SqlError
+from spark_streams.sql.functions import NOT_OF_THE_RECORD, clock
 from spark_streams.sql.operands import Operand, Use, uses
-from spark_streams.sql.parse import DIALECT, Joined, Statement, conjuncts, named_place
+from spark_streams.sql.parse import Joined, Statement, conjuncts
+from spark_streams.sql.tree import (
+    Binary,
+    Column,
+    Field,
+    Lambda,
+    Name,
+    Node,
+    Parameter,
+    Selected,
+    Star,
+    with_children,
+)
 
 Columns = Mapping[str, Sequence[str]]
 """Alias of a source -> names of its columns."""
@@ -22,8 +33,6 @@ Keys = Mapping[str, Sequence[str]]
 """Alias of a table -> those of its columns that are its key."""
 OF_RECORD = ("_key", "_partition", "_offset", "_timestamp")
 """Columns that each record of a stream has, unless its values have one of that name; not in `*`."""
-_MOST_OPERANDS = 100_000
-"""Characters of the operands of one expression: each is a part of its text."""
 _SHOWN = 12
 """So many columns are named where none is like the one that was meant."""
 AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -41,7 +50,7 @@ class Out:
     """A column of the result: its name, the expression that makes it, and what that reads."""
 
     name: str
-    expression: str
+    expression: Node
     place: Place | None
     inputs: tuple["Input", ...] = ()
 
@@ -58,7 +67,7 @@ class Lookup:
     alias: str
     outer: bool
     key: Mapping[str, Operand]
-    condition: str | None
+    condition: Node | None
     place: Place | None
     inputs: tuple[Input, ...] = ()
 
@@ -69,16 +78,16 @@ class Query:
 
     filters: columns that decide whether a record is kept.
     uses: what it compares and calculates with, but for the keys of its lookups.
-    calls: functions that the parser does not know, in lower case, and where each stands first.
+    condition: `where` as it was written.
     """
 
     lookups: tuple[Lookup, ...]
-    where: str | None
+    where: Node | None
     out: tuple[Out, ...]
     where_place: Place | None = None
     filters: tuple[Input, ...] = ()
     uses: tuple[Use, ...] = ()
-    calls: Mapping[str, Place | None] = field(default_factory=dict, hash=False)
+    condition: str | None = None
 
 
 def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
@@ -97,29 +106,23 @@ def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
         names = _Names(statement, known)
         lookup, parts = _lookup(names, joined, keys[alias])
         lookups.append(lookup)
-        used += (use for part in parts for use in names.uses(part))
+        used += (use for part in parts for use in uses(part, names.operand))
     names = _Names(statement, known)
-    out = tuple(one for node in statement.select for one in _out(names, node))
+    out = tuple(one for item in statement.select for one in _out(names, item))
     _require_unique(out)
-    used += (use for node in statement.select for use in names.uses(node))
-    calls = _calls(statement)
+    used += (use for one in out for use in uses(one.expression, names.operand))
     if statement.where is None:
-        return Query(tuple(lookups), None, out, uses=tuple(used), calls=calls)
-    place = statement.place(statement.where)
-    filters = names.inputs(statement.where)
-    used += names.uses(statement.where)
-    where = names.sql(statement.where)
-    return Query(tuple(lookups), where, out, place, filters, tuple(used), calls)
+        return Query(tuple(lookups), None, out, uses=tuple(used))
+    where = names.resolved(statement.where)
+    used += uses(where, names.operand)
+    place, told = statement.place(statement.where), statement.written(statement.where)
+    return Query(tuple(lookups), where, out, place, inputs(where), tuple(used), told)
 
 
-def _calls(statement: Statement) -> dict[str, Place | None]:
-    whole = [*statement.select, *(one.on for one in statement.joined)]
-    if statement.where is not None:
-        whole.append(statement.where)
-    found: dict[str, Place | None] = {}
-    for node in (one for part in whole for one in part.find_all(exp.Anonymous)):
-        found.setdefault(node.name.lower(), named_place(statement.text, node))
-    return found
+def inputs(node: Node) -> tuple[Input, ...]:
+    """The columns that a resolved expression reads, in their order."""
+    found = {Input(one.alias, one.path[0]) for one in node.walk() if isinstance(one, Column)}
+    return tuple(sorted(found))
 
 
 class _Names:
@@ -130,10 +133,10 @@ class _Names:
         self.known = {alias: list(columns) for alias, columns in known.items()}
         self._aliases = {alias.lower(): alias for alias in known}
 
-    def place(self, node: exp.Expr) -> Place | None:
+    def place(self, node: Node) -> Place:
         return self._statement.place(node)
 
-    def alias(self, name: str, node: exp.Expr) -> str:
+    def alias(self, name: str, node: Node) -> str:
         """The source of that name."""
         if name.lower() not in self._aliases:
             raise SqlError(
@@ -143,60 +146,31 @@ class _Names:
             )
         return self._aliases[name.lower()]
 
-    def sql(self, node: exp.Expr) -> str:
-        """The expression as Spark is given it, each column with its source's alias."""
-        return self.resolved(node).sql(dialect=DIALECT)
+    def resolved(self, node: Node, params: frozenset[str] = frozenset()) -> Node:
+        """The expression with each name as a column of its source.
 
-    def resolved(self, node: exp.Expr) -> exp.Expr:
-        """A copy with each column as a path that begins with its source's alias."""
-        return node.copy().transform(
-            lambda part: self._path(part) if isinstance(part, exp.Column) else part
-        )
+        Args:
+            node: as it was read.
+            params: parameters of the lambdas around it, in lower case.
+        """
+        if isinstance(node, Name):
+            first = node.parts[0].lower()
+            place = {"start": node.start, "end": node.end}
+            if first in params:
+                return Parameter(first, node.parts[1:], **place)
+            alias, path = self._split(node)
+            return Column(alias, tuple(path), **place)
+        if isinstance(node, Lambda):
+            params |= {one.lower() for one in node.params}
+        return with_children(node, lambda child: self.resolved(child, params))
 
-    def operand(self, node: exp.Expr) -> Operand:
-        """The expression with where it stands."""
-        return Operand(self.sql(node), self._statement.text, node)
+    def operand(self, node: Node) -> Operand:
+        """The resolved expression with where it stands."""
+        return Operand(node, self._statement.text)
 
-    def uses(self, node: exp.Expr) -> Iterator[Use]:
-        """What an expression compares and calculates with."""
-        said: dict[int, int] = {}
-        for use in uses(node, self.operand):
-            said |= {id(one.node): len(one.sql) for one in use.operands}
-            if sum(said.values()) > _MOST_OPERANDS:
-                raise SqlError(
-                    "sql_not_supported",
-                    "comparisons are nested too deeply here: make columns of their parts in a "
-                    "statement before",
-                    self.place(node),
-                )
-            yield use
-
-    def owners(self, node: exp.Expr) -> set[str]:
-        """The sources that an expression uses."""
-        return {one.alias for one in self.inputs(node)}
-
-    def inputs(self, node: exp.Expr) -> tuple[Input, ...]:
-        """The columns that an expression uses, in their order."""
-        found = (self._split(column) for column in node.find_all(exp.Column))
-        return tuple(sorted({Input(alias, path[0]) for alias, path in found}))
-
-    def column(self, node: exp.Expr) -> tuple[str, str] | None:
-        """(alias, column) where the expression is a column itself, else None."""
-        if not isinstance(node, exp.Column):
-            return None
-        alias, path = self._split(node)
-        return (alias, path[0]) if len(path) == 1 else None
-
-    def _path(self, node: exp.Column) -> exp.Expr:
-        alias, path = self._split(node)
-        made: exp.Expr = exp.column(exp.to_identifier(alias, quoted=True))
-        for name in path:
-            made = exp.Dot(this=made, expression=exp.to_identifier(name, quoted=True))
-        return made
-
-    def _split(self, node: exp.Column) -> tuple[str, list[str]]:
+    def _split(self, node: Name) -> tuple[str, list[str]]:
         """The source's alias and the path below it, as the source spells its column."""
-        parts = [part.name for part in node.parts]
+        parts = list(node.parts)
         if len(parts) > 1 and parts[0].lower() in self._aliases:
             alias = self._aliases[parts[0].lower()]
             more = OF_RECORD if alias == self._statement.stream.alias else ()
@@ -218,6 +192,8 @@ class _Names:
             raise SqlError("ambiguous_column", f"write {every}", self.place(node))
         if not owners and parts[0].lower() in OF_RECORD:
             owners = {self._statement.stream.alias: parts[0].lower()}
+        if not owners and len(parts) == 1 and parts[0].lower() in NOT_OF_THE_RECORD:
+            raise SqlError("sql_not_supported", clock(parts[0].lower()), self.place(node))
         if not owners:
             every_column = [name for columns in self.known.values() for name in columns]
             raise SqlError(
@@ -229,7 +205,7 @@ class _Names:
         return alias, [spelled, *parts[1:]]
 
 
-def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, list[exp.Expr]]:
+def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, list[Node]]:
     """How the row of a table is found: every part of its key is given by what stands before it.
 
     Also the expressions in it: what gives the key, and the rest of the condition.
@@ -242,10 +218,11 @@ def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, 
             "by its key",
             place,
         )
-    given: dict[str, exp.Expr] = {}
-    rest: list[exp.Expr] = []
-    for part in conjuncts(joined.on):
-        found = _equality(names, part, alias)
+    on = None if joined.on is None else names.resolved(joined.on)
+    given: dict[str, Node] = {}
+    rest: list[Node] = []
+    for part in () if on is None else conjuncts(on):
+        found = _equality(part, alias)
         if found is not None and found[0] in key and found[0] not in given:
             given[found[0]] = found[1]
         else:
@@ -256,62 +233,75 @@ def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, 
         raise SqlError(
             "join_not_on_key",
             f"{joined.source.name} is a table with the key ({', '.join(key)}): join it ON {wanted}",
-            names.place(joined.on) or place,
+            place if on is None else names.place(on),
         )
     ordered = {name: names.operand(given[name]) for name in key}
-    condition = " AND ".join(map(names.sql, rest)) or None
-    lookup = Lookup(alias, joined.outer, ordered, condition, place, names.inputs(joined.on))
-    return lookup, [*given.values(), *rest]
+    condition = _all_hold(rest)
+    read = () if on is None else inputs(on)
+    return Lookup(alias, joined.outer, ordered, condition, place, read), [*given.values(), *rest]
 
 
-def _equality(names: _Names, node: exp.Expr, alias: str) -> tuple[str, exp.Expr] | None:
+def _all_hold(parts: Sequence[Node]) -> Node | None:
+    found: Node | None = None
+    for part in parts:
+        if found is None:
+            found = part
+        else:
+            found = Binary("and", found, part, start=found.start, end=part.end)
+    return found
+
+
+def _equality(node: Node, alias: str) -> tuple[str, Node] | None:
     """(column of the table, expression of the sources before it), or None for anything else."""
-    if not isinstance(node, exp.EQ):
+    if not isinstance(node, Binary) or node.op != "=":
         return None
     for ours, other in ((node.left, node.right), (node.right, node.left)):
-        column = names.column(ours.unnest())
-        if column is not None and column[0] == alias and alias not in names.owners(other):
-            return column[1], other
+        is_column = isinstance(ours, Column) and ours.alias == alias and len(ours.path) == 1
+        if is_column and alias not in {one.alias for one in inputs(other)}:
+            assert isinstance(ours, Column)  # noqa: S101 - said above
+            return ours.path[0], other
     return None
 
 
-def _out(names: _Names, node: exp.Expr) -> Iterator[Out]:
+def _out(names: _Names, item: Selected) -> Iterator[Out]:
     """The columns of the result that one item of the SELECT list makes."""
-    place = names.place(node)
-    if isinstance(node, exp.Star):
-        for alias in names.known:
-            yield from _all_of(names, alias, node, place)
-    elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        yield from _all_of(names, names.alias(node.table, node), node.this, place)
-    else:
-        name = node.output_name
-        if not AVRO_NAME.fullmatch(name):
-            told = f"{name!r} is no name for a field" if name else "this column has no name"
-            raise SqlError(
-                "unnamed_column", f"{told}: write ... AS a name of letters, digits and _", place
-            )
-        inner = node.this if isinstance(node, exp.Alias) else node
-        yield Out(name, names.sql(inner), place, names.inputs(inner))
+    place = names.place(item)
+    if isinstance(item.this, Star):
+        star = item.this
+        for alias in names.known if star.alias is None else (names.alias(star.alias, star),):
+            yield from _all_of(names, alias, star, place)
+        return
+    name = item.name or _own_name(item.this)
+    if not AVRO_NAME.fullmatch(name):
+        told = f"{name!r} is no name for a field" if name else "this column has no name"
+        raise SqlError(
+            "unnamed_column", f"{told}: write ... AS a name of letters, digits and _", place
+        )
+    made = names.resolved(item.this)
+    yield Out(name, made, place, inputs(made))
 
 
-def _all_of(names: _Names, alias: str, star: exp.Star, place: Place | None) -> Iterator[Out]:
-    excepted = list(star.args.get("except_") or ())
+def _own_name(node: Node) -> str:
+    """The name of a column without AS: that of a column or field, "" for anything else."""
+    if isinstance(node, Name):
+        return node.parts[-1]
+    return node.name if isinstance(node, Field) else ""
+
+
+def _all_of(names: _Names, alias: str, star: Star, place: Place) -> Iterator[Out]:
     every = [name for columns in names.known.values() for name in columns]
-    for part in excepted:
-        if _spelled(part.name, every) is None:
+    for part in star.excepted:
+        if _spelled(part.parts[0], every) is None:
             raise SqlError(
                 "unknown_column",
-                f"EXCEPT names {part.name}, which no source has{like(part.name, every)}",
+                f"EXCEPT names {part.parts[0]}, which no source has{like(part.parts[0], every)}",
                 names.place(part),
             )
-    left_out = {part.name.lower() for part in excepted}
+    left_out = {part.parts[0].lower() for part in star.excepted}
     for column in names.known[alias]:
         if column.lower() not in left_out:
-            path = exp.Dot(
-                this=exp.column(exp.to_identifier(alias, quoted=True)),
-                expression=exp.to_identifier(column, quoted=True),
-            )
-            yield Out(column, path.sql(dialect=DIALECT), place, (Input(alias, column),))
+            made = Column(alias, (column,), start=star.start, end=star.end)
+            yield Out(column, made, place, (Input(alias, column),))
 
 
 def _require_unique(out: tuple[Out, ...]) -> None:

@@ -8,6 +8,7 @@ meant: dates and times as such.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from mesh_events.errors import RefusedError
@@ -16,22 +17,35 @@ from mesh_events.patterns import require_patterns
 KEY = "_key"
 """The column that a table has whose keys are no records."""
 _ENVELOPE = {"before", "after", "op"}
-_MEANT: Mapping[str, str] = {
-    "io.debezium.time.Date": "date_from_unix_date({})",
-    "io.debezium.time.Timestamp": "cast(timestamp_millis({}) as timestamp_ntz)",
-    "io.debezium.time.MicroTimestamp": "cast(timestamp_micros({}) as timestamp_ntz)",
-    "io.debezium.time.NanoTimestamp": "cast(timestamp_micros({} div 1000) as timestamp_ntz)",
-    "io.debezium.time.ZonedTimestamp": "try_cast({} as timestamp)",
+
+
+class Meaning(StrEnum):
+    """What SQL is given of a value, where its Avro type alone does not tell."""
+
+    ITSELF = "itself"
+    DAYS = "days since 1970"
+    MILLIS = "milliseconds since 1970, without a zone"
+    MICROS = "microseconds since 1970, without a zone"
+    NANOS = "nanoseconds since 1970, without a zone"
+    ZONED = "a time with a zone, as text"
+
+
+_MEANT: Mapping[str, Meaning] = {
+    "io.debezium.time.Date": Meaning.DAYS,
+    "io.debezium.time.Timestamp": Meaning.MILLIS,
+    "io.debezium.time.MicroTimestamp": Meaning.MICROS,
+    "io.debezium.time.NanoTimestamp": Meaning.NANOS,
+    "io.debezium.time.ZonedTimestamp": Meaning.ZONED,
 }
-"""Name of a type -> what SQL is given. Sessions are in UTC, as times without a zone are here."""
+"""Name of a type -> what it means. Sessions are in UTC, as times without a zone are here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column: its name, and the expression that makes it of `{}`, its value as Avro has it."""
+    """A column: its name, and what its value means."""
 
     name: str
-    made: str = "{}"
+    meaning: Meaning = Meaning.ITSELF
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +156,8 @@ def _own_namespace(row: dict[str, Any], record: dict[str, Any]) -> dict[str, Any
 
 def _fields(record: dict[str, Any]) -> tuple[Field, ...]:
     return tuple(
-        Field(one["name"], _MEANT.get(_meant(one["type"]), "{}")) for one in record["fields"]
+        Field(one["name"], _MEANT.get(_meant(one["type"]), Meaning.ITSELF))
+        for one in record["fields"]
     )
 
 

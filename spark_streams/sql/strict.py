@@ -7,18 +7,17 @@ over, or never found, and nobody told. Postgres and ksqlDB refuse to compare suc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic, key_types
+from spark_streams.sql.literals import is_moment
 from spark_streams.sql.operands import Operand, Purpose, Use
-from spark_streams.sql.parse import DIALECT, is_clock_word
 from spark_streams.sql.resolve import Lookup, Query
+from spark_streams.sql.tree import Node
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-TypesOf = Callable[[Sequence[str]], Sequence["DataType"]]
+TypesOf = Callable[[Sequence[Node]], Sequence["DataType"]]
 """The types of expressions over the sources of a query."""
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double", "decimal"})
 _TIMES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP_NTZ"}
@@ -57,7 +56,7 @@ def require(query: Query, tables: Mapping[str, Topic], types_of: TypesOf) -> Non
         if use.purpose is Purpose.CALCULATED:
             _require_numbers(use, types)
         else:
-            _require_alike(use, types, types_of)
+            _require_alike(use, types)
 
 
 def _operands(query: Query) -> Iterator[Operand]:
@@ -67,7 +66,7 @@ def _operands(query: Query) -> Iterator[Operand]:
         yield from use.operands
 
 
-def _require_key(lookup: Lookup, table: Topic, types: Mapping[str, "DataType"]) -> None:
+def _require_key(lookup: Lookup, table: Topic, types: Mapping[Node, "DataType"]) -> None:
     kinds = key_types(table.key or "null")
     for name, given in lookup.key.items():
         wanted, kind = kinds[name], types[given.probe]
@@ -78,11 +77,11 @@ def _require_key(lookup: Lookup, table: Topic, types: Mapping[str, "DataType"]) 
             "wrong_type",
             f"{lookup.alias} is looked up by its key {name} ({wanted}), and {given.text} is "
             f"{found}: no row would be found, or another one: {_as(given, kind, wanted)}",
-            given.place or lookup.place,
+            given.place,
         )
 
 
-def _require_numbers(use: Use, types: Mapping[str, "DataType"]) -> None:
+def _require_numbers(use: Use, types: Mapping[Node, "DataType"]) -> None:
     names = [types[one.probe].simpleString() for one in use.operands]
     kind = "timestamp" if any(name.startswith("interval") for name in names) else "double"
     for one in use.operands:
@@ -96,13 +95,13 @@ def _require_numbers(use: Use, types: Mapping[str, "DataType"]) -> None:
             )
 
 
-def _require_alike(use: Use, types: Mapping[str, "DataType"], types_of: TypesOf) -> None:
+def _require_alike(use: Use, types: Mapping[Node, "DataType"]) -> None:
     left, right = use.operands
     families = [_family(types[one.probe]) for one in use.operands]
     if None in families or families[0] == families[1]:
         return
     for one, other in ((left, right), (right, left)):
-        if one.literal is not None and _is_time(one.literal, types[other.probe], types_of):
+        if one.literal is not None and _is_time(one.literal, types[other.probe]):
             return
     one, other = (left, right) if families[0] == "string" else (right, left)
     kinds = {each: types[each.probe].simpleString() for each in (left, right)}
@@ -110,7 +109,7 @@ def _require_alike(use: Use, types: Mapping[str, "DataType"], types_of: TypesOf)
         "wrong_type",
         f"{left.text} is {kinds[left]}, and {right.text}, which it is compared with, is "
         f"{kinds[right]}: {_as(one, types[one.probe], kinds[other])}",
-        left.place or right.place,
+        left.place,
     )
 
 
@@ -133,15 +132,6 @@ def _family(kind: "DataType") -> str | None:
     return _FAMILIES.get(kind.typeName().partition("(")[0])
 
 
-def _is_time(literal: str, kind: "DataType", types_of: TypesOf) -> bool:
+def _is_time(literal: str, kind: "DataType") -> bool:
     """Whether a string literal is what it is compared with: a date, or a time that stands still."""
-    from pyspark.errors import AnalysisException, ParseException
-
-    name = _TIMES.get(kind.typeName())
-    if name is None or is_clock_word(literal):
-        return False
-    try:
-        [found] = types_of([f"{name} {exp.Literal.string(literal).sql(dialect=DIALECT)}"])
-    except (AnalysisException, ParseException):
-        return False
-    return found.typeName() in _TIMES
+    return kind.typeName() in _TIMES and is_moment(literal)

@@ -1,14 +1,10 @@
 """What is wrong with a text that is not SQL, in words for the person who wrote it."""
 
 import difflib
-import re
 from collections.abc import Sequence
 
-import sqlglot
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import Token, TokenType
-
 from spark_streams.sql.errors import Place, SqlError
+from spark_streams.sql.words import Kind, Word
 
 _KEYWORDS = frozenset(
     {"SELECT", "INSERT", "INTO", "FROM", "JOIN", "LEFT", "INNER", "WHERE", "CASE", "WHEN", "THEN"}
@@ -17,91 +13,116 @@ _KEYWORDS = frozenset(
 """Short ones are left out: they are like too much else."""
 _NO_KEYWORDS = frozenset({"INT", "INSET", "WEND", "FORM", "FORMAT"})
 """Types, and what topics and columns are called."""
-_NOT_BEHIND_COMMA = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM})
-_STRINGS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
-_NOT_AT_END = frozenset({TokenType.COMMA, TokenType.ON, TokenType.IN, TokenType.BETWEEN})
-_MISSING = re.compile(r"Missing (\S+) from")
 _ALIKE = 0.7
+_STRINGS = "two strings beside each other: write \\' for a quote inside of one, || to join them"
 
 
-def told(text: str, error: ParseError | TokenError) -> SqlError:
-    """The parser's error; it points to the word near its place that may be a misspelt keyword."""
-    if isinstance(error, TokenError):
-        missing = _MISSING.search(f"{error} {error.__cause__}")
-        # what is not closed has none of its kind behind it
-        place = Place.of(text, max(0, text.rfind(missing[1]))) if missing else None
-        about = "cannot be read to its end: is a quote or a comment not closed?"
-        return SqlError("sql_syntax", about, place)
-    first = error.errors[0] if error.errors else {}
-    line, column, at = first.get("line"), first.get("col"), first.get("highlight") or ""
-    about = str(first.get("description") or error).partition("<")[0].strip(" .")
-    if not line or not column:
-        return SqlError("sql_syntax", about)
-    place = Place(line, max(1, column - len(at) + 1))
-    words = [(Place.of(text, one.start()), one[0]) for one in re.finditer(r"\w+|[^\w\s]", text)]
-    number = next((n for n, (there, _) in enumerate(words) if there == place), 0)
-    for there, word in (words[0], *words[max(0, number - 1) : number + 2]):
-        if meant := _meant(word):
-            return SqlError("sql_syntax", f"{word!r} is not known here: is {meant} meant?", there)
-    behind = f", behind {words[number - 1][1]!r}" if number else ""
-    if about.startswith("Required keyword"):
-        return SqlError("sql_syntax", f"something is missing at {at!r}{behind}", place)
-    if "Unexpected token" in about:
-        return SqlError("sql_syntax", f"{at!r} is not expected here{behind}", place)
-    return SqlError("sql_syntax", f"{about} at {at!r}{behind}", place)
+class Words:
+    """The words of a text, read from the first to the last."""
 
+    def __init__(self, text: str, words: Sequence[Word]) -> None:
+        self.text = text
+        self._words = list(words)
+        self._at = 0
 
-def require_whole(text: str, dialect: str) -> None:
-    """Raise SqlError `sql_syntax` for what the parser passes over, where it is patient."""
-    tokens = sqlglot.tokenize(text, dialect=dialect)
-    open_at: list[Token] = []
-    for number, token in enumerate(tokens):
-        kind, rest = token.token_type, tokens[number + 1 :]
-        if kind is TokenType.L_PAREN:
-            open_at.append(token)
-        elif kind is TokenType.R_PAREN and open_at:
-            open_at.pop()
-        if why := _lacks(kind, rest):
-            raise SqlError("sql_syntax", why, Place.of(text, token.start))
-    if open_at:
-        raise SqlError("sql_syntax", "this ( is not closed", Place.of(text, open_at[-1].start))
+    @property
+    def current(self) -> Word:
+        """The word that is read next; one of kind END behind the last."""
+        return self._words[self._at]
 
+    @property
+    def at_end(self) -> bool:
+        """Whether all is read."""
+        return self.current.kind is Kind.END
 
-def _lacks(kind: TokenType, rest: Sequence[Token]) -> str:
-    """What is missing behind a token, "" for nothing."""
-    if not rest:
-        return "something is missing behind this" if kind in _NOT_AT_END else ""
-    if kind in _STRINGS and rest[0].token_type in _STRINGS:
-        return "two strings beside each other: write \\' for a quote inside of one, || to join them"
-    if kind is TokenType.COMMA and rest[0].token_type in _NOT_BEHIND_COMMA:
-        return f"something is missing between ',' and {rest[0].text!r}"
-    if kind is TokenType.IN:
-        kinds = [token.token_type for token in rest[:2]]
-        if kinds[0] is not TokenType.L_PAREN or kinds[1:] == [TokenType.R_PAREN]:
-            return "IN is followed by values in parentheses: IN (1, 2)"
-    if kind is TokenType.BETWEEN and not _has_and(rest):
-        return "BETWEEN has two bounds: BETWEEN 1 AND 2"
-    return ""
+    @property
+    def before(self) -> Word:
+        """The word that was read last."""
+        return self._words[max(0, self._at - 1)]
 
+    def ahead(self, count: int) -> Word:
+        """The word `count` words behind the current one."""
+        return self._words[min(self._at + count, len(self._words) - 1)]
 
-def _has_and(rest: Sequence[Token]) -> bool:
-    """Whether an AND follows in the same parentheses."""
-    depth = 0
-    for token in rest:
-        if token.token_type is TokenType.L_PAREN:
-            depth += 1
-        elif token.token_type is TokenType.R_PAREN:
-            depth -= 1
-        if depth < 0 or (depth == 0 and token.token_type is TokenType.COMMA):
+    def next(self) -> Word:
+        """Read a word."""
+        word = self.current
+        self._at = min(self._at + 1, len(self._words) - 1)
+        return word
+
+    def sees(self, *words: str) -> bool:
+        """Whether these keywords or signs are next."""
+        return all(self.ahead(count).upper == word for count, word in enumerate(words))
+
+    def takes(self, *words: str) -> bool:
+        """Read these keywords or signs if they are next, and tell whether they were."""
+        if not self.sees(*words):
             return False
-        if depth == 0 and token.token_type is TokenType.AND:
-            return True
-    return False
+        for _ in words:
+            self.next()
+        return True
 
+    def expect(self, word: str) -> Word:
+        """Read this keyword or sign.
 
-def _meant(word: str) -> str | None:
-    """The keyword that a word is almost."""
-    if word.upper() in _KEYWORDS | _NO_KEYWORDS:
-        return None
-    found = difflib.get_close_matches(word.upper(), _KEYWORDS, 1, _ALIKE)
-    return found[0] if found else None
+        Raises:
+            SqlError: `sql_syntax`, if another one is there.
+        """
+        if not self.sees(word):
+            raise self.unexpected()
+        return self.next()
+
+    def split(self, sign: str) -> None:
+        """Leave the rest of the current sign, which begins with `sign`, to be read."""
+        word = self.current
+        rest = Word(word.kind, word.text[len(sign) :], word.start + len(sign), word.end)
+        self._words[self._at] = rest
+
+    def place(self, word: Word) -> Place:
+        """Where a word stands."""
+        return Place.of(self.text, word.start)
+
+    def refused(self, reason: str, at: Word | None = None) -> SqlError:
+        """What is understood, and not supported."""
+        return SqlError("sql_not_supported", reason, self.place(at or self.current))
+
+    def wrong(self, reason: str, at: Word) -> SqlError:
+        """What is no SQL, with a word that tells why."""
+        return SqlError("sql_syntax", reason, self.place(at))
+
+    def unexpected(self) -> SqlError:
+        """That the current word cannot be here; it may be a misspelt keyword, or one beside it."""
+        word, before = self.current, self.before
+        at = self._at
+        near = self._words[max(0, at - 1) : at + 2]
+        for one in (self._words[0], *near):
+            if meant := self._meant(one):
+                told = f"{one.text!r} is not known here: is {meant} meant?"
+                return SqlError("sql_syntax", told, self.place(one))
+        if word.kind is Kind.STRING and before.kind is Kind.STRING:
+            return SqlError("sql_syntax", _STRINGS, self.place(before))
+        if before.upper == ",":
+            told = f"something is missing between ',' and {self._shown(word)}"
+            return SqlError("sql_syntax", told, self.place(before))
+        if word.kind is Kind.END:
+            told = "something is missing behind this"
+            return SqlError("sql_syntax", told, self.place(before))
+        behind = f", behind {self._shown(before)}" if at else ""
+        told = f"{self._shown(word)} is not expected here{behind}"
+        if word.upper == "-" or before.upper == "-":
+            told += ": a name with - in it stands between `"
+        return SqlError("sql_syntax", told, self.place(word))
+
+    def _shown(self, word: Word) -> str:
+        return repr(self.text[word.start : word.end]) if word.kind is not Kind.END else "the end"
+
+    def _meant(self, word: Word) -> str | None:
+        """The keyword that a word is almost."""
+        if word.kind is not Kind.NAME or word.upper in _KEYWORDS:
+            return None
+        if word.upper in _NO_KEYWORDS:
+            # what is called so is no keyword, unless the text has none
+            has_from = any(one.upper == "FROM" for one in self._words)
+            return "FROM" if word.upper == "FORM" and not has_from else None
+        found = difflib.get_close_matches(word.upper, _KEYWORDS, 1, _ALIKE)
+        return found[0] if found else None

@@ -18,6 +18,7 @@ def fault(value: Any, schema: Any) -> Any:
         schema: its Avro schema, parsed.
     """
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import StringType
 
     found: Any = None
     for place in places(schema):
@@ -26,7 +27,7 @@ def fault(value: Any, schema: Any) -> Any:
             wrong = _wrong(value, place.steps, str(place.pattern))
             reason = f.lit(f"{place.path} does not match its pattern {place.pattern}")
             found = f.when(wrong, reason) if found is None else found.when(wrong, reason)
-    return f.lit(None).cast("string") if found is None else found
+    return f.lit(None).cast(StringType()) if found is None else found
 
 
 def _wrong(value: Any, steps: Sequence[str | Each], pattern: str) -> Any:

@@ -52,7 +52,9 @@ class Running:
 
     def __init__(self, platform: Endpoints, server: tuple[str, str]) -> None:
         self.login = platform.administration("east")
-        self.admin, self.producer = AdminClient(self.login.config()), Producer(self.login.config())
+        self.admin = AdminClient(self.login.config())
+        # a batch that is sent again must not come behind a later one: offsets are counted here
+        self.producer = Producer({**self.login.config(), "enable.idempotence": True})
         stem = f"east.s-{secrets.token_hex(4)}"
         self.clicks, self.users = f"{stem}.clicks", f"{stem}.users"
         self.out, self.dead = f"{stem}.out", f"{stem}.out.dead"
@@ -272,14 +274,14 @@ def test_a_changed_row_is_in_every_record_after_it(running: Running) -> None:
     ("text", "place", "code", "told"),
     [
         ("SELECT number + 1 AS a, nosuch(number) AS b FROM x c", "line 1, column 25: ",
-         "unknown_function", "Spark has no function nosuch"),
+         "unknown_function", "nosuch is no function"),
         ("SELECT uper(number) AS a FROM x c\nWHERE number = uper('a')", "line 1, column 8: ",
-         "unknown_function", "uper; is upper meant?"),
+         "unknown_function", "; is upper meant?"),
         ("SELECT number FROM x c\nWHERE levenstein('a', number) > 3", "line 2, column 7: ",
          "unknown_function", "is levenshtein meant?"),
         ("SELECT number\nFROM x c\nWHERE number", "line 3, column 7", "wrong_type",
          "in WHERE: it is bigint, and a condition is expected"),
-        ("SELECT number, array(number, map('a', 1)) AS m FROM x c", "line 1, column 22",
+        ("SELECT number, array(number, map('a', 1)) AS m FROM x c", "line 1, column 16",
          "wrong_type", "in m"),
     ],
 )  # fmt: skip
@@ -287,9 +289,13 @@ def test_what_spark_refuses_is_told_with_its_place(
     spark: Any, text: str, place: str, code: str, told: str
 ) -> None:
     stream = Topic("c", shape_of(_text(CLICK), "c"), {7: _text(CLICK)})
-    query = resolve(parse(text), {"c": ["number", "userid"]}, {})
-    with pytest.raises(SqlError) as refused:
+
+    def understood() -> None:
+        query = resolve(parse(text), {"c": ["number", "userid"]}, {})
         analysed(spark, query, stream, {}, "Out", "shop")
+
+    with pytest.raises(SqlError) as refused:
+        understood()
     assert refused.value.code == code
     assert str(refused.value).startswith(place)
     assert told in str(refused.value)

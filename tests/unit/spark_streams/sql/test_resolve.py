@@ -5,6 +5,16 @@ import pytest
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import Query, resolve
+from spark_streams.sql.tree import (
+    Binary,
+    Call,
+    Column,
+    Form,
+    Lambda,
+    Node,
+    Number,
+    Parameter,
+)
 
 COLUMNS = {
     "c": ["ip", "userid", "status", "tags", "_time"],
@@ -18,7 +28,7 @@ def query(text: str) -> Query:
     return resolve(parse(text), COLUMNS, KEYS)
 
 
-def out(text: str) -> dict[str, str]:
+def out(text: str) -> dict[str, Node]:
     return {one.name: one.expression for one in query(text).out}
 
 
@@ -26,9 +36,9 @@ def test_a_column_is_found_by_its_name_alone_and_spelled_as_its_source_does() ->
     assert out(
         "SELECT STATUS, u.First_Name, C.ip AS addr FROM x c JOIN y u ON c.userid=u.userid"
     ) == {
-        "STATUS": "`c`.`status`",
-        "First_Name": "`u`.`first_name`",
-        "addr": "`c`.`ip`",
+        "STATUS": Column("c", ("status",)),
+        "First_Name": Column("u", ("first_name",)),
+        "addr": Column("c", ("ip",)),
     }
 
 
@@ -49,16 +59,17 @@ def test_a_path_goes_into_nested_records_and_lambdas_keep_their_own_names() -> N
         "SELECT u.address.city AS city, address.zip AS zip, transform(tags, t -> t || ip) AS t "
         "FROM x c JOIN y u ON c.userid = u.userid"
     )
-    assert found["city"] == "`u`.`address`.`city`"
-    assert found["zip"] == "`u`.`address`.`zip`"
-    assert found["t"] == "TRANSFORM(`c`.`tags`, t -> t || `c`.`ip`)"
+    assert found["city"] == Column("u", ("address", "city"))
+    assert found["zip"] == Column("u", ("address", "zip"))
+    body = Binary("||", Parameter("t"), Column("c", ("ip",)))
+    assert found["t"] == Call("transform", (Column("c", ("tags",)), Lambda(("t",), body)))
 
 
 def test_what_every_record_has_is_the_streams() -> None:
     joined = "FROM x c JOIN y u ON c.userid = u.userid"
     assert out(f"SELECT _offset AS o, c._timestamp AS at {joined}") == {
-        "o": "`c`.`_offset`",
-        "at": "`c`.`_timestamp`",
+        "o": Column("c", ("_offset",)),
+        "at": Column("c", ("_timestamp",)),
     }
     with pytest.raises(SqlError, match="u has no column _key"):
         out(f"SELECT u._key AS k {joined}")
@@ -69,10 +80,11 @@ def test_a_table_is_looked_up_by_its_whole_key_whatever_the_order() -> None:
         "SELECT total FROM x c LEFT JOIN z o ON o.number = c.status + 1 AND upper(c.ip) = o.region"
     ).lookups
     assert lookup.outer
-    assert [(name, one.sql) for name, one in lookup.key.items()] == [
-        ("region", "UPPER(`c`.`ip`)"),
-        ("number", "`c`.`status` + 1"),
+    assert [(name, one.text) for name, one in lookup.key.items()] == [
+        ("region", "upper(c.ip)"),
+        ("number", "c.status + 1"),
     ]
+    assert lookup.key["region"].node == Call("upper", (Column("c", ("ip",)),))
     assert lookup.condition is None
 
 
@@ -81,12 +93,15 @@ def test_a_second_table_is_looked_up_by_what_the_first_one_gave() -> None:
         "SELECT ip FROM x c JOIN y u ON c.userid = u.userid "
         "JOIN z o ON u.phone = o.region AND o.number = c.status AND o.total > 3"
     ).lookups
-    assert {name: one.sql for name, one in first.key.items()} == {"userid": "`c`.`userid`"}
-    assert {name: one.sql for name, one in second.key.items()} == {
-        "region": "`u`.`phone`",
-        "number": "`c`.`status`",
+    assert {name: one.node for name, one in first.key.items()} == {
+        "userid": Column("c", ("userid",))
     }
-    assert second.condition == "`o`.`total` > 3"
+    assert {name: one.node for name, one in second.key.items()} == {
+        "region": Column("u", ("phone",)),
+        "number": Column("c", ("status",)),
+    }
+    three = Number("3", Form.INTEGER)
+    assert second.condition == Binary(">", Column("o", ("total",)), three)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +119,7 @@ def test_a_second_table_is_looked_up_by_what_the_first_one_gave() -> None:
         ("SELECT c.*, u.* FROM x c JOIN y u ON c.userid = u.userid", "duplicate_column",
          "two columns userid"),
         ("SELECT ip, status AS IP FROM x c", "duplicate_column", "two columns IP"),
-        ("SELECT upper(ip) FROM x c", "unnamed_column", "column 14: this column has no name"),
+        ("SELECT upper(ip) FROM x c", "unnamed_column", "column 8: this column has no name"),
         ("SELECT 1 FROM x c", "unnamed_column", "no name"),
         ("SELECT ip AS `a-b` FROM x c", "unnamed_column", "'a-b' is no name for a field"),
         ("SELECT ip FROM x c JOIN y u ON c.ip = u.phone", "join_not_on_key",
