@@ -44,3 +44,7 @@ class SqlError(RefusedError):
     def __init__(self, code: str, reason: str, place: Place | None = None) -> None:
         super().__init__(code, f"{place}: {reason}" if place else reason)
         self.reason, self.place = reason, place
+
+    def __reduce__(self) -> tuple[type["SqlError"], tuple[str, str, Place | None]]:
+        """What it is made of again, in another process."""
+        return type(self), (self.code, self.reason, self.place)

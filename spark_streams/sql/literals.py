@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from math import isinf
 
 from spark_streams.sql.tree import Form, Number
 
@@ -37,10 +38,12 @@ def number(digits: str, start: int, end: int) -> Number:
     """
     _, fraction, exponent = _parts(digits)
     if exponent:
+        if isinf(float(digits)):
+            raise ValueError(f"{digits} is more than a DOUBLE can be")
         return Number(digits, Form.DOUBLE, start=start, end=end)
+    if max(precision_of(digits)) > MOST_DIGITS:
+        raise ValueError(f"a number has at most {MOST_DIGITS} digits")
     if fraction or "." in digits or not -_LONG <= int(digits) < _LONG:
-        if max(precision_of(digits)) > MOST_DIGITS:
-            raise ValueError(f"{digits} has more than {MOST_DIGITS} digits")
         return Number(digits, Form.DECIMAL, start=start, end=end)
     return Number(digits, Form.INTEGER, start=start, end=end)
 
@@ -73,11 +76,11 @@ def moment(kind: str, text: str) -> str | None:
         if kind == "date":
             return date.fromisoformat(stripped).isoformat()
         found = datetime.fromisoformat(_padded(stripped))
-    except ValueError:
+        if kind == "timestamp":
+            zoned = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+            return zoned.isoformat()
+    except (ValueError, OverflowError):
         return None
-    if kind == "timestamp":
-        zoned = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-        return zoned.isoformat()
     return None if found.tzinfo is not None else found.isoformat()
 
 
