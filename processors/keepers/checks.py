@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 
 import structlog
 
@@ -73,8 +72,8 @@ class Task:
 class ChecksKeeper:
     """Runs each missing check of each waiting intent; a server that is down is asked again.
 
-    Each server is a lane of its own, and on it the domains take turns: neither a server that does
-    not answer nor a domain that says very much holds up the others.
+    Each domain has a lane of its own for each server: neither a server that does not answer, nor a
+    domain that says very much or whose check takes long, holds up the others.
     """
 
     name = "checks"
@@ -100,10 +99,10 @@ class ChecksKeeper:
             self._failing.pop(over, None)
         lanes: dict[str, list[Task]] = {}
         for task in missing(image):
-            lanes.setdefault(_server(task, image), []).append(task)
+            lanes.setdefault(_lane(task, image), []).append(task)
 
         def job(tasks: list[Task]) -> Job:
-            return lambda: self._work(by_turns(tasks), image, reign)
+            return lambda: self._work(tasks, image, reign)
 
         self._lanes.run({name: job(tasks) for name, tasks in lanes.items()}, image, reign)
 
@@ -209,15 +208,8 @@ def missing(image: Image) -> Iterator[Task]:
                 yield Task(offset, check, entry.event)
 
 
-def by_turns(tasks: Iterable[Task]) -> list[Task]:
-    """Each domain's first task, then each one's second, and so on."""
-    taken: dict[str, int] = {}
-    numbered = []
-    for task in tasks:
-        domain = task.intent.meta.domain
-        taken[domain] = taken.get(domain, 0) + 1
-        numbered.append((taken[domain], task))
-    return [task for _, task in sorted(numbered, key=itemgetter(0))]
+def _lane(task: Task, image: Image) -> str:
+    return f"{_server(task, image)} for {task.intent.meta.domain}"
 
 
 def _server(task: Task, image: Image) -> str:
@@ -229,9 +221,8 @@ def _server(task: Task, image: Image) -> str:
             return image.access.requests[intent.request].cluster
         case _, (StatementAdded() | StatementUpdated()) as intent:
             return image.identity.domains[domain_of(intent.statement)].cluster
-        case _, Configured() as intent:
-            # a database of one domain may be slow
-            return f"connect of {domain_of(intent.connector)}"
+        case _, Configured():
+            return "connect"
         case name, ProductPublished() as intent if name == TOPIC_EXISTS:
             return image.identity.domains[domain_of(intent.product)].cluster
     return "registry"

@@ -1,5 +1,6 @@
 """Checks are made for every domain alike, and a server that starts is given time to know."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from mesh_events.statements import StatementAdded, StatementUpdated
 from processors.keepers import checks
-from processors.keepers.checks import CHECKED, ChecksKeeper, Task, by_turns, missing
+from processors.keepers.checks import CHECKED, ChecksKeeper, missing
 from processors.keepers.findings import CERTAIN_S
+from processors.keepers.lanes import SideBySide
 from projections.decide import decide
 from projections.replay import fold
 from projections.verdict import Waiting
 from tests import paper_story as story
+from tests.kafka_client import eventually
 from tests.links.memory import MemoryCluster
 from tests.paper_log import Never, PaperLog, meta
 
@@ -41,22 +44,78 @@ def test_missing_checks_are_named_oldest_intent_first() -> None:
     assert len(found) == 6
 
 
-def test_domains_take_turns_however_much_one_of_them_says() -> None:
-    log = PaperLog(checks={"topic_exists": Never()})
+class Hanging(MemoryCluster):
+    """A cluster on which the look at a topic of east's never ends."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        super().__init__("shared")
+        self._gate = gate
+
+    def topic(self, name: str) -> Any:
+        if name.startswith("east."):
+            self._gate.wait()
+        return super().topic(name)
+
+
+class Telling:
+    """A reign that keeps whose checks came out."""
+
+    last_report = -1
+
+    def __init__(self, log: PaperLog) -> None:
+        self._undecided = log.image.intents.undecided
+        self.told: set[tuple[str, str]] = set()
+
+    def meta(self, *_: object, **__: object) -> Any:
+        return meta("mesh", "01a0c451-0000-7000-8000-000000000000", 0)
+
+    def report(self, fact: Fact) -> None:
+        assert isinstance(fact, CheckPassed | CheckFailed)
+        event = self._undecided[fact.offset].event
+        assert event is not None
+        self.told.add((event.meta.domain, fact.check))
+
+
+@pytest.mark.parametrize("check", ["topic_exists", "schema_registered"])
+def test_a_check_of_one_domain_that_hangs_delays_no_other_domains(check: str) -> None:
+    """Both ask the same cluster and the same registry, and one says very much."""
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 50)
-    publications(log, "west", 2)
-    tasks = [task for task in missing(log.image) if task.check == "topic_exists"]
-    turns = [task.intent.meta.domain for task in by_turns(tasks)]
-    assert turns[:4] == ["east", "west", "east", "west"]
-    assert len(turns) == 52
-    east = [task.offset for task in by_turns(tasks) if task.intent.meta.domain == "east"]
-    assert east == sorted(east)
+    publications(log, "north", 2)
+    gate = threading.Event()
+    cluster = Hanging(gate if check == "topic_exists" else _open())
+    registry = Slow(gate if check == "schema_registered" else _open())
+    reign, lanes = Telling(log), SideBySide("checks")
+    keeper = ChecksKeeper(lambda *_: cluster, registry, lanes)  # type: ignore[arg-type,return-value]
+    try:
+        keeper.reconcile(log.image, reign)  # type: ignore[arg-type]
+        eventually(lambda: ("north", check) in reign.told, "north's check comes out", 20)
+    finally:
+        gate.set()
 
 
-def test_no_tasks_make_no_turns() -> None:
-    nothing: list[Task] = []
-    assert by_turns(nothing) == []
+def _open() -> threading.Event:
+    gate = threading.Event()
+    gate.set()
+    return gate
+
+
+class Slow:
+    """A registry that never answers for a subject of east's."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        self._gate = gate
+
+    def latest(self, subject: str) -> tuple[int, int]:
+        if subject.startswith("east."):
+            self._gate.wait()
+        return FOUND
+
+    def numbers(self, subject: str) -> tuple[int, ...]:
+        """One version, whatever is asked: nothing is compared."""
+        del subject
+        return ()
 
 
 class Starting:
