@@ -1,8 +1,10 @@
 """The mesh's clock: one time for all decisions, which follows no single clock that is wrong.
 
 It begins at the earlier one of two witnesses, the broker that took the governor's start and this
-machine, but never before the last decision on the log. Then it counts by the monotonic clock. What
-the log says stands in `Image.clock`; how far brokers are off it in `Image.skew`.
+machine, but never before the last decision on the log. Then it counts by the monotonic clock. Where
+both witnesses agree that it is wrong it is set; since it never goes back, one that was ahead stops
+until they have caught up. What the log says stands in `Image.clock`; how far brokers are off it in
+`Image.skew`.
 """
 
 import time
@@ -36,7 +38,9 @@ class MeshClock:
         here: Callable[[], float] = wall,
     ) -> None:
         self._ticks, self._here = ticks, here
-        self._base = max(last, min(started, round(here() * 1000)))
+        now = round(here() * 1000)
+        agreed = abs(now - started) <= TOLERANCE_MS
+        self._base = min(started, now) if agreed else max(last, min(started, now))
         self._since, self._last = ticks(), last
 
     def now(self, appended: int) -> int:
@@ -44,15 +48,14 @@ class MeshClock:
 
         Args:
             appended: the latest append time on the log, ms. Within the tolerance a decision is not
-                made before what it is about. Where this machine agrees with it that the clock is
-                late, the clock is set.
+                made before what it is about.
         """
         counted = self._counted()
-        if appended - counted > TOLERANCE_MS:
+        if abs(appended - counted) > TOLERANCE_MS:
             here = round(self._here() * 1000)
             if abs(here - appended) <= TOLERANCE_MS:
-                self._base, self._since = min(here, appended), self._ticks()
-                counted = self._base
+                self._base, self._since = here, self._ticks()
+                counted = here
         if abs(appended - counted) <= TOLERANCE_MS:
             counted = max(counted, appended)
         self._last = max(self._last, counted)

@@ -74,3 +74,28 @@ def test_it_is_set_once_machine_and_broker_agree_that_it_is_late() -> None:
     assert clock.now(NOW) == NOW - HOUR
     times.off = 0
     assert clock.now(NOW) == NOW
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_one_that_was_ahead_stops_until_machine_and_broker_have_caught_up(restarted: bool) -> None:
+    times = Times(off=HOUR)
+    clock = times.clock(started=NOW + HOUR)
+    ahead = clock.now(NOW + HOUR)
+    assert ahead == NOW + HOUR
+    times.off = 0
+    if restarted:
+        clock = times.clock(last=ahead)
+    times.ran += 10 * MINUTE
+    assert clock.now(NOW + times.ran) == ahead
+    times.ran += HOUR
+    assert clock.now(NOW + times.ran) == NOW + times.ran
+
+
+def test_a_quiet_log_does_not_turn_it_back() -> None:
+    """The latest append time is old where nothing was said since."""
+    times = Times()
+    clock = times.clock()
+    times.ran += 59_000
+    assert clock.now(NOW) == NOW + 59_000
+    times.ran += 10 * MINUTE
+    assert clock.now(NOW) == NOW + 59_000 + 10 * MINUTE
