@@ -55,7 +55,7 @@ def decide(image: Image, entry: Entry, clock: int, waited: int = 0) -> Verdict:
         or _repeated(image, entry, intent)
         or (_mistimed(image, entry, intent, clock) if key.role is not Role.GOVERNOR else None)
         or _not_theirs(intent, key)
-        or _frozen(image, key, clock)
+        or _frozen(image, entry, key, clock)
     )
     if unfit is not None:
         return unfit
@@ -140,8 +140,8 @@ def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
     return None
 
 
-def _frozen(image: Image, key: Key, clock: int) -> Rejected | None:
-    """Whether the speaker is to be silent; the mesh's own parts never are.
+def _frozen(image: Image, entry: Entry, key: Key, clock: int) -> Rejected | None:
+    """Whether the speaker is to be silent, or was when it spoke; the mesh's own parts never are.
 
     While clocks disagree no freeze ends by itself.
     """
@@ -154,7 +154,7 @@ def _frozen(image: Image, key: Key, clock: int) -> Rejected | None:
             f"{quarantine.by} has put {key.domain} into quarantine: {quarantine.reason}; "
             "ask the operator",
         )
-    time = None if image.clocks_disagree else clock
+    time = None if image.clocks_disagree else min(clock, entry.time)
     freeze = image.identity.freeze_of(key.domain, time)
     if freeze is None:
         return None

@@ -131,10 +131,20 @@ def test_a_clock_that_was_ahead_does_not_refuse_a_freeze(log: PaperLog, off: int
     assert verdict.code == "domain_frozen"
 
 
+def test_what_was_said_during_a_freeze_is_refused_after_it(log: PaperLog) -> None:
+    frozen(log, log.now, log.now + MINUTE)
+    log.govern()
+    offset = application(log, "one")
+    verdict = log.verdict(offset, clock=log.now + HOUR)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "domain_frozen"
+
+
 def test_a_freeze_does_not_end_while_clocks_disagree(log: PaperLog) -> None:
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
     late = log.now + HOUR
+    log.now = late
     offset = application(log, "one")
     assert log.verdict(offset, clock=late) == Accepted()
     image = log.image._replace(skew=TOLERANCE_MS + 1)
