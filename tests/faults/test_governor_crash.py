@@ -180,10 +180,11 @@ POINTS: dict[str, Callable[[Stage], int]] = {
     "after-start": lambda _: 1,
     # behind the replay comes the start, then the first decision
     "after-fold": lambda stage: behind_the_replay(stage) + 2,
-    "before-append": lambda _: 2,
+    # all that is undecided may be decided by one append
+    "before-append": lambda _: 1,
     # the first acknowledgement is that of the start
     "before-ack": lambda _: 3,
-    "after-append": lambda _: 2,
+    "after-append": lambda _: 1,
     "after-row": lambda _: 1,
     "after-effect": lambda _: 1,
 }
