@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
@@ -32,7 +32,9 @@ class Client:
         self._settings, self.topic = properties(settings), topic
         # by default it waits for ever for an answer that was lost; so it asks again
         self._registry = SchemaRegistryClient({"url": registry_url, "timeout": 10})
-        self._decode = AvroDeserializer(self._registry)
+        self._decode = AvroDeserializer(
+            self._registry, conf={"subject.name.strategy": topic_subject_name_strategy}
+        )
 
     def read(self, seconds: float, enough: int = 1) -> tuple[list[Change], str]:
         """Changes since the beginning and Kafka's error name, "" if there was none.

@@ -11,7 +11,12 @@ from typing import Any
 import fastavro
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaReference,
+    SchemaRegistryClient,
+    topic_subject_name_strategy,
+)
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -106,7 +111,10 @@ def encoded(schema_id: int, schema: Any, datum: Any) -> bytes:
 def read_in_west(two: Mesh, reader: Application, topic: str, count: int) -> list[tuple[Any, Any]]:
     """(key, value) of the records, by somebody who knows nothing but west."""
     url, _, _ = west_login(two)
-    decode = AvroDeserializer(SchemaRegistryClient({"url": url}))
+    decode = AvroDeserializer(
+        SchemaRegistryClient({"url": url}),
+        conf={"subject.name.strategy": topic_subject_name_strategy},
+    )
     consumer = Consumer({**reader.config, "group.id": f"{reader.name}.{fresh('group')}"})
     found: list[tuple[Any, Any]] = []
 

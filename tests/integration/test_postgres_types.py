@@ -11,7 +11,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from psycopg import sql
@@ -92,7 +92,10 @@ def as_avro(column: str, value: Any) -> Any:
 
 def found(mesh: Endpoints, topic: str) -> list[dict[str, Any]]:
     """The result's values, in the order of their ids."""
-    decode = AvroDeserializer(SchemaRegistryClient({"url": mesh.registry_url}))
+    decode = AvroDeserializer(
+        SchemaRegistryClient({"url": mesh.registry_url}),
+        conf={"subject.name.strategy": topic_subject_name_strategy},
+    )
     consumer = Consumer(reading(mesh.administration("east"), fresh("types")))
     values: dict[int, dict[str, Any]] = {}
 
