@@ -5,7 +5,17 @@ from pathlib import Path
 
 from local_platform import Endpoints, PlatformError, PlatformSettings
 
-NAMES = ("replay", "verify", "snapshots", "control", "link", "start", "click_users", "join_size")
+NAMES = (
+    "replay",
+    "verify",
+    "snapshots",
+    "control",
+    "decisions",
+    "link",
+    "start",
+    "click_users",
+    "join_size",
+)
 
 
 def main() -> None:
@@ -18,6 +28,7 @@ def main() -> None:
     parser.add_argument("--verified", type=int, default=100_000, help="replay: signatures checked")
     parser.add_argument("--questions", type=int, default=500, help="snapshots: asked so often")
     parser.add_argument("--rounds", type=int, default=10, help="control: grants and revocations")
+    parser.add_argument("--intents", type=int, default=10_000, help="decisions: in each round")
     parser.add_argument("--backlog", type=int, default=500_000, help="link: records to catch up")
     parser.add_argument("--story", type=Path, help="start: JSON of `./scripts/demo --json`")
     parser.add_argument("--clicks", type=int, default=2_000_000, help="click_users, join_size")
@@ -61,6 +72,10 @@ def main() -> None:
         from benchmarks import replay
 
         replay.run(endpoints, options.events, options.verified)
+    elif options.name == "decisions":
+        from benchmarks import decisions
+
+        decisions.run(endpoints, settings.home, options.intents)
     else:
         from benchmarks import control
 

@@ -21,7 +21,8 @@ import fastavro
 from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.clicks import CLICK, OUT, PARTITIONS, USER, Ground, bounds
-from benchmarks.control import Bench, wait
+from benchmarks.control import Bench
+from benchmarks.members import wait
 from benchmarks.report import spread, surroundings, tell
 from benchmarks.streams.peer import Peer
 from local_platform import Endpoints, PlatformSettings
@@ -181,7 +182,7 @@ def _latency(ground: Ground, topic: str) -> list[float]:
 
 def _statement(ground: Ground, number: int) -> int:
     bench, name = ground.bench, f"{ground.domain}.join{number}"
-    bench.say(
+    bench.submit(
         bench.owner,
         StatementAdded(
             meta=bench.owner.meta(),
@@ -199,7 +200,7 @@ def _statement(ground: Ground, number: int) -> int:
 
 def _drop(ground: Ground, number: int) -> None:
     bench, name = ground.bench, f"{ground.domain}.join{number}"
-    bench.say(bench.owner, StatementDropped(meta=bench.owner.meta(), statement=name))
+    bench.submit(bench.owner, StatementDropped(meta=bench.owner.meta(), statement=name))
     wait(lambda: _found(ground, name).is_over, 60)
 
 

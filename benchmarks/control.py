@@ -2,14 +2,12 @@
 
 import threading
 import time
-import uuid
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
+from benchmarks.members import Members, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
 from mesh_events import topics
@@ -18,142 +16,36 @@ from mesh_events.intents import (
     AccessGranted,
     AccessRequested,
     AccessRevoked,
-    ApplicationRegistered,
-    DomainRegistered,
-    Intent,
-    ProductPublished,
     ProductUpdated,
-    Quality,
 )
 from mesh_events.kafka import Connection
-from mesh_events.read import LogReader, PartitionReader, decode_row
-from mesh_events.references import resolve
-from mesh_events.registry import Registry
-from mesh_events.settings import Profile, key_path
-from mesh_events.signing import SigningKey
-from processors.clusters import KafkaAdmin
+from mesh_events.read import PartitionReader, decode_row
 from processors.rights import reader
-from processors.settings import OPERATOR, WorkerSettings
-from projections.image import EMPTY, Image
-from projections.replay import replay
+from projections.image import Image
 
-_Found = TypeVar("_Found")
 UPDATES = 300
 UPDATES_PER_S = 20
 
 
-class Bench:
+class Bench(Members):
     """Two domains on east, one on west, and a product with a record to read."""
 
     def __init__(self, endpoints: Endpoints, home: Path, partitions: int = 1) -> None:
-        self.settings = WorkerSettings.load()
-        self.profile = Profile.load(home)
-        self.registry = Registry(endpoints.registry_url)
-        self.clusters = {
-            name: KafkaAdmin(name, endpoints.administration(name)) for name in endpoints.clusters
+        super().__init__(endpoints, home)
+        self.owner = self._member(f"own{self.tag}", "east")
+        self.here = self._member(f"here{self.tag}", "east")
+        self.there = self._member(f"there{self.tag}", "west")
+        self.product = f"own{self.tag}.orders"
+        self.apps = {
+            "shared cluster": f"here{self.tag}.app",
+            "over the link": f"there{self.tag}.app",
         }
-        self._reader = LogReader(self.clusters["east"].login)
-        self._image = EMPTY
-        self._operator = Emitter(
-            self.settings.governance(OPERATOR),
-            self.registry,
-            SigningKey.load(key_path(home, "operator")),
-            domain="mesh",
-            actor="benchmark",
-            governor_key=self.profile.governor_key,
-        )
-        tag = uuid.uuid4().hex[:6]
-        self.owner = self._domain(f"own{tag}", "east")
-        self.here = self._domain(f"here{tag}", "east")
-        self.there = self._domain(f"there{tag}", "west")
-        self.product = f"own{tag}.orders"
-        self.apps = {"shared cluster": f"here{tag}.app", "over the link": f"there{tag}.app"}
-        self._publish(endpoints, partitions)
+        self.publish(self.owner, self.product, partitions)
 
-    def image(self) -> Image:
-        """The image now."""
-        self._image = replay(self._reader.to_end(), self._image)
-        return self._image
-
-    def say(self, emitter: Emitter, intent: Intent) -> None:
-        """Emit and wait for the acceptance."""
-        receipt = emitter.emit(intent)
-        outcome = emitter.outcome(receipt)
-        if not outcome.accepted:
-            raise SystemExit(f"{intent.type_name()} was refused: {outcome.reason}")
-
-    def login(self, principal: str, cluster: str) -> Connection:
-        """The issued login of a principal."""
-        password = resolve(self.settings.secrets().reference(cluster, principal))
-        return self.clusters[cluster].connection(principal, password)
-
-    def _domain(self, name: str, cluster: str) -> Emitter:
-        key = SigningKey.generate()
-        self.say(
-            self._operator,
-            DomainRegistered(
-                meta=self._operator.meta(),
-                domain=name,
-                owner="benchmark",
-                cluster=cluster,
-                public_key=key.public,
-            ),
-        )
-        wait(lambda: len(self.image().identity.domains[name].rights) == len({"east", cluster}))
-        wait(lambda: self.image().identity.credentials[name, "east"].issued)
-        login = self.login(name, "east")
-        emitter = Emitter(
-            login,
-            self.registry,
-            key,
-            domain=name,
-            actor="benchmark",
-            governor_key=self.profile.governor_key,
-        )
-        self.say(emitter, ApplicationRegistered(meta=emitter.meta(), application=f"{name}.app"))
-        wait(lambda: self.image().identity.applications[f"{name}.app"].rights)
+    def _member(self, name: str, cluster: str) -> Emitter:
+        emitter = self.domain(name, cluster)
+        self.application(emitter, f"{name}.app")
         return emitter
-
-    def _publish(self, endpoints: Endpoints, partitions: int) -> None:
-        east = self.clusters["east"]
-        east.create_topic(self.product, partitions, {})
-        writer = SchemaRegistryClient(
-            {
-                "url": endpoints.registry_url,
-                "basic.auth.user.info": (
-                    f"{endpoints.registry_user}:{resolve(endpoints.registry_password)}"
-                ),
-                "timeout": 10,
-            }
-        )
-        writer.register_schema(f"{self.product}-value", Schema('"string"', "AVRO"))
-        producer = Producer(east.login.config())
-        producer.produce(self.product, b"\x00\x00\x00\x00\x01\x06abc")
-        producer.flush(10)
-        self.say(
-            self.owner,
-            ProductPublished(
-                meta=self.owner.meta(),
-                product=self.product,
-                topic=self.product,
-                description="figures",
-                owner="benchmark",
-                quality=Quality.RAW,
-                sla=3,
-                acknowledged=True,
-            ),
-        )
-
-
-def wait(look: Callable[[], _Found | None], seconds: float = 60) -> _Found:
-    """Look again and again, at most so long."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = look()
-        if found:
-            return found
-        time.sleep(0.005)
-    raise SystemExit("what the benchmark waits for did not happen: see `sdm status`")
 
 
 def run(endpoints: Endpoints, home: Path, rounds: int) -> None:
@@ -228,7 +120,7 @@ def _access(
         asked = AccessRequested(
             meta=consumer.meta(), product=bench.product, application=application, reason="figures"
         )
-        bench.say(consumer, asked)
+        bench.submit(consumer, asked)
         about = {"product": bench.product, "request": asked.meta.id}
         start = time.perf_counter()
         bench.owner.emit(AccessGranted(meta=bench.owner.meta(), **about))

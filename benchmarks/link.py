@@ -6,7 +6,8 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from benchmarks.control import Bench, wait
+from benchmarks.control import Bench
+from benchmarks.members import wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
 from mesh_events.intents import AccessGranted, AccessRequested, Engine, LinkPaused, LinkResumed
@@ -36,15 +37,15 @@ def run(endpoints: Endpoints, home: Path, backlog: int) -> None:
     about = {"product": bench.product, "cluster": "west"}
     for engine in (Engine.SPARK, Engine.MIRRORMAKER):
         if _engine(bench) is not engine:
-            bench.say(bench.owner, LinkResumed(meta=bench.owner.meta(), **about, engine=engine))
+            bench.submit(bench.owner, LinkResumed(meta=bench.owner.meta(), **about, engine=engine))
             wait(lambda: _state(bench) == "ACTIVE")
         latency = spread(_latency(source, copy, bench.product))
         figures[f"{engine}: {RATE_PER_S} records/s, read at the copy"] = latency
-        bench.say(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
+        bench.submit(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
         wait(lambda: _state(bench) == "PAUSED")
         wrote = _write(source, bench.product, backlog)
         start = time.perf_counter()
-        bench.say(bench.owner, LinkResumed(meta=bench.owner.meta(), **about))
+        bench.submit(bench.owner, LinkResumed(meta=bench.owner.meta(), **about))
         wait(lambda: _is_complete(bench, source, copy), 300)
         took = time.perf_counter() - start
         figures[f"{engine}: backlog of {backlog} records, from resume to the end"] = {
@@ -52,7 +53,7 @@ def run(endpoints: Endpoints, home: Path, backlog: int) -> None:
             "records/s": round(backlog / took),
             "of writing them": round(wrote / took, 2),
         }
-        bench.say(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
+        bench.submit(bench.owner, LinkPaused(meta=bench.owner.meta(), **about))
         wait(lambda: _state(bench) == "PAUSED")
     tell("link", around, figures)
 
@@ -64,8 +65,8 @@ def _grant(bench: Bench) -> None:
         application=bench.apps["over the link"],
         reason="figures",
     )
-    bench.say(bench.there, asked)
-    bench.say(
+    bench.submit(bench.there, asked)
+    bench.submit(
         bench.owner,
         AccessGranted(meta=bench.owner.meta(), product=bench.product, request=asked.meta.id),
     )

@@ -1,0 +1,244 @@
+"""How many decisions a second, and how long intents take beside a domain that writes all it can.
+
+Durations on the log are differences of its append times (ms); those up to a row are seen by one
+client that emits and reads.
+"""
+
+import multiprocessing
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from benchmarks.members import Members, wait
+from benchmarks.report import spread, surroundings, tell
+from local_platform import Endpoints
+from mesh_events import topics
+from mesh_events.codec import Wire, decode, encode
+from mesh_events.decisions import Decision
+from mesh_events.emit import Emitter
+from mesh_events.intents import DomainFrozen, DomainThawed, ProductUpdated
+from mesh_events.kafka import Connection
+from mesh_events.meta import Event
+from mesh_events.read import PartitionReader, decode_row, to_record
+
+DOMAINS = 20
+ROUNDS = 5
+UPDATES, UPDATES_PER_S = 300, 20
+FREEZES = 10
+FLOOD_WARM_UP_S = 5.0
+Figures = dict[str, dict[str, Any]]
+
+
+def run(endpoints: Endpoints, home: Path, intents: int) -> None:
+    """All figures; `intents` is how many each round of the rate decides."""
+    around = surroundings()
+    members = Members(endpoints, home)
+    emitters = [_member(members, number) for number in range(DOMAINS)]
+    figures: Figures = {"decisions": _rates(members, emitters, intents)}
+    writer, reader = emitters[0], emitters[1]
+    figures["intent -> row, alone"] = _row_latency(members, reader)
+    for kind in ("unusable records", "signed intents"):
+        with _flood(members, writer, kind) as rate:
+            figures[f"intent -> row, beside {kind}"] = _row_latency(members, reader) | rate()
+        _drain(members)
+        with _flood(members, writer, kind) as rate:
+            figures[f"freeze -> decision, beside {kind}"] = _freezes(members) | rate()
+        _drain(members)
+    tell("decisions", around, figures)
+
+
+def _member(members: Members, number: int) -> Emitter:
+    emitter = members.domain(f"d{number}x{members.tag}")
+    members.publish(emitter, _product(members, number))
+    return emitter
+
+
+def _product(members: Members, number: int) -> str:
+    return f"d{number}x{members.tag}.orders"
+
+
+def _update(emitter: Emitter, product: str, text: str) -> Event:
+    return ProductUpdated(meta=emitter.meta(), product=product, description=text)
+
+
+def _wire(emitter: Emitter, members: Members, event: Event) -> Wire:
+    return encode(event, members.registry.schema_id(event.type_name()), emitter.key)
+
+
+def _rates(members: Members, emitters: Sequence[Emitter], intents: int) -> dict[str, Any]:
+    """Decisions a second, of intents that all domains have written at once."""
+    rates: list[float] = []
+    for number in range(ROUNDS):
+        sent = [
+            [
+                _wire(emitter, members, _update(emitter, _product(members, index), f"{number}"))
+                for _ in range(intents // DOMAINS)
+            ]
+            for index, emitter in enumerate(emitters)
+        ]
+        start = _end(members)
+        threads = [
+            threading.Thread(target=_produce, args=(_login(members, index), wires))
+            for index, wires in enumerate(sent)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        rates.append(_decided(members, start, sum(map(len, sent))))
+    return {
+        "n": ROUNDS,
+        "per_s": round(statistics.median(rates)),
+        "least_per_s": round(min(rates)),
+        "intents": intents,
+    }
+
+
+def _login(members: Members, number: int) -> Connection:
+    return members.login(f"d{number}x{members.tag}", "east")
+
+
+def _produce(login: Connection, wires: Sequence[Wire]) -> None:
+    producer = Producer(login.config(enable_idempotence=True, acks="all", linger_ms=5))
+    for wire in wires:
+        producer.produce(topics.GOVERNANCE, wire.value, wire.key, partition=0, headers=wire.headers)
+    producer.flush(60)
+
+
+def _end(members: Members) -> int:
+    with PartitionReader(members.clusters["east"].login, topics.GOVERNANCE, None) as log:
+        return log.bounds()[1]
+
+
+def _decided(members: Members, start: int, count: int) -> float:
+    """Decisions a second on the `count` intents behind `start`, first append to last decision."""
+    first, last, seen = 0, 0, 0
+    deadline = time.monotonic() + 300
+    schemas = members.image().schemas
+    with PartitionReader(members.clusters["east"].login, topics.GOVERNANCE, start) as log:
+        while seen < count and time.monotonic() < deadline:
+            for message in log.poll(0.2):
+                entry = decode(to_record(message), schemas, verify=False)
+                if isinstance(entry.event, Decision):
+                    if entry.event.offset >= start:
+                        seen, last = seen + 1, entry.time
+                elif first == 0 and isinstance(entry.event, ProductUpdated):
+                    first = entry.time
+    if seen < count:
+        raise SystemExit(f"{count - seen} of {count} intents were not decided within 300 s")
+    return count / ((last - first) / 1000)
+
+
+def _row_latency(members: Members, emitter: Emitter) -> dict[str, Any]:
+    """ProductUpdated emitted -> its row read by an independent consumer, at a steady rate."""
+    sent: dict[str, float] = {}
+    seen: dict[str, float] = {}
+    product = _product(members, 1)
+    tag = os.urandom(3).hex()
+    done = threading.Event()
+    reader = PartitionReader(members.clusters["east"].login, topics.CATALOG)
+    reader.seek(reader.bounds()[1])
+
+    def watch() -> None:
+        while not done.is_set() and len(seen) < UPDATES:
+            for message in reader.poll(0.2):
+                now = time.perf_counter()
+                row = decode_row(message.value(), members.registry)
+                seen.setdefault(str(getattr(row, "description", "")), now)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for number in range(UPDATES):
+        text = f"{tag} {number}"
+        event = _update(emitter, product, text)
+        sent[text] = time.perf_counter()
+        emitter.emit(event)
+        time.sleep(max(0.0, 1 / UPDATES_PER_S - (time.perf_counter() - sent[text])))
+    watcher.join(60)
+    done.set()
+    reader.close()
+    took = [seen[text] - start for text, start in sent.items() if text in seen]
+    return spread(took) | {"lost": UPDATES - len(took)}
+
+
+def _freezes(members: Members) -> dict[str, Any]:
+    """The operator freezes another domain and thaws it -> acceptance, as the operator sees it."""
+    domain = f"d2x{members.tag}"
+    took: list[float] = []
+    for _ in range(FREEZES):
+        meta = members.operator.meta()
+        until = datetime.now(UTC) + timedelta(hours=1)
+        start = time.perf_counter()
+        members.submit(
+            members.operator, DomainFrozen(meta=meta, domain=domain, until=until, reason="figures")
+        )
+        took.append(time.perf_counter() - start)
+        meta = members.operator.meta()
+        members.submit(members.operator, DomainThawed(meta=meta, domain=domain, reason="figures"))
+    return spread(took)
+
+
+@contextmanager
+def _flood(members: Members, emitter: Emitter, kind: str) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Another process writes as much as Kafka takes, as the first domain; yields its rate."""
+    wires = [_unusable() for _ in range(1000)]
+    if kind == "signed intents":
+        product = _product(members, 0)
+        wires = [_wire(emitter, members, _update(emitter, product, "x")) for _ in range(20_000)]
+    context = multiprocessing.get_context("spawn")
+    stop, written = context.Event(), context.Value("q", 0)
+    process = context.Process(target=flood, args=(_login(members, 0), wires, stop, written))
+    process.start()
+    try:
+        wait(lambda: written.value > 0)
+        time.sleep(FLOOD_WARM_UP_S)
+        began, before = time.monotonic(), written.value
+        yield lambda: {"flood_per_s": round((written.value - before) / (time.monotonic() - began))}
+    finally:
+        stop.set()
+        process.join(60)
+
+
+def _unusable() -> Wire:
+    return Wire(os.urandom(8), os.urandom(100), [])
+
+
+def flood(login: Connection, wires: Sequence[Wire], stop: Any, written: Any) -> None:
+    """Write the records again and again until `stop`; counts what Kafka has acknowledged."""
+    producer = Producer(login.config(linger_ms=5, queue_buffering_max_messages=20_000))
+
+    def count(error: object, _: object) -> None:
+        if error is None:
+            written.value += 1
+
+    while not stop.is_set():
+        for wire in wires:
+            while not stop.is_set():
+                try:
+                    producer.produce(
+                        topics.GOVERNANCE,
+                        wire.value,
+                        wire.key,
+                        partition=0,
+                        headers=wire.headers,
+                        on_delivery=count,
+                    )
+                    break
+                except BufferError:
+                    producer.poll(0.05)
+            producer.poll(0)
+    producer.purge()
+    producer.flush(10)
+
+
+def _drain(members: Members) -> None:
+    """Wait until everything on the log is decided."""
+    wait(lambda: not members.image().intents.undecided, 600)
