@@ -24,7 +24,7 @@ from mesh_events import topics
 from mesh_events.codec import Wire, decode, encode
 from mesh_events.decisions import Decision
 from mesh_events.emit import Emitter
-from mesh_events.intents import DomainFrozen, DomainThawed, ProductUpdated
+from mesh_events.intents import DomainFrozen, DomainThawed, ProductUpdated, intents_login
 from mesh_events.kafka import Connection
 from mesh_events.meta import Event
 from mesh_events.read import PartitionReader, decode_row, to_record
@@ -103,7 +103,7 @@ def _rates(members: Members, emitters: Sequence[Emitter], intents: int) -> dict[
 
 
 def _login(members: Members, number: int) -> Connection:
-    return members.login(f"d{number}x{members.tag}", "east")
+    return members.login(intents_login(f"d{number}x{members.tag}"), "east")
 
 
 def _produce(login: Connection, wires: Sequence[Wire]) -> None:

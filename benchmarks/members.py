@@ -17,6 +17,7 @@ from mesh_events.intents import (
     Intent,
     ProductPublished,
     Quality,
+    intents_login,
 )
 from mesh_events.kafka import Connection
 from mesh_events.read import LogReader
@@ -86,9 +87,10 @@ class Members:
             ),
         )
         wait(lambda: len(self.image().identity.domains[name].rights) == len({"east", cluster}))
-        wait(lambda: self.image().identity.credentials[name, "east"].issued)
+        login = intents_login(name)
+        wait(lambda: self.image().identity.credentials[login, "east"].issued)
         return Emitter(
-            self.login(name, "east"),
+            self.login(login, "east"),
             self.registry,
             key,
             domain=name,

@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from mesh_events import topics
 from mesh_events.codec import Wire, encode
 from mesh_events.errors import InfrastructureError
+from mesh_events.intents import intents_login
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now
 from mesh_events.outcome import Outcome, Receipt, decision_in, outcome_of
@@ -163,7 +164,7 @@ class Emitter(LogWriter):
     """A domain's voice: makes `meta`, appends intents, waits for decisions.
 
     Args:
-        connection: the domain's login on the governance cluster.
+        connection: the login of the domain's intents, see `intents_login`.
         registry: knows the schemas' ids.
         key: the domain's signing key.
         domain: for whom it speaks.
@@ -199,9 +200,10 @@ class Emitter(LogWriter):
 
         home = home or HomeSettings().home
         mesh = Profile.load(home)
-        password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / domain}")
+        login = intents_login(domain)
+        password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / login}")
         return cls(
-            Connection(mesh.bootstrap_servers, domain, password, mesh.tls(home)),
+            Connection(mesh.bootstrap_servers, login, password, mesh.tls(home)),
             Registry(mesh.registry_url),
             SigningKey.load(key_path(home, domain)),
             domain=domain,

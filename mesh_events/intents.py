@@ -330,6 +330,15 @@ def domain_of(dotted: str) -> str:
     return dotted.partition(".")[0]
 
 
+def intents_login(domain: str) -> str:
+    """The SCRAM user that appends a domain's intents to the log: `east` -> `east.intents`.
+
+    It is apart from the domain's own login, so that its quota bounds what reaches the log and not
+    what the domain writes to its topics.
+    """
+    return f"{domain}.intents"
+
+
 INTENTS: tuple[type[Intent], ...] = (
     ClusterRegistered,
     DomainRegistered,

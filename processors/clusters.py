@@ -102,6 +102,9 @@ class ClusterAdmin(Protocol):
     def retire_login(self, principal: str) -> None:
         """Close a login for good: nobody can log in with it any more, and its name stays taken."""
 
+    def set_quotas(self, quotas: Mapping[str, Mapping[str, float]]) -> None:
+        """Set client quotas: user -> quota -> value, see `mesh_events.client_quotas`."""
+
     def end_transactions(self, transactional_id: str) -> None:
         """Abort what a transactional id has left open; whoever used it can commit nothing more."""
 
@@ -125,6 +128,13 @@ class KafkaAdmin:
     def connection(self, principal: str, password: str) -> Connection:
         """How a principal logs in here."""
         return replace(self._login, user=principal, password=password)
+
+    def set_quotas(self, quotas: Mapping[str, Mapping[str, float]]) -> None:
+        """Set client quotas: user -> quota -> value, see `mesh_events.client_quotas`."""
+        # its client takes longer to import than all of this
+        from mesh_events.client_quotas import set_quotas
+
+        set_quotas(self._login, {user: quotas[user] for user in quotas})
 
     def end_transactions(self, transactional_id: str) -> None:
         """Abort what a transactional id has left open; whoever used it can commit nothing more."""

@@ -133,7 +133,7 @@ def scene(image: Image, cluster: str, wishes: Iterable[Wish], own: Iterable[Bind
         cluster=cluster,
         topics=frozenset({*_topics(image, cluster), *_named(mesh)}),
         known=wanted | mesh,
-        owned=frozenset(image.identity.domains) | frozenset(image.identity.applications),
+        owned=frozenset(principal for principal, _ in image.identity.credentials),
         unwanted=frozenset(right for wish in here if not wish.wanted for right in wish.bindings)
         - wanted,
     )

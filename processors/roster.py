@@ -21,6 +21,7 @@ from processors.keepers.forwarding import ForwardingKeeper
 from processors.keepers.keeper import Keeper
 from processors.keepers.lanes import SideBySide
 from processors.keepers.links import LinksKeeper, Mirrors
+from processors.keepers.quotas import Budget, QuotasKeeper
 from processors.keepers.registries import RegistriesKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.schemas import SchemasKeeper
@@ -79,6 +80,11 @@ def enforcers(
             connect,
         ),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
+        QuotasKeeper(
+            clusters,
+            Budget(settings.log_quota_kib_s * 1024.0, settings.log_quota_requests),
+            SideBySide("quotas"),
+        ),
         RightsKeeper(
             clusters, SideBySide("rights"), settings.drift, strangers, settings.look_s, gate
         ),

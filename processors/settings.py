@@ -68,6 +68,10 @@ class WorkerSettings(BaseSettings):
     governor_url: where the worker answers whether it is ready
     drift: whether rights that somebody changed behind the mesh's back are put right, `repair`, or
         only told, `report` (`SDM_DRIFT`)
+    log_quota_kib_s: KiB per second that all domains together may append to the log
+        (`SDM_LOG_QUOTA_KIB_S`); 0 for no quota
+    log_quota_requests: time of one broker thread, in percent, that all logins of intents together
+        may take (`SDM_LOG_QUOTA_REQUESTS`); 0 for no quota
     look_s: seconds from one look at a cluster's rights to the next, when nothing was said
         (`SDM_LOOK_S`); longer than a reign's lease, see `Strangers`
     reauth_s: age of a connection at which brokers ask for the login anew, as they are told
@@ -112,6 +116,8 @@ class WorkerSettings(BaseSettings):
     spark_token: str | None = None
     governor_url: str = "http://127.0.0.1:19090"
     drift: Policy = Policy.REPAIR
+    log_quota_kib_s: int = Field(default=1024, ge=0, le=1_048_576)
+    log_quota_requests: float = Field(default=16, ge=0, le=10_000)
     look_s: float = Field(default=LOOK_S, gt=LEASE_S, le=3600)
     reauth_s: int = Field(default=3600, ge=1, le=86_400)
     tls_ca: Path | None = None

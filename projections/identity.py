@@ -25,6 +25,7 @@ from mesh_events.intents import (
     KeyRegistered,
     KeyRevoked,
     domain_of,
+    intents_login,
 )
 from mesh_events.meta import MESH_DOMAIN
 from projections.table import Table
@@ -229,7 +230,7 @@ def cluster_registered(identity: Identity, event: ClusterRegistered, generation:
 
 
 def domain_registered(identity: Identity, event: DomainRegistered, generation: int) -> Identity:
-    """A domain joined: its first key, and credentials on its own and on the governance cluster."""
+    """A domain joined: its first key, its login at home and two on the governance cluster."""
     domain = Domain(event.domain, event.description, event.owner, event.cluster, generation)
     key = Key(event.public_key, Role.DOMAIN, event.domain, since=generation)
     identity = replace(
@@ -239,7 +240,8 @@ def domain_registered(identity: Identity, event: DomainRegistered, generation: i
     )
     for cluster in sorted({event.cluster, identity.governance_cluster}):
         identity = _wanted(identity, event.domain, cluster, generation)
-    return identity
+    login = intents_login(event.domain)
+    return _wanted(identity, login, identity.governance_cluster, generation)
 
 
 def key_registered(identity: Identity, event: KeyRegistered, generation: int) -> Identity:

@@ -23,6 +23,8 @@ LINES_SHOWN, LONGEST_LINE = 20, 240
 HOME = pytest.StashKey[Path]()
 # Clusters are looked at as often as a worker may, so that tests of drift wait for less.
 os.environ["SDM_LOOK_S"] = "6"
+# One mesh serves hundreds of domains of tests, some of which write as fast as they can.
+os.environ["SDM_LOG_QUOTA_KIB_S"] = os.environ["SDM_LOG_QUOTA_REQUESTS"] = "0"
 
 
 def free_port_base() -> int:

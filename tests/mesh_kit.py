@@ -33,6 +33,7 @@ from mesh_events.intents import (
     DomainRegistered,
     Intent,
     ProductPublished,
+    intents_login,
 )
 from mesh_events.kafka import Connection
 from mesh_events.read import LogReader, PartitionReader, RowReader
@@ -195,10 +196,12 @@ class Mesh:
         )
         self.accepted(self.operator.emit(intent))
         places = {cluster, self.profile.governance_cluster}
+        logins = {(name, place) for place in places}
+        logins.add((intents_login(name), self.profile.governance_cluster))
         self.wait_for(
             lambda image: (
                 set(image.identity.domains[name].rights) == places
-                and all(image.identity.credentials[name, place].issued for place in places)
+                and all(image.identity.credentials[login].issued for login in logins)
             ),
             f"rights and logins of {name}",
         )
@@ -241,7 +244,7 @@ class Domain:
     def emitter(self) -> Emitter:
         """The domain's voice."""
         return Emitter(
-            self.mesh.login(self.name),
+            self.mesh.login(intents_login(self.name)),
             self.mesh.registry,
             self.key,
             domain=self.name,
@@ -250,8 +253,8 @@ class Domain:
 
     @cached_property
     def raw(self) -> RawProducer:
-        """Any bytes, written with the domain's login."""
-        return RawProducer(self.mesh.login(self.name))
+        """Any bytes, written to the log with the login of the domain's intents."""
+        return RawProducer(self.mesh.login(intents_login(self.name)))
 
     def make(self, kind: type[AnyIntent], **fields: Any) -> AnyIntent:
         """An intent of this domain, not emitted yet."""

@@ -15,6 +15,7 @@ import structlog
 from mesh_events import topics
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.facts import AclApplied, AclRemoved
+from mesh_events.intents import intents_login
 from processors.clusters import ClusterAdmin
 from processors.connect.principals import PRINCIPALS, principal_of
 from processors.crash_points import crash_point
@@ -58,9 +59,13 @@ def domain_rights(domain: str, *, home: bool, governance: bool) -> frozenset[Bin
             Binding(domain, everything, Resource.TRANSACTIONAL_ID, prefix, prefixed=True),
         }
     if governance:
+        login = intents_login(domain)
         found |= {
             Binding(domain, Operation.READ, Resource.TOPIC, "mesh.", prefixed=True),
-            Binding(domain, Operation.WRITE, Resource.TOPIC, topics.GOVERNANCE),
+            Binding(login, Operation.WRITE, Resource.TOPIC, topics.GOVERNANCE),
+            # whoever appends an intent waits for its decision
+            Binding(login, Operation.READ, Resource.TOPIC, "mesh.", prefixed=True),
+            Binding(login, Operation.READ, Resource.GROUP, f"{login}.", prefixed=True),
         }
     return frozenset(found)
 
@@ -370,7 +375,8 @@ class RightsKeeper:
         reign.check()
         change = admin.grant if wish.wanted else admin.withdraw
         change(sorted(differs))
-        seen = admin.rights(principal=wish.principal)
+        principals = {binding.principal for binding in differs}
+        seen = {right for name in principals for right in admin.rights(principal=name)}
         still = differs - seen if wish.wanted else differs & seen
         crash_point("after-effect")
         if still:

@@ -10,6 +10,7 @@ from mesh_events.intents import (
     KeyRegistered,
     KeyRevoked,
     domain_of,
+    intents_login,
 )
 from mesh_events.signing import is_public_key
 from projections.identity import Role
@@ -86,6 +87,7 @@ def _(intent: DomainRegistered, case: Case) -> Verdict:
     _operator(case, "register domains")
     names.domain(intent.domain)
     logins.not_an_administrator(case, intent.domain)
+    logins.not_an_administrator(case, intents_login(intent.domain))
     names.text(intent.owner, "the owner")
     names.note(intent.description, "the description")
     require(
@@ -127,7 +129,7 @@ def _(intent: KeyRevoked, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: ApplicationRegistered, case: Case) -> Verdict:
-    names.dotted(intent.application, "an application")
+    names.application(intent.application)
     _speaks_for(case, domain_of(intent.application))
     _known_domain(case, domain_of(intent.application))
     logins.not_an_administrator(case, intent.application)

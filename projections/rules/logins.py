@@ -1,5 +1,6 @@
 """Rules that keep the logins of domains and applications apart from those of administrators."""
 
+from mesh_events.intents import domain_of, intents_login
 from mesh_events.meta import MESH_DOMAIN
 from projections.verdict import Case, require
 
@@ -27,7 +28,12 @@ def not_an_administrator(case: Case, principal: str) -> None:
 def no_principal_of_the_mesh(case: Case, admin_user: str) -> None:
     """Refuse an administrator's login with the name of a principal that the mesh issues."""
     identity = case.image.identity
-    issued = admin_user in identity.domains or admin_user in identity.applications
+    domain = domain_of(admin_user)
+    issued = (
+        admin_user in identity.domains
+        or admin_user in identity.applications
+        or (domain in identity.domains and admin_user == intents_login(domain))
+    )
     require(
         not issued and not admin_user.startswith(_MESH),
         "administrator_login",

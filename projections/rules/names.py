@@ -2,6 +2,7 @@
 
 import re
 
+from mesh_events.intents import domain_of, intents_login
 from mesh_events.meta import MESH_DOMAIN
 from mesh_events.topics import INTERNAL_PREFIXES
 from projections.verdict import require
@@ -40,6 +41,16 @@ def dotted(identity: str, what: str) -> None:
         dot and DOMAIN.fullmatch(first) and PART.fullmatch(second),
         "invalid_name",
         f"{identity!r} cannot be {what}: use <domain>.<name>, the name of a-z, 0-9, '_' and '-'",
+    )
+
+
+def application(name: str) -> None:
+    """Refuse what cannot be an application, or is the login of a domain's intents."""
+    dotted(name, "an application")
+    require(
+        name != intents_login(domain_of(name)),
+        "reserved_name",
+        f"{name!r} is the login that appends the domain's intents: choose another name",
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesh_events.errors import ConfigurationError, RefusedError
+from mesh_events.intents import intents_login
 from mesh_events.meta import MESH_DOMAIN
 from mesh_events.settings import key_path
 
@@ -21,6 +22,11 @@ class Caller:
     domain: str
     principal: str
     key: str
+
+    @property
+    def writer(self) -> str:
+        """The Kafka user that appends what it submits to the log."""
+        return self.principal if self.domain == MESH_DOMAIN else intents_login(self.domain)
 
 
 OPERATOR = Caller(MESH_DOMAIN, "mesh.operator", "operator")

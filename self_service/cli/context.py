@@ -137,12 +137,15 @@ class Mesh:
             )
 
     def governance(self, who: Caller) -> "Connection":
-        """How a caller logs in to the cluster that holds the log."""
+        """How a caller logs in to the cluster that holds the log, to read."""
+        return self._governance(who.principal)
+
+    def _governance(self, principal: str) -> "Connection":
         from mesh_events.kafka import Connection
 
-        password = self.password(self.profile.governance_cluster, who.principal)
+        password = self.password(self.profile.governance_cluster, principal)
         require_answer(self.profile.bootstrap_servers, self.profile.governance_cluster)
-        return Connection(self.profile.bootstrap_servers, who.principal, password, self.tls)
+        return Connection(self.profile.bootstrap_servers, principal, password, self.tls)
 
     def login(self, image: "Image", cluster: str, principal: str) -> "Connection":
         """How a principal logs in to a registered cluster."""
@@ -229,7 +232,7 @@ class Mesh:
         from mesh_events.signing import SigningKey
 
         key = SigningKey.load(key_path(self.home, who.key))
-        connection = self.governance(who)
+        connection = self._governance(who.writer)
         with Emitter(
             connection,
             self.registry,

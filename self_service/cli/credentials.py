@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from mesh_events.errors import ConfigurationError
-from mesh_events.intents import CredentialsRequested, domain_of
+from mesh_events.intents import CredentialsRequested, domain_of, intents_login
 from mesh_events.kafka import Connection
 from mesh_events.transport import ENCRYPTED, Tls
 from projections.image import Image
@@ -121,10 +121,13 @@ def place(image: Image, principal: str, wanted: str | None) -> str:
 
     Raises NotFoundError for an unknown principal, and where it has no login.
     """
-    if principal not in image.identity.domains:
+    home = lookup.domain(image, domain_of(principal)).cluster
+    if principal == intents_login(domain_of(principal)):
+        home = image.identity.governance_cluster
+    elif principal not in image.identity.domains:
         lookup.application(image, principal)
     places = sorted(where for who, where in image.identity.credentials if who == principal)
-    cluster = wanted or lookup.domain(image, domain_of(principal)).cluster
+    cluster = wanted or home
     if cluster not in places:
         raise NotFoundError(
             f"{principal} has no login on cluster {cluster}: it has one on "

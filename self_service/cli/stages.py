@@ -110,15 +110,15 @@ def _refused(image: Image, intent: Intent) -> Credentials | None:
     """A login that the intent calls for and that only a person can make possible."""
     match intent:
         case intents.DomainRegistered():
-            principal = intent.domain
+            principals = {intent.domain, intents.intents_login(intent.domain)}
         case intents.ApplicationRegistered():
-            principal = intent.application
+            principals = {intent.application}
         case intents.CredentialsRequested():
-            principal = intent.principal
+            principals = {intent.principal}
         case _:
             return None
     logins = (one for _, one in sorted(image.identity.credentials.items()))
-    taken = (one for one in logins if one.principal == principal)
+    taken = (one for one in logins if one.principal in principals)
     return next((one for one in taken if one.failure_code == LOGIN_TAKEN), None)
 
 
@@ -133,9 +133,11 @@ def _issued(image: Image, principal: str, cluster: str) -> bool:
 
 def _domain_ready(image: Image, name: str) -> Progress:
     domain = image.identity.domains[name]
-    places = {domain.cluster, image.identity.governance_cluster}
-    logins = all(_issued(image, name, place) for place in places)
-    return _of(logins and places <= set(domain.rights))
+    governance = image.identity.governance_cluster
+    places = {domain.cluster, governance}
+    logins = {*((name, place) for place in places), (intents.intents_login(name), governance)}
+    issued = all(_issued(image, principal, place) for principal, place in logins)
+    return _of(issued and places <= set(domain.rights))
 
 
 def _application_ready(image: Image, name: str) -> Progress:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from mesh_events.intents import ProductUpdated
+from mesh_events.intents import ProductUpdated, intents_login
 from tests.mesh_kit import Domain, Mesh, fresh
 
 SOURCES = Path(__file__).parent
@@ -61,7 +61,7 @@ def domain(kit: Mesh) -> Domain:
 
 def run(client: Path, domain: Domain, what: str, **settings: str) -> list[dict[str, Any]]:
     """The lines that the client prints."""
-    mesh, login = domain.mesh, domain.mesh.login(domain.name)
+    mesh, login = domain.mesh, domain.mesh.login(intents_login(domain.name))
     key_file = client / f"{domain.name}.key"
     if not key_file.exists():
         domain.key.save(key_file)

@@ -71,6 +71,7 @@ class MemoryCluster:
         self.bindings: set[Binding] = set()
         self.strange: set[Acl] = set()
         self.logins: dict[str, str | None] = {}
+        self.quotas: dict[str, Mapping[str, float]] = {}
         self.down = False
 
     def _answer(self) -> None:
@@ -141,6 +142,10 @@ class MemoryCluster:
         self._answer()
         if principal in self.logins:
             self.logins[principal] = None
+
+    def set_quotas(self, quotas: Mapping[str, Mapping[str, float]]) -> None:
+        self._answer()
+        self.quotas.update(quotas)
 
     def end_transactions(self, transactional_id: str) -> None:
         del transactional_id

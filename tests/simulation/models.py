@@ -208,6 +208,9 @@ class Admin:
     def set_password(self, principal: str, password: str) -> None:
         self._do("password", lambda: self._cluster.set_password(principal, password))
 
+    def set_quotas(self, quotas: Mapping[str, Mapping[str, float]]) -> None:
+        self._do("quotas", lambda: self._cluster.set_quotas(quotas))
+
     def retire_login(self, principal: str) -> None:
         self._do("retire login", lambda: self._cluster.retire_login(principal))
 

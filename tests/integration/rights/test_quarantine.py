@@ -3,7 +3,13 @@
 import pytest
 
 from mesh_events.errors import RefusedError
-from mesh_events.intents import ApplicationRegistered, DomainQuarantined, DomainReleased, Intent
+from mesh_events.intents import (
+    ApplicationRegistered,
+    DomainQuarantined,
+    DomainReleased,
+    Intent,
+    intents_login,
+)
 from mesh_events.read import LogReader
 from processors.rights import Acl
 from projections.access import State
@@ -78,7 +84,8 @@ def test_who_was_refused_speaks_as_soon_as_the_right_is_back(kit: Mesh) -> None:
     """The client remembers a refusal for a moment; a service is not to be refused by that."""
     speaker = kit.register_domain("speaker")
     login = kit.admin_login("east")
-    denial = Acl(speaker.name, "write", "topic", "mesh.governance", denies=True)
+    writer = intents_login(speaker.name)
+    denial = Acl(writer, "write", "topic", "mesh.governance", denies=True)
     kafka_acls.made(login, denial)
 
     def refused() -> bool:
@@ -91,5 +98,5 @@ def test_who_was_refused_speaks_as_soon_as_the_right_is_back(kit: Mesh) -> None:
     eventually(refused, "Kafka refuses")
     assert kafka_acls.unmade(login, denial) == 1
     # a broker may take a moment; the emitter takes none
-    eventually(lambda: write(kit.login(speaker.name), "mesh.governance") != DENIED, "it may write")
+    eventually(lambda: write(kit.login(writer), "mesh.governance") != DENIED, "it may write")
     assert not refused()

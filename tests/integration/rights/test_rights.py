@@ -1,10 +1,10 @@
 """One client, one configuration: only what was granted decides what Kafka lets it do."""
 
 import pytest
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved
+from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
 from processors.rights import reader
@@ -14,6 +14,7 @@ from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, read, r
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 GROUP_DENIED = "GROUP_AUTHORIZATION_FAILED"
+MESH_TOPICS = ("mesh.governance", "mesh.catalog", "mesh.access", "mesh.links", "mesh.quarantine")
 
 
 def keeper_of(kit: Mesh, cluster: str) -> KafkaAdmin:
@@ -183,17 +184,27 @@ def make_topic(domain: Domain, name: str) -> None:
     admin.create_topics([NewTopic(name, 1, 1)])[name].result(15)
 
 
-def test_a_domain_reads_the_log_and_the_rows_and_writes_only_the_log(
+def test_a_domain_reads_the_log_and_the_rows_and_writes_none_of_them(
     kit: Mesh, buyer: Domain
 ) -> None:
     connection = kit.login(buyer.name)
 
     assert read(reading(connection, f"{buyer.name}.own"), "mesh.catalog") != DENIED
-    refused = {
-        topic: write(connection, topic)
-        for topic in ("mesh.catalog", "mesh.access", "mesh.links", "mesh.quarantine")
-    }
-    assert set(refused.values()) == {DENIED}
+    assert read(reading(connection, f"{buyer.name}.own"), "mesh.governance") != DENIED
+    assert {write(connection, topic) for topic in MESH_TOPICS} == {DENIED}
+
+
+def test_the_login_of_a_domains_intents_writes_the_log_and_nothing_else(
+    kit: Mesh, buyer: Domain
+) -> None:
+    connection = kit.login(intents_login(buyer.name))
+    others = [topic for topic in MESH_TOPICS if topic != "mesh.governance"]
+
+    assert write(connection, "mesh.governance") != DENIED
+    assert {write(connection, topic) for topic in (*others, buyer.topic())} == {DENIED}
+    transaction = Producer(connection.config(transactional_id=f"{connection.user}.begun"))
+    with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+        transaction.init_transactions(20)
 
 
 def test_an_application_sees_nothing_of_the_mesh(application: Application) -> None:
