@@ -30,7 +30,7 @@ from projections import intents as pending
 from projections.access import Accesses
 from projections.enact import Acceptance, enact
 from projections.identity import Role
-from projections.image import Image
+from projections.image import TOLERANCE_MS, Image
 
 
 def apply(image: Image, entry: Entry) -> Image:
@@ -42,8 +42,9 @@ def apply(image: Image, entry: Entry) -> Image:
     """
     if entry.offset <= image.offset:
         raise StateFaultError(f"offset {entry.offset} was folded already, up to {image.offset}")
-    time = max(image.time, entry.time - image.skew)
-    image = image._replace(offset=entry.offset, time=time, touched=())
+    skew = _skew(image, entry)
+    time = max(image.time, entry.time - skew)
+    image = image._replace(offset=entry.offset, time=time, skew=skew, touched=())
     event = entry.event
     if event is None or isinstance(event, Intent):
         return _waiting(image, entry)
@@ -57,6 +58,16 @@ def apply(image: Image, entry: Entry) -> Image:
     if isinstance(event, Decision):
         return _decided(image, entry, event)
     return _reported(image, entry, event)
+
+
+def _skew(image: Image, entry: Entry) -> int:
+    """How far append times are ahead of the mesh's clock, as far as a record tells, ms.
+
+    The mesh's clock never goes back: a broker that is behind the last decision is wrong, or has
+    been set right behind a clock that was ahead.
+    """
+    behind = entry.time - image.clock
+    return min(image.skew, behind) if behind < -TOLERANCE_MS else image.skew
 
 
 def _waiting(image: Image, entry: Entry) -> Image:

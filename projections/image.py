@@ -27,8 +27,9 @@ class Image(NamedTuple):
     """Everything the log has said up to and including `offset`.
 
     `clock` is the mesh's time (ms) of the last decision that counted: it never goes back. `skew` is
-    how far that decision's append time was ahead of it (ms). `time` is the mesh's time of the last
-    record: a decision's own clock, and for other records their append time without the skew.
+    how far append times are ahead of it (ms): that decision's, or a later record's that is earlier.
+    `time` is the mesh's time of the last record: a decision's own clock, and for other records
+    their append time without the skew.
     `epoch` is the offset of the latest GovernorStarted, -1 before the first; `starts` maps the ids
     of all of them to their offsets; `last_decision` is the id of the decision that counted last in
     this epoch, or of its start. `ignored` counts decisions that came under an old epoch, twice, or

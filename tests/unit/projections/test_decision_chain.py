@@ -3,6 +3,7 @@
 import pytest
 
 from mesh_events import intents
+from mesh_events.facts import CheckPassed
 from projections.decide import decide
 from projections.image import TOLERANCE_MS
 from projections.speculation import decided
@@ -129,6 +130,55 @@ def test_a_clock_that_was_ahead_does_not_refuse_a_freeze(log: PaperLog, off: int
     verdict = log.verdict(silenced, clock=wrong + 2000)
     assert isinstance(verdict, Rejected)
     assert verdict.code == "domain_frozen"
+
+
+def ahead(log: PaperLog, off: int) -> None:
+    """Broker and worker agreed that it was so much later, and have the right time again."""
+    offset, right = application(log, "before"), log.now
+    decision = log.decision(offset, Accepted(), clock=at(right + off))
+    log.append(decision, by="governor", time=right + off)
+    assert not log.image.clocks_disagree
+    log.now = right + MINUTE
+
+
+@pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR])
+def test_the_first_intent_behind_a_clock_that_was_ahead_is_accepted(
+    log: PaperLog, off: int
+) -> None:
+    log.now += HOUR
+    ahead(log, off)
+    offset = application(log, "first")
+    assert log.image.clocks_disagree
+    assert log.verdict(offset, clock=log.image.clock) == Accepted()
+
+
+def test_the_first_freeze_behind_a_clock_that_was_ahead_is_accepted(log: PaperLog) -> None:
+    ahead(log, 26 * HOUR)
+    offset = frozen(log, log.now, log.now + HOUR)
+    assert log.verdict(offset, clock=log.image.clock) == Accepted()
+
+
+def test_an_intent_copied_behind_a_clock_that_was_ahead_stays_refused(log: PaperLog) -> None:
+    old = log.make(intents.ApplicationRegistered, "east", application="east.one")
+    log.append(old, by="east")
+    log.govern()
+    for _ in range(3):
+        # ids are forgotten, two hours at a time
+        log.now += 2 * HOUR
+        application(log, f"at-{log.now}")
+        log.govern()
+    ahead(log, 26 * HOUR)
+    offset = log.append(old, by="east")
+    verdict = log.verdict(offset, clock=log.image.clock)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "stale_intent"
+
+
+def test_a_fact_behind_a_clock_that_was_ahead_shows_that_clocks_disagree(log: PaperLog) -> None:
+    ahead(log, HOUR)
+    log.report(CheckPassed, offset=0, check="topic_exists")
+    assert log.image.skew == log.records[-1].time - log.image.clock
+    assert log.image.time == log.image.clock
 
 
 def test_what_was_said_during_a_freeze_is_refused_after_it(log: PaperLog) -> None:
