@@ -6,6 +6,7 @@ speaker may speak for the domain, then the rule for the intent.
 
 import uuid
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from immutables import Map
 
@@ -44,6 +45,51 @@ def decide(image: Image, entry: Entry, clock: int, waited: int = 0) -> Verdict:
         clock: the mesh's time of the decision, ms.
         waited: how long this governor has waited for the checks of the record, ms.
     """
+    found = _claim(image, entry)
+    if not isinstance(found, _Claim):
+        return found
+    unfit = _mistimed(image, found, clock) or _frozen(image, found, clock)
+    if unfit is not None:
+        return unfit
+    verdict = found.judge(image, clock)
+    if isinstance(verdict, Waiting) and waited > CHECK_TIMEOUT_MS:
+        return Rejected(
+            CHECK_TIMEOUT,
+            f"no outcome of {', '.join(verdict.checks)} within {CHECK_TIMEOUT_MS // 1000} s: "
+            "see that the servers are up, then emit it again",
+        )
+    return verdict
+
+
+def awaited(image: Image, entry: Entry) -> tuple[str, ...]:
+    """The checks that an undecided record waits for, whatever the time.
+
+    Whether it is too old, too early or said during a freeze is the governor's to decide: nobody
+    else knows the time of a decision that is still to be made.
+    """
+    found = _claim(image, entry)
+    verdict = found.judge(image, image.clock) if isinstance(found, _Claim) else found
+    return verdict.checks if isinstance(verdict, Waiting) else ()
+
+
+class _Claim(NamedTuple):
+    """An intent that its speaker may make, as far as time does not matter."""
+
+    entry: Entry
+    intent: Intent
+    key: Key
+
+    def judge(self, image: Image, clock: int) -> Verdict:
+        """What the rule for the intent says."""
+        checks = image.intents.checks.get(self.entry.offset, Map())
+        try:
+            return judge(self.intent, Case(image, self.key, self.key.domain, checks, clock))
+        except Refusal as refusal:
+            return refusal.rejected
+
+
+def _claim(image: Image, entry: Entry) -> _Claim | Rejected | Quarantined:
+    """The intent of a record, or why it is none whatever the time."""
     untrusted = _untrusted(image, entry)
     if untrusted is not None:
         return untrusted
@@ -53,24 +99,10 @@ def decide(image: Image, entry: Entry, clock: int, waited: int = 0) -> Verdict:
     unfit = (
         _overlong(intent)
         or _repeated(image, entry, intent)
-        or (_mistimed(image, entry, intent, clock) if key.role is not Role.GOVERNOR else None)
         or _not_theirs(intent, key)
-        or _frozen(image, entry, key, clock)
+        or _cut_off(image, key)
     )
-    if unfit is not None:
-        return unfit
-    checks = image.intents.checks.get(entry.offset, Map())
-    try:
-        verdict = judge(intent, Case(image, key, key.domain, checks, clock))
-    except Refusal as refusal:
-        return refusal.rejected
-    if isinstance(verdict, Waiting) and waited > CHECK_TIMEOUT_MS:
-        return Rejected(
-            CHECK_TIMEOUT,
-            f"no outcome of {', '.join(verdict.checks)} within {CHECK_TIMEOUT_MS // 1000} s: "
-            "see that the servers are up, then emit it again",
-        )
-    return verdict
+    return unfit or _Claim(entry, intent, key)
 
 
 def _untrusted(image: Image, entry: Entry) -> Quarantined | None:
@@ -98,15 +130,17 @@ def _repeated(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
     return None
 
 
-def _mistimed(image: Image, entry: Entry, intent: Intent, clock: int) -> Rejected | None:
-    """Whether an intent is too old, or of the future.
+def _mistimed(image: Image, claim: _Claim, clock: int) -> Rejected | None:
+    """Whether an intent is too old, or of the future; the governor's own never is.
 
     Its arrival is told by the broker and bounded by the mesh's clock on both sides, so that neither
     a broker nor the governor whose clock is wrong refuses an intent whose own time is right. Ids
     are forgotten by the mesh's clock alone: an old copy never becomes young by a broker's. While
     the clocks disagree only an intent whose id may have been forgotten is too old.
     """
-    made = milliseconds(intent.meta.time)
+    if claim.key.role is Role.GOVERNOR:
+        return None
+    entry, made = claim.entry, milliseconds(claim.intent.meta.time)
     age = min(clock, entry.time) - made
     if made < image.intents.horizon if image.clocks_disagree else age > WINDOW_MS:
         return Rejected(
@@ -140,22 +174,28 @@ def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
     return None
 
 
-def _frozen(image: Image, entry: Entry, key: Key, clock: int) -> Rejected | None:
+def _cut_off(image: Image, key: Key) -> Rejected | None:
+    """Whether the speaker is in quarantine; the mesh's own parts never are."""
+    quarantine = image.identity.quarantines.get(key.domain)
+    if quarantine is None or key.domain == MESH_DOMAIN:
+        return None
+    return Rejected(
+        "domain_quarantined",
+        f"{quarantine.by} has put {key.domain} into quarantine: {quarantine.reason}; "
+        "ask the operator",
+    )
+
+
+def _frozen(image: Image, claim: _Claim, clock: int) -> Rejected | None:
     """Whether the speaker is to be silent, or was when it spoke; the mesh's own parts never are.
 
     While clocks disagree no freeze ends by itself.
     """
-    if key.domain == MESH_DOMAIN:
+    domain = claim.key.domain
+    if domain == MESH_DOMAIN:
         return None
-    quarantine = image.identity.quarantines.get(key.domain)
-    if quarantine is not None:
-        return Rejected(
-            "domain_quarantined",
-            f"{quarantine.by} has put {key.domain} into quarantine: {quarantine.reason}; "
-            "ask the operator",
-        )
-    time = None if image.clocks_disagree else min(clock, entry.time)
-    freeze = image.identity.freeze_of(key.domain, time)
+    time = None if image.clocks_disagree else min(clock, claim.entry.time)
+    freeze = image.identity.freeze_of(domain, time)
     if freeze is None:
         return None
     until = datetime.fromtimestamp(freeze.until / 1000, UTC).isoformat(timespec="seconds")

@@ -37,14 +37,13 @@ from processors.keepers.flow_ends import Logs
 from processors.keepers.keeper import Reign, ReignOverError
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from projections.catalog import SCHEMA_REGISTERED
-from projections.decide import decide
+from projections.decide import awaited
 from projections.image import Image
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
 from projections.rules.connectors import CONNECTOR_SOUND
 from projections.rules.identity import CLUSTER_REACHABLE
 from projections.statements import DESTINATION_FREE, END_OF, STATEMENT_SOUND
-from projections.verdict import Waiting
 
 log = structlog.get_logger(__name__)
 CHECKED = (
@@ -201,11 +200,8 @@ def missing(image: Image) -> Iterator[Task]:
         entry = image.intents.undecided[offset]
         if not isinstance(entry.event, CHECKED):
             continue
-        # how long it has waited is the governor's to count
-        verdict = decide(image, entry, image.clock)
-        if isinstance(verdict, Waiting):
-            for check in verdict.checks:
-                yield Task(offset, check, entry.event)
+        for check in awaited(image, entry):
+            yield Task(offset, check, entry.event)
 
 
 def _lane(task: Task, image: Image) -> str:

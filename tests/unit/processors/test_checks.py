@@ -20,7 +20,7 @@ from projections.verdict import Waiting
 from tests import paper_story as story
 from tests.kafka_client import eventually
 from tests.links.memory import MemoryCluster
-from tests.paper_log import Never, PaperLog, meta
+from tests.paper_log import Never, PaperLog, at, meta
 
 
 def publications(log: PaperLog, domain: str, count: int) -> None:
@@ -42,6 +42,39 @@ def test_missing_checks_are_named_oldest_intent_first() -> None:
     assert [task.offset for task in found] == sorted(task.offset for task in found)
     assert {task.check for task in found} == {"topic_exists", "schema_registered"}
     assert len(found) == 6
+
+
+@pytest.mark.parametrize("quiet_ms", [10 * 60_000, 3_600_000])
+def test_a_check_is_missing_behind_a_freeze_that_ended_and_a_quiet_time(quiet_ms: int) -> None:
+    """The last decision is long ago: its clock says nothing about what was emitted since."""
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    until = at(log.now + quiet_ms // 2)
+    log.operator(intents.DomainFrozen, domain="west", until=until, reason="it leaks")
+    log.govern()
+    log.now += quiet_ms
+    publications(log, "west", 1)
+    assert {task.check for task in missing(log.image)} == {"topic_exists", "schema_registered"}
+
+
+def test_a_check_is_missing_where_the_broker_is_behind_after_a_quiet_time() -> None:
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    late, log.now = log.now, log.now + 3_600_000
+    made = log.make(intents.ProductPublished, "east", **story.product())
+    log.append(made, by="east", time=late)
+    assert {task.check for task in missing(log.image)} == {"topic_exists", "schema_registered"}
+
+
+def test_no_check_is_made_for_what_is_refused_whatever_the_time() -> None:
+    log = PaperLog()
+    story.domains(log)
+    log.append(log.make(intents.ProductPublished, "west", **story.product()), by="east")
+    log.say(intents.ProductPublished, "west", **story.product())
+    log.operator(intents.DomainQuarantined, domain="east", reason="it leaks")
+    log.govern()
+    log.say(intents.ProductPublished, "east", **story.product())
+    assert list(missing(log.image)) == []
 
 
 class Hanging(MemoryCluster):
