@@ -124,6 +124,11 @@ class Decision(Event):
         description="`meta.id` of the decision before this one in its epoch; that of the "
         "GovernorStarted for the first"
     )
+    worker_skew: int = Field(
+        default=0,
+        description="How far the clock of the governor's machine was ahead of `clock`, ms; "
+        "below 0: behind",
+    )
 
     @property
     def key(self) -> str:

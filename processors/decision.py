@@ -20,12 +20,13 @@ LONGEST_REASON = 2000
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a judgement rests on: the fields `epoch`, `basis`, `clock` (ms) and `follows`."""
+    """What a judgement rests on, as in the fields of a decision; `clock`, `worker_skew`: ms."""
 
     epoch: int
     offset: int
     clock: int
     follows: str
+    worker_skew: int = 0
 
 
 def decision_on(entry: Entry, verdict: Verdict, basis: Basis) -> Decision:
@@ -42,6 +43,7 @@ def decision_on(entry: Entry, verdict: Verdict, basis: Basis) -> Decision:
         "basis": basis.offset,
         "clock": datetime.fromtimestamp(basis.clock / 1000, UTC),
         "follows": basis.follows,
+        "worker_skew": basis.worker_skew,
     }
     match verdict:
         case Rejected(code, reason) if cause is not None:

@@ -258,21 +258,19 @@ class Governor:
     def _decisions(self, image: Image, epoch: int) -> list[Decision]:
         """Decisions on the records whose turn it is, each on the state that the others give."""
         began, state, found = monotonic(), image, list[Decision]()
-        clock = image.clock
-        if self._clock is not None:
-            clock = max(clock, self._clock.now(self._appended))
+        clock, worker_skew = self._times(image)
         for offset in self._candidates(image):
             entry = state.intents.undecided.get(offset)
             if entry is None:
                 continue
             now = monotonic()
             waited = round((now - self._since.get(offset, now)) * 1000)
-            verdict = decide(state, entry, clock, waited)
+            verdict = decide(state, entry, clock, waited, worker_skew)
             if isinstance(verdict, Waiting):
                 self._wait(offset, now)
                 continue
             self._since.pop(offset, None)
-            basis = Basis(epoch, image.offset, clock, state.last_decision)
+            basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
             event = decision_on(entry, verdict, basis)
             if isinstance(event, IntentQuarantined):
                 self._set_aside(self._open[offset], event)
@@ -281,6 +279,13 @@ class Governor:
             if len(found) == BATCH or monotonic() - began > BATCH_S:
                 break
         return found
+
+    def _times(self, image: Image) -> tuple[int, int]:
+        """(the mesh's time now, how far this machine is ahead of it), ms."""
+        if self._clock is None:
+            return image.clock, image.worker_skew
+        clock = max(image.clock, self._clock.now(self._appended))
+        return clock, self._clock.worker_skew(clock)
 
     def _wait(self, offset: int, now: float) -> None:
         if offset not in self._since:

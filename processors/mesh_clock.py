@@ -1,10 +1,10 @@
 """The mesh's clock: one time for all decisions, which follows no single clock that is wrong.
 
-It begins at the earlier one of two witnesses, the broker that took the governor's start and this
-machine, but never before the last decision on the log. Then it counts by the monotonic clock. Where
-both witnesses agree that it is wrong it is set; since it never goes back, one that was ahead stops
-until they have caught up. What the log says stands in `Image.clock`; how far brokers are off it in
-`Image.skew`.
+It begins at the earlier one of two clocks, that of the broker that took the governor's start and
+that of this machine. A broker that is behind the last decision on the log does not count. Then it
+counts by the monotonic clock. Where both agree that it is wrong it is set; since it never goes
+back, one that was ahead stops until they have caught up. What the log says stands in `Image.clock`;
+how far the broker and the machine are off it in `Image.skew` and `Image.worker_skew`.
 """
 
 import time
@@ -39,8 +39,12 @@ class MeshClock:
     ) -> None:
         self._ticks, self._here = ticks, here
         now = round(here() * 1000)
-        agreed = abs(now - started) <= TOLERANCE_MS
-        self._base = min(started, now) if agreed else max(last, min(started, now))
+        earlier = min(started, now)
+        if abs(now - started) <= TOLERANCE_MS:
+            self._base = earlier
+        else:
+            late = started < last - TOLERANCE_MS
+            self._base = max(last, now if late else earlier)
         self._since, self._last = ticks(), last
 
     def now(self, appended: int) -> int:
@@ -60,6 +64,10 @@ class MeshClock:
             counted = max(counted, appended)
         self._last = max(self._last, counted)
         return self._last
+
+    def worker_skew(self, clock: int) -> int:
+        """How far this machine is ahead of `clock`, ms."""
+        return round(self._here() * 1000) - clock
 
     def _counted(self) -> int:
         return self._base + round((self._ticks() - self._since) * 1000)

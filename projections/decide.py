@@ -36,7 +36,9 @@ CHECK_TIMEOUT = "check_timeout"
 """Code of the refusal of an intent that has waited so long."""
 
 
-def decide(image: Image, entry: Entry, clock: int, waited: int = 0) -> Verdict:
+def decide(
+    image: Image, entry: Entry, clock: int, waited: int = 0, worker_skew: int | None = None
+) -> Verdict:
     """What becomes of an undecided record.
 
     Args:
@@ -44,7 +46,10 @@ def decide(image: Image, entry: Entry, clock: int, waited: int = 0) -> Verdict:
         entry: the record.
         clock: the mesh's time of the decision, ms.
         waited: how long this governor has waited for the checks of the record, ms.
+        worker_skew: how far the governor's machine is ahead of `clock`, ms; None: as in `image`.
     """
+    if worker_skew is not None:
+        image = image._replace(worker_skew=worker_skew)
     found = _claim(image, entry)
     if not isinstance(found, _Claim):
         return found
@@ -133,10 +138,10 @@ def _repeated(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
 def _mistimed(image: Image, claim: _Claim, clock: int) -> Rejected | None:
     """Whether an intent is too old, or of the future; the governor's own never is.
 
-    Its arrival is told by the broker and bounded by the mesh's clock on both sides, so that neither
-    a broker nor the governor whose clock is wrong refuses an intent whose own time is right. Ids
-    are forgotten by the mesh's clock alone: an old copy never becomes young by a broker's. While
-    the clocks disagree only an intent whose id may have been forgotten is too old.
+    An intent is too old or too early by all clocks, the mesh's, the broker's and the governor's
+    machine's, or it is not: none of them that is wrong refuses an intent whose own time is right.
+    Ids are forgotten by the mesh's clock alone: an old copy never becomes young by a broker's.
+    While the clocks disagree only an intent whose id may have been forgotten is too old.
     """
     if claim.key.role is Role.GOVERNOR:
         return None
@@ -148,7 +153,7 @@ def _mistimed(image: Image, claim: _Claim, clock: int) -> Rejected | None:
             f"made {age // 1000} s before it reached the log, at most {WINDOW_MS // 1000} s are "
             "allowed: emit it again",
         )
-    ahead = made - max(clock, entry.time)
+    ahead = made - max(clock, entry.time, clock + image.worker_skew)
     if ahead > AHEAD_MS:
         return Rejected(
             "clock_ahead", f"made {ahead // 1000} s in the future: set the emitter's clock"

@@ -132,6 +132,7 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
         clock=clock,
         time=clock,
         skew=entry.time - clock,
+        worker_skew=event.worker_skew,
         last_decision=event.meta.id,
         intents=pending.decided(image.intents, event.offset),
     )

@@ -28,8 +28,9 @@ class Image(NamedTuple):
 
     `clock` is the mesh's time (ms) of the last decision that counted: it never goes back. `skew` is
     how far append times are ahead of it (ms): that decision's, or a later record's that is earlier.
-    `time` is the mesh's time of the last record: a decision's own clock, and for other records
-    their append time without the skew.
+    `worker_skew` is how far the clock of the governor's machine was ahead (ms). `time` is the
+    mesh's time of the last record: a decision's own clock, and for other records their append time
+    without the skew.
     `epoch` is the offset of the latest GovernorStarted, -1 before the first; `starts` maps the ids
     of all of them to their offsets; `last_decision` is the id of the decision that counted last in
     this epoch, or of its start. `ignored` counts decisions that came under an old epoch, twice, or
@@ -42,6 +43,7 @@ class Image(NamedTuple):
     time: int = 0
     clock: int = 0
     skew: int = 0
+    worker_skew: int = 0
     epoch: int = -1
     last_decision: str = ""
     starts: Table[str, int] = Map()
@@ -59,8 +61,11 @@ class Image(NamedTuple):
 
     @property
     def clocks_disagree(self) -> bool:
-        """Whether brokers and governor differ by more than `TOLERANCE_MS`: nothing expires then."""
-        return abs(self.skew) > TOLERANCE_MS
+        """Whether broker or governor's machine differ by more than `TOLERANCE_MS`.
+
+        Nothing expires then.
+        """
+        return max(abs(self.skew), abs(self.worker_skew)) > TOLERANCE_MS
 
 
 EMPTY = Image()

@@ -63,6 +63,7 @@ class Rest:
     epoch: int = -1
     clock: int = 0
     skew: int = 0
+    worker_skew: int = 0
     last_decision: str = ""
     ignored: int = 0
     mesh: str = ""
@@ -82,6 +83,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         epoch=image.epoch,
         clock=image.clock,
         skew=image.skew,
+        worker_skew=image.worker_skew,
         last_decision=image.last_decision,
         ignored=image.ignored,
         mesh=identity.mesh,
@@ -124,6 +126,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         epoch=rest.epoch,
         clock=rest.clock,
         skew=rest.skew,
+        worker_skew=rest.worker_skew,
         last_decision=rest.last_decision,
         starts=tables["starts"],
         ignored=rest.ignored,

@@ -269,7 +269,7 @@ def _doubt_decision(report: Report, state: Image | None, event: Decision, entry:
         )
         report.findings.append(Finding(entry.offset, "bad_basis", text))
         return
-    verdict = decide(state, asked, milliseconds(event.clock))
+    verdict = decide(state, asked, milliseconds(event.clock), worker_skew=event.worker_skew)
     if _code(verdict) == _decided(event) or _timed_out(verdict, event):
         return
     accepted = isinstance(event, IntentAccepted)

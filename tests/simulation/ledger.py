@@ -100,7 +100,10 @@ class Ledger:
         assert state is not None, f"the basis of the decision at {offset} is not its own"
         if code != "check_timeout":
             verdict = decide(
-                state, state.intents.undecided[event.offset], milliseconds(event.clock)
+                state,
+                state.intents.undecided[event.offset],
+                milliseconds(event.clock),
+                worker_skew=event.worker_skew,
             )
             assert _same(verdict, wanted, code), (
                 f"the decision at {offset} on {event.offset} ({wanted} {code}) does not follow "

@@ -56,6 +56,27 @@ def test_a_machine_that_is_behind_at_the_start_does_not_turn_it_back() -> None:
     assert clock.now(NOW) >= NOW - 1000
 
 
+@pytest.mark.parametrize("quiet", [0, 10 * MINUTE, 30 * MINUTE])
+def test_it_does_not_follow_a_broker_that_is_behind_the_last_decision(quiet: int) -> None:
+    clock = Times().clock(started=NOW - HOUR, last=NOW - quiet)
+    assert clock.now(NOW - HOUR) == NOW
+
+
+def test_it_begins_at_the_earlier_clock_where_the_last_decision_does_not_tell() -> None:
+    """Broker or worker is wrong. Behind, it can be set; ahead, it would have to stop."""
+    for off in (HOUR, 26 * HOUR):
+        assert Times().clock(started=NOW - off, last=NOW - 30 * HOUR).now(NOW - off) == NOW - off
+        assert Times().clock(started=NOW + off, last=NOW - 30 * HOUR).now(NOW + off) == NOW
+
+
+def test_it_tells_how_far_the_machine_is_ahead() -> None:
+    times = Times(off=HOUR)
+    clock = times.clock()
+    assert clock.worker_skew(clock.now(NOW)) == HOUR
+    times.ran += 5000
+    assert clock.worker_skew(NOW) == HOUR + 5000
+
+
 def test_it_is_not_before_what_is_decided() -> None:
     assert Times().clock().now(NOW + 300) == NOW + 300
 

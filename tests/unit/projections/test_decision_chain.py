@@ -181,6 +181,30 @@ def test_a_fact_behind_a_clock_that_was_ahead_shows_that_clocks_disagree(log: Pa
     assert log.image.time == log.image.clock
 
 
+@pytest.mark.parametrize("behind", [10 * MINUTE, HOUR])
+def test_an_intent_is_not_ahead_where_the_workers_clock_agrees_with_it(
+    log: PaperLog, behind: int
+) -> None:
+    """The mesh was founded on a broker whose clock was late: its clock is as late."""
+    late = log.now
+    log.now += behind
+    offset = log.append(
+        log.make(intents.ApplicationRegistered, "east", application="east.one"),
+        by="east",
+        time=late,
+    )
+    verdict = log.verdict(offset, clock=late)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "clock_ahead"
+    entry = log.image.intents.undecided[offset]
+    assert decide(log.image, entry, late, worker_skew=behind) == Accepted()
+    decision = log.decision(offset, Accepted(), clock=at(late), worker_skew=behind)
+    log.append(decision, by="governor", time=late)
+    assert log.image.skew == 0
+    assert log.image.worker_skew == behind
+    assert log.image.clocks_disagree
+
+
 def test_what_was_said_during_a_freeze_is_refused_after_it(log: PaperLog) -> None:
     frozen(log, log.now, log.now + MINUTE)
     log.govern()
