@@ -213,6 +213,10 @@ def _signer(record: Record, *, verify: bool) -> str:
     try:
         text = name.decode("ascii")
         public = signing.decode_public(text)
+    except signing.WeakKeyError:
+        raise UnusableRecordError(
+            FaultCode.WEAK_KEY, f"anybody can sign with the key in header {SIGNER}"
+        ) from None
     except ValueError:
         raise UnusableRecordError(
             FaultCode.BAD_SIGNATURE, f"header {SIGNER} is not a public key"

@@ -43,6 +43,7 @@ class FaultCode(StrEnum):
     KEY_MISMATCH = "key_mismatch"
     UNSIGNED = "unsigned"
     BAD_SIGNATURE = "bad_signature"
+    WEAK_KEY = "weak_key"
     UNKNOWN_KEY = "unknown_key"
     REVOKED_KEY = "revoked_key"
     FORGED = "forged"

@@ -17,6 +17,14 @@ from mesh_events.errors import ConfigurationError
 
 _CONTEXT = b"streaming-data-mesh record v1\x00"
 """Signed in front of every record, so that no signature is ever valid for anything else."""
+_PRIME = 2**255 - 19
+_ORDER_EIGHT = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER = {0, 1, _PRIME - 1, _ORDER_EIGHT, _PRIME - _ORDER_EIGHT}
+"""y of the eight points whose order is at most 8: their signatures need no private key."""
+
+
+class WeakKeyError(ValueError):
+    """A public key under which anybody can sign, or a second encoding of a key."""
 
 
 def signed_bytes(key: bytes, value: bytes) -> bytes:
@@ -94,15 +102,34 @@ def encode_public(raw: bytes) -> str:
 
 @lru_cache(maxsize=4096)
 def decode_public(text: str) -> bytes:
-    """Base64url text -> 32 bytes; raises ValueError for any other or a second spelling."""
+    """Base64url text -> 32 bytes.
+
+    Raises ValueError for any other text or a second spelling, WeakKeyError for a point of small
+    order or a y that is not reduced by the field's prime.
+    """
     raw = base64.b64decode(text + "=", altchars=b"-_", validate=True)
     if len(raw) != 32 or encode_public(raw) != text:
         raise ValueError("not an Ed25519 public key")
+    # the highest bit is the sign of x
+    y = int.from_bytes(raw, "little") & ((1 << 255) - 1)
+    if y >= _PRIME or y in _SMALL_ORDER:
+        raise WeakKeyError("anybody can sign with this Ed25519 public key")
     return raw
 
 
+def is_weak_key(text: str) -> bool:
+    """Whether `text` has the form of a public key, and anybody can sign with it."""
+    try:
+        decode_public(text)
+    except WeakKeyError:
+        return True
+    except ValueError:
+        return False
+    return False
+
+
 def is_public_key(text: str) -> bool:
-    """Whether `text` has the form of a public key."""
+    """Whether `text` is a public key that only its owner can sign with."""
     try:
         decode_public(text)
     except ValueError:

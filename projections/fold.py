@@ -24,6 +24,7 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Event, Kind, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
+from mesh_events.signing import is_weak_key
 from mesh_events.statements import StatementFact
 from projections import access, connectors, drift, identity, links, statements
 from projections import intents as pending
@@ -81,7 +82,10 @@ def _waiting(image: Image, entry: Entry) -> Image:
 def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
     """Somebody spoke in the name of the governor or a keeper: it waits to be set aside."""
     reason = f"{event.type_name()} must be signed by the {needed}'s key"
-    fault = Fault(FaultCode.FORGED, reason)
+    return _faulty(image, entry, Fault(FaultCode.FORGED, reason))
+
+
+def _faulty(image: Image, entry: Entry, fault: Fault) -> Image:
     return _waiting(image, replace(entry, event=None, fault=fault))
 
 
@@ -90,6 +94,10 @@ def _foundation(image: Image, entry: Entry, event: Event) -> Image:
         return _introduced(image, entry, event)
     if not image.identity.has_role(entry.signer, Role.ROOT):
         return _forged(image, entry, event, Role.ROOT)
+    weak = next(filter(is_weak_key, _named_keys(event)), None)
+    if weak is not None:
+        reason = f"anybody can sign with the key {weak}: give the mesh another one"
+        return _faulty(image, entry, Fault(FaultCode.WEAK_KEY, reason))
     match event:
         case MeshFounded() if not image.identity.mesh:
             after = identity.founded(image.identity, event, entry.offset)
@@ -100,6 +108,16 @@ def _foundation(image: Image, entry: Entry, event: Event) -> Image:
         case _:
             return _forged(image, entry, event, Role.ROOT)
     return image._replace(identity=after)
+
+
+def _named_keys(event: Event) -> tuple[str, ...]:
+    """The public keys that a record of the root brings in."""
+    match event:
+        case MeshFounded():
+            return event.operator_key, event.governor_key, event.keeper_key
+        case MeshKeyIntroduced():
+            return (event.public_key,)
+    return ()
 
 
 def _introduced(image: Image, entry: Entry, event: SchemaIntroduced) -> Image:

@@ -12,7 +12,7 @@ from mesh_events.intents import (
     domain_of,
     intents_login,
 )
-from mesh_events.signing import is_public_key
+from mesh_events.signing import is_public_key, is_weak_key
 from projections.identity import Role
 from projections.rules import logins, names
 from projections.rules.ruling import judge
@@ -163,6 +163,11 @@ def _known_domain(case: Case, domain: str) -> None:
 
 
 def _new_key(case: Case, public: str) -> None:
+    require(
+        not is_weak_key(public),
+        "weak_key",
+        "anybody can sign with this public_key: make a key, `sdm key register --file FILE` does",
+    )
     require(is_public_key(public), "invalid_key", "public_key is not a base64url Ed25519 key")
     require(
         public not in case.image.identity.keys,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mesh_events.decisions import MeshRole
+from mesh_events.errors import InvalidValueError
 from mesh_events.intents import KeyRegistered, KeyRevoked
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion
@@ -54,11 +55,13 @@ def register(
     for_domain: For = None,
 ) -> None:
     """Register another key that may speak for a domain."""
-    from mesh_events.signing import SigningKey
+    from mesh_events.signing import SigningKey, is_public_key
     from self_service.cli.saying import say
 
     if (file is None) == (public_key is None):
         raise UsageError("give either --file or --public-key")
+    if public_key is not None and not is_public_key(public_key):
+        raise InvalidValueError(f"--public-key {public_key[:60]!r}: {_why_no_key(public_key)}")
     mesh = Mesh()
     who = mesh.speaker(saying.domain)
     domain = _of(for_domain, who.domain)
@@ -168,6 +171,14 @@ def list_keys(
         if of in (None, key.domain)
     ]
     show(Listing(("domain", "role", "public_key", "since", "revoked"), items), reading.output)
+
+
+def _why_no_key(text: str) -> str:
+    from mesh_events.signing import is_weak_key
+
+    if is_weak_key(text):
+        return "anybody can sign with this public key; make one with --file"
+    return "no public key: 43 characters of base64url"
 
 
 def _of(given: str | None, own: str) -> str:
