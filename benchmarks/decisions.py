@@ -70,7 +70,9 @@ def _update(emitter: Emitter, product: str, text: str) -> Event:
 
 
 def _wire(emitter: Emitter, members: Members, event: Event) -> Wire:
-    return encode(event, members.registry.schema_id(event.type_name()), emitter.key)
+    return encode(
+        event, members.registry.schema_id(event.type_name()), emitter.key, emitter.root_key
+    )
 
 
 def _rates(members: Members, emitters: Sequence[Emitter], intents: int) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def _decided(members: Members, start: int, count: int) -> float:
     with PartitionReader(members.clusters["east"].login, topics.GOVERNANCE, start) as log:
         while seen < count and time.monotonic() < deadline:
             for message in log.poll(0.2):
-                entry = decode(to_record(message), schemas, verify=False)
+                entry = decode(to_record(message), schemas, members.profile.root_key, verify=False)
                 if isinstance(entry.event, Decision):
                     if entry.event.offset >= start:
                         seen, last = seen + 1, entry.time

@@ -51,9 +51,9 @@ class Members:
             self.settings.governance(OPERATOR),
             self.registry,
             SigningKey.load(key_path(home, "operator")),
+            mesh=self.profile.keys,
             domain="mesh",
             actor="benchmark",
-            governor_key=self.profile.governor_key,
         )
 
     def image(self) -> Image:
@@ -93,9 +93,9 @@ class Members:
             self.login(login, "east"),
             self.registry,
             key,
+            mesh=self.profile.keys,
             domain=name,
             actor="benchmark",
-            governor_key=self.profile.governor_key,
         )
 
     def application(self, owner: Emitter, name: str) -> None:

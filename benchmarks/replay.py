@@ -97,7 +97,7 @@ def _decode(records: Iterator[Record]) -> int:
     schemas: dict[int, str] = {}
     count = 0
     for record in records:
-        event = decode(record, schemas, verify=False).event
+        event = decode(record, schemas, None, verify=False).event
         if event is not None and event.type_name() == "SchemaIntroduced":
             schemas[event.schema_id] = event.schema_text  # type: ignore[attr-defined]
         count += 1

@@ -81,7 +81,7 @@ def _hash_and_decode(records: Iterator[Record]) -> None:
     schemas: dict[int, str] = {}
     for record in records:
         leaf_hash(record)
-        event = decode(record, schemas, verify=False).event
+        event = decode(record, schemas, None, verify=False).event
         if isinstance(event, SchemaIntroduced):
             schemas[event.schema_id] = event.schema_text
 
@@ -110,7 +110,7 @@ def _signing(workload: Workload) -> Figures:
     event = AccessRequested(meta=meta, product="east.p1", application="west.a1", reason="figures")
     text = avro.text_of(event.type_name())
     plain = _each(lambda: frame(100, text, event.model_dump()))
-    signed = _each(lambda: encode(event, 100, key))
+    signed = _each(lambda: encode(event, 100, key, workload.key("root").public))
     return {
         "floor: an intent as Avro": {"events": SIGNED, "us each": plain},
         "an intent, signed": {

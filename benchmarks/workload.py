@@ -178,7 +178,7 @@ class Workload:
     def _wire(self, event: Event, key: str) -> Wire:
         self.offset += 1
         signer = self._keys.get(key) or self._domains[key]
-        return encode(event, self._ids[event.type_name()], signer)
+        return encode(event, self._ids[event.type_name()], signer, self._keys["root"].public)
 
     def _meta(self, domain: str) -> Meta:
         identity = derived_id("benchmark", domain, self.offset)

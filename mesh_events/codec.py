@@ -92,8 +92,15 @@ def build(model: type[AnyFrozen], datum: Mapping[str, Any]) -> AnyFrozen:
         ) from error
 
 
-def encode(event: Event, schema_id: int, key: signing.SigningKey) -> Wire:
-    """The signed record of an event; `schema_id` is the registry's id of its current schema."""
+def encode(event: Event, schema_id: int, key: signing.SigningKey, root: str) -> Wire:
+    """The signed record of an event.
+
+    Args:
+        event: what it says.
+        schema_id: the registry's id of the event's current schema.
+        key: who signs.
+        root: public key of the root of the mesh in which the record is to count.
+    """
     record_key = event.key.encode()
     value = frame(schema_id, avro.text_of(event.type_name()), event.model_dump())
     headers: Headers = [
@@ -103,17 +110,20 @@ def encode(event: Event, schema_id: int, key: signing.SigningKey) -> Wire:
         (CE_SOURCE, f"mesh/{event.meta.domain}".encode()),
         ("content-type", b"application/avro"),
         (SIGNER, key.public.encode()),
-        (SIGNATURE, key.sign(record_key, value)),
+        (SIGNATURE, key.sign(root, record_key, value)),
     ]
     return Wire(record_key, value, headers)
 
 
-def decode(record: Record, schemas: Mapping[int, str], *, verify: bool = True) -> Entry:
+def decode(
+    record: Record, schemas: Mapping[int, str], root: str | None, *, verify: bool = True
+) -> Entry:
     """Understand a record of the governance log with the schemas introduced before it.
 
     Args:
         record: the bytes at one offset.
         schemas: schema id -> schema text, as introduced on the log so far.
+        root: public key of the mesh's root; None before the first record, which its signer roots.
         verify: check the signature (about 0.1 ms); without it the named signer is believed,
             which is sound only for a part of the log that was verified before.
 
@@ -122,28 +132,28 @@ def decode(record: Record, schemas: Mapping[int, str], *, verify: bool = True) -
     try:
         event = _event(record, schemas)
         _same(record, event)
-        signer = _signer(record, verify=verify)
+        signer = _signer(record, root, verify=verify)
     except UnusableRecordError as error:
         fault = Fault(FaultCode(error.code), error.reason)
         return Entry(record.offset, record.time, None, None, fault)
     return Entry(record.offset, record.time, signer, event, None)
 
 
-def has_valid_signature(record: Record) -> bool:
-    """Whether the key that the record names has signed its key and value, whatever they say."""
+def has_valid_signature(record: Record, root: str | None) -> bool:
+    """Whether the key that the record names has signed it in this mesh; `root` as in `decode`."""
     try:
-        _signer(record, verify=True)
+        _signer(record, root, verify=True)
     except UnusableRecordError:
         return False
     return True
 
 
-def holds_signature(record: Record, entry: Entry) -> bool:
+def holds_signature(record: Record, entry: Entry, root: str | None) -> bool:
     """Whether a record's signature is valid or was believed, whatever became of it in `entry`.
 
     It is checked again only where `entry` tells no signer.
     """
-    return entry.signer is not None or has_valid_signature(record)
+    return entry.signer is not None or has_valid_signature(record, root)
 
 
 def _event(record: Record, schemas: Mapping[int, str]) -> Event:
@@ -204,7 +214,7 @@ def _same(record: Record, event: Event) -> None:
         raise UnusableRecordError(FaultCode.KEY_MISMATCH, f"the record's key is not {event.key}")
 
 
-def _signer(record: Record, *, verify: bool) -> str:
+def _signer(record: Record, root: str | None, *, verify: bool) -> str:
     name, signature = record.headers.get(SIGNER), record.headers.get(SIGNATURE)
     if not name or not signature:
         raise UnusableRecordError(
@@ -221,8 +231,10 @@ def _signer(record: Record, *, verify: bool) -> str:
         raise UnusableRecordError(
             FaultCode.BAD_SIGNATURE, f"header {SIGNER} is not a public key"
         ) from None
-    if verify and not signing.verifies(public, signature, record.key or b"", record.value or b""):
+    key, value = record.key or b"", record.value or b""
+    if verify and not signing.verifies(public, signature, root or text, key, value):
         raise UnusableRecordError(
-            FaultCode.BAD_SIGNATURE, "the signature does not fit the record's key and value"
+            FaultCode.BAD_SIGNATURE,
+            "the signature does not fit the record's key and value in this mesh",
         )
     return text

@@ -24,7 +24,7 @@ from mesh_events.outcome import Outcome, Receipt, decision_in, outcome_of
 from mesh_events.record import Record
 from mesh_events.references import resolve
 from mesh_events.settings import HomeSettings, Profile, key_path
-from mesh_events.signing import SigningKey
+from mesh_events.signing import MeshKeys, SigningKey
 
 if TYPE_CHECKING:
     from mesh_events.registry import Registry
@@ -49,7 +49,8 @@ class LogWriter:
     The producer is idempotent: Kafka's own retries never write a record twice. A second call
     with the same event writes it again, and the mesh counts the first one only.
 
-    `acknowledged` is called when Kafka's answer is here and nobody has taken note of it yet.
+    `key` signs; `root_key` is the public key of the mesh's root: what is signed counts in that mesh
+    only. `acknowledged` is called when Kafka's answer is here and nobody has taken note of it yet.
     """
 
     def __init__(
@@ -57,9 +58,11 @@ class LogWriter:
         connection: Connection,
         registry: "Registry",
         key: SigningKey,
+        root_key: str,
         acknowledged: Callable[[], None] = lambda: None,
     ) -> None:
         self._registry, self.key, self._acknowledged = registry, key, acknowledged
+        self.root_key = root_key
         # one append at a time: each waits for the delivery report of its own record
         self._lock = threading.Lock()
         self._doing = f"writing {topics.GOVERNANCE} as {connection.user}"
@@ -105,7 +108,8 @@ class LogWriter:
         """
         signer = key or self.key
         wires = [
-            encode(event, self._registry.schema_id(event.type_name()), signer) for event in events
+            encode(event, self._registry.schema_id(event.type_name()), signer, self.root_key)
+            for event in events
         ]
         found: list[tuple[KafkaError | None, int, int]] = []
 
@@ -167,9 +171,9 @@ class Emitter(LogWriter):
         connection: the login of the domain's intents, see `intents_login`.
         registry: knows the schemas' ids.
         key: the domain's signing key.
+        mesh: root and governor of the mesh, `Profile.keys`; `outcome` waits for that governor.
         domain: for whom it speaks.
         actor: the person or service that says it, for the audit.
-        governor_key: whose decisions `outcome` waits for.
         producer: name/version of the emitting software; this package by default.
     """
 
@@ -179,13 +183,13 @@ class Emitter(LogWriter):
         registry: "Registry",
         key: SigningKey,
         *,
+        mesh: MeshKeys,
         domain: str,
         actor: str,
-        governor_key: str | None = None,
         producer: str | None = None,
     ) -> None:
-        super().__init__(connection, registry, key)
-        self._governor_key = governor_key
+        super().__init__(connection, registry, key, mesh.root)
+        self._mesh = mesh
         self._connection = connection
         self._domain, self._actor = domain, actor
         self._software = producer or software()
@@ -206,9 +210,9 @@ class Emitter(LogWriter):
             Connection(mesh.bootstrap_servers, login, password, mesh.tls(home)),
             Registry(mesh.registry_url),
             SigningKey.load(key_path(home, domain)),
+            mesh=mesh.keys,
             domain=domain,
             actor=actor,
-            governor_key=mesh.governor_key,
         )
 
     def meta(self, correlation: str | None = None, causation: str | None = None) -> Meta:
@@ -230,9 +234,7 @@ class Emitter(LogWriter):
 
     def outcome(self, receipt: Receipt, timeout: float = 30) -> Outcome:
         """Wait until the governor has decided the intent at `receipt`; see `outcome_of`."""
-        return outcome_of(
-            receipt, self._connection, self._registry, self._governor_key, timeout=timeout
-        )
+        return outcome_of(receipt, self._connection, self._registry, self._mesh, timeout=timeout)
 
 
 def mesh_meta(

@@ -23,6 +23,7 @@ from mesh_events.kafka import Connection
 from mesh_events.meta import Event
 from mesh_events.read import LogReader
 from mesh_events.record import CE_ID, CE_TYPE, SIGNER, Record
+from mesh_events.signing import MeshKeys
 
 if TYPE_CHECKING:
     from mesh_events.registry import Registry
@@ -55,7 +56,7 @@ class DecisionWatch:
     Args:
         offset: where the record stands.
         schemas: schema id -> text.
-        governor_key: whose decisions count.
+        keys: of the mesh; the governor's decisions count.
         is_copy: whether the start of a governor with this id stands before an offset already;
             anybody can append a copy of a signed record. Asked only where it makes a difference.
     """
@@ -64,17 +65,17 @@ class DecisionWatch:
         self,
         offset: int,
         schemas: Mapping[int, str],
-        governor_key: str | None,
+        keys: MeshKeys,
         is_copy: Callable[[str, int], bool],
     ) -> None:
-        self._offset, self._schemas, self._key = offset, schemas, governor_key
+        self._offset, self._schemas, self._keys = offset, schemas, keys
         self._is_copy = is_copy
         # offset -> id of the starts behind the record
         self._starts: dict[int, str] = {}
 
     def take(self, record: Record) -> Outcome | None:
         """The outcome, once the record is the decision that counts."""
-        event = said_by(record, self._schemas, self._key)
+        event = _of_governor(record, self._schemas, self._keys)
         if isinstance(event, GovernorStarted):
             self._starts[record.offset] = event.meta.id
         if not isinstance(event, _DECISIONS) or event.offset != self._offset:
@@ -95,7 +96,7 @@ def outcome_of(
     receipt: Receipt,
     connection: Connection,
     registry: "Registry",
-    governor_key: str | None,
+    keys: MeshKeys,
     *,
     timeout: float,
 ) -> Outcome:
@@ -108,9 +109,9 @@ def outcome_of(
     deadline = time.monotonic() + timeout
 
     def is_copy(name: str, before: int) -> bool:
-        return _has_started(connection, governor_key, name, before, deadline)
+        return _has_started(connection, keys, name, before, deadline)
 
-    watch = DecisionWatch(receipt.offset, _KnownSchemas(registry), governor_key, is_copy)
+    watch = DecisionWatch(receipt.offset, _KnownSchemas(registry), keys, is_copy)
     with LogReader(connection, receipt.offset + 1) as reader:
         for record in reader.follow(timeout):
             found = watch.take(record)
@@ -122,31 +123,31 @@ def outcome_of(
     )
 
 
-def said_by(record: Record, schemas: Mapping[int, str], key: str | None) -> Event | None:
-    """The event in a record that this key has signed, None for any other record.
+def _of_governor(record: Record, schemas: Mapping[int, str], keys: MeshKeys) -> Event | None:
+    """The event in a record that the governor's key has signed, None for any other record.
 
     Nothing of a stranger's record is decoded: its writer could have registered a schema that keeps
     a reader busy for ever.
     """
     named = record.headers.get(SIGNER)
-    if key is None or named != key.encode() or not has_valid_signature(record):
+    if keys.governor is None or named != keys.governor.encode():
         return None
-    return decode(record, schemas, verify=False).event
+    if not has_valid_signature(record, keys.root):
+        return None
+    return decode(record, schemas, keys.root, verify=False).event
 
 
-def decision_in(
-    record: Record, schemas: Mapping[int, str], governor_key: str | None
-) -> Decision | None:
-    """The decision in a record that this key has signed, whether it counts or not; as `said_by`."""
-    event = said_by(record, schemas, governor_key)
+def decision_in(record: Record, schemas: Mapping[int, str], keys: MeshKeys) -> Decision | None:
+    """The decision in a record that the governor's key has signed, whether it counts or not."""
+    event = _of_governor(record, schemas, keys)
     return event if isinstance(event, _DECISIONS) else None
 
 
 def _has_started(
-    connection: Connection, governor_key: str | None, name: str, before: int, deadline: float
+    connection: Connection, keys: MeshKeys, name: str, before: int, deadline: float
 ) -> bool:
     """Whether a governor's start with this id stands before an offset; reads headers only."""
-    signer = (governor_key or "").encode()
+    signer = (keys.governor or "").encode()
     with LogReader(connection) as reader:
         for record in reader.to_end():
             if record.offset >= before:
@@ -158,7 +159,7 @@ def _has_started(
                 )
             headers = record.headers
             if (headers.get(CE_TYPE), headers.get(CE_ID)) == (_STARTED, name.encode()) and (
-                headers.get(SIGNER) == signer and has_valid_signature(record)
+                headers.get(SIGNER) == signer and has_valid_signature(record, keys.root)
             ):
                 return True
     return False

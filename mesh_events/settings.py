@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.files import write_atomically
 from mesh_events.meta import Frozen
+from mesh_events.signing import MeshKeys, decode_public
 from mesh_events.transport import Tls, TlsSettings
 
 
@@ -47,6 +48,12 @@ class Profile(Frozen):
         default=None, description="PEM file of key and chain that clients show to brokers"
     )
 
+    @field_validator("root_key", "governor_key")
+    @classmethod
+    def _key(cls, text: str) -> str:
+        decode_public(text)
+        return text
+
     @classmethod
     def load(cls, home: Path) -> Self:
         """Read the profile; raises ConfigurationError with the next step."""
@@ -57,6 +64,11 @@ class Profile(Frozen):
             raise ConfigurationError(f"no mesh at {home}: run `sdm up` or set SDM_HOME") from None
         except (OSError, ValidationError) as error:
             raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+    @property
+    def keys(self) -> MeshKeys:
+        """Root and governor, as an emitter needs them."""
+        return MeshKeys(self.root_key, self.governor_key)
 
     def tls(self, home: Path) -> Tls | None:
         """How clients reach the brokers: what the environment says, else this profile at `home`.

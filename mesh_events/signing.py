@@ -1,4 +1,4 @@
-"""Ed25519 signatures (RFC 8032) over a record's key and value, and the keys that make them.
+"""Ed25519 signatures (RFC 8032) over mesh, key and value of a record, and the keys that make them.
 
 A public key travels as base64url text without padding (43 characters) and is its own name: a
 record says which key signed it, the log says what that key may do.
@@ -7,6 +7,7 @@ record says which key signed it, the log says what that key may do.
 import base64
 import os
 import tempfile
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,13 +24,29 @@ _SMALL_ORDER = {0, 1, _PRIME - 1, _ORDER_EIGHT, _PRIME - _ORDER_EIGHT}
 """y of the eight points whose order is at most 8: their signatures need no private key."""
 
 
+@dataclass(frozen=True, slots=True)
+class MeshKeys:
+    """The public keys by which participants know their mesh.
+
+    root: signed the log's first record; what is signed counts in this root's mesh only
+    governor: decisions count under this key; None: of nobody
+    """
+
+    root: str
+    governor: str | None = None
+
+
 class WeakKeyError(ValueError):
     """A public key under which anybody can sign, or a second encoding of a key."""
 
 
-def signed_bytes(key: bytes, value: bytes) -> bytes:
-    """What is signed: context, the key's length as 4 bytes big-endian, key, value."""
-    return _CONTEXT + len(key).to_bytes(4, "big") + key + value
+def signed_bytes(root: str, key: bytes, value: bytes) -> bytes:
+    """What is signed: context, the mesh's root key, the key's length as 4 bytes, key, value.
+
+    `root` is the public key of the mesh's root: what is signed counts in that mesh only. Raises
+    ValueError where it is no public key.
+    """
+    return _CONTEXT + decode_public(root) + len(key).to_bytes(4, "big") + key + value
 
 
 class SigningKey:
@@ -86,9 +103,9 @@ class SigningKey:
             cls.generate().save(path)
         return cls.load(path)
 
-    def sign(self, key: bytes, value: bytes) -> bytes:
-        """64 bytes over key and value."""
-        return self._private.sign(signed_bytes(key, value))
+    def sign(self, root: str, key: bytes, value: bytes) -> bytes:
+        """64 bytes over key and value in the mesh of `root`."""
+        return self._private.sign(signed_bytes(root, key, value))
 
     def sign_text(self, text: bytes) -> bytes:
         """64 bytes over a text that can never be taken for a record, such as a note's."""
@@ -142,9 +159,9 @@ def _public(raw: bytes) -> Ed25519PublicKey:
     return Ed25519PublicKey.from_public_bytes(raw)
 
 
-def verifies(public: bytes, signature: bytes, key: bytes, value: bytes) -> bool:
-    """Whether `signature` (64 bytes) is that of `public` (32 bytes) over key and value."""
-    return verifies_text(public, signature, signed_bytes(key, value))
+def verifies(public: bytes, signature: bytes, root: str, key: bytes, value: bytes) -> bool:
+    """Whether `signature` (64 bytes) is that of `public` (32 bytes) in the mesh of `root`."""
+    return verifies_text(public, signature, signed_bytes(root, key, value))
 
 
 def verifies_text(public: bytes, signature: bytes, text: bytes) -> bool:

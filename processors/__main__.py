@@ -9,7 +9,7 @@ import faust
 
 from mesh_events.checkpoint import origin_of
 from mesh_events.emit import LogWriter
-from mesh_events.errors import ConfigurationError, MeshError
+from mesh_events.errors import MeshError
 from mesh_events.references import resolve
 from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
@@ -47,19 +47,20 @@ def build(settings: WorkerSettings) -> faust.App:
     keeper_key = SigningKey.load(key_path(settings.home, "keeper"))
     preflight(connection, settings.session_timeout_s)
     rows, quarantine = RowWriter(connection, registry), Quarantine(connection)
+    # the mesh's root as this home knows it: its own word, not the log's
+    root = Profile.load(settings.home).root_key
     decisions = LogWriter(
-        connection, registry, governor_key, acknowledged=lambda: crash_point("before-ack")
+        connection, registry, governor_key, root, acknowledged=lambda: crash_point("before-ack")
     )
-    facts = LogWriter(connection, registry, keeper_key)
+    facts = LogWriter(connection, registry, keeper_key, root)
 
-    root = root_key(settings)
     store = CheckpointStore(
         connection, notes_path(settings.home, settings.mesh), origin_of(settings.mesh)
     )
     watch = LogWatch(store, root)
 
     def snapshots() -> Store:
-        return open_store(settings.home, settings.mesh, root or "")
+        return open_store(settings.home, settings.mesh, root)
 
     governor = Governor(decisions, rows, quarantine.copy, watch, QuickStart(connection, snapshots))
     keepers = [
@@ -86,14 +87,6 @@ def build(settings: WorkerSettings) -> faust.App:
         session_timeout_s=settings.session_timeout_s,
         reauth_s=settings.reauth_s,
     )
-
-
-def root_key(settings: WorkerSettings) -> str | None:
-    """The mesh's root as this home knows it: its own word, not the log's. None if it does not."""
-    try:
-        return Profile.load(settings.home).root_key
-    except ConfigurationError:
-        return None
 
 
 def main() -> int:

@@ -89,7 +89,8 @@ def found(settings: WorkerSettings) -> Profile:
         image = replay(reader.to_end())
     keys = _keys(settings.home, image)
     _same_keys(image, keys)
-    with LogWriter(admin.login, registry, keys.get("root", keys["governor"])) as writer:
+    root = image.identity.root or keys["root"].public
+    with LogWriter(admin.login, registry, keys.get("root", keys["governor"]), root) as writer:
         _introduce(writer, registry, image)
         if not image.identity.mesh:
             writer.append(_foundation(settings, keys))
@@ -100,7 +101,7 @@ def found(settings: WorkerSettings) -> Profile:
         governance_cluster=home.name,
         bootstrap_servers=home.bootstrap_servers,
         registry_url=settings.registry_url,
-        root_key=image.identity.root or keys["root"].public,
+        root_key=root,
         governor_key=keys["governor"].public,
         tls_ca=_beside(settings.tls_ca, settings.home),
         tls_certificate=_beside(settings.tls_certificate, settings.home),

@@ -165,7 +165,12 @@ class Governor:
         for record in records:
             if record.offset <= self.image.offset:
                 continue
-            entry = decode(record, self.image.schemas, verify=self.watch.doubts(record))
+            entry = decode(
+                record,
+                self.image.schemas,
+                self.image.identity.root,
+                verify=self.watch.doubts(record),
+            )
             with self._rows.lock:
                 # a fold that was cancelled ends in its thread, beside the one that came after it
                 if life != self._life:

@@ -227,7 +227,7 @@ class LogWatch:
         with self._lock:
             if self.finding:
                 return
-            verified = holds_signature(record, entry)
+            verified = holds_signature(record, entry, image.identity.root)
             try:
                 if self._prefix is None:
                     self._ledger.take(record, verified=verified)

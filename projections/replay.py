@@ -108,7 +108,7 @@ def step(
     `prefix` is the reading whose next record it is, if its beginning is believed. Raises as `walk`.
     """
     doubted = verify and (prefix is None or prefix.doubts(record))
-    entry = decode(record, image.schemas, verify=doubted)
+    entry = decode(record, image.schemas, image.identity.root, verify=doubted)
     try:
         image = apply(image, entry)
     except StateFaultError as error:

@@ -109,7 +109,7 @@ class _Growth:
     def take(self, record: Record) -> None:
         entry, self._image = step(record, self._image, self._prefix)
         self._leaves.append(leaf_hash(record))
-        if not holds_signature(record, entry):
+        if not holds_signature(record, entry, self._image.identity.root):
             self._unverified.append(record.offset)
         if len(self._leaves) == self._every:
             self._tree = self._tree.extend(self._leaves)

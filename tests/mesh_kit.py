@@ -96,6 +96,7 @@ class Mesh:
             self.login("mesh.operator"),
             self.registry,
             self.key("operator"),
+            mesh=self.profile.keys,
             domain="mesh",
             actor="operator-1",
         )
@@ -132,7 +133,7 @@ class Mesh:
         return self._image
 
     def _take(self, record: Record) -> None:
-        entry = decode(record, self._image.schemas)
+        entry = decode(record, self._image.schemas, self._image.identity.root)
         self._image = apply(self._image, entry)
         self.entries[record.offset], self.records[record.offset] = entry, record
         self.images[record.offset] = self._image
@@ -247,6 +248,7 @@ class Domain:
             self.mesh.login(intents_login(self.name)),
             self.mesh.registry,
             self.key,
+            mesh=self.mesh.profile.keys,
             domain=self.name,
             actor=f"{self.name}-7",
         )

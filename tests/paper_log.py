@@ -105,26 +105,32 @@ def record_of(wire: Wire, offset: int, time: int) -> Record:
     return Record(offset, time, wire.key, wire.value, dict(wire.headers))
 
 
-def sign(event: Event, by: SigningKey) -> Wire:
-    """The signed record of an event, under the paper log's schema ids."""
-    return encode(event, SCHEMA_IDS[event.type_name()], by)
+def sign(event: Event, by: SigningKey, root: str = "root") -> Wire:
+    """The signed record of an event, under the paper log's schema ids and the root of that name."""
+    return encode(event, SCHEMA_IDS[event.type_name()], by, key(root).public)
 
 
-def resigned(record: Record, by: SigningKey, **changes: Any) -> Record:
+def resigned(record: Record, by: SigningKey, root: str = "root", **changes: Any) -> Record:
     """The record with other bytes, signed as it stands now by `by`."""
     record = replace(record, **changes)
     headers = {
         **record.headers,
         "mesh_key": by.public.encode(),
-        "mesh_signature": by.sign(record.key or b"", record.value or b""),
+        "mesh_signature": by.sign(key(root).public, record.key or b"", record.value or b""),
     }
     return replace(record, headers=headers)
 
 
 class PaperLog:
-    """A log that grows by the methods below; `now` is the append time (ms) of the next record."""
+    """A log that grows by the methods below; `now` is the append time (ms) of the next record.
 
-    def __init__(self, *, founded: bool = True, checks: CheckTable = ALL_PASS) -> None:
+    `root` is the name of the root's key: another mesh has another one.
+    """
+
+    def __init__(
+        self, *, founded: bool = True, checks: CheckTable = ALL_PASS, root: str = "root"
+    ) -> None:
+        self.root = root
         self.records: list[Record] = []
         self.now = EPOCH_MS
         self.epoch = -1
@@ -133,7 +139,7 @@ class PaperLog:
         self._ids = 0
         self._folded: tuple[int, Image] = (0, EMPTY)
         if founded:
-            self.records, self.now, self._folded = _foundation()
+            self.records, self.now, self._folded = _foundation(root)
             self.records = list(self.records)
 
     @property
@@ -141,14 +147,14 @@ class PaperLog:
         """The image at the end of the log."""
         count, image = self._folded
         for record in self.records[count:]:
-            image = apply(image, decode(record, image.schemas))
+            image = apply(image, decode(record, image.schemas, image.identity.root))
         self._folded = len(self.records), image
         return image
 
     def found(self) -> None:
         """Introduce every schema, then name the keys of operator, governor and keeper."""
         for name, number in SCHEMA_IDS.items():
-            self.append(introduction(number, avro.subject(name), avro.text_of(name)), by="root")
+            self.append(introduction(number, avro.subject(name), avro.text_of(name)), by=self.root)
         event = MeshFounded(
             meta=meta(MESH_DOMAIN, derived_id("found", "mesh", 0), self.now, actor="installer"),
             mesh="paper",
@@ -157,7 +163,7 @@ class PaperLog:
             governor_key=key("governor").public,
             keeper_key=key("keeper").public,
         )
-        self.append(event, by="root")
+        self.append(event, by=self.root)
 
     def put(self, record: Record, *, time: int | None = None) -> int:
         """Append any bytes; `time` may lie before the record in front. Returns the offset."""
@@ -168,7 +174,7 @@ class PaperLog:
 
     def append(self, event: Event, *, by: str, time: int | None = None) -> int:
         """Append an event signed with the key named `by`; returns the offset."""
-        return self.put(record_of(sign(event, key(by)), 0, 0), time=time)
+        return self.put(record_of(sign(event, key(by), self.root), 0, 0), time=time)
 
     def make(self, kind: type[AnyEvent], speaker: str, /, **fields: Any) -> AnyEvent:
         """An event of the domain `speaker`, made now, not appended."""
@@ -234,7 +240,7 @@ class PaperLog:
     def event_at(self, offset: int) -> Event:
         """The event that was appended at `offset`."""
         found = next(record for record in self.records if record.offset == offset)
-        event = decode(found, self.image.schemas).event
+        event = decode(found, self.image.schemas, self.image.identity.root).event
         assert event is not None
         return event
 
@@ -311,8 +317,8 @@ def introduction(number: int, name: str, text: str) -> SchemaIntroduced:
 
 
 @cache
-def _foundation() -> tuple[list[Record], int, tuple[int, Image]]:
-    log = PaperLog(founded=False)
+def _foundation(root: str) -> tuple[list[Record], int, tuple[int, Image]]:
+    log = PaperLog(founded=False, root=root)
     log.found()
     image = log.image
     return log.records, log.now, (len(log.records), image)

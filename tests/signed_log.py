@@ -48,7 +48,7 @@ def signed_over(
     """A checkpoint over each `every` records, and one over the rest."""
     ledger, found = Ledger(), list[SignedCheckpoint]()
     for record in records:
-        ledger.take(record, verified=has_valid_signature(record))
+        ledger.take(record, verified=has_valid_signature(record, key("root").public))
     while ledger.unconfirmed:
         body = ledger.head(ORIGIN, every)
         ledger.confirm(body)

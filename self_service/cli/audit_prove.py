@@ -130,11 +130,6 @@ def _sentence(found: Proven) -> str:
             )
         case State.NONE_NEEDED:
             return "it needs no decision: its signer's word counts"
-        case State.NOT_IN_THE_PROOF:
-            return (
-                "whether it was ACCEPTED or REJECTED is NOT IN THE PROOF, which an earlier version "
-                f"wrote: ask for one made by `sdm audit prove {found.proof.subject.offset}` now"
-            )
 
 
 def _fields(found: Proven) -> dict[str, Any]:

@@ -237,9 +237,9 @@ class Mesh:
             connection,
             self.registry,
             key,
+            mesh=self.profile.keys,
             domain=who.domain,
             actor=actor,
-            governor_key=self.profile.governor_key,
         ) as emitter:
             yield emitter
 

@@ -138,7 +138,7 @@ def rotate(
 
     mesh = Mesh()
     root = key_rotation.root_key(mesh.home, root_key)
-    with LogWriter(mesh.governance(OPERATOR), mesh.registry, root) as writer:
+    with LogWriter(mesh.governance(OPERATOR), mesh.registry, root, root.public) as writer:
         rotation = key_rotation.Rotation(
             mesh.home, MeshRole(role), writer, root, lambda: mesh.image().identity, actor_id(actor)
         )

@@ -39,7 +39,6 @@ class State(StrEnum):
     QUARANTINED = "QUARANTINED"
     UNDECIDED = "UNDECIDED"
     NONE_NEEDED = "NONE NEEDED"
-    NOT_IN_THE_PROOF = "NOT IN THE PROOF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class Proven:
 
     `event` is None for a record that says nothing, and `fault` tells why. `signer` is the key that
     signed the record, None if its signature does not verify; `introducer` that of the schema.
-    `root` is the signer of the log's first record, None where the proof does not hold it.
+    `root` is the signer of the log's first record: the mesh's root.
     """
 
     proof: Proof
@@ -73,7 +72,7 @@ class Proven:
     signer: str | None
     introducer: str | None
     outcome: Outcome
-    root: str | None
+    root: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +87,9 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Roles:
-    """Key -> (what it may do, number of the record that says so)."""
+    """The mesh's root, and key -> (what it may do, number of the record that says so)."""
 
+    root: str
     named: Mapping[str, tuple[Role, int]]
 
     def has(self, key: str | None, placed: Placed, *roles: Role) -> bool:
@@ -101,18 +101,13 @@ class _Roles:
 def check(proof: Proof, key: str) -> Proven:
     """Check everything with the keeper's public key; raises FindingError for what is wrong."""
     _require_places(proof, key)
-    subject = _read(proof.subject)
-    if proof.authority is None:
-        outcome = Outcome(State.NOT_IN_THE_PROOF)
-        return _proven(proof, subject, outcome, None)
-    root, roles = _roles(proof.authority)
+    roles = _roles(proof.authority)
+    subject = _read(proof.subject, roles.root)
     _require_introducer(proof.subject, subject, roles)
     outcome = _outcome(proof, subject, roles)
-    return _proven(proof, subject, outcome, root)
-
-
-def _proven(proof: Proof, found: _Read, outcome: Outcome, root: str | None) -> Proven:
-    return Proven(proof, found.event, found.fault, found.signer, found.introducer, outcome, root)
+    return Proven(
+        proof, subject.event, subject.fault, subject.signer, subject.introducer, outcome, roles.root
+    )
 
 
 def _require_places(proof: Proof, key: str) -> None:
@@ -137,19 +132,19 @@ def _require_places(proof: Proof, key: str) -> None:
             )
 
 
-def _roles(authority: Authority) -> tuple[str, _Roles]:
-    """The root's key, and the roles of the root and of those that it named."""
+def _roles(authority: Authority) -> _Roles:
+    """The roles of the root and of those that it named."""
     first = authority.first
-    root = _signer(first.record)
+    root = _signer(first.record, None)
     _introduction(first.record)
     if first.index or root is None:
         raise FindingError(
             f"the record at offset {first.record.offset} is not the signed first one of the log: "
             "nobody can tell whose word counts there"
         )
-    roles = _Roles({root: (Role.ROOT, 0)})
+    roles = _Roles(root, {root: (Role.ROOT, 0)})
     for one in sorted(authority.keys, key=lambda found: found.placed.index):
-        found = _read(one)
+        found = _read(one, root)
         _require_introducer(one, found, roles)
         named = _named(found.event)
         if found.signer != root or not named:
@@ -160,8 +155,8 @@ def _roles(authority: Authority) -> tuple[str, _Roles]:
         since = one.placed.index
         # a key keeps the role that it was given first
         given = {public: (role, since) for public, role in named.items()}
-        roles = _Roles({**given, **roles.named})
-    return root, roles
+        roles = _Roles(root, {**given, **roles.named})
+    return roles
 
 
 def _named(event: Event | None) -> Mapping[str, Role]:
@@ -212,7 +207,7 @@ def _outcome(proof: Proof, subject: _Read, roles: _Roles) -> Outcome:
 def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -> Outcome:
     """The decision on the record, once all is right about it; raises FindingError."""
     one, start = decided.decision, decided.start
-    found, began = _read(one), _read(start)
+    found, began = _read(one, roles.root), _read(start, roles.root)
     place = f"the record at offset {one.offset}"
     event = found.event
     for read, at in ((found, one), (began, start)):
@@ -246,17 +241,17 @@ def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -
     return Outcome(state, code, reason, one.offset, time, event.epoch, found.signer)
 
 
-def _read(one: Legible) -> _Read:
+def _read(one: Legible, root: str) -> _Read:
     """What a record says, by the schema that the log itself introduced."""
     schemas, introducer = {-1: ""}, None
     if one.schema is not None:
         event = _introduction(one.schema.record)
         schemas[event.schema_id] = event.schema_text
-        introducer = _signer(one.schema.record)
+        introducer = _signer(one.schema.record, root)
     record = one.placed.record
-    entry = decode(record, schemas, verify=False)
+    entry = decode(record, schemas, root, verify=False)
     fault = entry.fault.reason if entry.fault else ""
-    return _Read(entry.event, fault, _signer(record), introducer)
+    return _Read(entry.event, fault, _signer(record, root), introducer)
 
 
 def _introduction(record: Record) -> SchemaIntroduced:
@@ -266,12 +261,13 @@ def _introduction(record: Record) -> SchemaIntroduced:
         own = {schema_id_of(record.value or b""): avro.text_of(SchemaIntroduced.type_name())}
     except UnusableRecordError as error:
         raise FindingError(f"{fault}: {error.reason}") from error
-    event = decode(record, own, verify=False).event
+    event = decode(record, own, None, verify=False).event
     if not isinstance(event, SchemaIntroduced):
         raise FindingError(fault)
     return event
 
 
-def _signer(record: Record) -> str | None:
+def _signer(record: Record, root: str | None) -> str | None:
+    """Who signed a record in the mesh of a root; None for the root of the signer itself."""
     named = record.headers.get(SIGNER)
-    return named.decode("ascii") if named and has_valid_signature(record) else None
+    return named.decode("ascii") if named and has_valid_signature(record, root) else None

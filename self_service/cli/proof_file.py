@@ -1,23 +1,22 @@
 """The file of a proof: JSON, read and written. Pure; `proof.check` judges what it holds.
 
-Version 1 held the record alone. Version 2 also holds the decision on it, and what shows who signed
-that: the start of the governor's epoch, the first record of the log, whose signer is the root, and
-the records by which the root named the keys of the mesh's parts.
+It holds the record, the decision on it, and what shows who signed them: the start of the
+governor's epoch, the first record of the log, whose signer is the root, and the records by which
+the root named the keys of the mesh's parts.
 """
 
 import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mesh_events.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.record import Record
 from self_service.cli.exits import FindingError
 
-ALONE = "streaming-data-mesh proof v1"
 FORMAT = "streaming-data-mesh proof v2"
 
 
@@ -63,13 +62,12 @@ class Authority:
 class Proof:
     """What the file holds.
 
-    authority: None in a file of version 1, which holds no decision either
     decided: None where the record was undecided, or needs no decision
     """
 
     subject: Legible
     decided: Decided | None
-    authority: Authority | None
+    authority: Authority
     checkpoint: SignedCheckpoint
 
     def places(self) -> list[Placed]:
@@ -77,10 +75,8 @@ class Proof:
         legible = [self.subject]
         if self.decided is not None:
             legible += [self.decided.decision, self.decided.start]
-        found: list[Placed | None] = []
-        if self.authority is not None:
-            found.append(self.authority.first)
-            legible += self.authority.keys
+        legible += self.authority.keys
+        found: list[Placed | None] = [self.authority.first]
         for one in legible:
             found += [one.placed, one.schema]
         return [one for one in found if one is not None]
@@ -90,29 +86,27 @@ def written(proof: Proof) -> str:
     """The proof as the text of its file."""
     decided, authority = proof.decided, proof.authority
     document: dict[str, Any] = {
-        "format": ALONE if authority is None else FORMAT,
+        "format": FORMAT,
         **_legible(proof.subject),
-    }
-    if authority is not None:
-        document["decision"] = (
+        "decision": (
             {**_legible(decided.decision), "start": _legible(decided.start)} if decided else None
-        )
-        document["authority"] = {
+        ),
+        "authority": {
             "first": _placed(authority.first),
             "keys": [_legible(one) for one in authority.keys],
-        }
-    document["checkpoint"] = str(proof.checkpoint.note)
+        },
+        "checkpoint": str(proof.checkpoint.note),
+    }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def read(text: str) -> Proof:
     """The proof in a file's text; raises FindingError for anything that is none."""
     try:
-        found = _FILE.validate_json(text)
-        return found.proof()
+        return _File.model_validate_json(text).proof()
     except ValidationError as error:
         places = ", ".join(".".join(map(str, one["loc"])) or "file" for one in error.errors()[:3])
-        raise FindingError(f"this is no proof of {ALONE!r} or {FORMAT!r}: see {places}") from error
+        raise FindingError(f"this is no proof of {FORMAT!r}: see {places}") from error
     except ValueError as error:
         raise FindingError(f"this is no proof: {error}") from error
 
@@ -157,15 +151,7 @@ class _Authority(_Strict):
     keys: list[_Legible]
 
 
-class _Alone(_Legible):
-    format: Literal["streaming-data-mesh proof v1"]
-    checkpoint: str
-
-    def proof(self) -> Proof:
-        return Proof(self.legible(), None, None, read_checkpoint(self.checkpoint))
-
-
-class _WithDecision(_Legible):
+class _File(_Legible):
     format: Literal["streaming-data-mesh proof v2"]
     decision: _Decided | None
     authority: _Authority
@@ -177,11 +163,6 @@ class _WithDecision(_Legible):
         keys = [key.legible() for key in self.authority.keys]
         authority = Authority(self.authority.first.placed(), keys)
         return Proof(self.legible(), decided, authority, read_checkpoint(self.checkpoint))
-
-
-_FILE: TypeAdapter[_Alone | _WithDecision] = TypeAdapter(
-    Annotated[_Alone | _WithDecision, Field(discriminator="format")]
-)
 
 
 def _legible(one: Legible) -> dict[str, Any]:

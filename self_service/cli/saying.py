@@ -109,10 +109,8 @@ def _while_passwords_change(ask: Callable[[], T], deadline: float) -> T:
 
 def _outcome(mesh: Mesh, who: Caller, receipt: Receipt, deadline: float) -> Outcome:
     left = max(0.1, deadline - time.monotonic())
-    profile = mesh.profile
-    return outcome_of(
-        receipt, mesh.governance(who), mesh.registry, profile.governor_key, timeout=left
-    )
+    keys = mesh.profile.keys
+    return outcome_of(receipt, mesh.governance(who), mesh.registry, keys, timeout=left)
 
 
 def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: float) -> Image:
@@ -141,7 +139,7 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
             if left <= 0:
                 raise WaitTimeoutError(_late(image, said, until))
             for record in reader.follow(min(left, 0.5)):
-                image = apply(image, decode(record, image.schemas))
+                image = apply(image, decode(record, image.schemas, image.identity.root))
 
 
 def _late(image: Image, said: Said, until: Until) -> str:

@@ -55,7 +55,7 @@ class TreeCheck:
 
     def take(self, record: Record, entry: Entry, identity: Identity, *, checked: bool) -> None:
         """The next record as it was understood; `checked` if its signature was looked at."""
-        if checked and not holds_signature(record, entry):
+        if checked and not holds_signature(record, entry, identity.root):
             self._unverified.append(record.offset)
         if not checked:
             self._unchecked.append(record.offset)
@@ -111,10 +111,10 @@ class TreeCheck:
         self._broken = True
         while self._ledger.expected is not None:
             self._ledger.pass_over()
-        self._findings.append(self._narrowed(error, expected, recent))
+        self._findings.append(self._narrowed(error, expected, recent, identity.root))
 
     def _narrowed(
-        self, error: MismatchError, expected: Checkpoint, recent: list[Record]
+        self, error: MismatchError, expected: Checkpoint, recent: list[Record], root: str | None
     ) -> Finding:
         """The one record that is wrong, if its signature shows it; else the range."""
         known = [(first, last) for first, last in expected.unverified]
@@ -122,7 +122,7 @@ class TreeCheck:
             offset = record.offset
             if any(first <= offset <= last for first, last in known) or offset > error.last:
                 continue
-            if not has_valid_signature(record):
+            if not has_valid_signature(record, root):
                 text = (
                     f"the record at offset {offset} was edited: its signature verified when the "
                     f"checkpoint over {expected.size} records was signed, and does not now"

@@ -119,7 +119,7 @@ def verify(
             break
         inside = scope.holds(record.offset)
         doubted = inside or not trusted.vouches_for(record)
-        entry = decode(record, image.schemas, verify=doubted)
+        entry = decode(record, image.schemas, image.identity.root, verify=doubted)
         report.tree.take(record, entry, image.identity, checked=doubted)
         _doubt_position(report, entry)
         _count(report, entry, checked=doubted)

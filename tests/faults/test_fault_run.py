@@ -91,7 +91,7 @@ def log() -> PaperLog:
 def records(log: PaperLog) -> list[Record]:
     found, image = [], {}
     for record in log.records:
-        entry = decode(record, image)
+        entry = decode(record, image, key("root").public)
         event = entry.event
         if event is not None and event.type_name() == "SchemaIntroduced":
             image[event.schema_id] = event.schema_text  # type: ignore[attr-defined]

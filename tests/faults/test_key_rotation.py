@@ -42,7 +42,7 @@ class FrailWriter(LogWriter):
 @contextmanager
 def frail(kit: Mesh) -> Iterator[FrailWriter]:
     root = SigningKey.load(key_path(kit.home, "root"))
-    with FrailWriter(kit.admin_login(), kit.registry, root) as writer:
+    with FrailWriter(kit.admin_login(), kit.registry, root, root.public) as writer:
         yield writer
 
 

@@ -4,7 +4,7 @@
 //   node client.js follow   reads mesh.catalog from POSITION on, until QUIET_MS without a record
 //
 // Settings come from the environment: BOOTSTRAP, MESH_USER, MESH_PASSWORD, DOMAIN, KEY_FILE,
-// GOVERNOR_KEY, REGISTRY, APPLICATION, POSITION. Prints one JSON object per line.
+// ROOT_KEY, GOVERNOR_KEY, REGISTRY, APPLICATION, POSITION. Prints one JSON object per line.
 "use strict";
 
 const crypto = require("node:crypto");
@@ -69,7 +69,8 @@ const CONTEXT = Buffer.from("streaming-data-mesh record v1\0", "ascii");
 function signedBytes(key, value) {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(key.length);
-  return Buffer.concat([CONTEXT, length, key, value]);
+  const root = Buffer.from(env.ROOT_KEY, "base64url");
+  return Buffer.concat([CONTEXT, root, length, key, value]);
 }
 
 function privateKey(file) {
@@ -136,7 +137,13 @@ async function read(topic, offset, each) {
 
 async function say() {
   await read(LOG, 0, (message) => {
-    if (message.offset === "0") bootstrap(message.value);
+    if (message.offset === "0") {
+      const signer = message.headers.mesh_key?.toString();
+      if (signer !== env.ROOT_KEY || !verifies(signer, message)) {
+        throw new Error(`this log is not that of the mesh of ${env.ROOT_KEY}`);
+      }
+      bootstrap(message.value);
+    }
     const found = decode(message.value);
     if (found?.type === "mesh.SchemaIntroduced") {
       learn(Number(found.event.schema_id), found.event.schema_text);

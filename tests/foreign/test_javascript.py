@@ -73,6 +73,7 @@ def run(client: Path, domain: Domain, what: str, **settings: str) -> list[dict[s
         "REGISTRY": mesh.endpoints.registry_url,
         "DOMAIN": domain.name,
         "KEY_FILE": str(key_file),
+        "ROOT_KEY": mesh.profile.root_key,
         "GOVERNOR_KEY": mesh.profile.governor_key,
         **settings,
     }

@@ -80,7 +80,7 @@ TEXT = ("sql", "stream", "tables", "destination", "cluster")
 
 def plain(record: Record, image: Image) -> Plain:
     """A record as the oracle takes it; `image` is the state in front of it."""
-    entry = decode(record, image.schemas)
+    entry = decode(record, image.schemas, image.identity.root)
     event = entry.event
     return {
         "offset": record.offset,

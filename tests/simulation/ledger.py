@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from immutables import Map
-
 from mesh_events.codec import decode
 from mesh_events.meta import MESH_DOMAIN, milliseconds
 from mesh_events.record import Entry, Record
@@ -370,16 +368,20 @@ class Entries(dict[int, Entry]):
 
     def __missing__(self, offset: int) -> Entry:
         record = self._world.log.records[offset]
-        schemas = self._world.known.schemas
-        read = _known if offset <= self._world.known.offset else decode
-        entry = self[offset] = read(record, schemas)
+        known = self._world.known
+        read = _known if offset <= known.offset else _read
+        entry = self[offset] = read(record, known)
         return entry
 
 
-def _known(record: Record, schemas: Map[int, str]) -> Entry:
+def _read(record: Record, known: Image) -> Entry:
+    return decode(record, known.schemas, known.identity.root)
+
+
+def _known(record: Record, known: Image) -> Entry:
     """A record that stands in front of every schedule, read once."""
     if record.offset not in _FIRST:
-        entry = decode(record, schemas)
+        entry = _read(record, known)
         _FIRST[record.offset] = entry, _plain(entry)
     return _FIRST[record.offset][0]
 

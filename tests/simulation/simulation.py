@@ -47,9 +47,9 @@ class Bottle:
         self.world: World | None = None
         self.names = itertools.count()
 
-    def decode(self, record: Record, schemas: Any, *, verify: bool = True) -> Entry:
+    def decode(self, record: Record, *_: Any, verify: bool = True) -> Entry:
         """As the real one; every worker reads the same log, so each record is read once."""
-        del schemas, verify
+        del verify
         assert self.entries is not None
         return self.entries[record.offset]
 
@@ -66,16 +66,16 @@ class Bottle:
 BOTTLE = Bottle()
 
 
-def _sign(self: signing.SigningKey, key: bytes, value: bytes) -> bytes:
-    return _digest(self.public, key, value)
+def _sign(self: signing.SigningKey, root: str, key: bytes, value: bytes) -> bytes:
+    return _digest(self.public, root, key, value)
 
 
-def _verifies(public: bytes, signature: bytes, key: bytes, value: bytes) -> bool:
-    return signature == _digest(signing.encode_public(public), key, value)
+def _verifies(public: bytes, signature: bytes, root: str, key: bytes, value: bytes) -> bool:
+    return signature == _digest(signing.encode_public(public), root, key, value)
 
 
-def _digest(public: str, key: bytes, value: bytes) -> bytes:
-    return hashlib.blake2b(public.encode() + signing.signed_bytes(key, value)).digest()
+def _digest(public: str, root: str, key: bytes, value: bytes) -> bytes:
+    return hashlib.blake2b(public.encode() + signing.signed_bytes(root, key, value)).digest()
 
 
 @contextmanager

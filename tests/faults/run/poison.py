@@ -52,7 +52,8 @@ def poison(stage: Stage) -> float:
     written: dict[int, str] = {}
     for kind in kinds:
         good = stage.owner.make(ProductUpdated, product=stage.pulse_product, tags=[fresh("p")])
-        wire = encode(good, stage.kit.registry.schema_id(good.type_name()), stage.owner.key)
+        schema_id = stage.kit.registry.schema_id(good.type_name())
+        wire = encode(good, schema_id, stage.owner.key, stage.kit.profile.root_key)
         bad = KINDS[kind][1](wire)
         offset = stage.other.raw.write(bad.value, bad.key, list(bad.headers))
         written[offset] = kind

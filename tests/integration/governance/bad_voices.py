@@ -82,6 +82,17 @@ def with_a_value_changed_after_signing(scene):
 
 
 @case("bad_signature")
+def signed_for_another_mesh(scene):
+    other = SigningKey.generate().public
+    return scene.write(scene.wire(update(scene, scene.owner), scene.owner.key, other))
+
+
+@case("weak_key")
+def under_a_key_with_which_anybody_can_sign(scene):
+    return scene.write(headers_of(scene, mesh_key=b"A" * 43))
+
+
+@case("bad_signature")
 def with_a_signer_that_is_no_key(scene):
     return scene.write(headers_of(scene, mesh_key=b"the owner"))
 

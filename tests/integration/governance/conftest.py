@@ -28,9 +28,10 @@ class Scene:
     revoked: str
     lost_key: SigningKey
 
-    def wire(self, event: Event, key: SigningKey) -> Wire:
+    def wire(self, event: Event, key: SigningKey, root: str | None = None) -> Wire:
         """The record of an event under any key."""
-        return encode(event, self.kit.registry.schema_id(event.type_name()), key)
+        schema_id = self.kit.registry.schema_id(event.type_name())
+        return encode(event, schema_id, key, root or self.kit.profile.root_key)
 
     def write(self, wire: Wire, by: Domain | None = None) -> int:
         """Put a record on the log with a domain's login, the stranger's by default."""

@@ -195,8 +195,9 @@ def test_a_newer_version_introduced_by_the_root_is_understood(scene: Scene) -> N
     update = owner.make(ProductUpdated, product=scene.product, tags=[tag])
     value = frame(schema_id, text, {**update.model_dump(), name: "curious"})
     wire = scene.wire(update, owner.key)
+    signature = owner.key.sign(kit.profile.root_key, wire.key, value)
     headers = [
-        (header, owner.key.sign(wire.key, value) if header == "mesh_signature" else found)
+        (header, signature if header == "mesh_signature" else found)
         for header, found in wire.headers
     ]
 

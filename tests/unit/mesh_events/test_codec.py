@@ -32,7 +32,7 @@ VALUE = RECORD.value or b""
 
 
 def decoded(record: Record, schemas: Mapping[int, str] = SCHEMAS) -> Entry:
-    return codec.decode(record, schemas)
+    return codec.decode(record, schemas, key("root").public if schemas else None)
 
 
 def faulty(record: Record, schemas: Mapping[int, str] = SCHEMAS) -> FaultCode:
@@ -224,7 +224,7 @@ def test_a_changed_body_breaks_the_signature() -> None:
 
 def test_without_verification_the_named_signer_is_believed() -> None:
     unverified = headed(mesh_signature=b"anything")
-    assert codec.decode(unverified, SCHEMAS, verify=False) == decoded(RECORD)
+    assert codec.decode(unverified, SCHEMAS, None, verify=False) == decoded(RECORD)
     assert faulty(unverified) is FaultCode.BAD_SIGNATURE
 
 
@@ -245,7 +245,7 @@ def test_no_bytes_make_decode_raise(
 ) -> None:
     record = Record(1, 1, record_key, value, {**RECORD.headers, **headers})
     for schemas in (SCHEMAS, {}):
-        entry = codec.decode(record, schemas)
+        entry = codec.decode(record, schemas, key("root").public)
         assert (entry.event is None) != (entry.fault is None)
 
 

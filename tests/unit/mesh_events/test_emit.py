@@ -9,6 +9,7 @@ from mesh_events import intents
 from mesh_events.emit import Outcome, decision_in
 from mesh_events.outcome import DecisionWatch
 from mesh_events.record import FaultCode, Record
+from mesh_events.signing import MeshKeys
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests.paper_log import PaperLog, key, resigned
 
@@ -38,12 +39,12 @@ def decided() -> tuple[PaperLog, int, Record]:
     return log, offset, log.records[-1]
 
 
-GOVERNOR = key("governor").public
+KEYS = MeshKeys(key("root").public, key("governor").public)
 
 
 def test_the_governors_decision_is_found() -> None:
     log, offset, record = decided()
-    found = decision_in(record, log.image.schemas, GOVERNOR)
+    found = decision_in(record, log.image.schemas, KEYS)
     assert found is not None
     assert found.offset == offset
 
@@ -53,13 +54,13 @@ def test_nothing_that_a_stranger_wrote_is_decoded() -> None:
     forged = replace(record, headers={**record.headers, "mesh_signature": bytes(64)})
     for one in (resigned(record, key("stranger")), forged, replace(record, headers={})):
         asked = Asked(log.image.schemas)
-        assert decision_in(one, asked, GOVERNOR) is None
+        assert decision_in(one, asked, KEYS) is None
         assert not asked.ids
 
 
 def test_without_a_governors_key_nothing_is_a_decision() -> None:
     log, _, record = decided()
-    assert decision_in(record, log.image.schemas, None) is None
+    assert decision_in(record, log.image.schemas, MeshKeys(KEYS.root)) is None
 
 
 def watched(log: PaperLog, offset: int) -> Outcome | None:
@@ -69,7 +70,7 @@ def watched(log: PaperLog, offset: int) -> Outcome | None:
         ids = [one.headers["ce_id"] for one in log.records[:before]]
         return name.encode() in ids
 
-    watch = DecisionWatch(offset, log.image.schemas, GOVERNOR, is_copy)
+    watch = DecisionWatch(offset, log.image.schemas, KEYS, is_copy)
     found = (watch.take(one) for one in log.records[offset + 1 :])
     return next((one for one in found if one is not None), None)
 

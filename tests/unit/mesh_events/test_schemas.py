@@ -25,9 +25,9 @@ COMMAND = "the types and schemas/avro differ: run `python -m mesh_events.avro wr
 @given(data=st.data())
 def test_every_event_survives_the_log(name: str, data: st.DataObject) -> None:
     event: Event = data.draw(any_of(EVENTS[name]))
-    wire = codec.encode(event, SCHEMA_IDS[name], key("east"))
+    wire = codec.encode(event, SCHEMA_IDS[name], key("east"), key("root").public)
     if len(wire.value) < 500_000:
-        entry = codec.decode(record_of(wire, 9, 900), SCHEMAS)
+        entry = codec.decode(record_of(wire, 9, 900), SCHEMAS, key("root").public)
         assert entry.event == event
         assert entry.signer == key("east").public
 

@@ -12,23 +12,28 @@ from tests.paper_log import key
 
 EAST = key("east")
 PUBLIC = decode_public(EAST.public)
+ROOT = key("root").public
 
 
 def test_a_signature_fits_its_key_value_and_signer_only() -> None:
-    signature = EAST.sign(b"k", b"value")
-    assert verifies(PUBLIC, signature, b"k", b"value")
-    assert not verifies(PUBLIC, signature, b"k", b"valuf")
-    assert not verifies(PUBLIC, signature, b"l", b"value")
-    assert not verifies(decode_public(key("west").public), signature, b"k", b"value")
+    signature = EAST.sign(ROOT, b"k", b"value")
+    assert verifies(PUBLIC, signature, ROOT, b"k", b"value")
+    assert not verifies(PUBLIC, signature, ROOT, b"k", b"valuf")
+    assert not verifies(PUBLIC, signature, ROOT, b"l", b"value")
+    assert not verifies(decode_public(key("west").public), signature, ROOT, b"k", b"value")
 
 
 def test_bytes_cannot_move_between_key_and_value() -> None:
-    assert not verifies(PUBLIC, EAST.sign(b"ab", b"c"), b"a", b"bc")
+    assert not verifies(PUBLIC, EAST.sign(ROOT, b"ab", b"c"), ROOT, b"a", b"bc")
 
 
 def test_the_signed_bytes_are_those_of_the_wire_format() -> None:
-    assert signing.signed_bytes(b"key", b"value") == (
-        b"streaming-data-mesh record v1\x00" + b"\x00\x00\x00\x03" + b"key" + b"value"
+    assert signing.signed_bytes(ROOT, b"key", b"value") == (
+        b"streaming-data-mesh record v1\x00"
+        + decode_public(ROOT)
+        + b"\x00\x00\x00\x03"
+        + b"key"
+        + b"value"
     )
 
 

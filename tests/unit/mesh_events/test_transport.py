@@ -12,6 +12,7 @@ from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
 from mesh_events.settings import Profile
 from mesh_events.transport import Tls
+from tests.paper_log import key
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +33,8 @@ def profile(**tls: str) -> Profile:
         governance_cluster="east",
         bootstrap_servers="127.0.0.1:9092",
         registry_url="http://127.0.0.1:8081",
-        root_key="r",
-        governor_key="g",
+        root_key=key("root").public,
+        governor_key=key("governor").public,
         **tls,
     )
 

@@ -83,7 +83,7 @@ class Fold:
         for record in records:
             doubted = self.watch.doubts(record)
             self.checked += doubted
-            entry = decode(record, self.image.schemas, verify=doubted)
+            entry = decode(record, self.image.schemas, self.image.identity.root, verify=doubted)
             self.image = apply(self.image, entry)
             self.watch.took(record, entry, self.image)
         self.watch.caught_up()
@@ -288,13 +288,16 @@ def test_a_fold_that_fails_on_believed_records_is_done_again() -> None:
     assert not fold.watch.is_to_blame(error)
     for record in RECORDS[:-3]:
         doubted = fold.watch.doubts(record)
-        entry = decode(record, fold.image.schemas, verify=doubted)
+        entry = decode(record, fold.image.schemas, fold.image.identity.root, verify=doubted)
         fold.image = apply(fold.image, entry)
         fold.watch.took(record, entry, fold.image)
     assert fold.watch.is_to_blame(error)
     assert all(fold.watch.doubts(record) for record in RECORDS)
     assert not fold.watch.is_to_blame(error)
-    assert has_valid_signature(RECORDS[0])
+    assert has_valid_signature(RECORDS[0], key("root").public)
+
+
+ROOT = key("root").public
 
 
 class At:
@@ -304,7 +307,7 @@ class At:
         records = RECORDS[:count]
         image = replay(records)
         undecided = {one.offset: one for one in records if one.offset in image.intents.undecided}
-        unverified = [one.offset for one in records if not has_valid_signature(one)]
+        unverified = [one.offset for one in records if not has_valid_signature(one, ROOT)]
         tree = CompactRange().extend(map(leaf_hash, records))
         self.start = Start(image, undecided, tree, unverified)
 

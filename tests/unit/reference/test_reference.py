@@ -129,7 +129,7 @@ def test_the_worked_example_is_what_this_version_writes(
     key = SigningKey.load(key_file)
     event = EVENTS[str(vector["type"])].model_validate(vector["event"])
 
-    wire = encode(event, int(str(vector["schema_id"])), key)
+    wire = encode(event, int(str(vector["schema_id"])), key, str(vector["root_key"]))
 
     assert isinstance(event.meta.time, datetime)
     assert key.public == vector["mesh_key"]
@@ -143,7 +143,8 @@ def test_the_example_is_signed_over_the_bytes_that_the_page_lists(
     vector: dict[str, object],
 ) -> None:
     key, value = str(vector["key"]).encode(), bytes.fromhex(str(vector["value_hex"]))
-    signed = b"streaming-data-mesh record v1\0" + len(key).to_bytes(4, "big") + key + value
+    context, root = b"streaming-data-mesh record v1\0", decode_public(str(vector["root_key"]))
+    signed = context + root + len(key).to_bytes(4, "big") + key + value
 
     public = Ed25519PublicKey.from_public_bytes(decode_public(str(vector["mesh_key"])))
     public.verify(bytes.fromhex(str(vector["mesh_signature_hex"])), signed)
@@ -156,7 +157,7 @@ def test_the_checkpoint_is_what_the_examples_key_signs_over_its_leaf(
     key_file.write_text(str(vector["private_key"]))
     key = SigningKey.load(key_file)
     event = EVENTS[str(vector["type"])].model_validate(vector["event"])
-    wire = encode(event, int(str(vector["schema_id"])), key)
+    wire = encode(event, int(str(vector["schema_id"])), key, str(vector["root_key"]))
     leaf = leaf_hash(Record(41, 1795219200000, wire.key, wire.value, dict(wire.headers)))
     checkpoint = Checkpoint("local/mesh.governance", 1, leaf, 41).sign(key)
 

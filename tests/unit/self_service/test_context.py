@@ -10,6 +10,7 @@ from self_service.cli.callers import OPERATOR, caller
 from self_service.cli.context import Mesh
 from self_service.cli.exits import ExitCode
 from self_service.cli.reachability import require_answer
+from tests.paper_log import key
 from tests.unit.self_service.test_app import sdm
 
 
@@ -29,8 +30,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         governance_cluster="east",
         bootstrap_servers=f"127.0.0.1:{unused_port()}",
         registry_url="http://127.0.0.1:1",
-        root_key="r",
-        governor_key="g",
+        root_key=key("root").public,
+        governor_key=key("governor").public,
     )
     profile_path(tmp_path).write_text(profile.model_dump_json())
     folder = tmp_path / "secrets" / "east"

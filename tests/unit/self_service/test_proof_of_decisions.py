@@ -107,7 +107,7 @@ LOG = told()
 def events() -> dict[int, Event | None]:
     """Offset -> what a record says."""
     schemas = list(fold(LOG.records))[-1].schemas
-    return {one.offset: decode(one, schemas).event for one in LOG.records}
+    return {one.offset: decode(one, schemas, key("root").public).event for one in LOG.records}
 
 
 EVENTS_BY_OFFSET = events()
@@ -295,25 +295,6 @@ def test_a_decision_that_was_left_out_makes_no_acceptance() -> None:
     assert check(read(json.dumps(document)), KEEPER).outcome.state is State.UNDECIDED
 
 
-def as_written_before(offset: int) -> str:
-    """A file of version 1, which held the record alone."""
-    document = json.loads(written(LOG.proof(offset)))
-    del document["decision"], document["authority"]
-    document["format"] = "streaming-data-mesh proof v1"
-    return json.dumps(document)
-
-
-def test_a_file_of_an_earlier_version_is_told_apart() -> None:
-    for offset in (LOG.accepted, LOG.rejected, LOG.fact):
-        found = check(read(as_written_before(offset)), KEEPER)
-        assert found.outcome.state is State.NOT_IN_THE_PROOF
-        assert found.event is not None
-    mixed = json.loads(as_written_before(LOG.accepted))
-    mixed["decision"] = None
-    with pytest.raises(FindingError, match="no proof"):
-        read(json.dumps(mixed))
-
-
 def test_a_new_governors_decision_is_known_by_the_roots_word() -> None:
     log = PaperLog()
     story.published(log)
@@ -350,4 +331,3 @@ def test_the_command_says_what_was_decided_without_a_home(
     assert shown.startswith("outcome REJECTED own_request")
     assert "it has no effect" in note
     assert "UNDECIDED among the" in output(written(LOG.proof(LOG.undecided)))[1]
-    assert "NOT IN THE PROOF" in output(as_written_before(LOG.accepted))[1]

@@ -4,7 +4,6 @@ import pytest
 from immutables import Map
 
 from mesh_events import intents
-from mesh_events.codec import decode
 from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import Record
@@ -88,7 +87,7 @@ def test_an_altered_intent_is_found_at_the_decision_that_accepted_it(log: PaperL
 
 def test_an_altered_decision_is_found_by_the_intents_that_came_after_it(log: PaperLog) -> None:
     offset = offset_of(log, "IntentAccepted")
-    intent = decode(log.records[offset], log.image.schemas).event
+    intent = log.event_at(offset)
     assert isinstance(intent, IntentAccepted)
     old = intent.intent.encode()
     report = verified(altered(log, offset, old, old[:-1] + (b"0" if old[-1:] != b"0" else b"1")))
