@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from mesh_events.settings import key_path, notes_path, profile_path
+from mesh_events.settings import error_path, key_path, notes_path, profile_path
 
 
 @dataclass(frozen=True)
@@ -98,5 +98,6 @@ class Layout:
         """Return what a fresh start removes; keys and checkpoints are those of the old log."""
         profile, keys = profile_path(self.home), key_path(self.home, "root").parent
         checkpoints = notes_path(self.home, "any").parent
-        made = (self.data, self.conf, self.run, self.secrets, self.endpoints)
+        errors = error_path(self.home, "any", "any", "any").parent
+        made = (self.data, self.conf, self.run, self.secrets, self.endpoints, errors)
         return (*made, profile, keys, checkpoints)

@@ -15,7 +15,12 @@ Every message names the thing, the place and the next step; the command line pri
 
 
 class MeshError(Exception):
-    """Root of every error this project raises on purpose."""
+    """Root of every error this project raises on purpose.
+
+    text: what a server said of it, in full. It can quote a record: it is for a local file only.
+    """
+
+    text: str = ""
 
 
 class RefusedError(MeshError):

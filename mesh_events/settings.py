@@ -98,6 +98,11 @@ def key_path(home: Path, name: str) -> Path:
     return home / "keys" / f"{name}.key"
 
 
+def error_path(home: Path, kind: str, thing: str, code: str) -> Path:
+    """Where the worker keeps the full text of a failure, of a `link` or another kind of thing."""
+    return home / "errors" / f"{kind}-{quote(thing, safe='@')}-{quote(code, safe='')}.txt"
+
+
 def notes_path(home: Path, mesh: str) -> Path:
     """Where the checkpoints of a mesh's log stand, outside Kafka."""
     return home / "checkpoints" / f"{quote(mesh, safe='')}.notes"

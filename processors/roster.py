@@ -13,6 +13,7 @@ from mesh_events.transport import Tls
 from processors import founding
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.domain_engine import DomainEngine
+from processors.error_files import ErrorFiles
 from processors.keepers.checks import ChecksKeeper, Clusters
 from processors.keepers.connectors import ConnectorsKeeper
 from processors.keepers.credentials import CredentialsKeeper
@@ -90,7 +91,7 @@ def enforcers(
         ),
         links_keeper(settings, connection, clusters, registry, schemas),
         StatementsKeeper(
-            Reach(clusters, ClusterLogs(settings.tls)),
+            Reach(clusters, ClusterLogs(settings.tls), errors=ErrorFiles(settings.home)),
             lambda domain: DomainEngine(domain, settings),
             settings.registry(),
             image,
@@ -105,6 +106,7 @@ def enforcers(
             gate,
             lanes=SideBySide("connectors"),
             schema_text=registry.avro_text,
+            errors=ErrorFiles(settings.home),
         ),
         SchemasKeeper(settings.subject_rules(), SideBySide("schemas")),
         RegistriesKeeper(schemas, SideBySide("registries")),
@@ -132,7 +134,7 @@ def links_keeper(
     # every worker of a mesh meets the same session, so that copies outlive the worker
     engine = SparkEngine(settings.spark_remote, token, settings.mesh)
     return LinksKeeper(
-        Reach(clusters, ClusterLogs(settings.tls), schemas),
+        Reach(clusters, ClusterLogs(settings.tls), schemas, ErrorFiles(settings.home)),
         engine,
         LineageTopic(connection),
         registry.avro_text,

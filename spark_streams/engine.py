@@ -60,10 +60,15 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The query of this incarnation ended by itself; `reason` in a sentence, without secrets."""
+    """The query of this incarnation ended by itself.
+
+    reason: in a sentence, with nothing of a record.
+    text: the error in full, for a local file.
+    """
 
     writer: str
     reason: str
+    text: str = ""
 
 
 States = Mapping[str, tuple[Running | Failed, ...]]

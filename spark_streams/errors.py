@@ -47,12 +47,16 @@ RETRIABLE = frozenset(
 
 
 class CopyError(MeshError):
-    """A copy cannot run; `code` is one of this module's table, `reason` names the next step."""
+    """A copy cannot run; `code` is one of this module's table, `reason` names the next step.
 
-    def __init__(self, code: str, reason: str) -> None:
+    `text` is what a server said of it, in full, for a local file.
+    """
+
+    def __init__(self, code: str, reason: str, text: str = "") -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
+        self.text = text
 
     @property
     def retriable(self) -> bool:

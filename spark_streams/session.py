@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from spark_streams.error_names import error_name
 from spark_streams.errors import EngineError
 
 USER = "mesh.links"
@@ -109,7 +110,7 @@ class ConnectSession:
         if status in _TRANSPORT:
             self.close()
             raise self._unavailable(doing, status) from error
-        raise EngineError("query_failed", f"{doing}: {first_line(text)}") from error
+        raise EngineError("query_failed", f"{doing}: {error_name(text)}", text) from error
 
     def _unavailable(self, doing: str, why: str) -> EngineError:
         return EngineError(

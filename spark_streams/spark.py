@@ -14,8 +14,9 @@ from typing import Any
 from mesh_events.kafka import Connection
 from spark_streams.copy import with_provenance
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
+from spark_streams.error_names import error_name
 from spark_streams.errors import EngineError
-from spark_streams.session import ConnectSession, first_line
+from spark_streams.session import ConnectSession
 
 BATCH = "5 minutes"
 """Between two batches a copy pauses for 0.1 s, and progress comes once per batch: so, seldom."""
@@ -27,7 +28,6 @@ BATCH_BYTES = 131_072
 """What the sink's producer gathers at most before it sends; Kafka's default is an eighth of it."""
 _STOP_TIMEOUT_S = 15.0
 _SEPARATOR = "|"
-_RUN = re.compile(r"\[(?:queryId|id|runId)[^\]]*\]\s*")
 
 
 class SparkEngine:
@@ -55,7 +55,8 @@ class SparkEngine:
                 found.setdefault(link, []).append(Running(writer))
             for name in self._known.keys() - active.keys():
                 link, writer, _ = name.rsplit(_SEPARATOR, 2)
-                found.setdefault(link, []).append(Failed(writer, self._reason(self._known[name])))
+                failed = Failed(writer, *self._fault(self._known[name]))
+                found.setdefault(link, []).append(failed)
             self._known = {name: self._known[name] for name in self._known if name not in active}
             self._known |= active
             return {link: tuple(states) for link, states in found.items()}
@@ -98,15 +99,17 @@ class SparkEngine:
         with self._turn:
             return self._session.call(doing, act)
 
-    def _reason(self, query: Any) -> str:
+    def _fault(self, query: Any) -> tuple[str, str]:
+        """Why a query ended, and Spark's own text of it."""
         try:
             fault = self._session.call("asking for an error", lambda _: query.exception())
         except EngineError:
             # a server that was started anew knows nothing of the old one's queries
             fault = None
         if fault is None:
-            return "the query is gone from the Spark Connect server, which may have been restarted"
-        return why(str(fault))
+            gone = "the query is gone from the Spark Connect server, which may have been restarted"
+            return gone, ""
+        return error_name(str(fault)), str(fault)
 
 
 def _stopping(query: Any) -> Callable[[Any], None]:
@@ -142,13 +145,6 @@ def require_slots(master: str, active: dict[str, Any], spec: CopySpec) -> None:
             f"the copy {spec.link} needs {len(spec.start)} task slots, but {used} of the Spark "
             f"server's {slots} are taken: give it more (spark.master=local[N]) or stop a link",
         )
-
-
-def why(fault: str) -> str:
-    """The reason in a query's error, without ids that differ each time, plans or options."""
-    text = _RUN.sub("", fault)
-    causes = [line.strip() for line in text.splitlines() if line.strip().startswith("Caused by:")]
-    return first_line(causes[-1].removeprefix("Caused by:") if causes else text)
 
 
 def source_options(spec: CopySpec) -> dict[str, str]:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import requests
 
 from mesh_events.errors import InfrastructureError, RefusedError
+from spark_streams.error_names import error_name
 
 _TIMEOUT_S = 30
 _REBALANCING = 409
@@ -20,8 +21,10 @@ _WAYS_OUT = {
         "drop the connector and its replication slot, and add it under another name, which reads "
         "the table anew"
     ),
+    "authentication failed": "the server refuses the user and password of the config",
+    "is active for PID": "another connection reads the replication slot",
 }
-"""What a failure's text contains -> what to do about it."""
+"""What the last cause of a failure contains -> what it means, or what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +204,11 @@ class Connect:
         if answer.status_code == requests.codes.bad_request:
             raise RefusedError("invalid_connector", f"{name}: {_reason(answer)}")
         if not answer.ok or answer.is_redirect:
-            raise InfrastructureError(
-                f"{doing} answered {answer.status_code}: {_reason(answer)}", retriable=False
+            fault = InfrastructureError(
+                f"{doing} answered {answer.status_code} to {method} {path}", retriable=False
             )
+            fault.text = _reason(answer)
+            raise fault
         try:
             return answer.json() if answer.content else {}
         except ValueError as error:
@@ -211,15 +216,17 @@ class Connect:
 
 
 def cause(part: Part) -> str:
-    """The cause in a failed part's trace: its last `Caused by`, else the first line.
+    """The known name of the cause in a failed part's trace: the trace itself can quote a record.
 
     With the way out, where trying again alone is none.
     """
-    lines = (part.trace or part.state).splitlines()
-    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    found = (causes[-1] if causes else lines[0]).rstrip(".")
-    ways = [way for sign, way in _WAYS_OUT.items() if sign in found]
-    return "; ".join([found, *ways])
+    lines = part.trace.splitlines()
+    if not lines:
+        return part.state
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    last = (causes or lines)[-1 if causes else 0]
+    ways = [way for sign, way in _WAYS_OUT.items() if sign in last]
+    return "; ".join([error_name(part.trace), *ways])
 
 
 def _deployed(name: str, found: Mapping[str, Any]) -> Deployed:

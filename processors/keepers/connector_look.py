@@ -18,6 +18,7 @@ from processors.connect.cluster import ConnectCluster
 from processors.connect.principals import principal_of
 from processors.connect.rest import Deployed, cause
 from processors.crash_points import crash_point
+from processors.error_files import ErrorFiles
 from processors.keepers.connector_telling import ConnectorTelling
 from processors.keepers.flow_ends import until
 from processors.keepers.flow_pace import Pace
@@ -72,6 +73,7 @@ class Around(Protocol):
 
     gate: AbstractContextManager[object]
     pace: Pace
+    errors: ErrorFiles | None
 
     @property
     def latest(self) -> Callable[[], Image]:
@@ -152,10 +154,10 @@ class Look:
             )
         return True
 
-    def refused(self, code: str, reason: str) -> None:
+    def refused(self, code: str, reason: str, text: str = "") -> None:
         """It cannot be as desired; the next try is some time away."""
         self._later()
-        self.tell(code, reason)
+        self.tell(code, reason, text=text)
 
     def hampered(self, error: MeshError) -> None:
         """A server does not answer for it: for a moment that is nothing to tell."""
@@ -168,14 +170,18 @@ class Look:
         if self.connector.state is State.ACTIVE and now - since < SILENT_S:
             return
         self._later()
-        self.tell("infrastructure", str(error))
+        self.tell("infrastructure", str(error), text=error.text)
 
-    def tell(self, code: str, reason: str, tasks: Iterable[int] = ()) -> None:
-        """Tell a failure, without secrets, and not too often."""
-        connector = self.connector
-        text = self.connect.cleared(connector.id, connector.cluster, reason)
-        if self.keeper.tells(connector, code):
-            self.voice.failed(code, text[:_LONGEST], list(tasks))
+    def tell(self, code: str, reason: str, tasks: Iterable[int] = (), text: str = "") -> None:
+        """Report a failure, without secrets, and not too often; its full `text` stays local."""
+        connector, cleared = self.connector, self.connect.cleared
+        if not self.keeper.tells(connector, code):
+            return
+        if self.keeper.errors is not None:
+            full = cleared(connector.id, connector.cluster, text)
+            self.keeper.errors.save("connector", connector.id, code, full)
+        told = cleared(connector.id, connector.cluster, reason)
+        self.voice.failed(code, told[:_LONGEST], list(tasks))
 
     def _now(self) -> float:
         return self.keeper.pace.clock()
@@ -242,7 +248,7 @@ class Look:
         code = "connector_failed" if part.task is None else "task_failed"
         tasks = [one.task for one in deployed.failed if one.task is not None]
         told = f"{what}: {cause(part)} (it is started again by itself, ever less often)"
-        self.tell(code, told, tasks)
+        self.tell(code, told, tasks, part.trace)
         if self._now() < self.memory.not_before:
             return True
         self._admit()

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
 from threading import Lock
+from traceback import format_exc
 
 import structlog
 
 from mesh_events.errors import MeshError, RefusedError
 from processors.connect.cluster import ConnectCluster
+from processors.error_files import ErrorFiles
 from processors.keepers.checks import Clusters
 from processors.keepers.connector_look import SILENT_S, Look, Memory, withheld
 from processors.keepers.connector_telling import ConnectorTelling
@@ -54,6 +56,7 @@ class ConnectorsKeeper:
         lanes: connectors of different clusters are kept side by side.
         settle_s: a look goes on for so long while something is on its way, seconds.
         schema_text: the schema with an id, for the lineage; None where it is not told.
+        errors: where the full texts of errors are kept; None: nowhere.
     """
 
     connect: ConnectCluster | None
@@ -65,6 +68,7 @@ class ConnectorsKeeper:
     lanes: Lanes = field(default_factory=OneByOne)
     settle_s: float = SETTLE_S
     schema_text: Callable[[int], str | None] | None = None
+    errors: ErrorFiles | None = None
     name: str = "connectors"
     _memories: dict[str, Memory] = field(default_factory=dict)
     _told: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -181,12 +185,15 @@ class ConnectorsKeeper:
         except ReignOverError:
             raise
         except RefusedError as error:
-            look.refused(error.code, str(error))
+            look.refused(error.code, str(error), error.text)
         except MeshError as error:
             look.hampered(error)
-        except Exception:
-            log.exception("connector_broken", id=look.connector.id)
-            look.refused("unexpected_error", "the keeper met an error of its own: see its log")
+        except Exception as error:  # noqa: BLE001 - one connector must not end the worker
+            name = type(error).__name__
+            # the text may quote a record, and this log can be sent elsewhere
+            log.error("connector_broken", id=look.connector.id, error=name)  # noqa: TRY400
+            what = f"{name}; tried again, the worker's log names a file with more"
+            look.refused("unexpected_error", what, format_exc())
         self._memories[look.connector.id] = look.memory
         return done
 
@@ -202,7 +209,7 @@ class ConnectorsKeeper:
                 look.memory = replace(look.memory, shaken=True, since=None)
                 self._memories[look.connector.id] = look.memory
                 if look.connector.failure_code not in _WITHHELD:
-                    look.tell("connect_unavailable", str(error))
+                    look.tell("connect_unavailable", str(error), text=error.text)
 
 
 def _wanted(connector: Connector, image: Image) -> bool:

@@ -11,6 +11,7 @@ from mesh_events.kafka import Connection
 from mesh_events.references import resolve
 from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, Topic
+from processors.error_files import ErrorFiles
 from processors.keepers import fence
 from processors.keepers.flow import F
 from processors.rights import Binding
@@ -106,11 +107,15 @@ class ClusterLogs:
 
 
 class Reach(NamedTuple):
-    """How clusters are reached: to change them, to look into topics, to have schemas there."""
+    """How clusters are reached: to change them, to look into topics, to have schemas there.
+
+    errors: where the full texts of errors are kept; None: nowhere.
+    """
 
     admin: Clusters
     logs: Logs
     schemas: Carried = OneRegistry()
+    errors: ErrorFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ A fault that only a person can mend closes the flow; any other is tried again, e
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from traceback import format_exc
 from typing import Any, Generic
 
 import structlog
 
 from mesh_events.errors import MeshError
+from processors.error_files import ErrorFiles
 from processors.keepers.flow import F, Kind, Voice
 from processors.keepers.flow_end import FlowEnd
 from processors.keepers.flow_ends import Logs
@@ -40,6 +42,7 @@ class Flows(Generic[F]):
         logs: looks into topics.
         pace: how often and how long.
         lanes: flows of different lanes are kept side by side.
+        errors: where the full texts of errors are kept; None: nowhere.
     """
 
     def __init__(
@@ -50,8 +53,10 @@ class Flows(Generic[F]):
         logs: Logs,
         pace: Pace,
         lanes: Lanes | None = None,
+        errors: ErrorFiles | None = None,
     ) -> None:
         self._kind: Kind[F] = kind
+        self._errors = errors
         self._engine, self._pace = engine, pace
         self._lanes = lanes or OneByOne()
         self._starting: FlowStart[F] = FlowStart(kind, engine, logs, pace.quiet)
@@ -102,14 +107,15 @@ class Flows(Generic[F]):
         except CopyError as fault:
             self._fail(voice, fault, is_silence=fault is trouble)
         except MeshError as error:
-            self._fail(voice, CopyError("cluster_unavailable", f"{error}; tried again"))
+            again = CopyError("cluster_unavailable", f"{error}; tried again", error.text)
+            self._fail(voice, again)
         except ReignOverError:
             raise
-        except Exception as error:
-            # one flow must not end the worker, whatever is wrong with it
-            log.exception("flow_broken", flow=flow.id)
-            what = f"{type(error).__name__}: {error}; tried again, see the worker's log"
-            self._fail(voice, CopyError("unexpected_error", what))
+        except Exception as error:  # noqa: BLE001 - one flow must not end the worker
+            # the text may quote a record, and this log can be sent elsewhere
+            log.error("flow_broken", flow=flow.id, error=type(error).__name__)  # noqa: TRY400
+            what = f"{type(error).__name__}; tried again, the worker's log names a file with more"
+            self._fail(voice, CopyError("unexpected_error", what, format_exc()))
 
     def close(self) -> None:
         """Leave the engine; the flows go on."""
@@ -161,7 +167,8 @@ class Flows(Generic[F]):
                 return
             for state in seen:
                 if isinstance(state, Failed) and state.writer == flow.principal:
-                    raise EngineError("query_failed", f"the query ended: {state.reason}")
+                    reason = f"the query ended: {state.reason}"
+                    raise EngineError("query_failed", reason, state.text)
         self._starting.start(self._ends(voice), voice, voice.reign)
         now = self._pace.clock()
         self._remember(
@@ -247,6 +254,8 @@ class Flows(Generic[F]):
         is_silence: the engine does not answer; then it is tried again as soon as it does.
         """
         flow = voice.flow
+        if self._errors is not None:
+            self._errors.save(self._kind.name, flow.id, fault.code, fault.text)
         try:
             if not fault.retriable:
                 self._ending.halt(self._ends(voice), voice.reign)

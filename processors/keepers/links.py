@@ -89,12 +89,12 @@ class LinksKeeper:
         # engine -> when it was last asked for what is no longer its own
         self._left: dict[Engine, float] = {}
         ending = LinkEnd(kind, engine, pace.quiet)
-        self._flows = {Engine.SPARK: Flows(kind, ending, engine, logs, pace, lanes)}
+        self._flows = {Engine.SPARK: Flows(kind, ending, engine, logs, pace, lanes, reach.errors)}
         if mirrors is not None:
             kind = Mirroring(reach, lineage, schema_text, mirrors.group)
             ending = LinkEnd(kind, mirrors.engine, pace.quiet)
             self._flows[Engine.MIRRORMAKER] = Flows(
-                kind, ending, mirrors.engine, logs, pace, mirrors.lanes
+                kind, ending, mirrors.engine, logs, pace, mirrors.lanes, reach.errors
             )
 
     def reconcile(self, image: Image, reign: Reign) -> None:
@@ -177,7 +177,7 @@ class Copying:
     def __init__(
         self, reach: Reach, lineage: Lineage, schema_text: Callable[[int], str | None]
     ) -> None:
-        self._clusters, self._logs, self._schemas = reach
+        self._clusters, self._logs, self._schemas = reach.admin, reach.logs, reach.schemas
         self._lineage, self._schema_text = lineage, schema_text
 
     def lane(self, link: Link) -> str:

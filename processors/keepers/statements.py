@@ -95,7 +95,10 @@ class StatementsKeeper:
             engine = self._engines(domain)
             kind = Streaming(self._clusters, engine, self._schemas, self._latest, self._lineage)
             ending = StatementEnd(kind, engine, self._pace.quiet)
-            self._domains[domain] = Flows(kind, ending, engine, self._clusters.logs, self._pace)
+            reach = self._clusters
+            self._domains[domain] = Flows(
+                kind, ending, engine, reach.logs, self._pace, errors=reach.errors
+            )
         return self._domains[domain]
 
 
@@ -185,7 +188,7 @@ class Streaming:
             if plan.key is not None:
                 self._schemas.register_text(f"{statement.destination}-key", plan.key)
         except RefusedError as error:
-            raise CopyError(error.code, str(error)) from error
+            raise CopyError(error.code, str(error), error.text) from error
         asked_at = {partition: end for partition, (_, end) in bounds.items()}
         plan = replace(plan, stream=replace(plan.stream, asked_at=asked_at))
         return StatementPlan(statement, plan, schema, schema_id, tables)

@@ -68,7 +68,8 @@ class MirrorEngine:
                 lambda found: spec.writer in found and _settled(found[spec.writer]),
             )
             if failed := seen[spec.writer].failed:
-                raise EngineError("query_failed", f"the connector ended: {cause(failed[0])}")
+                why = f"the connector ended: {cause(failed[0])}"
+                raise EngineError("query_failed", why, failed[0].trace)
 
     def stop(self, link: str) -> None:
         """Remove every connector of a link, and their passwords; none is fine."""
@@ -178,7 +179,7 @@ def _settled(found: Deployed) -> bool:
 
 def _state(found: Deployed) -> Running | Failed:
     if found.failed:
-        return Failed(found.name, cause(found.failed[0]))
+        return Failed(found.name, cause(found.failed[0]), found.failed[0].trace)
     if found.connector.state in ("STOPPED", "PAUSED"):
         return Failed(found.name, f"its connector is {found.connector.state}, not by the mesh")
     return Running(found.name)
@@ -192,6 +193,6 @@ def _translating() -> Iterator[None]:
     except EngineError:
         raise
     except RefusedError as error:
-        raise EngineError("query_failed", str(error)) from error
+        raise EngineError("query_failed", str(error), error.text) from error
     except MeshError as error:
-        raise EngineError("engine_unavailable", str(error)) from error
+        raise EngineError("engine_unavailable", str(error), error.text) from error

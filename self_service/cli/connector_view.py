@@ -47,7 +47,8 @@ def describe(reading: Reading, name: Name) -> None:
     mesh = Mesh()
     image = mesh.image(reading)
     found = lookup.connector(image, lookup.identity(name, current_domain(mesh.home) or ""))
-    told = {**fields(found), "reads": list(found.reads)}
+    file = mesh.error_file("connector", found.id, found.failure_code)
+    told = {**fields(found), "failure_file": file, "reads": list(found.reads)}
     if reading.is_now and found.stands:
         told |= _in_connect(mesh, found.id)
     parts = {"config": settings_of(found.config)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.meta import milliseconds
-from mesh_events.settings import Profile, key_path
+from mesh_events.settings import Profile, error_path, key_path
 from self_service.cli import completion
 from self_service.cli.callers import OPERATOR, Caller, caller, current_domain, speaker
 from self_service.cli.exits import NotFoundError, UsageError
@@ -110,6 +110,11 @@ class Mesh:
     def password_path(self, cluster: str, principal: str) -> Path:
         """Where a principal's password for a cluster lies."""
         return self.home / "secrets" / cluster / principal
+
+    def error_file(self, kind: str, thing: str, code: str | None) -> str | None:
+        """The file with the full text of a failure, where this home is the worker's and has it."""
+        path = error_path(self.home, kind, thing, code or "")
+        return str(path) if code and path.exists() else None
 
     def password(self, cluster: str, principal: str, reference: str | None = None) -> str:
         """A principal's password; raises ConfigurationError that names the file."""

@@ -82,6 +82,7 @@ def describe(reading: Reading, name: Name) -> None:
     ]
     shown = {
         **fields(found),
+        "failure_file": mesh.error_file("link", found.id, found.failure_code),
         "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),
         **({"lag": lag_of(mesh, image, found)} if reading.is_now else {}),
         "source_topic_id": found.source_topic_id,

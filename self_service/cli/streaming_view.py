@@ -58,6 +58,7 @@ def describe(reading: Reading, name: Name) -> None:
     found = lookup.statement(image, identity(name, current_domain(mesh.home) or ""))
     told = {
         **fields(found),
+        "failure_file": mesh.error_file("statement", found.id, found.failure_code),
         "sql": found.sql,
         "names": dict(found.names),
         "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),

@@ -13,6 +13,7 @@ from mesh_events.meta import Event, Meta, derived_id, now
 from processors.connect.cluster import ConnectCluster
 from processors.connect.rest import Connect, Deployed, Part
 from processors.connect.secrets import ConnectSecrets
+from processors.error_files import ErrorFiles
 from processors.keepers.connectors import ConnectorsKeeper
 from processors.keepers.keeper import ReignOverError
 from projections.connectors import Connector
@@ -150,6 +151,7 @@ class MemoryConnector:
         self.east, self.api = MemoryCluster("east"), MemoryConnect()
         self.secrets = ConnectSecrets(folder)
         self.connect = ConnectCluster(self.api, self.secrets, "workers", "db.invalid:5432")
+        self.errors = ErrorFiles(folder.with_name(f"{folder.name}-home"))
         self.reign, self.lineage, self.time = PaperReign(self.log), LineageList(), 100.0
         self.keeper = self.new_keeper()
 
@@ -161,6 +163,7 @@ class MemoryConnector:
             self.lineage,
             pace=replace(QUICK, clock=lambda: self.time),
             settle_s=0,
+            errors=self.errors,
         )
 
     @property

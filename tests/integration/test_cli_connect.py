@@ -157,7 +157,7 @@ def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helpe
 
     def failed() -> bool:
         found = sdm("connect", "connector", "describe", connector).document
-        return found["state"] == "FAILED" and "authoriz" in found["failure"]
+        return found["state"] == "FAILED" and "Authorization" in found["failure"]
 
     try:
         sdm(*adding, "--until", "decided")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,13 @@ from mesh_events.facts import (
     LinkStopped,
 )
 from mesh_events.intents import OnRevoke
+from processors.error_files import ErrorFiles
 from processors.keepers.fence import bindings_of
+from processors.keepers.links import CopyPlan
 from processors.lineage import LineageTopic
 from processors.rights import reader
 from projections.links import Copy, State
+from spark_streams.copy import with_provenance
 from spark_streams.lag import lag
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import Origin
@@ -253,6 +257,47 @@ def test_lineage_that_cannot_be_written_stops_nothing(link: RealLink) -> None:
     with capture_logs() as logs:
         LineageTopic(stranger, link.topic).tell(*link.lineage.told[0])
     assert [entry["event"] for entry in logs] == ["lineage_not_written"]
+
+
+class Casting:
+    """Work that reads each value as a number, and fails where it is none."""
+
+    def apply(self, session, records, origin):
+        from pyspark.sql.connect import functions as f
+
+        session.conf.set("spark.sql.ansi.enabled", "true")
+        number = f.col("value").cast("string").cast("bigint")
+        out = with_provenance(
+            records.withColumn("value", number.cast("string").cast("binary")), origin
+        )
+        return out.withColumn("topic", f.lit(self.topic))
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+
+
+def test_a_value_that_fails_a_query_is_in_a_local_file_and_not_on_the_log(
+    link: RealLink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    value = f"4711-{link.topic}-[CAST_OVERFLOW]\nCaused by: org.Anna: 0815"
+    errors = link.errors = ErrorFiles(tmp_path)
+    # the query is to end by itself before it counts as one that does not get on
+    link.pace = replace(link.pace, stall=60)
+    link.keeper.close()
+    link.keeper = link.new_keeper()
+    monkeypatch.setattr(CopyPlan, "work", lambda *_: Casting(link.topic))
+    link.produce((0, b"k", b"7", None), (0, b"k", value.encode(), None))
+    with capture_logs() as lines:
+        link.reconcile_until(lambda: bool(link.desk.said(LinkFailed)))
+    fault = link.desk.said(LinkFailed)[-1]
+    assert (fault.code, "CAST_INVALID_INPUT" in fault.reason) == ("query_failed", True)
+    for part in ("4711", "Anna", "0815"):
+        told = (link.desk.facts, link.desk.image, link.lineage.told, lines)
+        assert part not in repr(told)
+    path = errors.path("link", link.desk.name, fault.code)
+    assert "4711" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert str(path) in repr(lines)
 
 
 def spark_log(endpoints: Endpoints) -> str:

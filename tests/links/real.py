@@ -15,6 +15,7 @@ from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
+from processors.error_files import ErrorFiles
 from processors.keepers import fence
 from processors.keepers.flow_ends import ClusterLogs, Reach
 from processors.keepers.flow_pace import Pace
@@ -45,6 +46,7 @@ class RealLink:
 
     pace = QUICK
     engine = Engine.SPARK
+    errors: ErrorFiles | None = None
     pause_s = 0.05
     """Between two looks of the keeper, seconds."""
 
@@ -80,7 +82,11 @@ class RealLink:
     def new_keeper(self) -> LinksKeeper:
         """Another process's keeper, as far as the keeper can tell."""
         return LinksKeeper(
-            Reach(lambda _, name: self.admins[name], ClusterLogs(self.endpoints.tls)),
+            Reach(
+                lambda _, name: self.admins[name],
+                ClusterLogs(self.endpoints.tls),
+                errors=self.errors,
+            ),
             self.new_engine(),
             self.lineage,
             lambda _: json.dumps("bytes"),

@@ -29,7 +29,7 @@ from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnector
 from tests.unit.processors.test_links_crashes import Crashes, DiedError
 
 PLACES = ["connector-after-rights", "connector-after-deploy", "connector-after-drop"]
-TRACE = "org.A: task died\n\tat x\nCaused by: org.B: the connection was reset.\n\tat y"
+TRACE = "org.A: task died\n\tat x\nCaused by: org.DataException: the connection was reset.\n\tat y"
 
 
 @pytest.fixture
@@ -100,7 +100,8 @@ def test_a_failed_task_is_started_again_ever_less_often_and_told_once(
     failed = made.reign.facts[-1]
     assert isinstance(failed, ConnectorFailed)
     assert failed.tasks == [0]
-    assert "org.B: the connection was reset" in failed.reason
+    assert "task 0: DataException" in failed.reason
+    assert "reset" not in failed.reason
     assert made.connector.state is ConnectorState.FAILED
 
 
@@ -132,14 +133,29 @@ def test_what_fails_whenever_it_has_run_for_a_while_is_not_told_without_end(
     assert len(made.said()) < 40
 
 
-def test_no_secret_comes_into_a_report(made: MemoryConnector) -> None:
+def test_no_secret_comes_into_a_report_or_a_file(made: MemoryConnector) -> None:
     made.secrets.store(NAME, "s3cret")
     made.add()
     made.look(times=2)
     made.api.fail(NAME, f"org.A: cannot log in with s3cret and {made.east.logins[PRINCIPAL]}")
     made.look()
-    reason = made.connector.failure or ""
-    assert "cannot log in with (hidden) and (hidden)" in reason
+    assert "s3cret" not in (made.connector.failure or "")
+    text = made.errors.path("connector", NAME, "task_failed").read_text()
+    assert "cannot log in with (hidden) and (hidden)" in text
+
+
+def test_a_record_value_in_a_trace_is_in_a_local_file_and_not_on_the_log(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.fail(
+        NAME, "org.A: died\nCaused by: org.postgresql.util.PSQLException: Key (id)=(4711)"
+    )
+    made.look()
+    assert "PSQLException" in (made.connector.failure or "")
+    assert "4711" not in repr((made.reign.facts, made.log.image, made.lineage.told))
+    assert "4711" in made.errors.path("connector", NAME, "task_failed").read_text()
 
 
 def test_what_somebody_else_changed_is_put_back(made: MemoryConnector) -> None:

@@ -10,8 +10,8 @@ from spark_streams import session
 from spark_streams.engine import CopySpec
 from spark_streams.errors import EngineError
 from spark_streams.provenance import Origin
-from spark_streams.session import bounded, first_line
-from spark_streams.spark import SparkEngine, require_slots, sink_options, source_options, why
+from spark_streams.session import bounded
+from spark_streams.spark import SparkEngine, require_slots, sink_options, source_options
 
 SPEC = CopySpec(
     link="east.users@west",
@@ -67,24 +67,6 @@ def test_a_copy_with_enough_slots_is_let_in() -> None:
     require_slots("local[4]", {"other|writer|2": None}, SPEC)
     require_slots("spark://elsewhere:7077", {f"o{n}|w|9": None for n in range(99)}, SPEC)
     require_slots("local[*]", {}, replace(SPEC, start={}))
-
-
-def test_the_reason_of_a_failure_is_its_last_cause_without_ids_and_options() -> None:
-    fault = (
-        "[STREAM_FAILED] Query [id = 1-2, runId = 3-4] terminated with exception: Job aborted\n"
-        "=== Streaming Query ===\n"
-        'plan with kafka.sasl.jaas.config=... password="secret"\n'
-        "Caused by: org.apache.spark.SparkException: Task failed\n"
-        "\tat somewhere\n"
-        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized\n"
-    )
-    assert why(fault) == (
-        "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized"
-    )
-    assert why(fault.partition("\n")[0]) == (
-        "[STREAM_FAILED] Query terminated with exception: Job aborted"
-    )
-    assert first_line("\n\n") == "no reason given"
 
 
 def test_a_call_that_hangs_is_left_behind() -> None:

@@ -38,13 +38,13 @@ SINK = {
 
 
 def test_the_cause_of_a_failure_is_its_last_one() -> None:
-    trace = "org.A: task died\n\tat x\nCaused by: org.B: no rights.\n\tat y"
-    assert cause(Part(0, "FAILED", trace)) == "org.B: no rights"
+    trace = "org.A: task died\n\tat x\nCaused by: org.DataException: bad Anna.\n\tat y"
+    assert cause(Part(0, "FAILED", trace)) == "DataException"
     assert cause(Part(0, "FAILED")) == "FAILED"
     told = cause(
         Part(0, "FAILED", "io.RuleViolationException: Incompatible artifact: east.t-value.")
     )
-    assert "east.t-value; a type in the table changed" in told
+    assert told.startswith("RuleViolationException; a type in the table changed")
 
 
 @pytest.mark.parametrize(
