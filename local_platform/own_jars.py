@@ -8,16 +8,19 @@ import hashlib
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from local_platform.errors import ServiceFailedError
 from local_platform.jars import joined
 from local_platform.services.java import java
-from processors import mirror
+from processors import connect, mirror
 from spark_streams.jvm import SOURCE
 
+_TRANSFORMATIONS = (mirror.SOURCE, connect.SOURCE)
+_MANIFEST = "META-INF/services/org.apache.kafka.connect.transforms.Transformation"
+"""File of the jar by which Connect finds its transformations."""
 _HEAP_MB = 512
 _TIMEOUT_S = 120
 
@@ -29,24 +32,26 @@ def lookup_jar(cache: Path, class_path: str) -> Path:
         cache: the cache's folder.
         class_path: what Spark's server runs from, the compiler included.
     """
-    return _place(cache / "lookup", SOURCE, class_path)
+    return _place(cache / "lookup", [SOURCE], class_path)
 
 
-def provenance_jar(cache: Path, class_path: str) -> Path:
-    """Return where the jar of Connect's transformation lies once it is compiled; see above."""
-    return _place(cache / "provenance", mirror.SOURCE, class_path)
+def transformations_jar(cache: Path, class_path: str) -> Path:
+    """Return where the jar of Connect's transformations lies once it is compiled; see above."""
+    return _place(cache / "transformations", _TRANSFORMATIONS, class_path)
 
 
-def _place(folder: Path, source: Path, class_path: str) -> Path:
-    digest = hashlib.sha256(source.read_bytes() + class_path.encode()).hexdigest()[:16]
+def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
+    text = b"".join(source.read_bytes() for source in sources)
+    digest = hashlib.sha256(text + class_path.encode()).hexdigest()[:16]
     return folder / f"{digest}.jar"
 
 
-def compile_provenance(jar: Path, class_path: str) -> None:
-    """Compile the jar of Connect's transformation if it is not there; see `compile_once`."""
+def compile_transformations(jar: Path, class_path: str) -> None:
+    """Compile the jar of Connect's transformations if it is not there; see `compile_once`."""
     with_compiler = f"{class_path}:{joined(pyspark_jars('scala-*'))}"
-    manifest = {mirror.MANIFEST: f"{mirror.TRANSFORMATION}\n"}
-    compile_once(jar, with_compiler, mirror.SOURCE, manifest)
+    classes = (mirror.TRANSFORMATION, connect.TRANSFORMATION)
+    manifest = {_MANIFEST: "".join(f"{one}\n" for one in classes)}
+    compile_once(jar, with_compiler, _TRANSFORMATIONS, manifest)
 
 
 def pyspark_jars(pattern: str = "*") -> list[Path]:
@@ -58,14 +63,17 @@ def pyspark_jars(pattern: str = "*") -> list[Path]:
 
 
 def compile_once(
-    jar: Path, class_path: str, source: Path = SOURCE, more: Mapping[str, str] | None = None
+    jar: Path,
+    class_path: str,
+    sources: Sequence[Path] = (SOURCE,),
+    more: Mapping[str, str] | None = None,
 ) -> None:
     """Compile the jar if it is not there.
 
     Args:
         jar: where it is to lie.
         class_path: what it runs from, with the compiler.
-        source: a file of Scala.
+        sources: files of Scala.
         more: other files of the jar, name -> text.
 
     Raises:
@@ -74,19 +82,20 @@ def compile_once(
     if jar.exists():
         return
     jar.parent.mkdir(parents=True, exist_ok=True)
+    names = ", ".join(source.name for source in sources)
     with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
         made = Path(folder) / jar.name
-        options = ["-cp", class_path, "-d", str(made), str(source)]
+        options = ["-cp", class_path, "-d", str(made), *map(str, sources)]
         argv = [*java("scala.tools.nsc.Main", _HEAP_MB, class_path), *options]
         try:
             done = subprocess.run(
                 argv, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S
             )
         except subprocess.TimeoutExpired as fault:
-            raise ServiceFailedError(f"{source.name}: not compiled in {_TIMEOUT_S} s") from fault
+            raise ServiceFailedError(f"{names}: not compiled in {_TIMEOUT_S} s") from fault
         if done.returncode or not made.exists():
             said = (done.stdout + done.stderr).strip()[-2000:]
-            raise ServiceFailedError(f"{source.name} does not compile:\n{said}")
+            raise ServiceFailedError(f"{names} does not compile:\n{said}")
         with zipfile.ZipFile(made, "a") as opened:
             for name, text in (more or {}).items():
                 opened.writestr(name, text)

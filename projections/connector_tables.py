@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from projections.connector_rows import with_whole_rows
 from projections.connector_settings import JDBC_SINK, POSTGRES
 from projections.connector_values import LONGEST_IDENTIFIER, is_host
 
@@ -125,7 +126,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     """A config as Debezium is to have it: it captures the tables that are named and no other.
 
     To Debezium a name is a pattern without regard to case, so each is written as one that matches
-    itself alone. Its own slot is put in where the config names none.
+    itself alone. Its own slot is put in where the config names none. It fails at a change that does
+    not hold the whole row.
     """
     if config.get("connector.class") != POSTGRES:
         return dict(config)
@@ -144,7 +146,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     if autoset in found:
         tables_of = [one.removesuffix(":FULL") for one in _listed(found[autoset])]
         found[autoset] = ",".join(f"{_exactly(one)}:FULL" for one in tables_of)
-    return found
+    return with_whole_rows(connector, found)
 
 
 def place_of(config: Config) -> tuple[str, int] | None:

@@ -2,8 +2,8 @@
 
 Leaves Connect's plugins in FOLDER/plugins and Spark's Kafka and Avro jars in FOLDER/spark, all
 pinned by the same lock file as the local platform's; beside them the mesh's own, compiled by
-PySpark's compiler as the local platform does it: what joins look tables up with, and what marks
-the records that MirrorMaker copies.
+PySpark's compiler as the local platform does it: what joins look tables up with, and
+Connect's transformations.
 """
 
 import shutil
@@ -13,15 +13,15 @@ from pathlib import Path
 
 from local_platform.fetch import Fetcher
 from local_platform.jars import JarStore, joined, read_lock
-from local_platform.own_jars import compile_once, compile_provenance
+from local_platform.own_jars import compile_once, compile_transformations
 from local_platform.services.spark import class_path
 from local_platform.settings import PlatformSettings
 from local_platform.unpack import connect_plugins
 
 LOOKUP = "sdm-lookup.jar"
 """The file of the function that joins look tables up with."""
-PROVENANCE = "sdm-provenance"
-"""The plugin of what marks copied records."""
+TRANSFORMATIONS = "sdm-transformations"
+"""The plugin of what marks copied records and refuses incomplete rows."""
 _COMPILED_WITH = ("connect-api", "kafka-clients")
 """Jars that the image has already, by their names: only for the compiler."""
 
@@ -38,7 +38,8 @@ def collect(store: JarStore, folder: Path) -> None:
         shutil.copyfile(store.path(jar), folder / "spark" / Path(jar.path).name)
     compile_once(folder / "spark" / LOOKUP, class_path(store))
     known = joined(store.path(jar) for jar in store.of("kafka"))
-    compile_provenance(folder / "plugins" / PROVENANCE / f"{PROVENANCE}.jar", known)
+    transformations = folder / "plugins" / TRANSFORMATIONS / f"{TRANSFORMATIONS}.jar"
+    compile_transformations(transformations, known)
     shutil.rmtree(folder / "work")
 
 

@@ -6,7 +6,7 @@ from local_platform.class_archive import ClassArchive
 from local_platform.endpoints import CONNECT_GROUP, Endpoints
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
-from local_platform.own_jars import compile_provenance, provenance_jar
+from local_platform.own_jars import compile_transformations, transformations_jar
 from local_platform.services.base import Command, Service
 from local_platform.services.java import (
     java,
@@ -42,7 +42,7 @@ class Connect(Service):
         """Write the worker's settings, the REST users and the folder of connectors' secrets."""
         super().prepare()
         kafka = self.site.jars.class_path("kafka")
-        compile_provenance(provenance_jar(self.site.cache, kafka), kafka)
+        compile_transformations(transformations_jar(self.site.cache, kafka), kafka)
         self._write_rest_users()
         hand_secrets_to_connectors(self.site.endpoints())
         write_atomically(self._settings, properties(self._worker()), mode=0o600)
@@ -68,9 +68,9 @@ class Connect(Service):
         return ClassArchive(self.site.cache / "archives", self.name, self._class_path())
 
     def _class_path(self) -> str:
-        """Kafka's own jars, and the transformation that marks what MirrorMaker copies."""
+        """Kafka's own jars, and the mesh's transformations."""
         kafka = self.site.jars.class_path("kafka")
-        return f"{provenance_jar(self.site.cache, kafka)}:{kafka}"
+        return f"{transformations_jar(self.site.cache, kafka)}:{kafka}"
 
     def probe(self) -> None:
         """Ask the worker for its plugins; Debezium must be among them."""

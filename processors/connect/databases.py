@@ -14,6 +14,7 @@ import psycopg
 
 from mesh_events.errors import RefusedError
 from projections import connector_config
+from projections.connector_rows import EVENT_ROUTER
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Found = TypeVar("Found")
@@ -30,21 +31,22 @@ _SOME = """
 SELECT table_schema || '.' || table_name FROM information_schema.tables
 WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 10
 """
-_KEYS = """
-SELECT n.nspname || '.' || c.relname, format('%%I.%%I', n.nspname, c.relname),
-    c.relreplident = 'f' OR (c.relreplident = 'i')
-        OR (c.relreplident = 'd' AND EXISTS
-            (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)),
-    c.relreplident <> 'f' AND EXISTS (
-        SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+_IDENTITIES = """
+SELECT format('%%I.%%I', s.nspname, t.relname),
+    t.relreplident IN ('f', 'i') OR (t.relreplident = 'd' AND EXISTS
+        (SELECT 1 FROM pg_index i WHERE i.indrelid = t.oid AND i.indisprimary)),
+    t.relreplident = 'f' OR NOT EXISTS (
+        SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0
             AND NOT a.attisdropped AND a.attstorage <> 'p')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s)
+LEFT JOIN LATERAL pg_partition_tree(c.oid) p ON p.isleaf
+JOIN pg_class t ON t.oid = coalesce(p.relid, c.oid) JOIN pg_namespace s ON s.oid = t.relnamespace
+WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s) ORDER BY 1
 """
-"""Of each table: whether its changes can be told, and may lack a large value."""
+"""Of each table, a partitioned one's partitions: see `Identity`."""
+_MOST_IDENTITIES = 2000
 _SHOWN = 10
 _MOST_COLUMNS = 2000
-_EVENT_ROUTER = "io.debezium.transforms.outbox.EventRouter"
 _OUTBOX = {
     "table.field.event.id": "id",
     "route.by.field": "aggregatetype",
@@ -55,18 +57,17 @@ _OUTBOX = {
 _PATIENCE_S = 5
 
 
-class Keys(NamedTuple):
-    """How the changes of a table are told.
+class Identity(NamedTuple):
+    """What PostgreSQL logs of a table's old rows: its REPLICA IDENTITY.
 
-    table, quoted: its name, and as SQL writes it
-    is_told: whether a changed or deleted row can be told
-    may_lack_values: whether a change may come without a large value that it leaves as it is
+    table: its name as SQL writes it
+    finds_rows: whether a changed or deleted row can be found
+    has_values: whether a large value that a change leaves as it is can be found, too
     """
 
     table: str
-    quoted: str
-    is_told: bool
-    may_lack_values: bool
+    finds_rows: bool
+    has_values: bool
 
 
 def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
@@ -85,11 +86,10 @@ def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
     return False
 
 
-def require_tables(config: Mapping[str, str], password: str) -> list[str]:
-    """Refuse tables that the database does not have or cannot tell the changes of.
+def require_tables(config: Mapping[str, str], password: str) -> None:
+    """Refuse tables that the database does not have, or whose changes it does not log in full.
 
-    An outbox that is none is refused as well. What comes back are statements for tables whose
-    large values would be missing from a change that leaves them as they are.
+    An outbox that is none is refused as well.
 
     Connect's own words do not say so, or its task ends with the first row. A database that cannot
     be reached from here, or does not answer in time, is left to Connect.
@@ -99,8 +99,8 @@ def require_tables(config: Mapping[str, str], password: str) -> list[str]:
     needed = outbox_columns(config)
     found = _in_time(lambda at: _tables(at, wanted, columns=bool(needed)), config, password)
     if found is None:
-        return []
-    known, others, there, keys = found
+        return
+    known, others, there, identities = found
     if missing := [one for one in wanted if one not in known]:
         has = f"it has {', '.join(others)}" if others else "it has no tables yet"
         name = config.get("database.dbname", "")
@@ -115,21 +115,31 @@ def require_tables(config: Mapping[str, str], password: str) -> list[str]:
                 f"the table {table} is no outbox: it has no column {', '.join(lacking)}; make it "
                 f"with {', '.join(needed)}, or capture its changes with debezium-postgres",
             )
-    return _require_keys(keys, is_outbox=bool(needed))
+    _require_identities(identities, is_outbox=bool(needed))
 
 
-def _require_keys(keys: Sequence[Keys], *, is_outbox: bool) -> list[str]:
-    """Refuse tables whose UPDATE and DELETE would fail; statements for those that lack values."""
-    full = "ALTER TABLE {} REPLICA IDENTITY FULL".format
-    keyless = [one for one in keys if not one.is_told]
-    if keyless:
-        cures = "; ".join(f"{full(one.quoted)};" for one in keyless)
+def _require_identities(identities: Sequence[Identity], *, is_outbox: bool) -> None:
+    """Refuse tables whose UPDATE and DELETE would fail, or whose changes would lack values.
+
+    An outbox is read by its inserts, which have every value.
+    """
+    if keyless := [one.table for one in identities if not one.finds_rows]:
         raise RefusedError(
             "table_without_identity",
-            f"{', '.join(one.table for one in keyless)} has no primary key: once it is captured, "
-            f"PostgreSQL refuses every UPDATE and DELETE of it; add a key, or run {cures}",
+            f"{', '.join(keyless)} has no primary key: once it is captured, PostgreSQL refuses "
+            f"every UPDATE and DELETE of it; add a key, or run {_full(keyless)}",
         )
-    return [f"{full(one.quoted)};" for one in keys if one.may_lack_values and not is_outbox]
+    lacking = [] if is_outbox else [one.table for one in identities if not one.has_values]
+    if lacking:
+        raise RefusedError(
+            "table_without_full_identity",
+            f"{', '.join(lacking)}: PostgreSQL leaves large values that an UPDATE does not change "
+            f"out of its log: run {_full(lacking)}",
+        )
+
+
+def _full(tables: Sequence[str]) -> str:
+    return " ".join(f"ALTER TABLE {one} REPLICA IDENTITY FULL;" for one in tables)
 
 
 def outbox_columns(config: Mapping[str, str]) -> list[str]:
@@ -138,7 +148,7 @@ def outbox_columns(config: Mapping[str, str]) -> list[str]:
     for name in [one.strip() for one in config.get("transforms", "").split(",")]:
         of = f"transforms.{name}"
         # with a predicate it need not be for every table
-        if config.get(f"{of}.type") == _EVENT_ROUTER and f"{of}.predicate" not in config:
+        if config.get(f"{of}.type") == EVENT_ROUTER and f"{of}.predicate" not in config:
             found += [config.get(f"{of}.{setting}", usual) for setting, usual in _OUTBOX.items()]
             placed = config.get(f"{of}.table.fields.additional.placement", "")
             found += [one.partition(":")[0].strip() for one in placed.split(",") if one.strip()]
@@ -147,8 +157,8 @@ def outbox_columns(config: Mapping[str, str]) -> list[str]:
 
 def _tables(
     connection: Connection, wanted: list[str], *, columns: bool
-) -> tuple[set[str], list[str], dict[str, set[str]], list[Keys]]:
-    """Wanted tables that are there, some others, table -> `columns` if asked, and their keys."""
+) -> tuple[set[str], list[str], dict[str, set[str]], list[Identity]]:
+    """Wanted tables that are there, some others, table -> `columns` if asked, and identities."""
     cursor = connection.cursor()
     known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
     others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
@@ -156,8 +166,8 @@ def _tables(
     if columns:
         for table, column in islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS):
             there.setdefault(str(table), set()).add(str(column))
-    keys = [Keys(*row) for row in islice(cursor.stream(_KEYS, (wanted,)), len(wanted))]
-    return known, others, there, keys
+    rows = islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES)
+    return known, others, there, [Identity(*row) for row in rows]
 
 
 def _in_time(

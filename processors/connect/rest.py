@@ -1,5 +1,6 @@
 """The REST API of Kafka Connect: configs in, states out, errors in our own words."""
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +24,23 @@ _WAYS_OUT = {
     ),
     "authentication failed": "the server refuses the user and password of the config",
     "is active for PID": "another connection reads the replication slot",
+    "value_not_captured:": (
+        "run ALTER TABLE ... REPLICA IDENTITY FULL, drop the connector and its replication slot, "
+        "and add it under another name, which reads the table anew"
+    ),
+    "table_truncated:": (
+        "drop the connector and its replication slot, delete the topic, and add it under another "
+        "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
+        "skipped.operations=t`, which leaves the rows in the topic"
+    ),
 }
 """What the last cause of a failure contains -> what it means, or what to do about it."""
+
+_WHOLE_ROWS = re.compile(
+    r"(?:Caused by: )?org\.apache\.kafka\.connect\.errors\.DataException: "
+    r"(?P<refusal>(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2})[: ]"
+)
+"""A refusal of `WholeRows`: its code, and the names of table and column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +242,9 @@ def cause(part: Part) -> str:
     causes = [line for line in lines if line.startswith("Caused by: ")]
     last = (causes or lines)[-1 if causes else 0]
     ways = [way for sign, way in _WAYS_OUT.items() if sign in last]
-    return "; ".join([error_name(part.trace), *ways])
+    refusal = _WHOLE_ROWS.match(last)
+    name = refusal.group("refusal") if refusal else error_name(part.trace)
+    return "; ".join([name, *ways])
 
 
 def _deployed(name: str, found: Mapping[str, Any]) -> Deployed:

@@ -12,5 +12,3 @@ from pathlib import Path
 SOURCE = Path(__file__).parent / "Provenance.scala"
 TRANSFORMATION = "mesh.Provenance"
 """The transformation's class."""
-MANIFEST = "META-INF/services/org.apache.kafka.connect.transforms.Transformation"
-"""File of the jar by which Connect finds it."""

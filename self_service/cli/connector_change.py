@@ -17,7 +17,7 @@ from self_service.cli.connector_saying import say_about, settings_of, shown
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
 from self_service.cli.options import Saying
-from self_service.cli.output import Detail, Listing, note, show
+from self_service.cli.output import Detail, Listing, show
 from self_service.cli.statement_wording import reading_application
 
 
@@ -97,12 +97,7 @@ class Change:
         """Ask the database itself, from here: no server of the mesh calls what a config names."""
         if self.config.get("connector.class") == connector_config.POSTGRES:
             password = connect.password(self.connector, self.config)
-            lacking = databases.require_tables(self.config, password)
-            for statement in lacking:
-                note(
-                    "a large value that a change leaves as it is arrives as "
-                    f"__debezium_unavailable_value, unless you run: {statement}"
-                )
+            databases.require_tables(self.config, password)
 
     def _tell_faults(self, connect: ConnectCluster) -> None:
         """What the connector says of its config, which is not said to the mesh."""

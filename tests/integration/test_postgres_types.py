@@ -64,6 +64,7 @@ def table(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
         connection.execute("SET TIME ZONE 'UTC'")
         columns = ", ".join(f"{column} {kind}" for column, kind in COLUMNS.items())
         connection.execute(f"CREATE TABLE {name} ({columns})")
+        connection.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
         for row in (FULL, NEGATIVE):
             connection.execute(f"INSERT INTO {name} VALUES {row}")
         connection.execute(f"INSERT INTO {name} (id) VALUES (3)")

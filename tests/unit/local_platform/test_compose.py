@@ -221,7 +221,7 @@ def test_sparks_image_has_the_locked_jars_and_the_one_that_joins_look_tables_up_
     monkeypatch.setattr(image_jars, "connect_plugins", lambda *_: tmp_path / "plugins")
     monkeypatch.setattr(image_jars, "compile_once", lambda *given: compiled.append(given))
 
-    monkeypatch.setattr(image_jars, "compile_provenance", lambda *given: marking.append(given))
+    monkeypatch.setattr(image_jars, "compile_transformations", lambda *given: marking.append(given))
 
     image_jars.collect(store, out)
 
@@ -233,6 +233,6 @@ def test_sparks_image_has_the_locked_jars_and_the_one_that_joins_look_tables_up_
     assert locked <= names
     assert any(name.startswith("scala-compiler") for name in names)
     [(made, class_path)] = marking
-    assert made == out / "plugins" / "sdm-provenance" / "sdm-provenance.jar"
+    assert made == out / "plugins" / "sdm-transformations" / "sdm-transformations.jar"
     assert any("/connect-api/" in name for name in class_path.split(":"))
     assert "\nCOPY --from=jars /jars/spark /opt/spark/jars\n" in DOCKERFILE

@@ -316,6 +316,49 @@ def test_a_source_that_names_no_slot_gets_its_own() -> None:
     assert found["publication.autocreate.mode"] == "filtered"
 
 
+def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() -> None:
+    own = {**OF_POSTGRES, "transforms": "a,b", "unavailable.value.placeholder": "not_there"}
+    found, plain = pinned("east.shop", own), pinned("east.shop", OF_POSTGRES)
+    assert found["transforms"] == "_whole,a,b"
+    assert (found["transforms._whole.type"], found["transforms._whole.placeholder"]) == (
+        "mesh.WholeRows",
+        "not_there",
+    )
+    assert plain["transforms"].split(",")[0] == "_whole"
+    assert plain["transforms._whole.placeholder"] == plain["unavailable.value.placeholder"]
+    assert len(plain["unavailable.value.placeholder"]) > 32
+    assert plain["skipped.operations"] == "none"
+
+
+def test_no_domain_can_take_the_place_of_the_meshs_own_transform() -> None:
+    for changed in (
+        {"transforms": "_whole", "transforms._whole.type": "mesh.WholeRows"},
+        {"transforms": "x", "transforms.x.type": "mesh.WholeRows"},
+        {"transforms._whole.placeholder": "other"},
+        {"skipped.operations": "none"},
+    ):
+        assert not_allowed({**OF_POSTGRES, **changed}) is not None
+
+
+def test_a_source_that_passes_over_truncate_keeps_to_that() -> None:
+    assert pinned("east.shop", {**OF_POSTGRES, "skipped.operations": "t"})[
+        "skipped.operations"
+    ] == "t"  # fmt: skip
+
+
+def test_an_outbox_is_tidied_up_as_its_service_likes() -> None:
+    of = "transforms.outbox"
+    routed = {
+        **OF_POSTGRES,
+        "transforms": "outbox",
+        f"{of}.type": "io.debezium.transforms.outbox.EventRouter",
+    }
+    assert "skipped.operations" not in pinned("east.shop", routed)
+    assert pinned("east.shop", routed)["transforms"] == "outbox"
+    some = pinned("east.shop", {**routed, f"{of}.predicate": "some"})
+    assert some["transforms"] == "_whole,outbox"
+
+
 def test_the_slots_of_two_connectors_are_never_the_same() -> None:
     assert len({slot_of(one) for one in ("a-b.c", "a.b-c", "a.b_c", "a-b-c.d", "a.b-c-d")}) == 5
 

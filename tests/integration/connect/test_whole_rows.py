@@ -1,0 +1,178 @@
+"""A change that does not hold the whole row is never written: the connector fails and says why."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from local_platform import Endpoints
+from projections.connector_tables import slot_of
+from self_service.cli.exits import ExitCode
+from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.test_cli_connect import drop_slots
+from tests.kafka_client import eventually, fresh, read, reading
+
+__all__ = ["owner", "sdm"]
+pytestmark = pytest.mark.long
+NOUN = ("connect", "connector")
+LARGE = {
+    "text": "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 9000) n)",
+    "bytea": "(SELECT string_agg(sha256(n::text::bytea), '') FROM generate_series(1, 9000) n)",
+    "jsonb": "(SELECT jsonb_agg(md5(n::text)) FROM generate_series(1, 9000) n)",
+    "bigint[]": "(SELECT array_agg(hashtextextended(n::text, 0)) FROM generate_series(1, 9000) n)",
+    "numeric": "(SELECT string_agg((n * 7919 % 9973)::text, '')::numeric "
+    "FROM generate_series(1, 9000) n)",
+}
+"""Type -> a value of it that PostgreSQL stores out of line."""
+
+
+@pytest.fixture
+def schema(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
+    """A schema of the test's own, and a connection to its database."""
+    name = f"whole_{uuid4().hex[:8]}"
+    with psycopg.connect(**mesh.postgres_login(), autocommit=True) as database:
+        database.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+        yield name, database
+        for (slot,) in database.execute("SELECT slot_name FROM pg_replication_slots").fetchall():
+            if name in slot:
+                drop_slots(database, slot)
+        database.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+
+
+def large_table(database: Any, schema: str, kind: str) -> str:
+    """A table with REPLICA IDENTITY FULL and a row with a large value; its name."""
+    name = f"t_{kind.strip('[]')}"
+    table = f"{schema}.{name}"
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v {kind}, n int)")
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+    database.execute(f"INSERT INTO {table} VALUES (1, {LARGE[kind]}, 0)")
+    return name
+
+
+def captured(sdm: Sdm, owner: Party, schema: tuple[str, Any], table: str) -> str:
+    """The id of a connector that captures one table; each change from now on is streamed."""
+    place, database = schema
+    name = f"{place}-{table}".replace("_", "-")
+    sdm(
+        *(*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.{table}"),
+        *("-d", owner.name),
+    )
+    connector = f"{owner.name}.{name}"
+    active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+    slot = (slot_of(connector),)
+    eventually(lambda: database.execute(active, slot).fetchone(), f"{connector} streams")
+    return connector
+
+
+def described(sdm: Sdm, connector: str) -> dict[str, Any]:
+    found: dict[str, Any] = sdm(*NOUN, "describe", connector).document
+    return found
+
+
+def test_a_table_that_would_lack_large_values_is_refused_with_the_statement_to_run(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    database.execute(f"CREATE TABLE {place}.notes (id int PRIMARY KEY, note text)")
+    database.execute(f"CREATE TABLE {place}.counts (id int PRIMARY KEY, n bigint)")
+    database.execute(f"CREATE TABLE {place}.parts (id int PRIMARY KEY, note text)"
+                     " PARTITION BY RANGE (id)")  # fmt: skip
+    database.execute(f"CREATE TABLE {place}.part PARTITION OF {place}.parts DEFAULT")
+    database.execute(f"ALTER TABLE {place}.parts REPLICA IDENTITY FULL")
+    adding = (*NOUN, "add", fresh("notes"), "--type", "debezium-postgres", "-d", owner.name)
+    for table, lacking in (("notes", "notes"), ("parts", "part")):
+        named = ("--table", f"{place}.{table}")
+        for more in ((), ("--dry-run",)):
+            told = sdm(*adding, *named, *more, code=ExitCode.REFUSED)
+            assert "refused (table_without_full_identity)" in told.err
+            cure = f"ALTER TABLE {place}.{lacking} REPLICA IDENTITY FULL;"
+            assert cure in told.err
+        database.execute(cure)
+        sdm(*adding, *named, "--dry-run")
+    sdm(*adding, "--table", f"{place}.counts", "--dry-run")
+
+
+def test_no_placeholder_is_written_for_a_large_value_whatever_its_type(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    tables = {kind: large_table(database, place, kind) for kind in LARGE}
+    found = {kind: captured(sdm, owner, schema, table) for kind, table in tables.items()}
+    for table in tables.values():
+        database.execute(f"UPDATE {place}.{table} SET n = 1")
+        # somebody changes it after the connector was accepted
+        database.execute(f"ALTER TABLE {place}.{table} REPLICA IDENTITY DEFAULT")
+    database.execute(f"UPDATE {place}.t_text SET id = 2")
+    for table in list(tables.values())[1:]:
+        database.execute(f"UPDATE {place}.{table} SET n = 2")
+
+    def stands(connector: str, table: str) -> bool:
+        shown = described(sdm, connector)
+        code = f"value_not_captured: {place}.{table}.v;"
+        return shown["state"] == "FAILED" and code in shown["failure"]
+
+    try:
+        for kind, connector in found.items():
+            eventually(lambda c=connector, k=kind: stands(c, tables[k]), f"{connector} has failed")
+            shown = described(sdm, connector)
+            assert "REPLICA IDENTITY FULL" in shown["failure"]
+        for table in tables.values():
+            values = read(
+                reading(mesh.administration("east"), fresh("large")), f"{owner.name}.{table}"
+            )
+            assert not isinstance(values, str), values
+            assert len([one for one in values if one is not None]) >= 2
+            assert not [one for one in values if one and b"unavailable" in one]
+    finally:
+        for connector in found.values():
+            sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
+def test_text_that_looks_like_debeziums_placeholder_is_captured_as_any_other(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table, text = f"{place}.texts", "__debezium_unavailable_value"
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v text, n int)")
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+    connector = captured(sdm, owner, schema, "texts")
+    try:
+        database.execute(f"INSERT INTO {table} VALUES (1, %s, 0)", (text,))
+        database.execute(f"UPDATE {table} SET n = 1")
+        database.execute(f"UPDATE {table} SET v = 'x'")
+        database.execute(f"UPDATE {table} SET v = %s", (text,))
+        following = ("topic", "consume", f"{owner.name}.texts", "-d", owner.name, "--follow")
+        lines = sdm(*following, "--timeout", "240", "--max", "4").lines
+        assert [one["value"]["after"]["v"] for one in lines] == [text, text, "x", text]
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
+def test_a_truncated_table_fails_its_connector_until_truncate_is_passed_over(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table, own = f"{place}.rows", ("-d", owner.name)
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)")
+    database.execute(f"INSERT INTO {table} VALUES (1)")
+    connector = captured(sdm, owner, schema, "rows")
+
+    def stands() -> bool:
+        shown = described(sdm, connector)
+        return shown["state"] == "FAILED" and f"table_truncated: {place}.rows;" in shown["failure"]
+
+    try:
+        database.execute(f"TRUNCATE {table}")
+        database.execute(f"INSERT INTO {table} VALUES (2)")
+        eventually(stands, "the connector has failed")
+        assert "--set skipped.operations=t" in described(sdm, connector)["failure"]
+        changed = sdm(*NOUN, "update", connector, "--set", "skipped.operations=t", *own)
+        assert changed.document["state"] == "ACTIVE"
+        following = ("topic", "consume", f"{owner.name}.rows", *own, "--follow")
+        lines = sdm(*following, "--timeout", "240", "--max", "2").lines
+        assert [one["key"]["id"] for one in lines] == [1, 2]
+    finally:
+        sdm(*NOUN, "drop", connector, *own)
