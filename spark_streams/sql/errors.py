@@ -12,6 +12,7 @@
 | `table_without_key` | the records of a topic that is read as a table have no key with a schema |
 | `sql_differs` | the text reads or fills other topics than was said |
 | `unsupported_schema` | a source's values or keys are JSON Schema or Protobuf |
+| `unreadable_column` | a column has a type that Spark does not have |
 | `unknown_function` | a function that statements may not call |
 | `wrong_type` | Spark refuses an expression, or would cast a value in silence |
 """

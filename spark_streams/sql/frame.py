@@ -70,6 +70,13 @@ class Topic:
         """Its columns: of the row, where it is a table."""
         return self.shape.row if self.of_rows else self.shape.fields
 
+    @property
+    def readable(self) -> tuple[Field, ...]:
+        """Those of its columns that Spark has a type for."""
+        shape = self.shape
+        unreadable = shape.row_unreadable if self.of_rows else shape.unreadable
+        return tuple(one for one in self.columns if (one.name,) not in unreadable)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -171,9 +178,9 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     inner = f.col("__value")
     if stream.of_rows and stream.shape.is_change:
         inner = inner.getField("after")
-    columns = [_meant(inner, one) for one in stream.columns]
+    columns = [_meant(inner, one) for one in stream.readable]
     fault = f.when(unread, f.lit(UNREADABLE)).otherwise(
-        validated.fault(f.col("__value"), json.loads(stream.shape.schema))
+        validated.fault(f.col("__value"), json.loads(stream.shape.reader))
     )
     if stream.of_rows:
         fault = f.when(f.col("key").isNull(), f.lit(NO_KEY)).otherwise(f.when(there, fault))
@@ -216,7 +223,8 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources) -> An
 
     decoded = from_avro("__found", table.shape.row_schema, {"mode": "FAILFAST"})
     rows = rows.withColumn("__value", decoded)
-    columns = [_meant(f.col("__value"), one) for one in table.shape.row]
+    row = table.shape.row_unreadable
+    columns = [_meant(f.col("__value"), one) for one in table.shape.row if (one.name,) not in row]
     if list(lookup.key) == [KEY]:
         columns.append(_parts(lookup, table, sources)[KEY].alias(KEY))
     name = sources[lookup.alias]
@@ -275,7 +283,7 @@ def _decoded(column: str, topic: Topic) -> Any:
     from pyspark.sql.connect.avro.functions import from_avro
 
     body = f.substring(f.col(column), 6, _ALL)
-    options = {"mode": "PERMISSIVE", "avroSchema": _marked(topic.shape.schema)}
+    options = {"mode": "PERMISSIVE", "avroSchema": _marked(topic.shape.reader)}
     chosen: Any = None
     for number, schema in sorted(topic.writers.items()):
         is_it = f.substring(f.col(column), 1, 5) == _prefix(number)

@@ -12,6 +12,7 @@ from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic, key_types
 from spark_streams.sql.parse import Source, Statement
+from spark_streams.sql.readable import require_readable
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
 from spark_streams.sql.work import LOOKUP, Table, register
@@ -100,6 +101,10 @@ def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Pl
     columns[stream.alias] = [one.name for one in stream.columns]
     keys = {alias: _keys(table) for alias, table in tables.items()}
     query = resolve(parsed, columns, keys)
+    unreadable = {alias: topic.shape.row_unreadable for alias, topic in found.items()}
+    if not parsed.of_rows:
+        unreadable[stream.alias] = stream.shape.unreadable
+    require_readable(parsed, query, unreadable)
     for table in tables.values():
         # a key of another type is refused now, and not when it is first looked for
         key_types(table.shape.key or '"null"')

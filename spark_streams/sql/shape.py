@@ -7,12 +7,13 @@ meant: dates and times as such.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from mesh_events.errors import RefusedError
 from mesh_events.patterns import require_patterns
+from spark_streams.sql.readable import Path, Readable
 
 KEY = "_key"
 """The column that a table has whose keys are no records."""
@@ -54,18 +55,23 @@ class Shape:
 
     is_change: a value is a change of a row, which stands in its field `after`; else it is the row.
     schema: Avro schema of a value.
-    fields: columns of a value.
+    reader: the same without what Spark has no type for.
+    fields: columns of a value, unreadable ones as well.
     row_reader: Avro schema that reads no more of a value than the row.
     row_schema: Avro schema of a row.
     row: columns of a row.
+    unreadable, row_unreadable: fields of a value and of a row that Spark has no type for -> why.
     """
 
     is_change: bool
     schema: str
+    reader: str
     fields: tuple[Field, ...]
     row_reader: str
     row_schema: str
     row: tuple[Field, ...]
+    unreadable: Mapping[Path, str] = field(default_factory=dict, hash=False)
+    row_unreadable: Mapping[Path, str] = field(default_factory=dict, hash=False)
 
 
 def shape_of(schema: str, subject: str) -> Shape:
@@ -81,28 +87,43 @@ def shape_of(schema: str, subject: str) -> Shape:
         raise RefusedError(
             "schema_not_usable", f"{subject}: the values are no records, so they have no columns"
         )
-    fields = _fields(record)
-    if {field.name for field in fields} >= _ENVELOPE:
-        after = next(one for one in record["fields"] if one["name"] == "after")
-        row = _record(_resolved(after["type"], record))
-        if row is not None:
-            only_row = {**record, "fields": [{**after, "type": ["null", row]}]}
-            return Shape(
-                is_change=True,
-                schema=schema,
-                fields=fields,
-                row_reader=json.dumps(only_row),
-                row_schema=json.dumps(_own_namespace(row, record)),
-                row=_fields(row),
-            )
+    readable = Readable()
+    fields, known = _fields(record), readable.of(record)
+    reader = json.dumps(known) if readable.unreadable else schema
+    row = _row_of(record) if {one.name for one in fields} >= _ENVELOPE else None
+    known_row = None if row is None else _row_of(known)
+    if row is not None and known_row is not None:
+        after = next(one for one in known["fields"] if one["name"] == "after")
+        only_row = {**known, "fields": [{**after, "type": ["null", known_row]}]}
+        inside = {path[1:]: why for path, why in readable.unreadable.items() if path[0] == "after"}
+        return Shape(
+            is_change=True,
+            schema=schema,
+            reader=reader,
+            fields=fields,
+            row_reader=json.dumps(only_row),
+            row_schema=json.dumps(_own_namespace(known_row, known)),
+            row=_fields(row),
+            unreadable=readable.unreadable,
+            row_unreadable=inside,
+        )
     return Shape(
         is_change=False,
         schema=schema,
+        reader=reader,
         fields=fields,
-        row_reader=schema,
-        row_schema=schema,
+        row_reader=reader,
+        row_schema=reader,
         row=fields,
+        unreadable=readable.unreadable,
+        row_unreadable=readable.unreadable,
     )
+
+
+def _row_of(record: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of a row in an envelope."""
+    after = next(one for one in record["fields"] if one["name"] == "after")
+    return _record(_resolved(after["type"], record))
 
 
 def key_columns(schema: str | None, subject: str) -> tuple[str, ...]:

@@ -302,3 +302,18 @@ def test_a_string_that_does_not_match_its_pattern_goes_to_the_dead_letters(spark
         "home.code does not match its pattern [A-Z]{2}",
     ]
     assert "call me" not in str(dead)
+
+
+WIDE = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
+
+
+def test_columns_beside_one_that_spark_has_no_type_for_are_read(spark: Any) -> None:
+    pay = record("Pay", id="int", cash=["null", WIDE], note="string")
+    made = statement(spark, "SELECT id, note FROM x c", pay)
+    rows = [(b"k", wire(7, pay, {"id": 1, "cash": Decimal("12.34"), "note": "a"}), 0, 0)]
+    assert made.values(rows) == [{"id": 1, "note": "a"}]
+    change = record("Envelope", before=["null", pay], after=["null", "shop.Pay"], op="string")
+    made = statement(spark, "SELECT id, note FROM TABLE(x) AS c", change)
+    after = {"id": 1, "cash": Decimal("12.34"), "note": "a"}
+    rows = [(b"k", wire(7, change, {"before": None, "after": after, "op": "c"}), 0, 0)]
+    assert made.values(rows) == [{"id": 1, "note": "a"}]

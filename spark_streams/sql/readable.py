@@ -1,0 +1,126 @@
+"""Fields of Avro schemas that Spark has no type for, and schemas that read the others. Pure.
+
+A decimal of more than 38 digits, such as PostgreSQL's `money` and `numeric(50, 2)`, would make
+every field of its topic unreadable; one whose scale is not within its precision would be bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_streams.sql.errors import SqlError
+from spark_streams.sql.parse import Statement
+from spark_streams.sql.resolve import Query
+from spark_streams.sql.tree import Column, Node
+
+MOST_DIGITS = 38
+Path = tuple[str, ...]
+"""Names of fields, from a record inwards."""
+
+
+@dataclass
+class Readable:
+    """Reads a schema without the fields that Spark has no type for.
+
+    unreadable: where each of them is, also by each name of its record -> why.
+    """
+
+    unreadable: dict[Path, str] = field(default_factory=dict)
+    _named: dict[str, dict[Path, str]] = field(default_factory=dict)
+
+    def of(self, schema: Any, namespace: str = "", path: Path = ()) -> Any:
+        """The schema without them."""
+        if isinstance(schema, list):
+            return [self.of(branch, namespace, path) for branch in schema]
+        if isinstance(schema, str):
+            for inner, why in self._named.get(_full(schema, namespace), {}).items():
+                self.unreadable[path + inner] = why
+            return schema
+        if not isinstance(schema, dict):
+            return schema
+        match schema.get("type"):
+            case "record":
+                return self._record(schema, namespace, path)
+            case "array":
+                return {**schema, "items": self.of(schema["items"], namespace, path)}
+            case "map":
+                return {**schema, "values": self.of(schema["values"], namespace, path)}
+        return schema
+
+    def _record(self, schema: Mapping[str, Any], namespace: str, path: Path) -> dict[str, Any]:
+        own = str(schema.get("namespace", namespace))
+        before = set(self.unreadable)
+        fields = []
+        for one in schema["fields"]:
+            place = (*path, one["name"])
+            if (why := _why(one["type"])) is not None:
+                self.unreadable[place] = why
+            else:
+                fields.append({**one, "type": self.of(one["type"], own, place)})
+        inside = {
+            place[len(path) :]: why for place, why in self.unreadable.items() if place not in before
+        }
+        self._named[_full(str(schema["name"]), own)] = inside
+        return {**schema, "fields": fields}
+
+
+def require_readable(
+    statement: Statement, query: Query, unreadable: Mapping[str, Mapping[Path, str]]
+) -> None:
+    """Refuse a statement that reads what Spark cannot, or all of a record that has such a field.
+
+    Args:
+        statement: as it was read.
+        query: its resolved columns.
+        unreadable: alias of a source -> its unreadable fields.
+
+    Raises SqlError `unreadable_column` with the place.
+    """
+    nodes = [one.expression for one in query.out]
+    nodes += [] if query.where is None else [query.where]
+    for lookup in query.lookups:
+        nodes += [one.node for one in lookup.key.values()]
+        nodes += [] if lookup.condition is None else [lookup.condition]
+    for node in nodes:
+        _require(statement, node, unreadable)
+
+
+def _require(
+    statement: Statement, node: Node, unreadable: Mapping[str, Mapping[Path, str]]
+) -> None:
+    for one in node.walk():
+        if not isinstance(one, Column):
+            continue
+        for path, why in unreadable.get(one.alias, {}).items():
+            shorter = min(len(path), len(one.path))
+            if path[:shorter] == tuple(one.path)[:shorter]:
+                raise SqlError(
+                    "unreadable_column",
+                    f"{one.alias}.{'.'.join(path)} is {why}: name the columns that are to be read "
+                    "and leave it out, or capture it as text with decimal.handling.mode=string",
+                    statement.place(one),
+                )
+
+
+def _why(schema: Any) -> str | None:
+    """Why Spark cannot read a field of this type, None if it can; records inside are apart."""
+    if isinstance(schema, list):
+        return next((why for branch in schema if (why := _why(branch)) is not None), None)
+    if not isinstance(schema, dict):
+        return None
+    if isinstance(kind := schema.get("type"), dict | list):
+        return _why(kind)
+    if kind in ("array", "map"):
+        return _why(schema["items" if kind == "array" else "values"])
+    if schema.get("logicalType") != "decimal":
+        return None
+    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    if not isinstance(precision, int) or not isinstance(scale, int) or not 0 <= scale <= precision:
+        return f"a decimal of {precision} digits with the scale {scale}, which Avro does not have"
+    if precision > MOST_DIGITS:
+        return f"a decimal of {precision} digits, and Spark has {MOST_DIGITS}"
+    return None
+
+
+def _full(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
