@@ -10,11 +10,11 @@ from mesh_events import statements as streaming
 from mesh_events.errors import StateFaultError
 from mesh_events.meta import Event, milliseconds
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, StatementRow
-from projections import access, catalog, connectors, identity, links, statements
+from projections import access, catalog, connectors, identity, links, statements, steps
 from projections.connectors import Connectors
 from projections.image import Image, purge_policy, reading_place
 from projections.links import Links
-from projections.statements import DESTINATION_FREE, STATEMENT_SOUND, Statements
+from projections.statements import DESTINATION_FREE, STATEMENT_SOUND, Statement, Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +182,31 @@ def _(event: streaming.StatementAdded, image: Image, at: Acceptance) -> Image:
         for check in (STATEMENT_SOUND, DESTINATION_FREE)
     )
     after = statements.added(image.statements, event, home, sound, free, at.generation, at.time)
-    return _stated(image, after, event)
+    added = after[event.statement]
+    before = image.statements.get(event.statement)
+    if added.destination_topic_id is None:
+        # the check found no topic there: the one that it filled before was deleted
+        place = (added.cluster, added.destination)
+        image = image._replace(replaced=steps.emptied(image.replaced, place))
+        before = None if before and (before.cluster, before.destination) == place else before
+    return _stated(_reworded(image, before, added), after, event)
 
 
 @enact.register
 def _(event: streaming.StatementUpdated, image: Image, at: Acceptance) -> Image:
     after = statements.updated(image.statements, event, at.generation, at.time)
+    image = _reworded(image, image.statements[event.statement], after[event.statement])
     return _stated(image, after, event)
+
+
+def _reworded(image: Image, before: Statement | None, after: Statement) -> Image:
+    """What an earlier text of a statement read stands in what it filled."""
+    if before is None:
+        return image
+    known = steps.replaced(
+        image.replaced, [steps.of_statement(before)], [steps.of_statement(after)]
+    )
+    return image._replace(replaced=known)
 
 
 @enact.register
@@ -224,13 +242,24 @@ def _stated(image: Image, after: Statements, event: streaming.StatementIntent) -
 def _(event: connecting.ConnectorAdded, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.connector)].cluster
     after = connectors.added(image.connectors, event, home, at.generation, at.time)
-    return _connected(image, after, event)
+    return _connected(_reconfigured(image, after, event), after, event)
 
 
 @enact.register
 def _(event: connecting.ConnectorUpdated, image: Image, at: Acceptance) -> Image:
     after = connectors.updated(image.connectors, event, at.generation, at.time)
-    return _connected(image, after, event)
+    return _connected(_reconfigured(image, after, event), after, event)
+
+
+def _reconfigured(image: Image, after: Connectors, event: connecting.ConnectorIntent) -> Image:
+    """What an earlier config of a connector read stands in what it filled."""
+    before = image.connectors.get(event.connector)
+    if before is None:
+        return image
+    known = steps.replaced(
+        image.replaced, steps.of_connector(before), steps.of_connector(after[event.connector])
+    )
+    return image._replace(replaced=known)
 
 
 @enact.register

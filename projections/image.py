@@ -5,7 +5,7 @@ from typing import NamedTuple
 from immutables import Map
 
 from mesh_events import intents
-from projections import access, catalog, connectors, drift, links, statements
+from projections import access, catalog, connectors, drift, links, statements, steps
 from projections import intents as pending
 from projections.access import Accesses
 from projections.catalog import Catalog
@@ -15,6 +15,7 @@ from projections.identity import Identity
 from projections.intents import Intents
 from projections.links import Links
 from projections.statements import Statements
+from projections.steps import Replaced
 from projections.table import Table
 
 RowKey = tuple[str, str]
@@ -55,6 +56,7 @@ class Image(NamedTuple):
     links: Links = links.EMPTY
     statements: Statements = statements.EMPTY
     connectors: Connectors = connectors.EMPTY
+    replaced: Replaced = steps.EMPTY
     intents: Intents = pending.EMPTY
     drifts: Drifts = drift.EMPTY
     touched: tuple[RowKey, ...] = ()

@@ -7,31 +7,10 @@ A table of a database is a place as well: (OpenLineage's namespace, name).
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from projections import connector_config
-from projections.access import ENTITLED
-from projections.connectors import Connector
+from projections.access import ENTITLED, Access
 from projections.image import Image
-from projections.links import Copy, Link
-from projections.sources import Place
-from projections.statements import Statement
-
-OUTSIDE = "outside"
-"""Where a sink writes of which no more is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A job that reads some topics or tables and fills one.
-
-    kind: `link`, `statement` or `connector`; state: as the log has it.
-    reads: of a statement the stream first, then the tables; none if unknown.
-    """
-
-    kind: str
-    name: str
-    state: str
-    reads: tuple[Place, ...]
-    fills: Place
+from projections.links import Copy
+from projections.steps import OUTSIDE, Place, Step, of_connector, of_link, of_statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +26,41 @@ class Branch:
 
 
 def steps(image: Image) -> list[Step]:
-    """Every job that fills a topic or table, or has filled a topic that is still there."""
-    links = (_of_link(one) for _, one in sorted(image.links.items()) if one.copy is not Copy.PURGED)
-    statements = (_of_statement(one) for _, one in sorted(image.statements.items()) if one.stands)
-    connectors = (
+    """Every job that fills a topic or table, or that has filled one which may still be there.
+
+    That is also a job that was dropped, and an earlier text of one. A link whose copy was purged is
+    one of them as long as something was made of the copy.
+    """
+    jobs = [
+        *(of_statement(one) for _, one in sorted(image.statements.items())),
+        *(step for _, one in sorted(image.connectors.items()) for step in of_connector(one)),
+    ]
+    earlier = [
         step
-        for _, one in sorted(image.connectors.items())
-        if one.stands
-        for step in _of_connector(one)
-    )
-    return [*links, *statements, *connectors]
+        for _, step in sorted(image.replaced.items())
+        if not any(
+            (one.kind, one.name) == (step.kind, step.name) and one.covers(step) for one in jobs
+        )
+    ]
+    read = {place for step in (*jobs, *earlier) for place in step.reads}
+    links = [of_link(one) for _, one in sorted(image.links.items())]
+    return [
+        *(one for one in links if one.copy != Copy.PURGED or one.fills in read),
+        *sorted((*jobs, *earlier), key=lambda one: (one.kind == "connector", one.name)),
+    ]
+
+
+def made_with(image: Image, access: Access) -> list[Step]:
+    """What was made of the topic that a request is about, with its application's rights.
+
+    Statements and sinks that read it as this application, then all that is downstream of them.
+    """
+    place = (access.cluster, access.topic)
+    known = steps(image)
+    found = [one for one in known if place in one.reads and one.application == access.application]
+    for step in found:  # grows meanwhile
+        found += [one for one in known if step.fills in one.reads and one not in found]
+    return found
 
 
 def is_outside(place: Place) -> bool:
@@ -126,29 +130,3 @@ def _tree(
 
 def _once(places: Iterable[Place]) -> Iterable[Place]:
     return dict.fromkeys(places)
-
-
-def _of_link(link: Link) -> Step:
-    source, copy = (link.source_cluster, link.source_topic), (link.cluster, link.topic)
-    return Step("link", link.id, link.state, (source,), copy)
-
-
-def _of_statement(one: Statement) -> Step:
-    reads = tuple((one.cluster, topic) for topic in one.reads)
-    return Step("statement", one.id, one.state, reads, (one.cluster, one.destination))
-
-
-def _of_connector(one: Connector) -> Iterator[Step]:
-    """A step for each topic that it reads or fills."""
-    if one.is_sink:
-        tables = {found.topic: found for found in connector_config.filled(one.config)}
-        for topic in one.reads:
-            table = tables.get(topic)
-            target = (table.namespace, table.name) if table else (OUTSIDE, one.id)
-            yield Step("connector", one.id, one.state, ((one.cluster, topic),), target)
-        return
-    captured = {found.topic: found for found in connector_config.captured(one.config)}
-    for topic in one.writes:
-        found = captured.get(topic)
-        reads = ((found.namespace, found.name),) if found else ()
-        yield Step("connector", one.id, one.state, reads, (one.cluster, topic))

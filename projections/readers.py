@@ -14,7 +14,8 @@ from projections.catalog import Product
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Copy, Desired, Link
-from projections.sources import Place, not_granted
+from projections.sources import not_granted
+from projections.steps import Place
 
 _THERE = frozenset({Copy.PRESENT, Copy.RETAINED})
 

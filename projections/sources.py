@@ -6,9 +6,7 @@ from projections.access import ENTITLED
 from projections.image import Image
 from projections.links import Desired
 from projections.statements import Statement
-
-Place = tuple[str, str]
-"""(cluster, topic)."""
+from projections.steps import Place
 
 
 def not_granted(

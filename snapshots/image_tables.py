@@ -26,6 +26,7 @@ from projections.image import Image, RowKey
 from projections.intents import Intents
 from projections.links import Link
 from projections.statements import Statement
+from projections.steps import Step
 from projections.table import Table
 
 TABLES: Mapping[str, tuple[Any, Any]] = {
@@ -44,6 +45,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "links": (str, Link),
     "statements": (str, Statement),
     "connectors": (str, Connector),
+    "replaced": (tuple[str, str, str, str, str], Step),
     "undecided": (int, Entry),
     "checks": (int, Map[str, Check]),
     "seen": (tuple[str | None, str], int),
@@ -109,6 +111,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "links": image.links,
         "statements": image.statements,
         "connectors": image.connectors,
+        "replaced": image.replaced,
         "undecided": intents.undecided,
         "checks": intents.checks,
         "seen": intents.seen,
@@ -148,6 +151,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         links=tables["links"],
         statements=tables["statements"],
         connectors=tables["connectors"],
+        replaced=tables["replaced"],
         intents=Intents(
             undecided=tables["undecided"],
             checks=tables["checks"],

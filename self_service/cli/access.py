@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from mesh_events.intents import (
 )
 from mesh_events.meta import Meta
 from projections.access import Access, State
+from projections.image import Image
 from self_service.cli import completion, explanation, lookup
 from self_service.cli.access_view import COLUMNS, fields
 from self_service.cli.context import Mesh
@@ -31,7 +32,7 @@ from self_service.cli.options import (
     noun,
     one_of,
 )
-from self_service.cli.output import Detail, Listing, show
+from self_service.cli.output import Detail, Listing, note, show
 
 app = noun("Access to products: request, decide, revoke, and why somebody may read.")
 
@@ -176,9 +177,20 @@ def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
 def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
     """Revoke a grant, as the owner or operator, or give it back, as the consumer.
 
-    --until applied waits until the rights are gone, --until active also for the copy's end.
+    --until applied waits until the rights are gone, --until active also for the copy's end. The
+    answer lists under `left` what statements and sinks made of the data: no revocation deletes it.
     """
-    _decide(saying, meant, lambda meta, about: AccessRevoked(meta=meta, **about, reason=reason))
+    from self_service.cli import revocation
+
+    mesh = Mesh()
+    found = meant.find(mesh)
+    shown, image = _decided(
+        mesh, found, saying, lambda meta, about: AccessRevoked(meta=meta, **about, reason=reason)
+    )
+    image = image or mesh.image()
+    show(revocation.answer(image, image.access.requests[found.request], shown), saying.output)
+    if next_step := revocation.next_step(image, found):
+        note(next_step)
 
 
 @command(
@@ -278,11 +290,18 @@ def _state(text: str | None) -> State | None:
 
 
 def _decide(saying: Saying, meant: Meant, make: Callable[[Meta, dict[str, str]], Intent]) -> None:
-    """Say the intent that `make` makes of its `meta` and of the product and id of the request."""
+    """Submit what `make` makes of its `meta` and of the product and id of the request."""
+    mesh = Mesh()
+    shown, _ = _decided(mesh, meant.find(mesh), saying, make)
+    show(Detail(shown), saying.output)
+
+
+def _decided(
+    mesh: Mesh, found: Access, saying: Saying, make: Callable[[Meta, dict[str, str]], Intent]
+) -> tuple[dict[str, Any], Image | None]:
+    """The fields of the answer, and the state where effects were waited for."""
     from self_service.cli.saying import say
 
-    mesh = Mesh()
-    found = meant.find(mesh)
     about = {"product": found.product, "request": found.request}
     who = mesh.speaker(saying.domain)
     said = say(mesh, who, saying, lambda meta: make(meta, about), cause=found.request)
@@ -292,4 +311,4 @@ def _decide(saying: Saying, meant: Meant, make: Callable[[Meta, dict[str, str]],
         "number": lookup.number(found),
         "request": found.request,
     }
-    show(Detail({**shown, **said.fields()}), saying.output)
+    return {**shown, **said.fields()}, said.image

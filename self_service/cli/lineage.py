@@ -11,8 +11,9 @@ from mesh_events.errors import InvalidValueError
 from mesh_events.spelling import asked
 from projections import lineage
 from projections.image import Image
-from projections.lineage import Branch, Step
-from projections.sources import Place
+from projections.lineage import Branch
+from projections.links import Copy
+from projections.steps import REPLACED, Place, Step
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError, UsageError
@@ -64,6 +65,9 @@ def show_lineage(
 
     Connectors, statements, links and readers are read off the log, and so as of any moment. The
     same runs stand on mesh.lineage, as OpenLineage.
+
+    What a DROPPED job or an earlier text (REPLACED) wrote is shown, since it stays until its topic
+    is deleted, which the log does not record. So is what was made of a copy before it was PURGED.
     """
     mesh = Mesh()
     image = mesh.image(reading)
@@ -145,9 +149,9 @@ def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column:
         # with columns, a connector has a box for each of its tables
         fills = f" {'/'.join(step.fills)}" if origins else ""
         job = drawn.box(
-            f"{step.kind} {step.name}{fills}",
+            f"{step.kind} {step.name}{fills}{_earlier(step)}",
             "job",
-            [step.name, f"{step.kind}, {step.state}"],
+            [step.name, f"{step.kind}, {_state(step)}"],
             column + away,
             list(origins),
         )
@@ -182,6 +186,7 @@ def _document(scene: Scene, tree: Branch, direction: str) -> list[dict[str, Any]
             "job": step.kind,
             "name": step.name,
             "state": step.state,
+            **({"copy": step.copy} if step.copy else {}),
             **_told(scene, step),
             behind: [_behind(scene, one, direction) for one in branches],
         }
@@ -196,6 +201,17 @@ def _told(scene: Scene, step: Step) -> dict[str, Any]:
         return {}
     origins = scene.columns.steps[step]
     return {"columns": {out: [_column(*one) for one in found] for out, found in origins.items()}}
+
+
+def _state(step: Step) -> str:
+    """The state, and what became of a copy that is no longer kept up to date."""
+    ended = step.copy in (Copy.PURGED, Copy.RETAINED)
+    return f"{step.state}, copy {step.copy}" if ended else step.state
+
+
+def _earlier(step: Step) -> str:
+    """Distinguishes the box of an earlier text from that of the present one."""
+    return f" {step.state}" if step.state == REPLACED else ""
 
 
 def _column(place: Place, name: str) -> str:
@@ -214,7 +230,7 @@ def _lines(scene: Scene, tree: Branch, direction: str) -> Iterator[str]:
     """The tree behind a topic, a line each."""
     nodes: list[tuple[str, Iterable[str]]] = [
         (
-            f"{step.kind} {step.name} ({step.state})",
+            f"{step.kind} {step.name} ({_state(step)})",
             _inside(scene, step, branches, direction),
         )
         for step, branches in tree.steps

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from mesh_events.errors import MeshError
 from projections import lineage
 from projections.image import Image
-from projections.lineage import Branch, Step
-from projections.sources import Place
+from projections.lineage import Branch
+from projections.steps import REPLACED, Place, Step
 from self_service.cli.output import note
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class Columns:
 
 
 def _origins(registry: "Registry", image: Image, step: Step) -> Origins:
+    if step.state == REPLACED:
+        note(f"the columns of an earlier text of {step.kind} {step.name} are not known any more")
+        return {}
     try:
         if step.kind == "statement":
             return _of_statement(registry, image, step)

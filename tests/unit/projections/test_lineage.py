@@ -1,15 +1,18 @@
 """Where data comes from and goes to, as trees over links and statements."""
 
-from mesh_events import intents, statements
+from mesh_events import connectors, intents, statements
+from projections import connector_config
 from projections.lineage import (
     Branch,
     downstream,
+    made_with,
     product_of,
     readers,
     steps,
     upstream,
     walk,
 )
+from projections.links import Copy
 from projections.sources import refused, way_back
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -85,14 +88,108 @@ def test_a_topic_that_comes_twice_is_drawn_once() -> None:
     assert sorted(len(one.steps) for one in again) == [0, 0]
 
 
-def test_what_is_gone_is_not_drawn() -> None:
+def revoked(log: PaperLog) -> None:
+    """West's application loses its grant: the copy is purged, and its statement fails."""
+    request = next(
+        one.request for one in log.image.access.requests.values() if one.application == "west.app"
+    )
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, request)
+    story.settle(log)
+
+
+def test_downstream_keeps_what_was_derived_over_a_purged_copy() -> None:
+    log = joined()
+    before = shape(downstream(log.image, USERS))
+    revoked(log)
+    assert log.image.links[story.LINK].copy is Copy.PURGED
+    assert shape(downstream(log.image, USERS)) == before
+    [link] = [one for one in steps(log.image) if one.kind == "link"]
+    assert (link.state, link.copy) == ("REMOVED", "PURGED")
+
+
+def test_downstream_keeps_the_topic_of_a_dropped_statement() -> None:
     log = joined()
     log.say(statements.StatementDropped, "west", statement="west.greeted")
-    asked = next(one for one in log.image.access.requests if one)
+    revoked(log)
+    greeted = [one for one in steps(log.image) if one.name == "west.greeted"]
+    assert [one.state for one in greeted] == ["DROPPED"]
+    derived = [one.place for one in walk(downstream(log.image, USERS))]
+    assert ("west", "west.greeted") in derived
+
+
+def test_downstream_keeps_what_an_earlier_sql_text_read() -> None:
+    log = joined()
+    text = {"sql": "SELECT 1", "stream": "west.visits", "tables": [], "application": None}
+    log.say(statements.StatementUpdated, "west", statement="west.greeted", **text)
+    log.govern()
+    assert [one.state for one in steps(log.image) if one.name == "west.greeted"] == [
+        "CREATED",
+        "REPLACED",
+    ]
+    assert ("west", "west.greeted") in [one.place for one in walk(downstream(log.image, USERS))]
+    assert COPY in [one.place for one in walk(upstream(log.image, ("west", "west.greeted")))]
+
+
+def test_a_statement_added_to_a_new_topic_forgets_what_filled_the_deleted_one() -> None:
+    log = joined()
+    log.say(statements.StatementDropped, "east", statement="east.copied")
     story.settle(log)
-    story.answer(log, intents.AccessRevoked, asked)
+    again = story.statement(sql="SELECT 1", stream="east.other")
+    log.say(statements.StatementAdded, "east", **again)
+    log.govern()
+    assert ("east", "east.copied") not in [one.place for one in walk(downstream(log.image, USERS))]
+
+
+def test_a_statement_added_to_another_topic_keeps_the_first_one() -> None:
+    log = joined()
+    log.say(statements.StatementDropped, "east", statement="east.copied")
     story.settle(log)
-    assert [one.name for one in steps(log.image)] == ["east.copied"]
+    log.say(statements.StatementAdded, "east", **story.statement(destination="east.elsewhere"))
+    log.govern()
+    derived = [one.place for one in walk(downstream(log.image, USERS))]
+    assert {("east", "east.copied"), ("east", "east.elsewhere")} <= set(derived)
+
+
+def test_downstream_keeps_the_table_of_a_dropped_sink() -> None:
+    log = joined()
+    config = {
+        "connector.class": connector_config.JDBC_SINK,
+        "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
+        "connection.password": connectors.OWN_SECRET,
+        "topics": "east.users",
+    }
+    log.say(connectors.ConnectorAdded, "east", connector="east.sink", config=config)
+    story.settle(log)
+    log.say(connectors.ConnectorDropped, "east", connector="east.sink")
+    story.settle(log)
+    table = ("postgres://db.invalid:5432", "shop.public.east_users")
+    assert table in [one.place for one in walk(downstream(log.image, USERS))]
+
+
+def test_a_purged_copy_that_nothing_was_made_of_is_not_shown() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    revoked(log)
+    assert log.image.links[story.LINK].copy is Copy.PURGED
+    assert steps(log.image) == []
+
+
+def test_a_revoked_grant_leaves_what_its_application_made() -> None:
+    log = joined()
+    grant = next(one for one in log.image.access.requests.values())
+    onward = story.statement(
+        statement="west.onward",
+        stream="west.greeted",
+        destination="west.onward",
+    )
+    log.say(statements.StatementAdded, "west", **onward)
+    revoked(log)
+    assert [(one.name, one.fills) for one in made_with(log.image, grant)] == [
+        ("west.greeted", ("west", "west.greeted")),
+        ("west.onward", ("west", "west.onward")),
+    ]
 
 
 def test_a_topic_is_told_with_its_product_and_its_readers() -> None:
@@ -111,7 +208,7 @@ def test_the_way_back_goes_over_clusters() -> None:
     assert way_back(image, ("west", "west.greeted"), [USERS]) == []
 
 
-def test_a_grant_that_would_close_the_circle_is_refused() -> None:
+def test_a_statement_that_would_close_the_circle_is_refused() -> None:
     """West's result, read by east into the topic that it is made of."""
     log = joined()
     back = story.product(product="west.greeted", topic="west.greeted", owner="team-west")

@@ -1,0 +1,103 @@
+"""Steps: a link, statement or connector as what it reads and the topic or table that it fills."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from immutables import Map
+
+from projections import connector_config
+from projections.connectors import Connector
+from projections.links import Link
+from projections.statements import Statement
+from projections.table import Table
+
+Place = tuple[str, str]
+"""(cluster, topic), or (OpenLineage's namespace, name) of a table."""
+OUTSIDE = "outside"
+"""Where a sink writes of which no more is known."""
+REPLACED = "REPLACED"
+"""State of a step by an earlier text or config, which may have left records in what it filled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A job that reads some topics or tables and fills one.
+
+    kind: `link`, `statement` or `connector`; state: as the log has it, or REPLACED.
+    reads: of a statement the stream first, then the tables; none if unknown.
+    application: by whose grants a statement or a sink reads; copy: of a link, its state.
+    """
+
+    kind: str
+    name: str
+    state: str
+    reads: tuple[Place, ...]
+    fills: Place
+    application: str | None = None
+    copy: str | None = None
+
+    def covers(self, other: "Step") -> bool:
+        """Whether this one, of the same job, reads and fills all that the other does."""
+        return (self.fills, self.application) == (other.fills, other.application) and set(
+            other.reads
+        ) <= set(self.reads)
+
+
+Key = tuple[str, str, str, str, str]
+"""(kind, name, application, cluster, topic) of a step."""
+Replaced = Table[Key, Step]
+"""The steps of earlier texts and configs, those with the same key in one."""
+EMPTY: Replaced = Map()
+
+
+def of_link(link: Link) -> Step:
+    """The copying of a product."""
+    source, copy = (link.source_cluster, link.source_topic), (link.cluster, link.topic)
+    return Step("link", link.id, link.state, (source,), copy, copy=link.copy)
+
+
+def of_statement(one: Statement) -> Step:
+    """The filling of a destination."""
+    reads = tuple((one.cluster, topic) for topic in one.reads)
+    fills = (one.cluster, one.destination)
+    return Step("statement", one.id, one.state, reads, fills, one.application)
+
+
+def of_connector(one: Connector) -> Iterator[Step]:
+    """A step for each topic that it reads or fills."""
+    about = ("connector", one.id, one.state)
+    if one.is_sink:
+        tables = {found.topic: found for found in connector_config.filled(one.config)}
+        for topic in one.reads:
+            table = tables.get(topic)
+            target = (table.namespace, table.name) if table else (OUTSIDE, one.id)
+            yield Step(*about, ((one.cluster, topic),), target, one.application)
+        return
+    captured = {found.topic: found for found in connector_config.captured(one.config)}
+    for topic in one.writes:
+        found = captured.get(topic)
+        reads = ((found.namespace, found.name),) if found else ()
+        yield Step(*about, reads, (one.cluster, topic), one.application)
+
+
+def replaced(known: Replaced, before: Iterable[Step], after: Iterable[Step]) -> Replaced:
+    """A job has another text or config: what the new one does not read and fill is kept."""
+    now = list(after)
+    for step in before:
+        if step.reads and not any(one.covers(step) for one in now):
+            known = known.set(*_merged(known, step))
+    return known
+
+
+def emptied(known: Replaced, place: Place) -> Replaced:
+    """A topic was deleted and is made anew: what had filled it counts no more."""
+    for key in [key for key in known if key[3:] == place]:
+        known = known.delete(key)
+    return known
+
+
+def _merged(known: Replaced, step: Step) -> tuple[Key, Step]:
+    key = (step.kind, step.name, step.application or "", *step.fills)
+    before = known.get(key)
+    reads = (*before.reads, *step.reads) if before is not None else step.reads
+    return key, replace(step, state=REPLACED, reads=tuple(dict.fromkeys(reads)))

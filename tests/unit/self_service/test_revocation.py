@@ -1,0 +1,65 @@
+"""What the answer to a revocation says of the data that stays."""
+
+from typing import Any
+
+from mesh_events import intents
+from projections.access import Access
+from projections.lineage import downstream
+from self_service.cli.lineage import Scene, _lines
+from self_service.cli.revocation import answer, next_step
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+from tests.unit.projections.test_lineage import USERS, joined, revoked
+
+
+def grant_of(log: PaperLog) -> Access:
+    return next(one for one in log.image.access.requests.values() if one.link)
+
+
+def shown(log: PaperLog) -> dict[str, Any]:
+    return answer(log.image, grant_of(log), {"decision": "accepted"}).document()
+
+
+def test_derived_topics_are_left_with_the_jobs_that_filled_them() -> None:
+    log = joined()
+    revoked(log)
+    found = shown(log)
+    assert found["copy"] == "PURGED"
+    assert [(one["cluster"], one["topic"], one["name"]) for one in found["left"]] == [
+        ("west", "west.greeted", "west.greeted")
+    ]
+    assert "sdm lineage show east.users --downstream" in (next_step(log.image, grant_of(log)) or "")
+
+
+def test_nothing_is_left_where_nothing_was_made() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    revoked(log)
+    assert shown(log) == {"decision": "accepted", "copy": "PURGED", "left": []}
+    assert next_step(log.image, grant_of(log)) is None
+
+
+def test_the_copy_is_to_be_purged_until_that_is_reported() -> None:
+    log = joined()
+    story.answer(log, intents.AccessRevoked, grant_of(log).request)
+    assert shown(log)["copy"] == "to be PURGED"
+
+
+def test_the_copy_is_retained_where_the_grant_says_so() -> None:
+    log = PaperLog()
+    story.published(log)
+    asked = story.granted(log, on_revoke=intents.OnRevoke.RETAIN)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked)
+    assert shown(log)["copy"] == "RETAINED"
+    story.settle(log)
+    assert shown(log)["copy"] == "RETAINED"
+
+
+def test_lineage_shows_the_state_of_a_copy_that_is_gone() -> None:
+    log = joined()
+    revoked(log)
+    lines = list(_lines(Scene(log.image), downstream(log.image, USERS), "downstream"))
+    assert "├─ link east.users@west (REMOVED, copy PURGED)" in lines
+    assert any("west.greeted @ west" in line for line in lines)
