@@ -11,10 +11,11 @@ from mesh_events.kafka import Connection
 from mesh_events.patterns import require_usable
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
-from mesh_events.statements import Begin, StatementAdded, Wording
+from mesh_events.statements import StatementAdded, Wording
 from mesh_events.transport import Tls
-from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.clusters import ClusterAdmin, KafkaAdmin, Topic
 from processors.connect.cluster import ConnectCluster
+from processors.keepers.planning import plan_statement
 from processors.own_registry import OwnRegistry
 from projections import connector_config
 from projections.statements import (
@@ -27,9 +28,7 @@ from projections.statements import (
     Statement,
 )
 from spark_streams.log import PartitionLog
-from spark_streams.sql.errors import SqlError
 from spark_streams.sql.parse import parse
-from spark_streams.sql.plan import planned, require_no_table, require_same
 
 CERTAIN_S = 2.0
 """What a registry lacks must be lacking for so long: one that starts may answer before it has read
@@ -161,30 +160,17 @@ def statement_sound(
     be replaced, if one is.
     """
     where = {"cluster": admin.name, "stream": intent.stream}
-    topics = {name: admin.topic(name) for name in (intent.stream, *intent.tables)}
-    for name, found in topics.items():
-        if found is None:
-            return Finding(
-                where,
-                "unknown_topic",
-                f"there is no topic {name} on cluster {admin.name}: create it, then say it again",
-            )
-    stream = topics[intent.stream]
-    assert stream is not None  # noqa: S101 - for the type checker; told above
+    topics: dict[str, Topic | None] = {}
+
+    def topic(name: str) -> Topic | None:
+        return topics.setdefault(name, admin.topic(name))
+
     try:
-        parsed = parse(intent.sql)
-        require_same(parsed, intent.names, intent.stream, intent.tables, destination)
-        if before is not None:
-            require_no_table(parse(before), parsed)
-        if parsed.of_rows and isinstance(intent, StatementAdded) and intent.begin is Begin.LATEST:
-            raise SqlError(
-                "sql_not_supported",
-                "TABLE(...) from the latest record on would be a table without its earlier rows",
-                parsed.stream.place,
-            )
-        plan = planned(parsed, intent.names, registry)
+        plan = plan_statement(intent, destination, admin.name, topic, registry, before)
     except RefusedError as error:
         return Finding(where, error.code, str(error), CERTAIN_S if error.code == "no_schema" else 0)
+    stream = topics[intent.stream]
+    assert stream is not None  # noqa: S101 - for the type checker; refused above
     columns = ", ".join(one.name for one in plan.query.out)
     return Finding({**where, "partitions": str(stream.partitions), "columns": columns})
 

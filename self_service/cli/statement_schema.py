@@ -13,7 +13,6 @@ from self_service.cli import schema_check
 from self_service.cli.context import Mesh
 from self_service.cli.output import note
 from self_service.cli.schema_registry import Subjects
-from self_service.cli.statement_wording import Worded
 from spark_streams.errors import EngineError
 
 if TYPE_CHECKING:
@@ -54,15 +53,12 @@ def result_schema(engine: "DomainEngine", plan: "Plan", destination: str) -> str
     return engine.ask("explaining", lambda session: plan.result_schema(session, name, namespace))
 
 
-def require_fit(mesh: Mesh, statement: str, destination: str, meant: Worded) -> None:
+def require_fit(mesh: Mesh, statement: str, destination: str, plan: "Plan") -> None:
     """Refuse a text that Spark cannot run, or whose result breaks readers of what is there.
 
     Nothing has changed by then. Raises RefusedError: Spark's, which names line and column, or
     `incompatible_schema`, which names the fields.
     """
-    from spark_streams.sql.plan import planned
-
-    plan = planned(meant.parsed, meant.names, mesh.registry)
     try:
         with asked(domain_of(statement)) as engine:
             schema = result_schema(engine, plan, destination)
@@ -71,6 +67,14 @@ def require_fit(mesh: Mesh, statement: str, destination: str, meant: Worded) -> 
             raise
         note(f"whether Spark takes the text is not known before it starts: {error}")
         return
+    require_compatible(mesh, statement, destination, schema)
+
+
+def require_compatible(mesh: Mesh, statement: str, destination: str, schema: str) -> None:
+    """Refuse a result whose Avro schema breaks readers of what came out before.
+
+    Raises RefusedError `incompatible_schema`, which names the fields.
+    """
     subject = f"{destination}-value"
     result = Definition(Kind.AVRO, schema)
     outcome = schema_check.judged(mesh.image(), Subjects(mesh), Path(statement), subject, result)

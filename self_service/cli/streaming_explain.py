@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mesh_events.errors import RefusedError
 from projections.image import Image
 from projections.sources import not_granted
 from projections.statements import DEAD_LETTERS, Statement
-from self_service.cli import lookup
+from self_service.cli import completion, lookup
 from self_service.cli.context import Mesh
+from self_service.cli.exits import NotFoundError
 from self_service.cli.lookup import identity
 from self_service.cli.options import Acting, command
 from self_service.cli.output import Detail, Format, Listing, note, show
-from self_service.cli.statement_prospect import named, prospect, require_topics, supposed
-from self_service.cli.statement_schema import asked, result_schema
+from self_service.cli.statement_dry_run import dry_run, named, supposed
+from self_service.cli.statement_schema import asked, require_compatible, result_schema
 from self_service.cli.statement_wording import Worded, worded
 from self_service.cli.streaming_app import Text, sql_app
 
@@ -56,6 +56,14 @@ def explain(
         str | None,
         typer.Option("--destination", help="Topic to fill, whatever the SQL says."),
     ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="Statement that `add` would make; default: the one of that destination, or none.",
+            autocompletion=completion.statements,
+        ),
+    ] = None,
     spark: Annotated[
         bool,
         typer.Option(
@@ -66,13 +74,13 @@ def explain(
 ) -> None:
     """Explain a statement, by its text or by its name, and start nothing.
 
-    The exit code is 0 where `add` would be accepted, and 3 where it would be refused.
+    The exit code is 0 where `add` would be accepted, and 3 with the same code where it would be
+    refused; of a text without INSERT INTO, once a destination is named. A new text for a statement
+    that runs is refused here: `update` tries and takes it.
 
     Shows sources and their kinds, destination and schema, which column comes from which, what is
     promised, and Spark's plan.
     """
-    from spark_streams.sql.plan import planned
-
     mesh = Mesh()
     domain = mesh.speaker(acting.domain).domain
     image = mesh.image()
@@ -83,33 +91,36 @@ def explain(
         if known is None
         else _as_it_stands(image, known)
     )
-    require_topics(mesh, image, domain, meant)
-    plan = planned(meant.parsed, meant.names, mesh.registry)
-    told = _promised(plan, meant)
-    rejected = None
-    if known is None and meant.destination is not None:
-        intent = supposed(named(image, domain, meant), meant)
-        found = prospect(mesh, image, intent)
-        told["would_be"], rejected = found.told, found.rejected
+    # names of another domain's statement mean what they mean there
+    domain = known.domain if known is not None else domain
+    statement = identity(name, domain) if name else named(image, domain, meant)
+    found = dry_run(mesh, image, supposed(statement, meant), meant)
+    if found.plan is None:
+        raise found.refusal or NotFoundError(f"{statement} cannot be planned: {found.text}")
+    told = _promised(found.plan, meant)
+    if known is None:
+        told["would_be"] = found.text
     types: dict[str, str] = {}
     physical = None
     if not spark:
         told["types"] = "not checked: --no-spark"
     else:
-        types, physical = _asked(domain, plan, meant)
+        schema, physical = _asked(domain, found.plan, meant)
+        types = {one["name"]: _type(one["type"]) for one in json.loads(schema)["fields"]}
         told["spark_plan"] = physical if acting.output is not Format.TABLE else None
+        if known is None and found.refusal is None and meant.destination is not None:
+            require_compatible(mesh, statement, meant.destination, schema)
     parts = {
         "sources": Listing(("name", "topic", "kind", "product", "key", "readable"),
-                           list(_sources(image, domain, meant, plan))),
-        "columns": Listing(("column", "type", "comes_from"), list(_columns(plan, types))),
+                           list(_sources(image, domain, meant, found.plan))),
+        "columns": Listing(("column", "type", "comes_from"), list(_columns(found.plan, types))),
     }  # fmt: skip
     shown = {name: value for name, value in told.items() if value is not None}
     show(Detail(shown, parts), acting.output)
     if physical is not None and acting.output is Format.TABLE:
         note(f"\nSpark's plan:\n{physical}")
-    # a new text for one that runs is what `update` is for
-    if rejected is not None and rejected.code != "statement_exists":
-        raise RefusedError(rejected.code, rejected.reason)
+    if known is None and found.refusal is not None:
+        raise found.refusal
 
 
 def _as_it_stands(image: Image, known: Statement) -> Worded:
@@ -137,12 +148,12 @@ def _promised(plan: "Plan", meant: Worded) -> dict[str, Any]:
     }
 
 
-def _asked(domain: str, plan: "Plan", meant: Worded) -> tuple[dict[str, str], str]:
-    """(column -> its Avro type, physical plan) from the domain's own server."""
+def _asked(domain: str, plan: "Plan", meant: Worded) -> tuple[str, str]:
+    """(Avro schema of the result, physical plan) from the domain's own server."""
     with asked(domain) as engine:
         schema = result_schema(engine, plan, meant.destination or f"{domain}.out")
         physical = engine.ask("explaining", plan.spark_plan)
-    return {one["name"]: _type(one["type"]) for one in json.loads(schema)["fields"]}, physical
+    return schema, physical
 
 
 def _sources(image: Image, domain: str, meant: Worded, plan: "Plan") -> Iterable[dict[str, Any]]:

@@ -24,7 +24,7 @@ from self_service.cli.exits import UsageError
 from self_service.cli.lookup import identity
 from self_service.cli.options import OptionalReason, Saying, Until, command, one_of
 from self_service.cli.output import Detail, note, show
-from self_service.cli.statement_prospect import coming_back, prospect, require_topics, supposed
+from self_service.cli.statement_dry_run import coming_back, dry_run, supposed
 from self_service.cli.statement_schema import require_fit
 from self_service.cli.statement_wording import Worded, worded
 from self_service.cli.streaming_app import Name, Text, sql_app
@@ -68,11 +68,12 @@ def add(
     statement = identity(name, who.domain)
     image = mesh.image()
     before = image.statements.get(statement)
-    # who does not wait gets Spark's word by the statement's state
-    found = prospect(mesh, image, supposed(statement, meant, begin))
-    if saying.wait and found.rejected is None:
-        require_topics(mesh, image, who.domain, meant)
-        require_fit(mesh, statement, meant.destination, meant)
+    found = dry_run(mesh, image, supposed(statement, meant, begin), meant)
+    if found.refusal is not None and not found.by_governor:
+        raise found.refusal
+    # without waiting, Spark's refusal is the state of the statement
+    if saying.wait and found.refusal is None and found.plan is not None:
+        require_fit(mesh, statement, meant.destination, found.plan)
     _say(mesh, saying, statement, StatementAdded, fields)
     if before is None:
         return
@@ -108,12 +109,13 @@ def update(
     and the destination stay; the new result's schema has to be compatible with the one before it.
     """
     from spark_streams.sql.parse import parse
-    from spark_streams.sql.plan import require_no_table
+    from spark_streams.sql.plan import planned, require_no_table
 
     mesh, found = _standing(saying, name)
     meant = _worded(mesh, found.domain, text, found.destination)
     require_no_table(parse(found.sql), meant.parsed)
-    require_fit(mesh, found.id, found.destination, meant)
+    plan = planned(meant.parsed, meant.names, mesh.registry)
+    require_fit(mesh, found.id, found.destination, plan)
     if compare:
         _compare(mesh, saying, found, meant, records, yes=yes)
     until = Until.ACTIVE if found.desired == "RUNNING" else Until.DECIDED

@@ -200,8 +200,9 @@ AGGREGATES = frozenset(
         "window",
         "session_window",
         "window_time",
-        "tumble",
-        "hop",
+        *("tumble", "tumble_start", "tumble_end", "tumble_rowtime"),
+        *("hop", "hop_start", "hop_end", "hop_rowtime"),
+        *("cumulate", "session", "session_start", "session_end"),
         "cumulate",
         "session",
     }
@@ -233,7 +234,10 @@ _OF_THE_SERVER = frozenset(
     | {"to_protobuf", "from_xml", "schema_of_xml", "raise_error", "assert_true"}
 )
 """They call classes, read files, end the query, or read another statement's tables."""
-WINDOWS = "windows and aggregates are not supported yet"
+WINDOWS = (
+    "windows and aggregates are not supported: write the records with a statement, and count them "
+    "in an application that reads them"
+)
 _BIGGER = "at most one record comes out for each that goes in"
 _INSTEAD = {
     "from_json": "take what is needed with get_json_object, and CAST it",

@@ -105,7 +105,9 @@ def comes_back(sdm: Sdm, owner: Party, out: str, newer: str, count: int) -> None
     assert back.document["state"] == "ACTIVE"
     assert f"comes back to {name}" in back.err
     assert len(sdm("topic", "consume", name, *as_owner).lines) == count
-    assert "statement_exists" in sdm(*explain).document["would_be"]
+    told = sdm(*explain, code=ExitCode.REFUSED)
+    assert "statement_exists" in told.document["would_be"]
+    assert "statement_exists" in told.err
     wrong = newer.replace("SELECT ip", "SELECT map('a', 1) + 1 AS ip")
     told = sdm("streaming", "sql", "add", "another", wrong.replace(out, f"{out}2"), *as_owner,
                code=ExitCode.REFUSED)  # fmt: skip
@@ -121,12 +123,10 @@ def refused_beside(sdm: Sdm, owner: Party, clicks: str, out: str) -> None:
         (f"INSERT INTO y SELECT c.ip FROM `{out}` c JOIN `{out}` d ON c.ip = d.ip", "join_not_on"),
         (f"INSERT INTO y SELECT ip FROM `{clicks}` WHERE status > 1", "wrong_type"),
     ):
-        # a text that fills what is filled already is explained as an update
-        explained = [] if code == "destination_written" else [("explain",)]
-        for words in (("add", "another"), *explained):
+        for words in (("add", "another"), ("explain", "--name", "another")):
             asked = ("streaming", "sql", *words, back, "-d", owner.name)
             assert code in sdm(*asked, code=ExitCode.REFUSED).err
-    text = f"INSERT INTO `{out}` SELECT ip FROM `{clicks}` WHERE status > 1"
+    text = f"INSERT INTO y SELECT ip FROM `{clicks}` WHERE status > 1"
     asked = ("streaming", "sql", "explain", text, "--no-spark", "-d", owner.name)
     assert sdm(*asked).document["types"].startswith("not checked")
 
@@ -161,6 +161,41 @@ def updated(sdm: Sdm, owner: Party, out: str, text: str, wanted: list[Any]) -> s
     switched = sdm(*update, newer, *as_owner, "--yes", "--timeout", "240").document
     assert switched["state"] == "ACTIVE"
     return newer
+
+
+REFUSED = {
+    "INSERT INTO x SELECT ip FROM nowhere": "unknown_topic",
+    "INSERT INTO x SELECT ip FROM nowhere.at_all": "source_not_granted",
+    "INSERT INTO elsewhere.x SELECT ip FROM {clicks}": "foreign_topic",
+    "INSERT INTO {clicks} SELECT ip FROM {clicks}": "statement_cycle",
+    "INSERT INTO x SELECT nothing FROM {clicks}": "unknown_column",
+    "INSERT INTO x SELECT abs(ip FROM {clicks}": "sql_syntax",
+    "INSERT INTO x SELECT abss(ip) AS y FROM {clicks}": "unknown_function",
+    "INSERT INTO x SELECT map('a', 1) + 1 AS y FROM {clicks}": "wrong_type",
+    "INSERT INTO x SELECT count(*) AS n FROM {clicks} GROUP BY window(at, '1 minute')": (
+        "sql_not_supported"
+    ),
+    "INSERT INTO x SELECT ip FROM TUMBLE(TABLE {clicks}, DESCRIPTOR(at), INTERVAL '1' MINUTE)": (
+        "sql_not_supported"
+    ),
+    "INSERT INTO {taken} SELECT ip FROM {clicks}": "target_taken",
+}
+"""Text -> the code with which both `explain` and `add` refuse it."""
+
+
+def test_explain_and_add_refuse_a_statement_with_the_same_code(sdm: Sdm, owner: Party) -> None:
+    clicks, taken, as_owner = fresh("clicks"), fresh("taken"), ("-d", owner.name)
+    made = ("--kind", "clickstream", "--count", "3", "--fast", "-p", "1")
+    for topic in (clicks, taken):
+        sdm("generate", f"{owner.name}.{topic}", *made, *as_owner)
+    for text, code in REFUSED.items():
+        sql = text.format(clicks=f"`{clicks}`", taken=f"`{taken}`")
+        for words in (("explain", "--name", "x"), ("add", "x")):
+            answer = sdm("streaming", "sql", *words, sql, *as_owner, code=ExitCode.REFUSED)
+            assert f"refused ({code})" in answer.err, (words, sql)
+    ungranted = ("streaming", "sql", "explain", "SELECT ip FROM nowhere.at_all", *as_owner)
+    assert "source_not_granted" in sdm(*ungranted, code=ExitCode.REFUSED).err
+    assert not sdm("streaming", "sql", "list", "--of", owner.name).document
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,152 @@
+"""The dry run that `explain` and `add` share, compared with the governor's decision."""
+
+import json
+
+import pytest
+
+from mesh_events import statements
+from mesh_events.codec import decode
+from mesh_events.decisions import Decision, IntentRejected
+from mesh_events.errors import RefusedError
+from processors.keepers.findings import Finding, destination_free, statement_sound
+from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
+from self_service.cli.statement_dry_run import answer, named, supposed
+from self_service.cli.statement_wording import worded
+from tests import paper_story as story
+from tests.links.memory import MemoryCluster
+from tests.paper_log import Fails, PaperLog, Passes
+
+FIELDS = [{"name": "ip", "type": "string"}, {"name": "qty", "type": "int"}]
+AVRO = json.dumps({"type": "record", "name": "R", "fields": FIELDS})
+TOPICS = ("west.clicks", "west.filled", "west.taken", "west.sql", "west.keyless", "west.nothing")
+
+
+class Registry:
+    """Every topic but `west.nothing` has a schema; `west.keyless` has none for its keys."""
+
+    def versions(self, subject: str) -> dict[int, str]:
+        if subject.startswith("west.nothing") or subject == "west.keyless-key":
+            return {}
+        return {1: '"string"' if subject.endswith("-key") else AVRO}
+
+
+def log_of_west() -> PaperLog:
+    """West runs a statement that fills west.filled, and has dropped another one."""
+    log = PaperLog()
+    story.published(log)
+    for name, out in (("west.running", "west.filled"), ("west.dropped", "west.taken-back")):
+        about = {"statement": name, "stream": "west.clicks", "destination": out}
+        log.say(statements.StatementAdded, "west", **story.statement(**about))
+    story.settle(log)
+    log.say(statements.StatementDropped, "west", statement="west.dropped")
+    story.settle(log)
+    return log
+
+
+def found(finding: Finding) -> Passes | Fails:
+    return Fails(finding.code, finding.reason) if finding.code else Passes(finding.evidence)
+
+
+def cluster_of_west() -> MemoryCluster:
+    cluster = MemoryCluster("west")
+    for name in TOPICS:
+        cluster.create_topic(name, 1, {})
+    return cluster
+
+
+STATEMENTS = {
+    "INSERT INTO out SELECT ip FROM clicks": "",
+    "INSERT INTO out SELECT ip FROM clicks WHERE qty > 1": "",
+    "INSERT INTO `west.out` SELECT c.ip FROM clicks c JOIN sql t ON c.ip = t._key": "",
+    "INSERT INTO `taken-back` SELECT ip FROM clicks": "",
+    "INSERT INTO out SELECT nothing FROM clicks": "unknown_column",
+    "INSERT INTO out SELECT ip FROM nowhere": "unknown_topic",
+    "INSERT INTO out SELECT ip FROM `east.users`": "source_not_granted",
+    "INSERT INTO out SELECT nothing FROM `east.users`": "source_not_granted",
+    "INSERT INTO out SELECT ip FROM `nowhere.at_all`": "source_not_granted",
+    "INSERT INTO out SELECT ip FROM `nothing`": "no_schema",
+    "INSERT INTO filled SELECT ip FROM clicks": "statement_exists",
+    "INSERT INTO `east.out` SELECT ip FROM clicks": "foreign_topic",
+    "INSERT INTO `west.x.dead` SELECT ip FROM clicks": "invalid_name",
+    "INSERT INTO clicks SELECT ip FROM filled": "statement_cycle",
+    "INSERT INTO taken SELECT ip FROM clicks": "target_taken",
+    "INSERT INTO taken SELECT nothing FROM clicks": "unknown_column",
+    "INSERT INTO out SELECT ip, ip FROM clicks": "duplicate_column",
+    "INSERT INTO out SELECT ip || 'x' FROM clicks": "unnamed_column",
+    "INSERT INTO out SELECT c.ip FROM clicks c JOIN sql t ON c.ip = t.ip": "join_not_on_key",
+    "INSERT INTO out SELECT c.ip FROM clicks c JOIN keyless t ON c.ip = t._key": (
+        "table_without_key"
+    ),
+}
+"""Text -> the code that refuses it, "" where it is accepted."""
+
+
+def test_a_text_under_another_name_is_judged_under_that_name() -> None:
+    log, text = log_of_west(), "INSERT INTO filled SELECT ip FROM clicks"
+    meant = worded(log.image, "west", text, {}, None, None)
+    dry = answer(log.image, supposed("west.other", meant), cluster_of_west(), Registry())
+    assert dry.refusal is not None
+    assert dry.refusal.code == "destination_written"
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_the_dry_run_answers_as_the_governor_decides(text: str) -> None:
+    cluster, registry, log = cluster_of_west(), Registry(), log_of_west()
+    meant = worded(log.image, "west", text, {}, None, None)
+    intent = supposed(named(log.image, "west", meant), meant)
+    dry = answer(log.image, intent, cluster, registry)
+    before = log.image.statements.get(intent.statement)
+    log.checks = {
+        STATEMENT_SOUND: found(
+            statement_sound(intent, intent.destination, cluster, registry)  # type: ignore[arg-type]  # only versions are asked
+        ),
+        DESTINATION_FREE: found(destination_free(intent, cluster, before)),
+    }
+    offset = log.say(statements.StatementAdded, "west", statement=intent.statement,
+                     destination=intent.destination, **meant.fields())  # fmt: skip
+    log.govern()
+    verdict = decided(log, offset)
+    assert (dry.refusal.code if dry.refusal else "") == verdict == STATEMENTS[text]
+    assert dry.text.startswith("refused, " if verdict else "accepted")
+
+
+def decided(log: PaperLog, offset: int) -> str:
+    """The code of the decision on a record, "" if it was accepted."""
+    events = (decode(one, log.image.schemas).event for one in log.records)
+    [decision] = [one for one in events if isinstance(one, Decision) and one.offset == offset]
+    return decision.code if isinstance(decision, IntentRejected) else ""
+
+
+@pytest.mark.parametrize(
+    ("source", "code"), [("clicks", ""), ("`east.users`", "source_not_granted")]
+)
+def test_a_text_without_a_destination_is_judged_as_if_it_had_one(source: str, code: str) -> None:
+    log = log_of_west()
+    meant = worded(log.image, "west", f"SELECT ip FROM {source}", {}, None, None)
+    intent = supposed(named(log.image, "west", meant), meant)
+    dry = answer(log.image, intent, cluster_of_west(), Registry())
+    assert (dry.refusal.code if dry.refusal else "") == code
+
+
+WINDOWED = [
+    "SELECT window.start, ip, sum(qty) AS n FROM clicks GROUP BY window(at, '1 minute'), ip",
+    "SELECT window.start AS s FROM clicks GROUP BY window(at, '1 minute')",
+    "SELECT ip FROM clicks GROUP BY ip",
+    "SELECT count(*) AS n FROM clicks",
+    "SELECT ip FROM TUMBLE(TABLE clicks, DESCRIPTOR(at), INTERVAL '1' MINUTE)",
+    "SELECT ip FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(at), INTERVAL '1' MINUTE))",
+    "SELECT TUMBLE_START(at, INTERVAL '1' MINUTE) AS s FROM clicks",
+    "SELECT HOP_END(at, INTERVAL '1' MINUTE) AS s FROM clicks",
+    "SELECT ip FROM clicks WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY ip",
+]
+
+
+@pytest.mark.parametrize("text", WINDOWED)
+def test_windows_and_aggregates_are_refused_with_place_and_next_step(text: str) -> None:
+    log = log_of_west()
+    with pytest.raises(RefusedError) as told:
+        worded(log.image, "west", f"INSERT INTO out {text}", {}, None, None)
+    assert told.value.code == "sql_not_supported"
+    assert str(told.value).startswith("line 1, column ")
+    assert "windows and aggregates are not supported" in str(told.value)
+    assert "application" in str(told.value)
