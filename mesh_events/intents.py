@@ -212,6 +212,11 @@ class ProductUpdated(Intent):
     sla: int | None = Field(default=None, description="New service tier")
     tags: list[str] | None = Field(default=None, description="New tags; replaces the old ones")
     version: str | None = Field(default=None, description="New version")
+    topic_replaced: bool = Field(
+        default=False,
+        description="Whether the topic was made again or has other partitions, and the owner "
+        "offers it as it is now",
+    )
 
     @property
     def key(self) -> str:

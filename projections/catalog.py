@@ -76,8 +76,17 @@ def published(
     return catalog.set(event.product, product)
 
 
-def updated(catalog: Catalog, event: ProductUpdated, generation: int, time: int) -> Catalog:
-    """The owner changed what the catalog says; null fields stay as they were."""
+def updated(
+    catalog: Catalog,
+    event: ProductUpdated,
+    checks: Mapping[str, Check],
+    generation: int,
+    time: int,
+) -> Catalog:
+    """The owner changed what the catalog says; null fields stay as they were.
+
+    The schema changes where the topic was replaced, to what the check found.
+    """
     given: dict[str, Any] = {
         name: value
         for name in ("description", "owner", "quality", "sla", "version")
@@ -85,6 +94,10 @@ def updated(catalog: Catalog, event: ProductUpdated, generation: int, time: int)
     }
     if event.tags is not None:
         given["tags"] = tuple(event.tags)
+    if event.topic_replaced and SCHEMA_REGISTERED in checks:
+        found = checks[SCHEMA_REGISTERED].evidence
+        given["schema_subject"] = found.get("subject", "")
+        given["schema_id"] = _schema_id(found.get("schema_id", ""))
     product = replace(
         catalog[event.product], generation=generation, updated_at=time, changed=generation, **given
     )

@@ -114,7 +114,7 @@ def _(event: intents.ProductPublished, image: Image, at: Acceptance) -> Image:
 
 @enact.register
 def _(event: intents.ProductUpdated, image: Image, at: Acceptance) -> Image:
-    after = catalog.updated(image.catalog, event, at.generation, at.time)
+    after = catalog.updated(image.catalog, event, at.checks, at.generation, at.time)
     return image._replace(catalog=after, touched=((ProductRow.topic, event.product),))
 
 

@@ -14,6 +14,7 @@ from mesh_events.intents import (
     ClusterRegistered,
     Intent,
     ProductPublished,
+    ProductUpdated,
     domain_of,
 )
 from mesh_events.registry import Registry
@@ -49,6 +50,7 @@ log = structlog.get_logger(__name__)
 CHECKED = (
     ClusterRegistered,
     ProductPublished,
+    ProductUpdated,
     AccessGranted,
     StatementAdded,
     StatementUpdated,
@@ -142,11 +144,11 @@ class ChecksKeeper:
         match check, intent:
             case (name, ClusterRegistered()) if name == CLUSTER_REACHABLE:
                 return cluster_reachable(intent, self._tls)
-            case (name, ProductPublished()) if name == TOPIC_EXISTS:
+            case (name, ProductPublished() | ProductUpdated()) if name == TOPIC_EXISTS:
                 home = image.identity.domains[domain_of(intent.product)].cluster
-                return topic_exists(intent.topic, self._clusters(image, home))
-            case (name, ProductPublished()) if name == SCHEMA_REGISTERED:
-                return schema_registered(intent.topic, self._registry)
+                return topic_exists(_topic_of(image, intent), self._clusters(image, home))
+            case (name, ProductPublished() | ProductUpdated()) if name == SCHEMA_REGISTERED:
+                return schema_registered(_topic_of(image, intent), self._registry)
             case (name, AccessGranted()) if name == TARGET_FREE:
                 return self._target_free(image, intent)
             case (name, Wording()) if name == STATEMENT_SOUND:
@@ -204,6 +206,13 @@ def missing(image: Image) -> Iterator[Task]:
             yield Task(offset, check, entry.event)
 
 
+def _topic_of(image: Image, intent: ProductPublished | ProductUpdated) -> str:
+    """The topic that an intent offers; that of an update is in the catalog."""
+    if isinstance(intent, ProductPublished):
+        return intent.topic
+    return image.catalog[intent.product].topic
+
+
 def _lane(task: Task, image: Image) -> str:
     return f"{_server(task, image)} for {task.intent.meta.domain}"
 
@@ -219,6 +228,6 @@ def _server(task: Task, image: Image) -> str:
             return image.identity.domains[domain_of(intent.statement)].cluster
         case _, Configured():
             return "connect"
-        case name, ProductPublished() as intent if name == TOPIC_EXISTS:
+        case name, (ProductPublished() | ProductUpdated()) as intent if name == TOPIC_EXISTS:
             return image.identity.domains[domain_of(intent.product)].cluster
     return "registry"

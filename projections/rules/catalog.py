@@ -65,7 +65,8 @@ def _(intent: ProductUpdated, case: Case) -> Verdict:
         _tags(intent.tags)
     if intent.version is not None:
         _version(intent.version)
-    return Accepted()
+    # as at a publication: from here on the topic is compared with what the checks find
+    return case.after(TOPIC_EXISTS, SCHEMA_REGISTERED) if intent.topic_replaced else Accepted()
 
 
 def _own(case: Case, product: str) -> None:

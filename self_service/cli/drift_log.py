@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from mesh_events.decisions import IntentAccepted
 from mesh_events.facts import CheckPassed, DriftFound
-from mesh_events.intents import ProductPublished
+from mesh_events.intents import ProductPublished, ProductUpdated
 from mesh_events.record import Entry, Record
 from projections.identity import Role
 from projections.image import EMPTY, Image
@@ -27,7 +27,8 @@ class Told:
 class DriftLog:
     """The image at the end of the log, the facts about drift, and the evidence of topics.
 
-    `evidence` maps product -> what `topic_exists` found when it was published.
+    `evidence` maps product -> what `topic_exists` found when it was published, or when its topic
+    was offered as replaced.
     """
 
     image: Image = EMPTY
@@ -52,7 +53,9 @@ def _note(found: DriftLog, entry: Entry, before: Image) -> None:
         return
     asked = before.intents.undecided.get(event.offset)
     counted = event.offset not in found.image.intents.undecided
-    if asked is None or not counted or not isinstance(asked.event, ProductPublished):
+    if asked is None or not counted:
+        return
+    if not isinstance(asked.event, ProductPublished | ProductUpdated):
         return
     checks = before.intents.checks.get(event.offset)
     check = checks.get(TOPIC_EXISTS) if checks is not None else None

@@ -22,10 +22,14 @@ _REPAIRED = {
 _STRANGE = "stays: it is a stranger's; whoever made it has to remove it"
 _WIDE = "stays: it reaches beyond the mesh's topics; whoever made it has to remove it"
 _ONLY_TOLD = "stays: the worker only tells (SDM_DRIFT=report)"
+_REPLACED = (
+    "links of it fail: remove and create them again; where the topic shall be the product's as it "
+    "is, its owner runs `sdm product update {subject} --topic-replaced`"
+)
 _TOPICS = {
     TopicDrift.TOPIC_MISSING: "its readers fail until the owner makes it again",
-    TopicDrift.TOPIC_RECREATED: "links of it fail: remove and create them again",
-    TopicDrift.PARTITIONS_CHANGED: "links of it fail: remove and create them again",
+    TopicDrift.TOPIC_RECREATED: _REPLACED,
+    TopicDrift.PARTITIONS_CHANGED: _REPLACED,
     TopicDrift.COPY_MISSING: "the link fails: remove it and create it again",
     TopicDrift.COPY_RECREATED: "the link fails: delete that topic, remove the link, create it",
     TopicDrift.COPY_PARTITIONS: "the link fails: remove it and create it again",
@@ -99,6 +103,6 @@ def _topic(finding: TopicFinding, image: Image) -> dict[str, Any]:
         "told_since": stamp(link.changed_at) if link and failed else None,
         "told_at_offset": link.changed if link and failed else None,
         "failure_code": link.failure_code if link else None,
-        "next": f"{finding.detail}: {_TOPICS[finding.kind]}",
+        "next": f"{finding.detail}: {_TOPICS[finding.kind].format(subject=finding.subject)}",
         "bindings": [],
     }

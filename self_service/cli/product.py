@@ -122,15 +122,34 @@ def publish(
     "update",
     "sdm product update east.users --sla 1 --version 1.1.0",
     "sdm product update east.users -f product.yaml",
+    "sdm product update east.users --topic-replaced",
 )
-def update(saying: Saying, said: Said, name: Name, file: File = None) -> None:
-    """Change what the catalog says of a product; what is not given stays as it is."""
+def update(
+    saying: Saying,
+    said: Said,
+    name: Name,
+    file: File = None,
+    topic_replaced: Annotated[
+        bool,
+        typer.Option(
+            "--topic-replaced",
+            help="Offer the topic as it is now, made again or with other partitions.",
+        ),
+    ] = False,
+) -> None:
+    """Change what the catalog says of a product; what is not given stays as it is.
+
+    --topic-replaced ends `TOPIC_RECREATED` and `PARTITIONS_CHANGED` in `sdm drift`: topic and
+    schema are checked as at a publication. Links of it have to be removed and created again.
+    """
     from self_service.cli.saying import say
 
     given = said.promise().over(read_promise(file) if file else Promise())
     if given.product not in (None, name):
         raise UsageError(f"the file is about {given.product}, not {name}")
-    if not any(value is not None for field, value in given if field not in ("product", "topic")):
+    if not topic_replaced and not any(
+        value is not None for field, value in given if field not in ("product", "topic")
+    ):
         raise UsageError("nothing to change: give an option such as --description")
     quality = None if given.quality is None else told_quality(given.quality)
     mesh = Mesh()
@@ -147,6 +166,7 @@ def update(saying: Saying, said: Said, name: Name, file: File = None) -> None:
             sla=None if given.sla is None else tier_of(given.sla),
             tags=given.tags,
             version=given.version,
+            topic_replaced=topic_replaced,
         ),
     )
     show(Detail(done.fields()), saying.output)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from local_platform import PlatformSettings
 from mesh_events import references
 from mesh_events.facts import Remedy
+from mesh_events.intents import ProductUpdated
 from processors.rights import Acl
 from self_service.cli.app import app
 from self_service.cli.exits import ExitCode
@@ -89,6 +90,10 @@ def test_a_products_topic_that_is_widened_deleted_or_made_again_is_shown(
     eventually(lambda: kinds() == [("TOPIC_MISSING", product)], "no topic")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(15)
     eventually(lambda: kinds() == [("TOPIC_RECREATED", product)], "another topic")
+    [found] = about(look()[1], topic)
+    assert f"sdm product update {product} --topic-replaced" in found["next"]
+    owner.say(ProductUpdated, product=product, topic_replaced=True)
+    eventually(lambda: kinds() == [], "the topic is offered as it is")
 
 
 @pytest.mark.usefixtures("kit")

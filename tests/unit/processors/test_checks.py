@@ -225,6 +225,7 @@ def test_only_what_is_looked_at_ever_waits() -> None:
     story.settle(log)
     text = {"sql": "SELECT 1 AS one FROM east.users", "stream": "east.users"}
     log.say(StatementUpdated, "east", statement=story.STATEMENT, **text)
+    log.say(intents.ProductUpdated, "east", product=story.PRODUCT, topic_replaced=True)
     log.say(ConnectorAdded, "east", **story.connector())
     story.settle(log)
     log.say(ConnectorUpdated, "east", **story.connector())

@@ -58,7 +58,7 @@ def test_evidence_that_is_no_id_does_not_stop_the_fold(found: str) -> None:
 
 def test_an_update_leaves_what_it_does_not_name() -> None:
     event = LOG.make(intents.ProductUpdated, "east", product="east.users", sla=1)
-    after = catalog.updated(Map({"east.users": USERS}), event, 70, 7000)
+    after = catalog.updated(Map({"east.users": USERS}), event, Map(), 70, 7000)
     assert dict(after) == {
         "east.users": replace(USERS, sla=1, generation=70, updated_at=7000, changed=70)
     }
@@ -76,7 +76,7 @@ def test_an_update_can_change_everything_that_describes_the_product() -> None:
         tags=[],
         version="2.0.0",
     )
-    after = catalog.updated(Map({"east.users": USERS}), event, 70, 7000)
+    after = catalog.updated(Map({"east.users": USERS}), event, Map(), 70, 7000)
     assert after["east.users"] == replace(
         USERS,
         description="users",
@@ -95,8 +95,17 @@ def test_an_update_of_one_product_leaves_the_others_alone() -> None:
     other = replace(USERS, id="east.orders")
     event = LOG.make(intents.ProductUpdated, "east", product="east.users", sla=1)
     before = Map({"east.users": USERS, "east.orders": other})
-    assert catalog.updated(before, event, 70, 7000)["east.orders"] is other
+    assert catalog.updated(before, event, Map(), 70, 7000)["east.orders"] is other
 
 
 def test_a_product_belongs_to_the_domain_in_its_id() -> None:
     assert USERS.domain == "east"
+
+
+def test_an_update_with_a_replaced_topic_takes_the_schema_that_the_check_found() -> None:
+    event = LOG.make(intents.ProductUpdated, "east", product="east.users", topic_replaced=True)
+    checks = seen(subject="east.users-value", schema_id="9")
+    after = catalog.updated(Map({"east.users": USERS}), event, checks, 70, 7000)
+    assert after["east.users"] == replace(
+        USERS, schema_id=9, generation=70, updated_at=7000, changed=70
+    )

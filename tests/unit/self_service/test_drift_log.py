@@ -1,0 +1,50 @@
+"""What `sdm drift` compares a product's topic with."""
+
+from mesh_events import intents
+from processors.clusters import Topic
+from processors.topic_drift import TopicDrift, of_product
+from projections.rules.catalog import TOPIC_EXISTS
+from self_service.cli.drift_log import read
+from tests import paper_story as story
+from tests.paper_log import ALL_PASS, CheckTable, Fails, PaperLog, Passes
+
+NOW = Topic("east.users", "id-2", 3, {})
+
+
+def published() -> PaperLog:
+    """A product whose topic was made again, with more partitions, since it was published."""
+    log = PaperLog(checks=finding("id-1", "2"))
+    story.published(log)
+    return log
+
+
+def finding(topic_id: str, partitions: str) -> CheckTable:
+    evidence = {"topic_id": topic_id, "partitions": partitions}
+    return {**ALL_PASS, TOPIC_EXISTS: Passes(evidence)}
+
+
+def kinds(log: PaperLog) -> list[TopicDrift]:
+    found = read(log.records)
+    product = found.image.catalog[story.PRODUCT]
+    return [one.kind for one in of_product(product, NOW, found.evidence[story.PRODUCT])]
+
+
+def test_a_replaced_topic_is_drift_until_its_owner_offers_it() -> None:
+    log = published()
+    both = [TopicDrift.TOPIC_RECREATED, TopicDrift.PARTITIONS_CHANGED]
+    assert kinds(log) == both
+    log.say(intents.ProductUpdated, "east", product=story.PRODUCT, sla=1)
+    log.govern()
+    assert kinds(log) == both
+    log.checks = finding("id-2", "3")
+    log.say(intents.ProductUpdated, "east", product=story.PRODUCT, topic_replaced=True)
+    log.govern()
+    assert kinds(log) == []
+
+
+def test_an_offer_of_a_topic_that_does_not_exist_is_refused() -> None:
+    log = published()
+    log.checks = {**ALL_PASS, TOPIC_EXISTS: Fails("unknown_topic")}
+    log.say(intents.ProductUpdated, "east", product=story.PRODUCT, topic_replaced=True)
+    log.govern()
+    assert kinds(log) == [TopicDrift.TOPIC_RECREATED, TopicDrift.PARTITIONS_CHANGED]
