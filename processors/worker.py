@@ -42,6 +42,9 @@ STALL_S = 60.0
 KEEPER_STALL_S = 600.0
 """A keeper's round takes seconds; one that takes so long hangs, and the worker ends itself."""
 _THREADS = 32
+FIRST_ROUND_S = 5.0
+"""Readiness waits so long for the keepers' first round: it reports what does not run any more, and
+may then go on with starts, which take their time."""
 
 
 class Worker:
@@ -76,21 +79,36 @@ class Worker:
         self._standby = Standby(connection, governor, self._folding)
         # by default there are fewer threads than jobs: one that waits would hold up another
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
+        # what has compared the world with the log in this reign
+        self._compared: set[str] = set()
+        self._opened = 0.0
         self._running: dict[str, threading.Lock] = {k.name: threading.Lock() for k in keepers}
 
     @property
     def ready(self) -> bool:
-        """Whether this worker may act, and what was said before its reign is decided."""
+        """Whether this worker may act, and what was said before its reign is decided.
+
+        The keepers have also looked once, so that what the log says to run does run; see
+        FIRST_ROUND_S.
+        """
         reign, image = self._reign, self.governor.image
         if reign is None or not self.governor.reigns or reign.silence > LEASE_S:
             return False
+        if reign.alone_in or (self._uncompared and now() - self._opened < FIRST_ROUND_S):
+            return False
         return not any(offset < reign.epoch for offset in image.intents.undecided)
+
+    @property
+    def _uncompared(self) -> list[str]:
+        """Keepers whose first round in this reign is not over."""
+        return sorted({keeper.name for keeper in self.keepers} - self._compared)
 
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells: offsets, a count, and ages in seconds.
 
         `oldest_undecided_s` is the age of the oldest record without a decision, `silence_s` the
-        time since the fold was last known to stand at the end of the log; null without a reign.
+        time since the fold was last known to stand at the end of the log, `not_compared` the
+        keepers that have not compared the world with the log yet; null without a reign.
         """
         image, reign = self.governor.image, self._reign
         times = [entry.time for entry in image.intents.undecided.values()]
@@ -101,6 +119,7 @@ class Worker:
             "undecided": len(times),
             "oldest_undecided_s": round(time.time() - min(times) / 1000, 3) if times else 0,
             "silence_s": round(reign.silence, 3) if reign is not None else None,
+            "not_compared": self._uncompared if reign is not None else None,
             **self.governor.watch.describe(),
         }
 
@@ -149,6 +168,8 @@ class Worker:
             asked,
             asked if first else started + LEASE_S,
         )
+        self._compared.clear()
+        self._opened = now() + self._reign.alone_in
         jobs = [self._listen(self._reign), self._decide(self._reign)]
         jobs += [self._keep(keeper, self._reign) for keeper in self.keepers]
         self._tasks = [asyncio.create_task(job) for job in jobs]
@@ -307,6 +328,7 @@ class Worker:
                 # not `wait_for`, which loses a cancellation that meets the end of the round
                 async with asyncio.timeout(KEEPER_STALL_S):
                     await asyncio.to_thread(self._reconcile, keeper, reign)
+                self._compared.add(keeper.name)
             except TimeoutError as error:
                 raise StateFaultError(f"the keeper of {keeper.name} hangs") from error
             except ReignOverError as over:

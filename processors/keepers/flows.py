@@ -30,6 +30,8 @@ from spark_streams.lag import behind
 
 log = structlog.get_logger(__name__)
 _FOR_A_PERSON = float("inf")
+LOST = "the engine was started anew and has no query of it: it is started again"
+"""Reason that is reported of what does not run any more, though nothing failed."""
 
 
 class Flows(Generic[F]):
@@ -70,6 +72,8 @@ class Flows(Generic[F]):
         states, trouble = self._states()
         lanes: dict[str, list[F]] = {}
         for flow in flows:
+            if trouble is None and not states.get(flow.id):
+                self._report_lost(flow, image, reign)
             lanes.setdefault(self._kind.lane(flow), []).append(flow)
 
         def job(lane: str, here: list[F]) -> Job:
@@ -84,6 +88,19 @@ class Flows(Generic[F]):
             return run
 
         self._lanes.run({name: job(name, here) for name, here in lanes.items()}, image, reign)
+
+    def _report_lost(self, flow: F, image: Image, reign: Reign) -> None:
+        """Report a query that is gone with its engine, before its start takes its time.
+
+        ACTIVE means that it runs. The start follows in the same look or in a later one.
+        """
+        if not flow.is_active or flow.desired is not Desired.RUNNING:
+            return
+        try:
+            reign.check()
+            self._kind.voice(flow, image, reign).failed(EngineError("query_failed", LOST))
+        except MeshError as error:
+            log.warning("failure_not_told", flow=flow.id, error=str(error))
 
     def _in_turn(self, lane: str, flows: list[F]) -> list[F]:
         """Ends before starts, since a revoked copy does not wait; else who comes after the last."""

@@ -9,6 +9,8 @@ import typer
 from mesh_events.errors import MeshError, RefusedError
 from self_service.cli.context import Mesh
 from self_service.cli.exits import ExitCode, UsageError, sentence
+from self_service.cli.failures import COLUMNS as FAILURES
+from self_service.cli.failures import failures
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
 from self_service.cli.times import stamp
@@ -89,7 +91,7 @@ def down(shown: Shown) -> None:
 
 @command(app, "status", "sdm status", "sdm status -o json")
 def status(shown: Shown) -> None:
-    """Show the services and where the mesh stands.
+    """Show the services, where the mesh stands, and what has failed with the next step.
 
     Ends with 6 where a service is not ready or the mesh cannot be read, and with 3 where only the
     current domain may not read it.
@@ -97,11 +99,14 @@ def status(shown: Shown) -> None:
     platform = _platform()
     protocols = platform.protocols()
     services = [_service(one, protocols.get(one.name)) for one in platform.status()]
-    mesh, fault = _mesh()
+    mesh, failed, fault = _mesh()
     if (end := platform.certified_until()) is not None:
         mesh["tls_until"] = stamp(end)
     columns = ("service", "state", "pid", "port", "protocol", "memory_mib", "restarts", "detail")
     parts = {"services": Listing(columns, services, "no local services: run `sdm up`")}
+    if fault is None:
+        empty = "no link, statement or connector has failed"
+        parts["failed"] = Listing(FAILURES, failed, empty)
     show(Detail(mesh, parts), shown.output)
     if fault is not None:
         note(f"the mesh cannot be read: {sentence(fault)}")
@@ -177,15 +182,15 @@ def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
     }
 
 
-def _mesh() -> tuple[dict[str, Any], MeshError | None]:
-    """Where the mesh stands, or why that cannot be said."""
+def _mesh() -> tuple[dict[str, Any], list[dict[str, Any]], MeshError | None]:
+    """Where the mesh stands and what has failed in it, or why that cannot be read."""
     mesh = Mesh()
     try:
         image = mesh.image()
         rows = _rows_behind(mesh, image)
     except MeshError as error:
-        return {"home": str(mesh.home)}, error
-    return {
+        return {"home": str(mesh.home)}, [], error
+    shown = {
         "home": str(mesh.home),
         "mesh": image.identity.mesh,
         "offset": image.offset,
@@ -193,7 +198,8 @@ def _mesh() -> tuple[dict[str, Any], MeshError | None]:
         "undecided": len(image.intents.undecided),
         "products": len(image.catalog),
         "rows_behind": rows,
-    }, None
+    }
+    return shown, failures(image), None
 
 
 def _rows_behind(mesh: Mesh, image: Any) -> int:

@@ -14,6 +14,7 @@ from mesh_events.facts import (
 from mesh_events.intents import OnRevoke
 from processors.keepers import fence
 from processors.keepers.fence import fresh_writer, is_writer, writing
+from processors.keepers.flows import LOST
 from processors.keepers.keeper import ReignOverError
 from processors.rights import Acl, Operation, reader
 from projections.links import State
@@ -29,7 +30,8 @@ def link() -> MemoryLink:
 
 
 def codes(link: MemoryLink) -> list[str]:
-    return [fact.code for fact in link.desk.said(LinkFailed)]
+    found = link.desk.said(LinkFailed)
+    return [fact.code for fact in found if fact.reason != LOST]
 
 
 def test_a_new_link_copies_from_the_sources_beginning(link: MemoryLink) -> None:

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from mesh_events.facts import LinkActivated, LinkFailed
+from mesh_events.facts import LinkActivated, LinkAdvanced, LinkFailed
 from processors.keepers import fence
+from processors.keepers.flows import LOST
 from processors.rights import Operation
 from projections.links import State
 from spark_streams.engine import CopySpec
@@ -89,7 +90,8 @@ def test_in_doubt_a_link_closes_and_waits_for_a_person(code: str, spoil: Spoil) 
     spoil(link)
     before = {p: dict(one.records) for p, one in enumerate(contents(link))}
     link.settle()
-    (fact,) = link.desk.said(LinkFailed)
+    lost, fact = link.desk.said(LinkFailed)
+    assert lost.reason == LOST
     assert fact.code == code
     assert not fact.retriable
     assert len(fact.reason) > 40
@@ -101,7 +103,7 @@ def test_in_doubt_a_link_closes_and_waits_for_a_person(code: str, spoil: Spoil) 
 
     link.keeper = link.new_keeper()
     link.settle()
-    assert len(link.desk.said(LinkFailed)) == 1
+    assert len(link.desk.said(LinkFailed)) == 2
 
 
 def contents(link: MemoryLink) -> list:
@@ -349,3 +351,18 @@ def test_an_engine_that_answers_and_cannot_start_is_not_asked_again_at_once(
     for _ in range(20):
         link.reconcile()
     assert len(starts) == 1
+
+
+def test_a_link_whose_query_is_gone_is_reported_before_it_is_started() -> None:
+    """Whoever reads ACTIVE in between would believe that it runs."""
+    link = MemoryLink()
+    link.settle()
+    link.engine.die()
+    before = len(link.desk.facts)
+    link.settle()
+    after = [fact for fact in link.desk.facts[before:] if not isinstance(fact, LinkAdvanced)]
+    assert [type(fact) for fact in after] == [LinkFailed, LinkActivated]
+    assert [(fact.code, fact.reason) for fact in link.desk.said(LinkFailed)] == [
+        ("query_failed", LOST)
+    ]
+    assert link.desk.link.state is State.ACTIVE

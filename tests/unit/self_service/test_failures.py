@@ -1,0 +1,54 @@
+"""The failures that `sdm status` shows."""
+
+from mesh_events import connectors, facts, statements
+from self_service.cli.failures import COLUMNS, failures
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+def running() -> PaperLog:
+    """A link, a statement and a connector, all ACTIVE."""
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    log.say(statements.StatementAdded, "east", **story.statement())
+    log.say(connectors.ConnectorAdded, "east", **story.connector())
+    story.settle(log)
+    return log
+
+
+def test_what_runs_is_no_failure() -> None:
+    assert failures(running().image) == []
+
+
+def test_each_failure_has_its_code_and_next_step() -> None:
+    log = running()
+    image = log.image
+    fault = {"code": "source_gap", "reason": "records are gone", "retriable": False}
+    story.told(log, facts.LinkFailed, **fault)
+    about = {
+        "statement": story.STATEMENT,
+        "generation": image.statements[story.STATEMENT].generation,
+    }
+    fault = {"code": "engine_unavailable", "reason": "Spark is silent", "retriable": True}
+    log.report(statements.StatementFailed, **about, **fault)
+    about = {
+        "connector": story.CONNECTOR,
+        "generation": image.connectors[story.CONNECTOR].generation,
+    }
+    fault = {"code": "task_failed", "reason": "no such table"}
+    log.report(connectors.ConnectorFailed, **about, **fault)
+    found = failures(log.image)
+    assert all(set(COLUMNS) == set(one) for one in found)
+    assert [(one["kind"], one["name"], one["code"]) for one in found] == [
+        ("link", story.LINK, "source_gap"),
+        ("statement", story.STATEMENT, "engine_unavailable"),
+        ("connector", story.CONNECTOR, "task_failed"),
+    ]
+    link, statement, connector = (one["next"] for one in found)
+    assert link == (
+        f"`sdm link describe {story.LINK}`, then as docs/reference/codes.md says of source_gap"
+    )
+    assert "`sdm streaming sql describe east.copied`" in statement
+    assert statement.startswith("is tried again")
+    assert "`sdm connect connector describe east.shop`" in connector
