@@ -3,19 +3,18 @@
     {"type": "string", "logicalType": "validatedString", "pattern": "[+0-9 -]{4,20}"}
 
 Avro itself passes over a logical type that it does not know, so a writer can write anything. The
-pattern is a regular expression of Java's, for the whole of the string, which may also stand in a
-nested record, an array or a map. In a union of several types nothing is asked of it.
+pattern is a regular expression in the syntax of RE2 (see `linear_patterns`), for the whole of the
+string, which may also stand in a nested record, an array or a map. In a union of several types
+nothing is asked of it.
 """
 
-import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
 from typing import Any
 
 from mesh_events.errors import RefusedError
+from mesh_events.linear_patterns import LinearPattern, PatternError, linear_pattern
 from mesh_events.schema_resolution import named_types
 from mesh_events.schema_size import (
     MOST_LEVELS,
@@ -26,9 +25,12 @@ from mesh_events.schema_size import (
     require_expandable,
 )
 
+UNSUPPORTED = "unsupported_pattern"
 MOST_PLACES = 1000
 """Strings with a pattern in one schema, counted wherever their types are used."""
 _MOST_STEPS = 200_000
+_SHOWN = 100
+"""Characters of a pattern in an error."""
 _FEWER = "use a type by its name in fewer places"
 
 
@@ -140,7 +142,7 @@ def _leading_to_patterns(schema: Any, named: Mapping[str, Any]) -> set[int]:
 
 
 def require_usable(text: str, subject: str) -> None:
-    """Raise RefusedError where a schema is too large, or has a pattern that is none.
+    """Raise RefusedError where a schema is too large, or has a pattern that is not matched.
 
     Args:
         text: a whole Avro schema.
@@ -150,21 +152,32 @@ def require_usable(text: str, subject: str) -> None:
 
 
 def require_patterns(schema: Any, subject: str) -> None:
-    """Raise RefusedError `schema_not_usable` for a pattern that is missing or no expression.
+    """Raise RefusedError `unsupported_pattern` for a pattern that is not matched, see `matcher`.
 
     Raises SchemaTooLargeError for a schema that is too large to look through.
     """
     require_bounded(schema, subject)
     require_expandable(schema, named_types(schema), subject)
     for place in _within(subject, places(schema)):
-        try:
-            re.compile(place.pattern)
-        except (re.error, TypeError) as error:
-            raise RefusedError(
-                "schema_not_usable",
-                f"{subject}: the pattern of {place.path}, {place.pattern!r}, is no regular "
-                f"expression: {error}",
-            ) from error
+        matcher(place.pattern, f"{subject}: the pattern of {place.path}")
+
+
+def matcher(pattern: Any, name: str) -> LinearPattern:
+    """The pattern, ready for use.
+
+    Args:
+        pattern: as it stands in a schema or a text.
+        name: what an error names.
+
+    Raises:
+        RefusedError: `unsupported_pattern`, with the reason and the next step.
+    """
+    try:
+        return linear_pattern(pattern)
+    except PatternError as error:
+        shown = repr(pattern)
+        cut = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        raise RefusedError(UNSUPPORTED, f"{name}, {cut}, is not supported: {error}") from error
 
 
 def _within(subject: str, found: Iterator[Place]) -> Iterator[Place]:
@@ -178,19 +191,18 @@ def _within(subject: str, found: Iterator[Place]) -> Iterator[Place]:
 def misfits(value: Any, found: Sequence[Place]) -> Iterator[tuple[Place, str]]:
     """(place, string) for every string of a value that does not match there.
 
-    A pattern that means something else to Python than to Java is not compared.
-
     Args:
         value: in Python's types, as its schema has it.
         found: `places` of its schema.
+
+    Raises:
+        RefusedError: `unsupported_pattern`, see `matcher`.
     """
     for place in found:
-        pattern = _compiled(place.pattern) if place.is_sure else None
-        if pattern is not None:
+        if place.is_sure:
+            pattern = matcher(place.pattern, f"the pattern of {place.path}")
             yield from (
-                (place, one)
-                for one in _strings(value, place.steps)
-                if pattern.fullmatch(one) is None
+                (place, one) for one in _strings(value, place.steps) if not pattern.matches(one)
             )
 
 
@@ -212,16 +224,3 @@ def _inside(value: Any, step: str | Each) -> Sequence[Any]:
             return tuple(value.values()) if isinstance(value, Mapping) else ()
         case _:
             return (value.get(step),) if isinstance(value, Mapping) else ()
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: Any) -> re.Pattern[str] | None:
-    """The pattern as Java reads it; None where Python cannot."""
-    with warnings.catch_warnings():
-        # sets within sets, and what they have in common: Java knows them, Python warns
-        warnings.simplefilter("error", FutureWarning)
-        try:
-            # Java's \d, \w and \s are ASCII
-            return re.compile(pattern, re.ASCII)
-        except (re.error, TypeError, FutureWarning):
-            return None

@@ -11,7 +11,7 @@ from fastavro.schema import UnknownType
 
 from mesh_events import avro, compatibility
 from mesh_events.compatibility import Field
-from mesh_events.errors import InvalidValueError
+from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.inlining import UndefinedTypeError, inlined
 from mesh_events.patterns import misfits, places
 from mesh_events.schema_resolution import named_types
@@ -75,7 +75,7 @@ class Avro:
             raise InvalidValueError(
                 f"the value does not fit the schema: {_told(error.errors)}"
             ) from error
-        except InvalidValueError:
+        except RefusedError:
             raise
         except Exception as error:  # fastavro raises many kinds on what does not fit
             reason = _one_line(error)
