@@ -16,13 +16,13 @@ from local_platform.errors import ServiceFailedError
 from local_platform.jars import joined
 from local_platform.services.java import java
 from processors import connect, mirror
-from spark_streams.jvm import SOURCE
+from spark_streams.jvm import SOURCES
 
 _TRANSFORMATIONS = (mirror.SOURCE, connect.SOURCE)
 _MANIFEST = "META-INF/services/org.apache.kafka.connect.transforms.Transformation"
 """File of the jar by which Connect finds its transformations."""
 _HEAP_MB = 512
-_TIMEOUT_S = 120
+_TIMEOUT_S = 300
 
 
 def lookup_jar(cache: Path, class_path: str) -> Path:
@@ -32,7 +32,7 @@ def lookup_jar(cache: Path, class_path: str) -> Path:
         cache: the cache's folder.
         class_path: what Spark's server runs from, the compiler included.
     """
-    return _place(cache / "lookup", [SOURCE], class_path)
+    return _place(cache / "lookup", SOURCES, class_path)
 
 
 def transformations_jar(cache: Path, class_path: str) -> Path:
@@ -41,8 +41,10 @@ def transformations_jar(cache: Path, class_path: str) -> Path:
 
 
 def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
-    text = b"".join(source.read_bytes() for source in sources)
-    digest = hashlib.sha256(text + class_path.encode()).hexdigest()[:16]
+    found = hashlib.sha256(class_path.encode())
+    for source in sources:
+        found.update(hashlib.sha256(source.read_bytes()).digest())
+    digest = found.hexdigest()[:16]
     return folder / f"{digest}.jar"
 
 
@@ -65,7 +67,7 @@ def pyspark_jars(pattern: str = "*") -> list[Path]:
 def compile_once(
     jar: Path,
     class_path: str,
-    sources: Sequence[Path] = (SOURCE,),
+    sources: Sequence[Path] = SOURCES,
     more: Mapping[str, str] | None = None,
 ) -> None:
     """Compile the jar if it is not there.

@@ -43,13 +43,14 @@ class LinearPattern:
     """
 
     def __init__(self, pattern: str) -> None:
-        _require_plain(pattern)
+        _require_short(pattern)
         options = re2.Options()
         options.log_errors = False
         try:
             self._compiled = re2.compile(pattern, options)
         except re2.error as error:
             raise PatternError(f"{_reason(error)}: {_NEXT}") from error
+        _require_portable(pattern)
         if self._compiled.programsize > MOST_INSTRUCTIONS:
             raise PatternError(
                 f"it has {self._compiled.programsize} instructions, at most {MOST_INSTRUCTIONS} "
@@ -98,14 +99,18 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
-def _require_plain(pattern: str) -> None:
-    """Raise PatternError for a pattern that is too long, or is read differently by re2j."""
+def _require_short(pattern: str) -> None:
+    """Raise PatternError for a pattern that is too long, or is no UTF-8."""
     if len(pattern) > LONGEST_PATTERN:
         raise PatternError(
             f"it has {len(pattern)} characters, at most {LONGEST_PATTERN} are allowed: shorten it"
         )
     if any("\ud800" <= one <= "\udfff" for one in pattern):
         raise PatternError("it has half of a surrogate pair: write whole characters")
+
+
+def _require_portable(pattern: str) -> None:
+    """Raise PatternError for a pattern that re2j reads differently."""
     tokens = _TOKEN.findall(pattern)
     escapes = set(_escapes(tokens))
     if escapes & _UNICODE:

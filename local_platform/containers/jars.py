@@ -2,8 +2,8 @@
 
 Leaves Connect's plugins in FOLDER/plugins and Spark's Kafka and Avro jars in FOLDER/spark, all
 pinned by the same lock file as the local platform's; beside them the mesh's own, compiled by
-PySpark's compiler as the local platform does it: what joins look tables up with, and
-Connect's transformations.
+PySpark's compiler as the local platform does it: the functions of streaming SQL, and Connect's
+transformations.
 """
 
 import shutil
@@ -14,12 +14,12 @@ from pathlib import Path
 from local_platform.fetch import Fetcher
 from local_platform.jars import JarStore, joined, read_lock
 from local_platform.own_jars import compile_once, compile_transformations
-from local_platform.services.spark import class_path
+from local_platform.services.spark import class_path, spark_jars
 from local_platform.settings import PlatformSettings
 from local_platform.unpack import connect_plugins
 
 LOOKUP = "sdm-lookup.jar"
-"""The file of the function that joins look tables up with."""
+"""The file of the functions that statements call: lookups in tables, and patterns."""
 TRANSFORMATIONS = "sdm-transformations"
 """The plugin of what marks copied records and refuses incomplete rows."""
 _COMPILED_WITH = ("connect-api", "kafka-clients")
@@ -34,7 +34,7 @@ def collect(store: JarStore, folder: Path) -> None:
     """
     shutil.copytree(connect_plugins(store, folder / "work"), folder / "plugins")
     (folder / "spark").mkdir()
-    for jar in store.of("spark"):
+    for jar in spark_jars(store):
         shutil.copyfile(store.path(jar), folder / "spark" / Path(jar.path).name)
     compile_once(folder / "spark" / LOOKUP, class_path(store))
     known = joined(store.path(jar) for jar in store.of("kafka"))
@@ -50,7 +50,7 @@ def main() -> int:
         return 2
     settings, folder = PlatformSettings(), Path(sys.argv[1])
     every = JarStore(folder / "store", read_lock())
-    added = every.of("plugins", "plugins/apicurio", "spark")
+    added = (*every.of("plugins", "plugins/apicurio"), *spark_jars(every))
     here = [jar for jar in every.of("kafka") if jar.artifact in _COMPILED_WITH]
     needed = replace(every, jars=(*added, *here))
     Fetcher(needed, settings.maven_url).fetch()

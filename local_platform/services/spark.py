@@ -6,7 +6,7 @@ import sys
 from local_platform.class_archive import ClassArchive
 from local_platform.domain_servers import PREFIX
 from local_platform.errors import NotReadyError
-from local_platform.jars import JarStore, joined
+from local_platform.jars import Jar, JarStore, joined
 from local_platform.own_jars import compile_once, lookup_jar, pyspark_jars
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
@@ -131,10 +131,17 @@ class SparkConnect(Service):
 def class_path(store: JarStore) -> str:
     """What a server of Spark runs from: PySpark's own jars, the compiler included, and the store's.
 
+    Patterns of statements are matched by re2j, which Kafka's servers have as well.
+
     Raises:
         ServiceFailedError: PySpark is not installed.
     """
-    return joined((*pyspark_jars(), *(store.path(jar) for jar in store.of("spark"))))
+    return joined((*pyspark_jars(), *(store.path(jar) for jar in spark_jars(store))))
+
+
+def spark_jars(store: JarStore) -> list[Jar]:
+    """The jars of the store that a server of Spark needs beside PySpark's own."""
+    return [*store.of("spark"), store.one("re2j")]
 
 
 class DomainSpark(SparkConnect):
@@ -153,7 +160,7 @@ class DomainSpark(SparkConnect):
         self.listeners = (self.name,)
 
     def prepare(self) -> None:
-        """Make data, and the function that its statements look tables up with."""
+        """Make data, and the functions that its statements call in the server."""
         super().prepare()
         spark = super()._class_path()
         compile_once(lookup_jar(self.site.cache, spark), spark)

@@ -1,15 +1,37 @@
-"""What of streaming SQL runs inside Spark's executors: tables that are looked up in memory.
+"""What of streaming SQL runs inside Spark's executors: lookups in tables, and patterns.
 
-What lives here: the Scala source of one SQL function, `TableLookup.scala`, and where it lies.
-What does not: how it is compiled and put on a server's class path (`local_platform.own_jars`),
-and what a statement asks it (`spark_streams.sql`).
+What lives here: the Scala sources of SQL functions, where they lie, and their names.
+What does not: how they are compiled and put on a server's class path (`local_platform.own_jars`),
+and what a statement asks them (`spark_streams.sql`).
 Why not in Python: Python cannot run in Spark's real-time mode (decision 0011).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-SOURCE = Path(__file__).parent / "TableLookup.scala"
-FUNCTION = "mesh.TableLookup"
-"""The class to be registered as a SQL function: (table's name, key, record's partition) -> row."""
+SOURCES = tuple(Path(__file__).parent / name for name in ("Patterns.scala", "TableLookup.scala"))
+LOOKUP = "mesh_lookup"
+"""(table's name, key, record's partition) -> row."""
+MATCHES = "mesh_matches"
+"""(text in UTF-8, pattern) -> whether the whole text matches."""
+FUNCTIONS: Mapping[str, tuple[str, str]] = {
+    LOOKUP: ("mesh.TableLookup", "binary"),
+    MATCHES: ("mesh.MatchesPattern", "boolean"),
+    "mesh_regexp_count": ("mesh.CountPattern", "int"),
+    "mesh_regexp_extract": ("mesh.FindPattern", "string"),
+    "mesh_regexp_extract_all": ("mesh.FindAllPattern", "array<string>"),
+    "mesh_regexp_instr": ("mesh.LocatePattern", "int"),
+    "mesh_regexp_like": ("mesh.HasPattern", "boolean"),
+    "mesh_regexp_replace": ("mesh.ReplacePattern", "string"),
+    "mesh_split": ("mesh.SplitPattern", "array<string>"),
+}
+"""Name of a function -> (its class, type of its value)."""
 CONFIG = "spark.mesh.table.secret."
 """Setting of the session that holds a table's properties, with the table's name behind it."""
+
+
+def register(session: Any) -> None:
+    """Register the functions with a session of Spark Connect."""
+    for name, (kind, returned) in FUNCTIONS.items():
+        session.udf.registerJavaFunction(name, kind, returned)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from spark_streams.jvm import register
 from spark_streams.session import first_line
 from spark_streams.sql import strict
 from spark_streams.sql.errors import Place, SqlError
@@ -36,8 +37,7 @@ def analysed(
         SqlError: `wrong_type` with the place of the column that is wrong, or
             of what would be cast in silence.
     """
-    for setting, value in SETTINGS.items():
-        session.conf.set(setting, value)
+    _prepare(session)
     types = _types_over(session, stream, tables)
     columns = _columns(types, query)
     strict.require(query, tables, partial(_types_of, types, query))
@@ -51,8 +51,7 @@ def plan_text(
     from pyspark.sql.connect import functions as f
     from pyspark.sql.types import BinaryType, IntegerType, StringType
 
-    for setting, value in SETTINGS.items():
-        session.conf.set(setting, value)
+    _prepare(session)
     # of records that are known not to be there nothing would be left of the plan
     number = f.col("id")
     some = number.cast(StringType()).cast(BinaryType())
@@ -67,6 +66,12 @@ def plan_text(
     )
     chosen = selected(records, query, stream, tables, find)
     return str(chosen._explain_string(mode="formatted")).strip()  # noqa: SLF001 - what explain prints
+
+
+def _prepare(session: Any) -> None:
+    for setting, value in SETTINGS.items():
+        session.conf.set(setting, value)
+    register(session)
 
 
 def _types_over(session: Any, stream: Topic, tables: Mapping[str, Topic]) -> Types:

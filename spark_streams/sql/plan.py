@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from mesh_events.compatibility import misread
 from mesh_events.errors import RefusedError
+from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic, key_types
@@ -15,7 +16,7 @@ from spark_streams.sql.parse import Source, Statement
 from spark_streams.sql.readable import require_readable
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
-from spark_streams.sql.work import LOOKUP, Table, register
+from spark_streams.sql.work import Table
 
 
 class Schemas(Protocol):
@@ -67,7 +68,6 @@ class Plan:
         """What Spark makes of it, as text; nothing runs."""
         from pyspark.sql.connect import functions as f
 
-        register(session)
         shapes = {alias: table.shape for alias, table in self.tables.items()}
         return plan_text(
             session,

@@ -1,13 +1,15 @@
 """Strings that have to match a pattern (see `mesh_events.patterns`), as Spark compares them.
 
-Who reads a stream by a statement gets only what matches, from its first character to its last. What
-does not match is told with its pattern, but never the value: that may be somebody's name.
+Who reads a stream by a statement gets only what matches, from its first character to its last, by
+the same engine as in Python. What does not match is told with its pattern, but never the value:
+that may be somebody's name.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from mesh_events.patterns import Each, places
+from spark_streams.jvm import MATCHES
 
 
 def fault(value: Any, schema: Any) -> Any:
@@ -33,9 +35,11 @@ def fault(value: Any, schema: Any) -> Any:
 def _wrong(value: Any, steps: Sequence[str | Each], pattern: str) -> Any:
     """Column of whether a string that the steps lead to does not match."""
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import BinaryType
 
     if not steps:
-        return value.isNotNull() & ~value.rlike(rf"\A(?:{pattern})\z")
+        text = value.cast(BinaryType())
+        return value.isNotNull() & ~f.call_function(MATCHES, text, f.lit(pattern))
     step, rest = steps[0], steps[1:]
     if isinstance(step, str):
         return _wrong(value.getField(step), rest, pattern)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mesh_events.kafka import Connection
-from spark_streams.jvm import FUNCTION
+from spark_streams.jvm import LOOKUP, register
 from spark_streams.provenance import Origin
 from spark_streams.sql import tables
 from spark_streams.sql.frame import Result, Topic, selected, written
@@ -19,7 +19,6 @@ SETTINGS = {
     # a text must not read the server's settings and environment
     "spark.sql.variable.substitute": "false",
 }
-LOOKUP = "mesh_lookup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,7 @@ class Statement:
             told |= tables.settings(self._table(alias), table.name, table.shape, self.login)
         for name, value in told.items():
             session.conf.set(name, value)
-        if self.tables:
-            register(session)
+        register(session)
 
         def find(alias: str, key: Any) -> Any:
             return f.call_function(LOOKUP, f.lit(self._table(alias)), key, f.col("partition"))
@@ -66,10 +64,3 @@ class Statement:
 
     def _table(self, alias: str) -> str:
         return f"{self.writer}/{alias}"
-
-
-def register(session: Any) -> None:
-    """Let the session know the function that looks rows up."""
-    from pyspark.sql.types import BinaryType
-
-    session.udf.registerJavaFunction(LOOKUP, FUNCTION, BinaryType())

@@ -8,6 +8,7 @@ import pytest
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from mesh_events.references import resolve
+from spark_streams.jvm import register
 from spark_streams.session import ConnectSession
 
 
@@ -28,5 +29,6 @@ def spark(server: tuple[str, str]) -> Iterator[Any]:
     # a batch from Python is to go through tasks, as a stream does
     local = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
     session.conf.set("spark.sql.optimizer.excludedRules", local)
+    register(session)
     yield session
     connected.close()

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
-from spark_streams.jvm import FUNCTION
+from spark_streams.jvm import register
 from spark_streams.sql.tables import settings
 from tests.integration.sql.join_oracle import Join, results
 from tests.integration.sql.records import Statement, record, wire
@@ -142,7 +142,6 @@ class Topics:
     def values(self, text: str, aliases: Mapping[str, str], stream: Sequence[Any]) -> list[Any]:
         """What comes out, sorted by the record's number."""
         from pyspark.sql.connect import functions as f
-        from pyspark.sql.types import BinaryType
 
         statement, turn = self.statement(text, aliases), secrets.token_hex(4)
         for alias, name in aliases.items():
@@ -151,7 +150,7 @@ class Topics:
             )
             for key, value in told.items():
                 self.spark.conf.set(key, value)
-        self.spark.udf.registerJavaFunction("mesh_lookup", FUNCTION, BinaryType())
+        register(self.spark)
 
         def find(alias: str, key: Any) -> Any:
             name = f.lit(f"{turn}/{alias}")

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
-from spark_streams.jvm import FUNCTION
+from spark_streams.jvm import register
 from spark_streams.sql.tables import settings
 from tests.integration.sql.records import Statement, record, wire
 from tests.kafka_client import eventually
@@ -56,14 +56,13 @@ class Table:
     def find(self, statement: Statement) -> Any:
         """The lookup in a table that is opened now."""
         from pyspark.sql.connect import functions as f
-        from pyspark.sql.types import BinaryType
 
         [alias] = set(statement.schemas) - {"c"}
         name = f"{self.topic}/{secrets.token_hex(4)}"
         login = self.platform.administration("east")
         for key, value in settings(name, self.topic, statement.topic(alias), login).items():
             self.spark.conf.set(key, value)
-        self.spark.udf.registerJavaFunction("mesh_lookup", FUNCTION, BinaryType())
+        register(self.spark)
         return lambda _, column: f.call_function(
             "mesh_lookup", f.lit(name), column, f.col("partition")
         )

@@ -207,11 +207,12 @@ def test_passwords_are_written_once_and_for_the_owner_only(tmp_path: Path) -> No
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_sparks_image_has_the_locked_jars_and_the_one_that_joins_look_tables_up_with(
+def test_sparks_image_has_the_locked_jars_and_the_one_of_statements_functions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, out = replace(LOCK, folder=tmp_path / "store"), tmp_path / "out"
-    for jar in store.of("spark"):
+    needed = [*store.of("spark"), store.one("re2j")]
+    for jar in needed:
         store.path(jar).parent.mkdir(parents=True, exist_ok=True)
         store.path(jar).touch()
     for folder in (tmp_path / "plugins", out / "work"):
@@ -225,7 +226,7 @@ def test_sparks_image_has_the_locked_jars_and_the_one_that_joins_look_tables_up_
 
     image_jars.collect(store, out)
 
-    locked = {Path(jar.path).name for jar in store.of("spark")}
+    locked = {Path(jar.path).name for jar in needed}
     assert {path.name for path in (out / "spark").iterdir()} == locked
     [(made, class_path)] = compiled
     assert made == out / "spark" / "sdm-lookup.jar"
