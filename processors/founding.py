@@ -30,8 +30,11 @@ from projections.image import Image
 from projections.replay import replay
 
 _DAY_MS = 24 * 60 * 60 * 1000
-_COMPACTED = {"cleanup.policy": "compact"}
-_THIRTY_DAYS = {"retention.ms": str(30 * _DAY_MS)}
+# a broker whose clock is late would refuse what is an hour ahead of it by default, and the governor
+# with it
+_ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+_COMPACTED = {"cleanup.policy": "compact", **_ANY_TIME}
+_THIRTY_DAYS = {"retention.ms": str(30 * _DAY_MS), **_ANY_TIME}
 TOPICS: Mapping[str, Mapping[str, str]] = {
     topics.GOVERNANCE: {
         "cleanup.policy": "delete",
