@@ -84,6 +84,7 @@ class Members:
                 owner="benchmark",
                 cluster=cluster,
                 public_key=key.public,
+                proof=key.prove(self.profile.root_key, name),
             ),
         )
         wait(lambda: len(self.image().identity.domains[name].rights) == len({"east", cluster}))

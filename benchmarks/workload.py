@@ -102,6 +102,7 @@ class Workload:
                     owner="benchmark",
                     cluster="east",
                     public_key=key.public,
+                    proof=key.prove(self._keys["root"].public, name),
                 ),
                 "op",
             )

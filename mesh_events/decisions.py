@@ -8,6 +8,8 @@ from pydantic import Field
 
 from mesh_events.meta import MESH_DOMAIN, Event, Kind
 
+PROOF = "Signature of the new key over mesh, owner and itself, see wire-format.md; base64url"
+
 
 class SchemaIntroduced(Event):
     """Written by the root or the governor before a schema's first use on the log.
@@ -66,6 +68,7 @@ class MeshKeyIntroduced(Event):
     kind: ClassVar[Kind] = Kind.FOUNDATION
     role: MeshRole = Field(description="OPERATOR, GOVERNOR or KEEPER")
     public_key: str = Field(description="The new public key; base64url Ed25519")
+    proof: str = Field(description=PROOF)
 
     @property
     def key(self) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from mesh_events.decisions import PROOF
 from mesh_events.meta import MESH_DOMAIN, Event, Kind
 
 
@@ -91,6 +92,7 @@ class DomainRegistered(DomainIntent):
         description="Home cluster: where its topics live and its applications read"
     )
     public_key: str = Field(description="Ed25519 public key, base64url without padding")
+    proof: str = Field(description=PROOF)
 
 
 class KeyRegistered(Intent):
@@ -98,6 +100,7 @@ class KeyRegistered(Intent):
 
     domain: str = Field(description="Domain that the key speaks for")
     public_key: str = Field(description="Ed25519 public key, base64url without padding")
+    proof: str = Field(description=PROOF)
 
     @property
     def key(self) -> str:

@@ -47,6 +47,7 @@ class FaultCode(StrEnum):
     UNKNOWN_KEY = "unknown_key"
     REVOKED_KEY = "revoked_key"
     FORGED = "forged"
+    INVALID_PROOF = "invalid_proof"
 
 
 @dataclass(frozen=True, slots=True)

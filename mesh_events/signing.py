@@ -18,10 +18,27 @@ from mesh_events.errors import ConfigurationError
 
 _CONTEXT = b"streaming-data-mesh record v1\x00"
 """Signed in front of every record, so that no signature is ever valid for anything else."""
+_POSSESSION = b"streaming-data-mesh key v1\x00"
+"""Signed in front of every proof that somebody holds a key."""
 _PRIME = 2**255 - 19
 _ORDER_EIGHT = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER = {0, 1, _PRIME - 1, _ORDER_EIGHT, _PRIME - _ORDER_EIGHT}
 """y of the eight points whose order is at most 8: their signatures need no private key."""
+
+
+def possession_bytes(root: str, owner: str, public: str) -> bytes:
+    """What the proof of a key's possession is signed over.
+
+    Context, the mesh's root key, the owner's length as 4 bytes big-endian, owner, the key itself.
+
+    Args:
+        root: public key of the mesh's root.
+        owner: the domain that the key is to speak for, `mesh/<role>` for a key of the mesh itself.
+        public: the key.
+    """
+    name = owner.encode()
+    length = len(name).to_bytes(4, "big")
+    return _POSSESSION + decode_public(root) + length + name + decode_public(public)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +124,13 @@ class SigningKey:
         """64 bytes over key and value in the mesh of `root`."""
         return self._private.sign(signed_bytes(root, key, value))
 
+    def prove(self, root: str, owner: str) -> str:
+        """The proof that whoever registers this key for `owner` holds it; base64url, 86 characters.
+
+        Arguments as of `possession_bytes`.
+        """
+        return _encoded(self._private.sign(possession_bytes(root, owner, self.public)))
+
     def sign_text(self, text: bytes) -> bytes:
         """64 bytes over a text that can never be taken for a record, such as a note's."""
         return self._private.sign(text)
@@ -114,6 +138,10 @@ class SigningKey:
 
 def encode_public(raw: bytes) -> str:
     """32 bytes -> base64url text without padding."""
+    return _encoded(raw)
+
+
+def _encoded(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
 
@@ -132,6 +160,17 @@ def decode_public(text: str) -> bytes:
     if y >= _PRIME or y in _SMALL_ORDER:
         raise WeakKeyError("anybody can sign with this Ed25519 public key")
     return raw
+
+
+def is_proven(root: str, owner: str, public: str, proof: str) -> bool:
+    """Whether `proof` is what `SigningKey.prove` of the key `public` gives."""
+    try:
+        signature = base64.b64decode(proof + "==", altchars=b"-_", validate=True)
+        text = possession_bytes(root, owner, public)
+        raw = decode_public(public)
+    except ValueError:
+        return False
+    return _encoded(signature) == proof and verifies_text(raw, signature, text)
 
 
 def is_weak_key(text: str) -> bool:

@@ -24,7 +24,6 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Event, Kind, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
-from mesh_events.signing import is_weak_key
 from mesh_events.statements import StatementFact
 from projections import access, connectors, drift, identity, links, statements
 from projections import intents as pending
@@ -32,6 +31,7 @@ from projections.access import Accesses
 from projections.enact import Acceptance, enact
 from projections.identity import Role
 from projections.image import TOLERANCE_MS, Image
+from projections.named_keys import unfit
 
 
 def apply(image: Image, entry: Entry) -> Image:
@@ -94,10 +94,9 @@ def _foundation(image: Image, entry: Entry, event: Event) -> Image:
         return _introduced(image, entry, event)
     if not image.identity.has_role(entry.signer, Role.ROOT):
         return _forged(image, entry, event, Role.ROOT)
-    weak = next(filter(is_weak_key, _named_keys(event)), None)
-    if weak is not None:
-        reason = f"anybody can sign with the key {weak}: give the mesh another one"
-        return _faulty(image, entry, Fault(FaultCode.WEAK_KEY, reason))
+    fault = unfit(event, entry.signer or "")
+    if fault is not None:
+        return _faulty(image, entry, fault)
     match event:
         case MeshFounded() if not image.identity.mesh:
             after = identity.founded(image.identity, event, entry.offset)
@@ -108,16 +107,6 @@ def _foundation(image: Image, entry: Entry, event: Event) -> Image:
         case _:
             return _forged(image, entry, event, Role.ROOT)
     return image._replace(identity=after)
-
-
-def _named_keys(event: Event) -> tuple[str, ...]:
-    """The public keys that a record of the root brings in."""
-    match event:
-        case MeshFounded():
-            return event.operator_key, event.governor_key, event.keeper_key
-        case MeshKeyIntroduced():
-            return (event.public_key,)
-    return ()
 
 
 def _introduced(image: Image, entry: Entry, event: SchemaIntroduced) -> Image:

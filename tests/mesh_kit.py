@@ -194,6 +194,7 @@ class Mesh:
             owner=f"team-{name}",
             cluster=cluster,
             public_key=key.public,
+            proof=key.prove(self.profile.root_key, name),
         )
         self.accepted(self.operator.emit(intent))
         places = {cluster, self.profile.governance_cluster}

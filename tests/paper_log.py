@@ -43,6 +43,7 @@ from projections.consequences import consequences
 from projections.decide import decide
 from projections.fold import apply
 from projections.image import EMPTY, Image
+from projections.named_keys import owner
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
@@ -196,10 +197,13 @@ class PaperLog:
 
     def introduce_key(self, role: MeshRole, name: str, *, by: str = "root") -> int:
         """The root gives a part of the mesh the key of that name; returns the offset."""
-        public = key(name).public
-        return self.append(
-            self.make(MeshKeyIntroduced, MESH_DOMAIN, role=role, public_key=public), by=by
-        )
+        made = key(name)
+        fields = {"role": role, "public_key": made.public, "proof": self.proof(name, owner(role))}
+        return self.append(self.make(MeshKeyIntroduced, MESH_DOMAIN, **fields), by=by)
+
+    def proof(self, name: str, owner: str) -> str:
+        """The proof that the key of that name is held, for a domain or `mesh/<role>`."""
+        return key(name).prove(key(self.root).public, owner)
 
     def revoke_key(self, name: str, *, by: str = "root") -> int:
         """The root takes the key of that name away; returns the offset."""

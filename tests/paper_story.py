@@ -36,13 +36,14 @@ def cluster(name: str) -> dict[str, Any]:
     }
 
 
-def domain(name: str, home: str) -> dict[str, Any]:
-    """The fields of DomainRegistered."""
+def domain(name: str, home: str, root: str = "root") -> dict[str, Any]:
+    """The fields of DomainRegistered in the mesh of a root."""
     return {
         "domain": name,
         "owner": f"team-{name}",
         "cluster": home,
         "public_key": key(name).public,
+        "proof": key(name).prove(key(root).public, name),
     }
 
 
@@ -114,7 +115,7 @@ def domains(log: PaperLog) -> None:
     for name in ("east", "west"):
         log.operator(intents.ClusterRegistered, **cluster(name))
     for name, home in (("east", "east"), ("west", "west"), ("north", "east")):
-        log.operator(intents.DomainRegistered, **domain(name, home))
+        log.operator(intents.DomainRegistered, **domain(name, home, log.root))
     log.govern()
     for name in ("west", "north"):
         log.say(intents.ApplicationRegistered, name, application=f"{name}.app")

@@ -12,7 +12,7 @@ from mesh_events.intents import (
     domain_of,
     intents_login,
 )
-from mesh_events.signing import is_public_key, is_weak_key
+from mesh_events.signing import is_proven, is_public_key, is_weak_key
 from projections.identity import Role
 from projections.rules import logins, names
 from projections.rules.ruling import judge
@@ -101,7 +101,7 @@ def _(intent: DomainRegistered, case: Case) -> Verdict:
         f"there is no cluster {intent.cluster}: known are "
         f"{', '.join(sorted(case.image.identity.clusters)) or 'none yet: is it still starting?'}",
     )
-    _new_key(case, intent.public_key)
+    _new_key(case, intent)
     return Accepted()
 
 
@@ -109,7 +109,7 @@ def _(intent: DomainRegistered, case: Case) -> Verdict:
 def _(intent: KeyRegistered, case: Case) -> Verdict:
     _speaks_for(case, intent.domain)
     _known_domain(case, intent.domain)
-    _new_key(case, intent.public_key)
+    _new_key(case, intent)
     return Accepted()
 
 
@@ -162,7 +162,8 @@ def _known_domain(case: Case, domain: str) -> None:
     )
 
 
-def _new_key(case: Case, public: str) -> None:
+def _new_key(case: Case, intent: DomainRegistered | KeyRegistered) -> None:
+    public, identity = intent.public_key, case.image.identity
     require(
         not is_weak_key(public),
         "weak_key",
@@ -170,7 +171,13 @@ def _new_key(case: Case, public: str) -> None:
     )
     require(is_public_key(public), "invalid_key", "public_key is not a base64url Ed25519 key")
     require(
-        public not in case.image.identity.keys,
+        public not in identity.keys,
         "key_exists",
         "this public key is registered already; a key speaks for one domain, once",
+    )
+    require(
+        is_proven(identity.root or "", intent.domain, public, intent.proof),
+        "invalid_proof",
+        f"the key has not signed that it is to speak for {intent.domain} in this mesh: who holds "
+        f"it makes the proof with `sdm key prove --file FILE --for {intent.domain}`",
     )

@@ -66,6 +66,7 @@ def register(
                 owner=owner,
                 cluster=cluster,
                 public_key=key.public,
+                proof=key.prove(mesh.profile.root_key, name),
             ),
             default=Until.APPLIED,
         )

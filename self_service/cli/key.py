@@ -42,7 +42,7 @@ For = Annotated[
     app,
     "register",
     "sdm key register --file ~/laptop.key",
-    "sdm key register --public-key 3q2-7w... --for east --domain mesh",
+    "sdm key register --public-key 3q2-7w... --proof mZ4x... --for east --domain mesh",
 )
 def register(
     saying: Saying,
@@ -52,27 +52,73 @@ def register(
     public_key: Annotated[
         str | None, typer.Option("--public-key", help="Or a public key that was made elsewhere.")
     ] = None,
+    proof: Annotated[
+        str | None, typer.Option("--proof", help="What `sdm key prove` prints there.")
+    ] = None,
     for_domain: For = None,
 ) -> None:
-    """Register another key that may speak for a domain."""
-    from mesh_events.signing import SigningKey, is_public_key
+    """Register another key that may speak for a domain.
+
+    A key that was made elsewhere comes with a proof that somebody holds it: see `sdm key prove`.
+    """
+    from mesh_events.signing import SigningKey, is_proven, is_public_key
     from self_service.cli.saying import say
 
     if (file is None) == (public_key is None):
         raise UsageError("give either --file or --public-key")
     if public_key is not None and not is_public_key(public_key):
         raise InvalidValueError(f"--public-key {public_key[:60]!r}: {_why_no_key(public_key)}")
+    if (public_key is None) != (proof is None):
+        raise UsageError("--public-key and --proof go together: `sdm key prove` prints both")
     mesh = Mesh()
     who = mesh.speaker(saying.domain)
     domain = _of(for_domain, who.domain)
-    public = public_key or SigningKey.load_or_generate(file or Path()).public
+    if public_key is None or proof is None:
+        key = SigningKey.load_or_generate(file or Path())
+        public_key, proof = key.public, key.prove(mesh.profile.root_key, domain)
+    elif not is_proven(mesh.profile.root_key, domain, public_key, proof):
+        raise InvalidValueError(f"--proof is not that of this key for {domain} in this mesh")
+    fields = {"domain": domain, "public_key": public_key, "proof": proof}
     said = say(
         mesh,
         who,
         saying,
-        lambda meta: KeyRegistered(meta=meta, domain=domain, public_key=public),
+        lambda meta: KeyRegistered.model_validate({"meta": meta, **fields}),
     )
-    show(Detail({**said.fields(), "public_key": public}), saying.output)
+    show(Detail({**said.fields(), "public_key": public_key}), saying.output)
+
+
+@command(
+    app,
+    "prove",
+    "sdm key prove --file ~/laptop.key --for east",
+    "sdm key prove --file /media/new.key --for east -o json",
+)
+def prove(
+    shown: Shown,
+    file: Annotated[
+        Path, typer.Option("--file", help="Key file; made there (0600) if it is missing.")
+    ],
+    for_domain: Annotated[
+        str,
+        typer.Option("--for", metavar="DOMAIN", help="The domain that the key shall speak for."),
+    ],
+) -> None:
+    """Prove that you hold a key, for somebody else to register it.
+
+    Nothing is sent. The proof holds for this mesh and this domain only.
+    """
+    from mesh_events.signing import SigningKey
+    from self_service.cli.callers import judge
+
+    judge(for_domain)
+    root, key = Mesh().profile.root_key, SigningKey.load_or_generate(file)
+    fields = {
+        "domain": for_domain,
+        "public_key": key.public,
+        "proof": key.prove(root, for_domain),
+    }
+    show(Detail(fields), shown.output)
 
 
 @command(

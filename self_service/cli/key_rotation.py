@@ -17,6 +17,7 @@ from mesh_events.meta import Event, new_id
 from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from projections.identity import Identity, Role
+from projections.named_keys import owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,10 @@ class Rotation:
         if made.public not in identity.keys:
             self._say(
                 MeshKeyIntroduced(
-                    meta=mesh_meta(new_id(), self._actor), role=self._role, public_key=made.public
+                    meta=mesh_meta(new_id(), self._actor),
+                    role=self._role,
+                    public_key=made.public,
+                    proof=made.prove(self._root.public, owner(self._role)),
                 )
             )
         if self._current.exists() and not self._previous.exists():

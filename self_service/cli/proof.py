@@ -26,6 +26,7 @@ from mesh_events.leaf import leaf_hash
 from mesh_events.meta import Event, Kind
 from mesh_events.record import SIGNER, Record
 from projections.identity import Role
+from projections.named_keys import unfit
 from projections.tree import is_included
 from self_service.cli.exits import FindingError
 from self_service.cli.proof_file import Authority, Decided, Legible, Placed, Proof
@@ -146,7 +147,7 @@ def _roles(authority: Authority) -> _Roles:
     for one in sorted(authority.keys, key=lambda found: found.placed.index):
         found = _read(one, root)
         _require_introducer(one, found, roles)
-        named = _named(found.event)
+        named = _named(found.event, root)
         if found.signer != root or not named:
             raise FindingError(
                 f"the record at offset {one.offset} is not the root's, or names no key: nobody is "
@@ -159,8 +160,10 @@ def _roles(authority: Authority) -> _Roles:
     return roles
 
 
-def _named(event: Event | None) -> Mapping[str, Role]:
+def _named(event: Event | None, root: str) -> Mapping[str, Role]:
     """The keys to which an event of the root gives a role."""
+    if event is not None and unfit(event, root) is not None:
+        return {}
     match event:
         case MeshFounded():
             return {

@@ -155,7 +155,8 @@ def change_key(world: World, a: int, b: int) -> None:
     """A domain gets another key, and speaks with it at once."""
     domain = pick(("west", "east", "north"), a)
     name = f"{domain} {len(world.log.records)}"
-    fields = {"domain": domain, "public_key": key(name).public}
+    proof = world.log.proof(name, domain)
+    fields = {"domain": domain, "public_key": key(name).public, "proof": proof}
     if b % 2:
         world.say(intents.KeyRegistered, domain, **fields)
     else:

@@ -105,6 +105,7 @@ def a_domain_registered_by_a_domain(scene):
         owner="me",
         cluster="east",
         public_key=SigningKey.generate().public,
+        proof="",
     )
     return of_stranger(scene, made)
 
@@ -123,9 +124,17 @@ def a_cluster_registered_by_a_domain(scene):
 
 @case("not_your_domain")
 def a_key_for_somebody_else(scene):
-    public = SigningKey.generate().public
+    made, name = SigningKey.generate(), scene.owner.name
+    proof = made.prove(scene.kit.profile.root_key, name)
+    fields = {"domain": name, "public_key": made.public, "proof": proof}
+    return of_stranger(scene, scene.stranger.make(KeyRegistered, **fields))
+
+
+@case("invalid_proof")
+def a_key_that_somebody_else_holds(scene):
+    name, public = scene.stranger.name, SigningKey.generate().public
     return of_stranger(
-        scene, scene.stranger.make(KeyRegistered, domain=scene.owner.name, public_key=public)
+        scene, scene.stranger.make(KeyRegistered, domain=name, public_key=public, proof="A" * 86)
     )
 
 

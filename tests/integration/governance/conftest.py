@@ -51,7 +51,8 @@ def scene(kit: Mesh) -> Scene:
     owner.revoke(product, revoked)
     request = buyer.request(product, open_one.name)
     lost = SigningKey.generate()
-    kit.accepted(owner.say(KeyRegistered, domain=owner.name, public_key=lost.public))
+    proof = lost.prove(kit.profile.root_key, owner.name)
+    kit.accepted(owner.say(KeyRegistered, domain=owner.name, public_key=lost.public, proof=proof))
     kit.accepted(
         owner.say(KeyRevoked, domain=owner.name, public_key=lost.public, reason="it was lost")
     )

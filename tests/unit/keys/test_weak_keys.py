@@ -71,8 +71,8 @@ def test_what_is_signed_under_a_weak_key_is_set_aside(log: PaperLog) -> None:
 @pytest.mark.parametrize("public", WEAK_TEXTS)
 def test_no_domain_registers_a_weak_key(log: PaperLog, public: str) -> None:
     fields: dict[str, Any] = {"domain": "south", "owner": "team", "cluster": "east"}
-    domain = log.operator(intents.DomainRegistered, **fields, public_key=public)
-    second = log.say(intents.KeyRegistered, "east", domain="east", public_key=public)
+    domain = log.operator(intents.DomainRegistered, **fields, public_key=public, proof="")
+    second = log.say(intents.KeyRegistered, "east", domain="east", public_key=public, proof="")
     for offset in (domain, second):
         verdict = log.verdict(offset)
         assert isinstance(verdict, Rejected)
@@ -82,7 +82,7 @@ def test_no_domain_registers_a_weak_key(log: PaperLog, public: str) -> None:
 @pytest.mark.parametrize("public", WEAK_TEXTS)
 def test_the_mesh_itself_gets_no_weak_key(log: PaperLog, public: str) -> None:
     before = log.image.identity
-    event = log.make(MeshKeyIntroduced, "mesh", role=MeshRole.GOVERNOR, public_key=public)
+    event = log.make(MeshKeyIntroduced, "mesh", role=MeshRole.GOVERNOR, public_key=public, proof="")
     offset = log.append(event, by="root")
     assert log.image.identity == before
     fault = log.image.intents.undecided[offset].fault

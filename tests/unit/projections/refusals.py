@@ -35,8 +35,8 @@ def _identity() -> list[Refusal]:
         fields = {**story.domain("south", "east"), **changes}
         return Refusal(code, speaker, intents.DomainRegistered, fields)
 
-    def added(code: str, speaker: str, name: str, public: str) -> Refusal:
-        fields = {"domain": name, "public_key": public}
+    def added(code: str, speaker: str, name: str, public: str, proof: str = "") -> Refusal:
+        fields = {"domain": name, "public_key": public, "proof": proof}
         return Refusal(code, speaker, intents.KeyRegistered, fields)
 
     def ended(code: str, speaker: str, name: str, public: str, reason: str = "lost") -> Refusal:
@@ -59,7 +59,7 @@ def _identity() -> list[Refusal]:
         fields = {"principal": principal, "cluster": where}
         return Refusal(code, speaker, intents.CredentialsRequested, fields)
 
-    fresh, east = key("fresh").public, key("east").public
+    fresh, east, root = (key(name).public for name in ("fresh", "east", "root"))
     own_registry = {
         "registry_url": "https://west.invalid/apis/ccompat/v7",
         "registry_user": "admin",
@@ -95,12 +95,16 @@ def _identity() -> list[Refusal]:
         domain("invalid_key", public_key="short"),
         domain("invalid_key", public_key=fresh + "="),
         domain("weak_key", public_key="A" * 43),
+        domain("invalid_proof", proof=""),
+        domain("invalid_proof", public_key=fresh),
         domain("key_exists", public_key=east),
         domain("key_exists", public_key=key("governor").public),
         added("not_your_domain", "west", "east", fresh),
         added("unknown_domain", "mesh", "nowhere", fresh),
         added("unknown_domain", "mesh", "mesh", fresh),
         added("invalid_key", "east", "east", "x" * 43),
+        added("invalid_proof", "east", "east", fresh),
+        added("invalid_proof", "east", "east", fresh, key("fresh").prove(root, "west")),
         added("weak_key", "east", "east", "A" * 43),
         added("key_exists", "west", "west", east),
         added("key_exists", "east", "east", key("root").public),

@@ -80,7 +80,7 @@ def test_a_domain_at_home_on_the_governance_cluster_wants_one_login() -> None:
 
 
 def test_a_revoked_key_is_remembered_but_holds_no_role() -> None:
-    added = LOG.make(intents.KeyRegistered, "east", domain="east", public_key="second")
+    added = LOG.make(intents.KeyRegistered, "east", domain="east", public_key="second", proof="")
     ended = LOG.make(intents.KeyRevoked, "east", domain="east", public_key="second", reason="lost")
     state = identity.key_registered(WITH_EAST, added, 60)
     assert state.has_role("second", Role.DOMAIN)

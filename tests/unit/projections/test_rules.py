@@ -80,11 +80,16 @@ def _known(ids: dict[str, str], value: Any) -> Any:
 
 
 LINKED = {"product": story.PRODUCT, "cluster": "west"}
+FRESH = {
+    "domain": "east",
+    "public_key": key("fresh").public,
+    "proof": key("fresh").prove(key("root").public, "east"),
+}
 ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
     ("mesh", intents.DomainRegistered, story.domain("south", "east")),
     ("mesh", intents.DomainRegistered, story.domain("s" * 63, "east")),
-    ("mesh", intents.KeyRegistered, {"domain": "east", "public_key": key("fresh").public}),
-    ("east", intents.KeyRegistered, {"domain": "east", "public_key": key("fresh").public}),
+    ("mesh", intents.KeyRegistered, FRESH),
+    ("east", intents.KeyRegistered, FRESH),
     (
         "mesh",
         intents.KeyRevoked,

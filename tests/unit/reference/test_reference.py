@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -148,6 +149,27 @@ def test_the_example_is_signed_over_the_bytes_that_the_page_lists(
 
     public = Ed25519PublicKey.from_public_bytes(decode_public(str(vector["mesh_key"])))
     public.verify(bytes.fromhex(str(vector["mesh_signature_hex"])), signed)
+
+
+def test_the_proof_of_the_examples_key_is_what_this_version_makes(
+    vector: dict[str, object], tmp_path: Path
+) -> None:
+    key_file = tmp_path / "example.key"
+    key_file.write_text(str(vector["private_key"]))
+    proof = SigningKey.load(key_file).prove(str(vector["root_key"]), "west")
+
+    assert f"`{proof}`" in text("reference/wire-format.md")
+
+
+def test_the_proof_is_signed_over_the_bytes_that_the_page_lists(
+    vector: dict[str, object],
+) -> None:
+    root, raw = (decode_public(str(vector[name])) for name in ("root_key", "mesh_key"))
+    owner = b"west"
+    signed = b"streaming-data-mesh key v1\0" + root + len(owner).to_bytes(4, "big") + owner + raw
+    found = re.findall(r"`([A-Za-z0-9_-]{86})`", text("reference/wire-format.md"))
+
+    Ed25519PublicKey.from_public_bytes(raw).verify(urlsafe_b64decode(found[0] + "=="), signed)
 
 
 def test_the_checkpoint_is_what_the_examples_key_signs_over_its_leaf(

@@ -74,7 +74,11 @@ def told() -> Told:
     event = log.decision(rejected, Accepted())
     start = log.make(GovernorStarted, MESH_DOMAIN, version="2")
     mine = log.make(
-        MeshKeyIntroduced, MESH_DOMAIN, role=MeshRole.GOVERNOR, public_key=key("west").public
+        MeshKeyIntroduced,
+        MESH_DOMAIN,
+        role=MeshRole.GOVERNOR,
+        public_key=key("west").public,
+        proof="",
     )
     rejected_text = avro.text_of("IntentRejected")
     other = rejected_text.replace('"offset"', '"epoch"', 1)
