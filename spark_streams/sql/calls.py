@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from spark_streams.sql import literals
 from spark_streams.sql.functions import FUNCTIONS, UNITS, WINDOWS, arguments, clock, refusal
 from spark_streams.sql.growth import require_bounded
+from spark_streams.sql.patterns import MATCHED, require_linear
 from spark_streams.sql.syntax import Words
 from spark_streams.sql.tree import (
     Between,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 36
 """Levels of an expression: each is two of a message to Spark, and protobuf takes a hundred."""
-_LEVELS: Mapping[type[Node], int] = {Between: 3, Case: 2, In: 2, Is: 2, Like: 2}
+_LEVELS: Mapping[type[Node], int] = {Between: 3, Case: 2, In: 2, Is: 2, Like: 4}
 """Nodes of which Spark's client makes more than one level, with NOT before them."""
 _CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})
 """Spark reads them as times, where a time is expected."""
@@ -186,6 +187,7 @@ def require_sound(node: Node, refuse: Callable[[str, Node], Exception]) -> None:
     """Raise what `refuse` makes of the first thing that is not bounded, or not the record's."""
     _require_shallow(node, refuse)
     require_bounded(node, refuse)
+    require_linear(node, refuse)
     for one in node.walk():
         for given in _read_as_time(one):
             if why := _clock(given):
@@ -197,6 +199,7 @@ def _require_shallow(node: Node, refuse: Callable[[str, Node], Exception]) -> No
     while below:
         one, level = below.pop()
         level += _LEVELS.get(type(one), 1)
+        level += 2 if isinstance(one, Call) and one.name in MATCHED else 0
         if isinstance(one, Name | Parameter):
             level += len(one.parts if isinstance(one, Name) else one.path)
         if level > MOST_LEVELS:

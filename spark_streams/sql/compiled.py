@@ -7,7 +7,7 @@ object, and a column is reached by the frame's own name for its source and the n
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spark_streams.sql import tree
+from spark_streams.sql import patterns, tree
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.functions import FUNCTIONS, UNITS
 from spark_streams.sql.literals import precision_of
@@ -112,8 +112,8 @@ class _Compiler:
                 this, *items = map(self.column, node.children)
                 return _not(this.isin(*items), negated=node.negated)
             case tree.Like():
-                more = () if node.escape is None else (f.lit(node.escape),)
-                found = _called(node.kind, *map(self.column, node.children), *more)
+                this, pattern = map(self.column, node.children)
+                found = patterns.like(node, this, pattern, _called)
                 return _not(found, negated=node.negated)
             case tree.Case():
                 return self._case(node)
@@ -145,6 +145,8 @@ class _Compiler:
         for given in node.args:
             if isinstance(given, tree.Lambda):
                 return getattr(builtin, node.name)(*columns, self._function(given))
+        if node.name in patterns.MATCHED:
+            return patterns.called(node, columns, _called)
         return _called(node.name, *columns)
 
     def _function(self, node: tree.Lambda) -> Any:

@@ -80,7 +80,7 @@ FUNCTIONS: Mapping[str, Function] = {
         "concat:1+ contains:2 crc32:1 decode:2+ elt:2+ encode:2 endswith:2 find_in_set:2 hash:1+ "
         "hex:1 initcap:1 instr:2 lcase:1 left:2 length:1 len:1 levenshtein:2-3 locate:2-3 lower:1 "
         "ltrim:1-2 luhn_check:1 mask:1-5 md5:1 octet_length:1 parse_url:2-3 position:2-3 "
-        "regexp_count:2 regexp_extract:2-3 regexp_extract_all:2-3 regexp_instr:2-3 regexp_like:2 "
+        "regexp_count:2 regexp_extract:2-3 regexp_extract_all:2-3 regexp_instr:2 regexp_like:2 "
         "regexp_substr:2 reverse:1 right:2 rtrim:1-2 sha:1 sha1:1 sha2:2 soundex:1 split:2-3 "
         "split_part:3 startswith:2 substr:2-3 substring:2-3 substring_index:3 to_binary:1-2 "
         "to_char:2 to_number:2 to_varchar:2 translate:3 trim:1 try_to_binary:1-2 try_to_number:2 "

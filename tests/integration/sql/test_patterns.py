@@ -65,3 +65,39 @@ def test_a_statement_over_a_pattern_that_others_take_years_for_ends(
 
 def matches(pattern: str, text: str) -> bool:
     return linear_pattern(pattern).matches(text)
+
+
+SLOW = [
+    "regexp_like(s, '(a+)+$')",
+    "s RLIKE '(a|aa)+$'",
+    "regexp_extract(s, '((a+)+)$', 1)",
+    "regexp_replace(s, '(a*)*b', '')",
+    "regexp_count(s, 'a.*b|a')",
+    "split(s, '(a|a?)+b')",
+    "regexp_extract_all(s, '(a+)+b')",
+    "regexp_instr(s, '(a+)+b')",
+    "regexp_substr(s, '(a+)+b')",
+    "s LIKE '%a%a%a%a%a%a%b'",
+    "s ILIKE '%A%a%a%a%a%a%b'",
+]
+
+
+def test_functions_end_for_a_pattern_that_others_take_years_for(spark: Any) -> None:
+    schema = record("Value", s="string")
+    columns = ", ".join(f"{text} AS v{number}" for number, text in enumerate(SLOW))
+    made = Statement(spark, f"SELECT {columns} FROM x c", {"c": {7: schema}}, {})
+    text = "a" * 5_000 + "!"
+    [found] = made.values([(b"k", wire(7, schema, {"s": text}), 0, 0)])
+    # what takes too many steps is null
+    assert list(found.values()) == [
+        *(False, False, "", text, None, [text], [], 0, None, False, False)
+    ]
+
+
+def test_a_group_that_a_pattern_does_not_have_is_null_and_stops_nothing(spark: Any) -> None:
+    schema = record("Value", s="string", by="string")
+    text = "SELECT regexp_replace(s, 'a', by) AS r, regexp_extract(s, '(a)', 2) AS e FROM x c"
+    made = Statement(spark, text, {"c": {7: schema}}, {})
+    rows = [wire(7, schema, {"s": "ab", "by": by}) for by in ("x", "$1", "$")]
+    found = made.values([(b"k", row, 0, offset) for offset, row in enumerate(rows)])
+    assert found == [{"r": "xb", "e": None}, {"r": None, "e": None}, {"r": None, "e": None}]
