@@ -15,13 +15,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollectio
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     ConfigResource,
     NewTopic,
-    ResourcePatternType,
-    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -29,13 +25,15 @@ from confluent_kafka.admin import (
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection, is_login_refused, translated, translating
-from processors.rights import Acl, Binding, Operation, Resource
+from processors.acls import kafka
+from processors.rights import Acl, Binding
 
 TIMEOUT_S = 15
 _SCRAM_ITERATIONS, _CLOSED_ITERATIONS = 4096, 4097
 """Of the logins that the mesh sets, and of those that it has closed: by this both are told apart
 where only the cluster can be asked."""
 _LOGIN_TRY_S = 0.5
+_LISTING = "listing access rights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +75,14 @@ class ClusterAdmin(Protocol):
     def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
         """Allowing bindings of a principal, or on the literal topic, or all."""
 
-    def acls(self) -> set[Acl]:
-        """Every ACL of the cluster on topics, groups and the like: allowing and denying."""
+    def acls(self, principal: str | None = None) -> set[Acl]:
+        """Every ACL of a principal, or of the cluster: of any resource, allowing and denying."""
 
     def grant(self, bindings: Iterable[Binding]) -> None:
         """Make bindings; those that exist are left."""
 
-    def withdraw(self, bindings: Iterable[Binding]) -> None:
-        """Delete bindings; those that are gone are fine."""
+    def withdraw(self, rights: Iterable[Binding | Acl]) -> None:
+        """Delete bindings, and ACLs of users; those that are gone are fine."""
 
     def login_of(self, principal: str) -> Login:
         """What the cluster has of a SCRAM user."""
@@ -182,56 +180,45 @@ class KafkaAdmin:
 
     def rights(self, principal: str | None = None, topic: str | None = None) -> set[Binding]:
         """Allowing bindings of a principal, or on the literal topic, or all."""
-        found = self._listed(
-            AclBindingFilter(
-                ResourceType.ANY if topic is None else ResourceType.TOPIC,
-                topic,
-                ResourcePatternType.ANY if topic is None else ResourcePatternType.LITERAL,
-                None if principal is None else f"User:{principal}",
-                None,
-                AclOperation.ANY,
-                AclPermissionType.ALLOW,
-            )
-        )
-        return {binding for acl in found if (binding := acl.binding()) is not None}
+        found = self._described(kafka.allowing(principal, topic))
+        return {right for acl in found if (right := kafka.of_kafka(acl).binding()) is not None}
 
-    def acls(self) -> set[Acl]:
-        """Every ACL of the cluster on topics, groups and the like: allowing and denying."""
-        return self._listed(
-            AclBindingFilter(
-                ResourceType.ANY,
-                None,
-                ResourcePatternType.ANY,
-                None,
-                None,
-                AclOperation.ANY,
-                AclPermissionType.ANY,
-            )
-        )
+    def acls(self, principal: str | None = None) -> set[Acl]:
+        """Every ACL of a principal, or of the cluster: of any resource, allowing and denying."""
+        described = self._described(kafka.every(principal))
+        if not kafka.is_unknown(described):
+            return {kafka.of_kafka(acl) for acl in described}
+        # its client takes longer to import than all of this
+        from processors.acls import wire
 
-    def _listed(self, wanted: AclBindingFilter) -> set[Acl]:
-        doing = "listing access rights"
-        with self._doing(doing):
+        found = wire.listed(self._login, self._at(_LISTING), TIMEOUT_S)
+        return {acl for acl in found if principal in (None, acl.principal)}
+
+    def _described(self, wanted: AclBindingFilter) -> list[AclBinding]:
+        with self._doing(_LISTING):
             found = self._admin.describe_acls(wanted, request_timeout=TIMEOUT_S)
-            return {_from_kafka(acl) for acl in self._result(found, doing)}
+            return list(self._result(found, _LISTING))
 
     def grant(self, bindings: Iterable[Binding]) -> None:
         """Make bindings; those that exist are left."""
-        wanted = [_to_kafka(binding, AclBinding) for binding in bindings]
+        wanted = [kafka.granting(binding) for binding in bindings]
         if wanted:
             self._each(
                 lambda: self._admin.create_acls(wanted, request_timeout=TIMEOUT_S),
                 "granting access rights",
             )
 
-    def withdraw(self, bindings: Iterable[Binding]) -> None:
-        """Delete bindings; those that are gone are fine."""
-        unwanted = [_to_kafka(binding, AclBindingFilter) for binding in bindings]
+    def withdraw(self, rights: Iterable[Binding | Acl]) -> None:
+        """Delete bindings, and ACLs of users; those that are gone are fine."""
+        acls = {Acl.of(one) if isinstance(one, Binding) else one for one in rights}
+        named = {acl for acl in acls if kafka.is_named(acl)}
+        unwanted, doing = [kafka.deleting(acl) for acl in named], "withdrawing access rights"
         if unwanted:
-            self._each(
-                lambda: self._admin.delete_acls(unwanted, request_timeout=TIMEOUT_S),
-                "withdrawing access rights",
-            )
+            self._each(lambda: self._admin.delete_acls(unwanted, request_timeout=TIMEOUT_S), doing)
+        if acls - named:
+            from processors.acls import wire
+
+            wire.delete(self._login, sorted(acls - named), self._at(doing), TIMEOUT_S)
 
     def login_of(self, principal: str) -> Login:
         """What the cluster has of a SCRAM user."""
@@ -330,38 +317,3 @@ class KafkaAdmin:
 
     def _at(self, doing: str) -> str:
         return f"{doing} on cluster {self.name} ({self.bootstrap_servers})"
-
-
-_RESOURCES = {
-    Resource.TOPIC: ResourceType.TOPIC,
-    Resource.GROUP: ResourceType.GROUP,
-    Resource.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
-    Resource.CLUSTER: ResourceType.BROKER,
-}
-_OPERATIONS = {operation: AclOperation[operation.name] for operation in Operation}
-
-
-def _to_kafka(binding: Binding, kind: Any) -> Any:
-    return kind(
-        _RESOURCES[binding.resource],
-        binding.name,
-        ResourcePatternType.PREFIXED if binding.prefixed else ResourcePatternType.LITERAL,
-        f"User:{binding.principal}",
-        "*",
-        _OPERATIONS[binding.operation],
-        AclPermissionType.ALLOW,
-    )
-
-
-def _from_kafka(acl: Any) -> Acl:
-    """Our value of Kafka's binding; kinds that the mesh never writes keep Kafka's name."""
-    resources = {theirs: ours.value for ours, theirs in _RESOURCES.items()}
-    return Acl(
-        acl.principal.removeprefix("User:"),
-        acl.operation.name.lower().replace("_", "-"),
-        resources.get(acl.restype, acl.restype.name.lower().replace("_", "-")),
-        acl.name,
-        acl.resource_pattern_type is ResourcePatternType.PREFIXED,
-        acl.host,
-        acl.permission_type is AclPermissionType.DENY,
-    )

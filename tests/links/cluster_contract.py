@@ -94,6 +94,26 @@ class ClusterContract(ABC):
         self.wait(lambda: Acl.of(mine) not in self.admin.acls())
         assert strange <= self.admin.acls()
 
+    def test_an_acl_of_any_resource_and_host_is_listed_and_withdrawn(self) -> None:
+        name = f"reader.{self.topic}"
+        strange = {
+            Acl(name, "read", "topic", self.topic, host="127.0.0.9"),
+            Acl(name, "alter", "cluster", "kafka-cluster"),
+            Acl(name, "read", "group", self.topic, prefixed=True),
+            Acl(name, "write", "transactional-id", self.topic, host="127.0.0.9"),
+            Acl(name, "describe", "delegation-token", self.topic),
+            Acl(name, "create-tokens", "user", f"User:{self.topic}"),
+        }
+        kept = Acl(name, "read", "topic", self.topic, host="127.0.0.8")
+        for acl in {*strange, kept}:
+            self.make(acl)
+        self.wait(lambda: self.admin.acls(principal=name) == {*strange, kept})
+        assert {*strange, kept} <= self.admin.acls()
+        assert self.admin.acls(principal=f"not.{name}") == set()
+        self.admin.withdraw(strange)
+        self.wait(lambda: self.admin.acls(principal=name) == {kept})
+        self.admin.withdraw(strange)
+
     def test_the_latest_password_lets_in_and_no_other(self) -> None:
         name, first, second = f"app.{self.topic}", secrets.token_hex(8), secrets.token_hex(8)
         self.admin.set_password(name, first)

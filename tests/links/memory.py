@@ -104,9 +104,10 @@ class MemoryCluster:
             and (topic is None or (found.resource, found.name) == (Resource.TOPIC, topic))
         }
 
-    def acls(self) -> set[Acl]:
+    def acls(self, principal: str | None = None) -> set[Acl]:
         self._answer()
-        return {Acl.of(found) for found in self.bindings} | self.strange
+        found = {Acl.of(found) for found in self.bindings} | self.strange
+        return {acl for acl in found if principal in (None, acl.principal)}
 
     def make(self, acl: Acl) -> None:
         """Somebody who is not the mesh makes an ACL."""
@@ -120,9 +121,11 @@ class MemoryCluster:
         self._answer()
         self.bindings |= set(bindings)
 
-    def withdraw(self, bindings: Iterable[Binding]) -> None:
+    def withdraw(self, rights: Iterable[Binding | Acl]) -> None:
         self._answer()
-        self.bindings -= set(bindings)
+        unwanted = {Acl.of(one) if isinstance(one, Binding) else one for one in rights}
+        self.bindings -= {right for acl in unwanted if (right := acl.binding()) is not None}
+        self.strange -= unwanted
 
     def login_of(self, principal: str) -> Login:
         self._answer()

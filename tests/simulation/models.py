@@ -180,8 +180,8 @@ class Admin:
         found: set[Binding] = self._do("rights", lambda: self._cluster.rights(principal, topic))
         return found
 
-    def acls(self) -> set[Acl]:
-        found: set[Acl] = self._do("acls", self._cluster.acls)
+    def acls(self, principal: str | None = None) -> set[Acl]:
+        found: set[Acl] = self._do("acls", lambda: self._cluster.acls(principal))
         return found
 
     def grant(self, bindings: Iterable[Binding]) -> None:
@@ -193,8 +193,8 @@ class Admin:
 
         self._change("grant", give)
 
-    def withdraw(self, bindings: Iterable[Binding]) -> None:
-        unwanted = list(bindings)
+    def withdraw(self, rights: Iterable[Binding | Acl]) -> None:
+        unwanted = list(rights)
         self._change("withdraw", lambda: self._cluster.withdraw(unwanted))
 
     def login_of(self, principal: str) -> Login:
