@@ -6,29 +6,25 @@ neither is a stranger's right on a stranger's topic.
 """
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from itertools import chain
 
 from mesh_events.facts import DriftKind
-from processors.connect.principals import OFFSETS, PRINCIPALS, principal_of
+from processors.acls.protected import HARMFUL, PATTERNED, UNUSED, Protected, within
+from processors.acls.running import Running
+from processors.connect.principals import PRINCIPALS
 from processors.rights import EVERYBODY, Acl, Binding, Resource, Wish
-from projections.connectors import Connector
 from projections.image import Image
-from projections.links import Copy, Desired, Link
-from projections.statements import Statement
+from projections.links import Copy, Desired
 
 RIGHTS = frozenset({DriftKind.RIGHT_MISSING, DriftKind.RIGHT_RETURNED})
 """What is compared with a wish."""
 STRANGE = frozenset({DriftKind.UNGRANTED_RIGHT, DriftKind.FOREIGN_RIGHT, DriftKind.FOREIGN_DENIAL})
 """What no wish calls for."""
-_HARMFUL = frozenset({"all", "read", "write", "alter", "alter-configs", "delete"})
-"""What lets somebody see or change a topic, its records or its settings."""
 _DESCRIBES = frozenset({"read", "write", "delete", "alter"})
 """What includes DESCRIBE, as Kafka's authorizer has it."""
-_WRITER = re.compile(r"mesh\.(?:link|sql)\.(?P<flow>.+)\.[0-9a-f]{8}")
 _MOST_TOPICS = 20
 
 
@@ -45,7 +41,10 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """ACLs of one principal that differ in one way, with some of the mesh's topics they touch."""
+    """ACLs of one principal that differ in one way, with some of the mesh's topics they touch.
+
+    `owned` are ACLs of a principal that the mesh made, about nothing that is not the mesh's.
+    """
 
     kind: DriftKind
     cluster: str
@@ -54,6 +53,16 @@ class Finding:
     principal: str
     acls: frozenset[Acl]
     topics: tuple[str, ...]
+    owned: frozenset[Acl] = frozenset()
+
+    @property
+    def repairable(self) -> list[Acl]:
+        """The ACLs that the mesh may withdraw: its own principals', on what is the mesh's.
+
+        A wider pattern is also about topics or groups that are not the mesh's, and a stranger's
+        right is a stranger's: both stay. Of a connector the mesh has given all, the wide ones too.
+        """
+        return sorted(self.acls & self.owned)
 
     @property
     def bindings(self) -> list[str]:
@@ -158,15 +167,16 @@ def _named(own: Iterable[Binding]) -> Iterator[str]:
 
 def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Finding]:
     """Rights and denials that the log does not explain, one finding for a principal and a kind."""
-    jobs = _Jobs.of(image, seen.cluster)
+    running, listed = Running.of(image, seen.cluster), list(acls)
     kinds: dict[tuple[str, DriftKind], set[Acl]] = {}
     known = {Acl.of(binding) for binding in seen.known}
-    for acl in acls:
-        kind = _kind(acl, seen, jobs, known)
+    protected = _protected(seen, chain(known, filter(running.explain, listed)))
+    for acl in listed:
+        kind = _kind(acl, seen, running, known, protected)
         if kind is not None:
             kinds.setdefault((acl.principal, kind), set()).add(acl)
     for (principal, kind), found in sorted(kinds.items()):
-        touched = sorted({topic for acl in found for topic in _touched(acl, seen.topics)})
+        touched = sorted({topic for acl in found for topic in protected.touched(acl)})
         yield Finding(
             kind=kind,
             cluster=seen.cluster,
@@ -175,91 +185,45 @@ def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Fin
             principal=principal,
             acls=frozenset(found),
             topics=tuple(touched[:_MOST_TOPICS]),
+            owned=frozenset(acl for acl in found if _is_owned(acl, kind, protected)),
         )
 
 
-def _kind(acl: Acl, seen: Scene, jobs: "_Jobs", known: set[Acl]) -> DriftKind | None:
+def _is_owned(acl: Acl, kind: DriftKind, protected: Protected) -> bool:
+    if kind is not DriftKind.UNGRANTED_RIGHT:
+        return False
+    return protected.holds(acl) or (acl.prefixed and acl.principal.startswith(PRINCIPALS))
+
+
+def _protected(seen: Scene, explained: Iterable[Acl]) -> Protected:
+    """What of the cluster is the mesh's: its topics, and what its principals use for themselves."""
+    rights = list(explained)
+    return Protected(
+        topics=seen.topics,
+        patterns=tuple(acl for acl in rights if acl.resource in PATTERNED),
+        users=seen.owned.union(acl.principal for acl in rights),
+    )
+
+
+def _kind(
+    acl: Acl, seen: Scene, running: Running, known: set[Acl], protected: Protected
+) -> DriftKind | None:
     """What is strange about an ACL; None if the log explains it or it is not about the mesh."""
     if acl.denies:
         shuts_out = any(_denies(acl, right) for right in known)
         return DriftKind.FOREIGN_DENIAL if shuts_out else None
     # most of a cluster's rights are those that the log knows: they cost one look
-    if acl in known or acl.resource != "topic" or acl.operation not in _HARMFUL:
+    if acl in known:
         return None
-    if not _touched(acl, seen.topics):
+    owned = acl.principal in seen.owned or running.owns(acl.principal)
+    harms = acl.operation in HARMFUL.get(acl.resource, ()) or (owned and acl.resource in UNUSED)
+    if not harms or not protected.is_about(acl):
         return None
     if any(_includes(right, acl) for right in known) or acl.binding() in seen.unwanted:
         return None
-    if jobs.explain(acl):
+    if running.explain(acl):
         return None
-    owned = acl.principal in seen.owned or jobs.owns(acl.principal)
     return DriftKind.UNGRANTED_RIGHT if owned else DriftKind.FOREIGN_RIGHT
-
-
-@dataclass(frozen=True, slots=True)
-class _Jobs:
-    """What runs on a cluster: link or statement -> its topics there; principal -> connector."""
-
-    flows: Mapping[str, frozenset[str]]
-    connectors: Mapping[str, Connector]
-
-    @classmethod
-    def of(cls, image: Image, cluster: str) -> Self:
-        """Those of an image."""
-        flows: list[Link | Statement] = [*image.links.values(), *image.statements.values()]
-        ends = {
-            flow.id: frozenset(
-                topic
-                for place, topics in (
-                    (flow.source_cluster, flow.reads),
-                    (flow.cluster, flow.writes),
-                )
-                for topic in topics
-                if place == cluster
-            )
-            for flow in flows
-        }
-        connectors = {
-            principal_of(one.id): one
-            for one in image.connectors.values()
-            if one.cluster == cluster and one.desired is Desired.RUNNING
-        }
-        return cls(ends, connectors)
-
-    def explain(self, acl: Acl) -> bool:
-        """Whether an ACL is one that a keeper gives to what runs: it looks after it, too."""
-        connector = self.connectors.get(acl.principal)
-        if connector is not None and acl.prefixed:
-            return not connector.is_sink and acl.name == f"{connector.domain}."
-        if connector is not None:
-            own = f"{connector.domain}.{OFFSETS}"
-            return acl.name in (*connector.reads, *connector.writes, own)
-        return not acl.prefixed and acl.name in self.flows.get(_flow_of(acl.principal), ())
-
-    def owns(self, principal: str) -> bool:
-        """Whether a principal is one that the mesh made for something that runs, or ran."""
-        return _flow_of(principal) in self.flows or principal.startswith(PRINCIPALS)
-
-
-def _flow_of(principal: str) -> str:
-    """The link or statement that a principal writes for; empty for others."""
-    writer = _WRITER.fullmatch(principal)
-    return writer["flow"] if writer else ""
-
-
-def repairable(finding: Finding, seen: Scene) -> list[Binding]:
-    """What of a finding the mesh may withdraw: its own principal's rights on the mesh's topics.
-
-    A wider pattern is also about topics that are not the mesh's, and a stranger's right is a
-    stranger's: both stay. Of a connector the mesh has given all, the wide ones too.
-    """
-    if finding.kind is not DriftKind.UNGRANTED_RIGHT:
-        return []
-    connectors = finding.principal.startswith(PRINCIPALS)
-    bindings = [acl.binding() for acl in finding.acls if connectors or not acl.prefixed]
-    return sorted(
-        one for one in bindings if one is not None and (one.prefixed or one.name in seen.topics)
-    )
 
 
 def shortened(text: str, most: int = 200) -> str:
@@ -269,23 +233,13 @@ def shortened(text: str, most: int = 200) -> str:
     return f"{text[: most - 17]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _touched(acl: Acl, topics: frozenset[str]) -> frozenset[str]:
-    """Those of the topics that an ACL on topics or on anything else is about."""
-    if acl.resource != "topic":
-        return frozenset()
-    if not acl.prefixed and acl.name != EVERYBODY:
-        return topics & {acl.name}
-    return frozenset(topic for topic in topics if acl.covers(topic))
-
-
 def _includes(right: Acl, acl: Acl) -> bool:
     """Whether a known right lets the principal do all that the ACL does."""
     if (right.principal, right.resource) != (acl.principal, acl.resource):
         return False
     if right.operation not in ("all", acl.operation):
         return False
-    narrow = acl.prefixed or acl.name != EVERYBODY
-    return right.covers(acl.name) and narrow and (right.prefixed or not acl.prefixed)
+    return within(acl, right)
 
 
 def _denies(denial: Acl, right: Acl) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from mesh_events.errors import InfrastructureError
 from processors import drift
 from processors.clusters import ClusterAdmin
-from processors.drift import Finding, Policy, Scene
+from processors.drift import Finding, Policy
 from processors.keepers.drift_telling import DriftTelling
 from processors.rights import Acl, Binding, Wish
 
@@ -61,25 +61,23 @@ class Strangers:
         certain = [
             replace(one, acls=one.acls & before.acls) for one in found if one.acls & before.acls
         ]
-        left = [self._settle(one, scene, admin, telling) for one in certain]
+        left = [self._settle(one, admin, telling) for one in certain]
         telling.left([one for one in left if one.acls], drift.STRANGE, uncertain=found)
 
-    def _settle(
-        self, finding: Finding, scene: Scene, admin: ClusterAdmin, telling: DriftTelling
-    ) -> Finding:
+    def _settle(self, finding: Finding, admin: ClusterAdmin, telling: DriftTelling) -> Finding:
         """Withdraw what may be withdrawn, and tell it; what is left of the finding."""
-        unwanted = drift.repairable(finding, scene) if self.policy is Policy.REPAIR else []
+        unwanted = finding.repairable if self.policy is Policy.REPAIR else []
         if not unwanted:
             return finding
         telling.reign.check()
         admin.withdraw(unwanted)
-        still = set(unwanted) & admin.rights(principal=finding.principal)
+        gone = frozenset(unwanted)
+        still = gone & admin.acls(principal=finding.principal)
         if still:
             raise InfrastructureError(
                 f"{finding.subject}: {len(still)} rights without a grant are not gone yet from "
                 f"cluster {finding.cluster}",
                 retriable=True,
             )
-        gone = frozenset(Acl.of(binding) for binding in unwanted)
         telling.repaired(replace(finding, acls=gone))
         return replace(finding, acls=finding.acls - gone)

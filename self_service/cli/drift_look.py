@@ -5,8 +5,9 @@ from typing import Any
 
 from mesh_events.facts import DriftKind
 from processors import drift, founding, topic_drift
+from processors.acls.command import removal
 from processors.clusters import ClusterAdmin, Topic
-from processors.drift import Finding, Scene
+from processors.drift import Finding
 from processors.keepers.rights import desired
 from processors.topic_drift import TopicDrift, TopicFinding
 from projections.image import Image
@@ -17,10 +18,10 @@ from self_service.cli.times import stamp
 _REPAIRED = {
     DriftKind.RIGHT_MISSING: "given back within seconds",
     DriftKind.RIGHT_RETURNED: "withdrawn within seconds",
-    DriftKind.UNGRANTED_RIGHT: "what is on the mesh's topics by name is withdrawn within seconds",
+    DriftKind.UNGRANTED_RIGHT: "withdrawn within seconds, unless it reaches further than the mesh",
 }
 _STRANGE = "stays: it is a stranger's; whoever made it has to remove it"
-_WIDE = "stays: it reaches beyond the mesh's topics; whoever made it has to remove it"
+_WIDE = "stays: it reaches beyond what is the mesh's; whoever made it has to remove it"
 _ONLY_TOLD = "stays: the worker only tells (SDM_DRIFT=report)"
 _REPLACED = (
     "links of it fail: remove and create them again; where the topic shall be the product's as it "
@@ -43,7 +44,7 @@ def rights(image: Image, cluster: str, admin: ClusterAdmin) -> list[dict[str, An
     seen = drift.scene(image, cluster, wishes, founding.rights())
     acls = admin.acls()
     found = [*drift.of_wishes(wishes, acls), *drift.of_strangers(seen, image, acls)]
-    return [_right(one, image, seen) for one in found]
+    return [_right(one, image) for one in found]
 
 
 def topics(said: DriftLog, admins: Mapping[str, ClusterAdmin]) -> Iterator[dict[str, Any]]:
@@ -67,7 +68,7 @@ def topics(said: DriftLog, admins: Mapping[str, ClusterAdmin]) -> Iterator[dict[
             yield _topic(one, image)
 
 
-def _right(finding: Finding, image: Image, seen: Scene) -> dict[str, Any]:
+def _right(finding: Finding, image: Image) -> dict[str, Any]:
     left = image.drifts.get((finding.cluster, finding.subject, finding.kind))
     return {
         "cluster": finding.cluster,
@@ -77,15 +78,25 @@ def _right(finding: Finding, image: Image, seen: Scene) -> dict[str, Any]:
         "topics": list(finding.topics),
         "told_since": stamp(left.since_time) if left else None,
         "told_at_offset": left.since if left else None,
-        "next": _next(finding, seen, told=left is not None),
+        "next": _next(finding, told=left is not None),
         "bindings": finding.bindings,
+        "removal": list(_removal(finding)),
     }
 
 
-def _next(finding: Finding, seen: Scene, *, told: bool) -> str:
+def _removal(finding: Finding) -> Iterator[str]:
+    """The commands that delete what is there and should not be."""
+    if finding.kind is DriftKind.RIGHT_MISSING:
+        return
+    for acl in sorted(finding.acls):
+        if (options := removal(acl)) is not None:
+            yield f"sdm kafka acls --cluster {finding.cluster} -- {options}"
+
+
+def _next(finding: Finding, *, told: bool) -> str:
     if finding.kind not in _REPAIRED:
         return _STRANGE
-    if finding.kind is DriftKind.UNGRANTED_RIGHT and not drift.repairable(finding, seen):
+    if finding.kind is DriftKind.UNGRANTED_RIGHT and not finding.repairable:
         return _WIDE
     # what is left although it can be repaired is left by the worker's policy
     return _ONLY_TOLD if told else _REPAIRED[finding.kind]
@@ -105,4 +116,5 @@ def _topic(finding: TopicFinding, image: Image) -> dict[str, Any]:
         "failure_code": link.failure_code if link else None,
         "next": f"{finding.detail}: {_TOPICS[finding.kind].format(subject=finding.subject)}",
         "bindings": [],
+        "removal": [],
     }

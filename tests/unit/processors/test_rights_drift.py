@@ -280,6 +280,26 @@ def test_a_right_of_the_meshs_own_principal_without_a_grant_is_withdrawn(world: 
     ]
 
 
+@pytest.mark.parametrize(
+    "acl",
+    [
+        Acl("west.app", "alter", "cluster", "kafka-cluster"),
+        Acl("west.app", "read", "group", "north.app.weekly", host="10.0.0.1"),
+        Acl("west.app", "write", "transactional-id", "east.orders"),
+        Acl("west.app", "describe", "delegation-token", "tok"),
+        Acl("west.app", "read", "topic", TOPIC, host="10.0.0.1"),
+    ],
+    ids=str,
+)
+def test_an_acl_of_any_resource_or_host_without_a_grant_is_withdrawn(
+    world: World, acl: Acl
+) -> None:
+    world.east.make(acl)
+    world.look(4)
+    assert acl not in world.east.acls()
+    assert world.told() == [(DriftKind.UNGRANTED_RIGHT, Remedy.REPAIRED, (str(acl),))]
+
+
 def test_under_report_a_right_without_a_grant_stays(reporting: World) -> None:
     acl = Acl("west.app", "read", "topic", TOPIC)
     reporting.east.make(acl)
