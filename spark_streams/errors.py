@@ -14,6 +14,7 @@
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
 | `query_failed` | yes | the query started and then ended with an error |
 | `query_stalled` | yes | the query lives, but a partition that has more to copy does not move |
+| `starts_exhausted` | no | many queries in a row ended before they had got on |
 | `table_recreated` | yes | a table of a statement was deleted and made again |
 | `source_not_granted` | with the grant | a statement's source is not granted any more |
 | `domain_quarantined` | with the release | a statement's domain is cut off |
@@ -28,6 +29,7 @@ A statement can also fail with the codes of `spark_streams.sql.errors`; those ar
 
 from mesh_events.errors import MeshError
 
+ENGINE_FULL, STARTS_EXHAUSTED = "engine_full", "starts_exhausted"
 WITHHELD = frozenset({"source_not_granted", "domain_quarantined"})
 """What ends by itself once the log says so: a grant, a release."""
 RETRIABLE = frozenset(
@@ -35,7 +37,7 @@ RETRIABLE = frozenset(
         "source_missing",
         "readers_remain",
         "engine_unavailable",
-        "engine_full",
+        ENGINE_FULL,
         "query_failed",
         "query_stalled",
         "table_recreated",

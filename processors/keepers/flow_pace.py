@@ -18,6 +18,8 @@ class Pace:
     retry_first, retry_most: wait before the second try of what failed, doubled up to the most.
     stall, stall_most: a partition that has more to copy and does not move for so long is started
         anew; twice as long after each time that this did not help, up to the most.
+    starts, steady: after so many queries in a row that ended before they had got on, or had lived
+        for `steady`, the flow is closed for its owner.
     grace: readers of a copy that is to be removed are given so long before it is a failure.
     clock: seconds that only go forward.
     """
@@ -31,6 +33,8 @@ class Pace:
     retry_most: float = 60
     stall: float = 30
     stall_most: float = 480
+    starts: int = 20
+    steady: float = 600
     grace: float = 15
     clock: Callable[[], float] = time.monotonic
 
@@ -42,7 +46,8 @@ class Memory:
     Times are the clock's; `not_before` is the earliest next try after the fault `code`, which
     `is_silence` of the engine; `waiting` maps a partition that is behind to its position and since
     when it stands there. For that it was started anew `stalls` times, the last time since partition
-    `stood[0]` stood at `stood[1]`, and has not got on since.
+    `stood[0]` stood at `stood[1]`, and has not got on since. `starts` were handed to the engine
+    since it last got on beyond the positions `furthest`; the last one at `started`.
     """
 
     generation: int
@@ -57,3 +62,6 @@ class Memory:
     waiting: Mapping[int, tuple[int, float]] = field(default_factory=dict)
     stalls: int = 0
     stood: tuple[int, int] = (0, 0)
+    starts: int = 0
+    started: float = _NEVER
+    furthest: Mapping[int, int] = field(default_factory=dict)

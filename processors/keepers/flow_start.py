@@ -1,12 +1,12 @@
 """Starting one incarnation of a flow, in the only order that is exact.
 
 Right on the sources, topics, fence, tail, right on the destination, query, fact. Each effect may be
-the last one before a crash: the next attempt takes a new principal, and begins by closing the
-fence around whatever the earlier ones may still do.
+the last one before a crash: the next attempt begins by closing the fence around whatever the
+earlier ones may still do. It takes a new principal if the engine may know the last one's password.
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic
 
 from processors.clusters import Topic
@@ -17,6 +17,7 @@ from processors.keepers.flow_ends import Ends, Logs, allowed, max_record_bytes
 from processors.keepers.keeper import Reign
 from processors.rights import Binding, reader
 from spark_streams.engine import CopySpec, FlowEngine
+from spark_streams.errors import ENGINE_FULL, EngineError
 from spark_streams.provenance import Origin
 
 
@@ -33,9 +34,19 @@ class FlowStart(Generic[F]):
     def __init__(self, kind: Kind[F], engine: FlowEngine, logs: Logs, quiet_s: float) -> None:
         self._kind: Kind[F] = kind
         self._engine, self._logs, self._quiet_s = engine, logs, quiet_s
+        # flow -> principal of an attempt that ended before the engine had it
+        self._unused: dict[str, str] = {}
 
-    def start(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
+    def start(
+        self, ends: Ends[F], voice: Voice[F], reign: Reign, handed_over: Callable[[], None]
+    ) -> None:
         """Start the next incarnation from the destination's tail, and report that it runs.
+
+        Args:
+            ends: the flow with its clusters.
+            voice: reports it.
+            reign: under which it is started.
+            handed_over: called once the engine may have the principal's password.
 
         Raises:
             CopyError: why this flow cannot run.
@@ -47,7 +58,7 @@ class FlowStart(Generic[F]):
         source = ends.source_topic(fresh=fresh)
         origin = Origin(flow.source_cluster, source.id)
         plan = self._kind.plan(ends)
-        writer = fence.fresh_writer(flow.id)
+        writer = self._unused.setdefault(flow.id, fence.fresh_writer(flow.id))
 
         reign.check()
         self._engine.stop(flow.id)
@@ -65,9 +76,23 @@ class FlowStart(Generic[F]):
         crash_point(f"{self._kind.name}-after-grant")
         self._kind.require_still(flow)
         reign.check()
-        self._engine.start(spec)
+        self._launch(spec, handed_over)
         crash_point(f"{self._kind.name}-after-start")
         voice.activated(Started(flow.incarnation + 1, writer, source, destination, positions, plan))
+
+    def _launch(self, spec: CopySpec, handed_over: Callable[[], None]) -> None:
+        """Hand it to the engine; a principal that was handed over is never used again."""
+        kept = False
+        try:
+            self._engine.start(spec)
+        except EngineError as fault:
+            # asked for before anything is handed over
+            kept = fault.code == ENGINE_FULL
+            raise
+        finally:
+            if not kept:
+                del self._unused[spec.link]
+                handed_over()
 
     def _admit(self, ends: Ends[F], writer: str, reign: Reign) -> None:
         """Rights that harm nothing come first: by them a lost principal is found again."""

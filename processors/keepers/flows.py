@@ -25,7 +25,7 @@ from processors.keepers.retry import wait_before
 from projections.image import Image
 from projections.links import Desired
 from spark_streams.engine import Failed, FlowEngine, Running, States
-from spark_streams.errors import WITHHELD, CopyError, EngineError
+from spark_streams.errors import STARTS_EXHAUSTED, WITHHELD, CopyError, EngineError
 from spark_streams.lag import behind
 
 log = structlog.get_logger(__name__)
@@ -164,6 +164,10 @@ class Flows(Generic[F]):
         match flow.desired:
             case Desired.RUNNING if withheld := self._kind.withheld(flow, voice.image):
                 raise withheld
+            case Desired.RUNNING if flow.failure_code == STARTS_EXHAUSTED:
+                # a stop and a start by its owner clear this on the log
+                if seen:
+                    self._ending.halt(self._ends(voice), voice.reign)
             case Desired.RUNNING if trouble is not None:
                 raise trouble
             case Desired.RUNNING:
@@ -186,11 +190,16 @@ class Flows(Generic[F]):
                 if isinstance(state, Failed) and state.writer == flow.principal:
                     reason = f"the query ended: {state.reason}"
                     raise EngineError("query_failed", reason, state.text)
-        self._starting.start(self._ends(voice), voice, voice.reign)
+        self._starting.start(self._ends(voice), voice, voice.reign, lambda: self._handed_over(flow))
         now = self._pace.clock()
         self._remember(
             flow, looked=now, advanced=now, lineage=now, waiting={}, code=None, is_silence=False
         )
+
+    def _handed_over(self, flow: F) -> None:
+        """One more start that has cost a principal of its own."""
+        starts = self._memory[flow.id].starts + 1
+        self._remember(flow, starts=starts, started=self._pace.clock())
 
     def _watch(self, voice: Voice[F]) -> None:
         """See that both topics are still the same ones, and put the floor on the log."""
@@ -210,6 +219,7 @@ class Flows(Generic[F]):
             log.warning("flow_not_seen", flow=flow.id, error=str(error))
             return
         self._remember(flow, attempts=0)
+        self._note_progress(flow, reached)
         moved = sum(max(0, at - flow.positions.get(str(p), 0)) for p, at in reached.items())
         late = now - memory.advanced >= self._pace.advance
         if moved and (late or moved >= self._pace.advance_records):
@@ -218,6 +228,17 @@ class Flows(Generic[F]):
         if now - memory.lineage >= self._pace.lineage:
             voice.goes_on()
             self._remember(flow, lineage=now)
+
+    def _note_progress(self, flow: F, reached: Mapping[int, int]) -> None:
+        """Forget the starts in vain once it has got on further than ever, or lives steadily."""
+        memory = self._memory[flow.id]
+        before = {int(partition): at for partition, at in flow.positions.items()}
+        before |= {p: max(at, before.get(p, 0)) for p, at in memory.furthest.items()}
+        furthest = before | {p: max(at, before.get(p, 0)) for p, at in reached.items()}
+        steady = self._pace.clock() - memory.started >= self._pace.steady
+        got_on = steady or any(at > before.get(p, 0) for p, at in furthest.items())
+        starts = 0 if got_on else memory.starts
+        self._remember(flow, furthest=furthest, starts=starts)
 
     def _require_progress(self, voice: Voice[F], reached: Mapping[int, int]) -> None:
         """Raise `query_stalled` for a query that lives and does not get on.
@@ -273,6 +294,7 @@ class Flows(Generic[F]):
         flow = voice.flow
         if self._errors is not None:
             self._errors.save(self._kind.name, flow.id, fault.code, fault.text)
+        fault = self._exhausted(flow, fault)
         try:
             if not fault.retriable:
                 self._ending.halt(self._ends(voice), voice.reign)
@@ -285,6 +307,17 @@ class Flows(Generic[F]):
         until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON
         self._remember(
             flow, attempts=attempts, code=fault.code, not_before=until, is_silence=is_silence
+        )
+
+    def _exhausted(self, flow: F, fault: CopyError) -> CopyError:
+        """The fault, or that there were too many starts: each leaves a login for ever."""
+        starts = self._memory[flow.id].starts
+        if not fault.retriable or fault.code in WITHHELD or starts < self._pace.starts:
+            return fault
+        return CopyError(
+            STARTS_EXHAUSTED,
+            f"{starts} starts in a row ended before anything more was done, the last one with "
+            f"{fault.code}: {fault.reason}; mend that, then stop it and start it again",
         )
 
     def _due(self, flow: F, image: Image, trouble: EngineError | None) -> bool:
