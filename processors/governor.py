@@ -38,6 +38,7 @@ from processors.reign import key_without_effect
 from processors.reign import now as monotonic
 from processors.row_writer import RowWriter
 from processors.turns import Turns
+from projections.clocks import clock_finding
 from projections.consequences import consequences
 from projections.decide import decide
 from projections.fold import apply
@@ -191,8 +192,10 @@ class Governor:
                 self._judge(error)
 
     def _take(self, record: Record, entry: Entry) -> None:
-        self.image = apply(self.image, entry)
+        before, self.image = self.image, apply(self.image, entry)
         self._appended = record.time
+        if self.reigns and before.clocks_disagree != self.image.clocks_disagree:
+            _log_clocks(self.image)
         self.watch.took(record, entry, self.image)
         crash_point("after-fold")
         if self.reigns:
@@ -330,6 +333,15 @@ class Governor:
         if not due:
             self._settled = parts
         return due
+
+
+def _log_clocks(image: Image) -> None:
+    """Report that clocks disagree, or agree again."""
+    found = clock_finding(image)
+    if found is None:
+        log.info("clocks_agree", offset=image.offset)
+    else:
+        log.warning(found.code, offset=image.offset, reason=found.text, next=found.next)
 
 
 def _log(image: Image, events: Iterable[Event]) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any
 
 import structlog
@@ -25,6 +26,7 @@ from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log_end import LogEnd
 from processors.reign import LEASE_S, LogReign, now
 from processors.standby import Standby
+from projections.clocks import clock_finding
 from projections.trust import DistrustError
 
 log = structlog.get_logger(__name__)
@@ -106,6 +108,7 @@ class Worker:
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells: offsets, a count, and ages in seconds.
 
+        `clocks` is the finding on clocks that disagree, null while they agree.
         `oldest_undecided_s` is the age of the oldest record without a decision, `silence_s` the
         time since the fold was last known to stand at the end of the log, `not_compared` the
         keepers that have not compared the world with the log yet; null without a reign.
@@ -120,6 +123,7 @@ class Worker:
             "oldest_undecided_s": round(time.time() - min(times) / 1000, 3) if times else 0,
             "silence_s": round(reign.silence, 3) if reign is not None else None,
             "not_compared": self._uncompared if reign is not None else None,
+            "clocks": asdict(clocks) if (clocks := clock_finding(image)) is not None else None,
             **self.governor.watch.describe(),
         }
 

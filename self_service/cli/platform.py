@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
     from local_platform import LocalPlatform, Progress, ServiceStatus
     from local_platform.transport import Transport
+    from projections.image import Image
 
 app = noun("The local mesh.")
 _MIB = 1 << 20
+_FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
 
 
 @command(app, "up", "sdm up", "sdm up --fresh --yes", "sdm up --mtls", "SDM_PORT_BASE=23000 sdm up")
@@ -91,7 +93,7 @@ def down(shown: Shown) -> None:
 
 @command(app, "status", "sdm status", "sdm status -o json")
 def status(shown: Shown) -> None:
-    """Show the services, where the mesh stands, and what has failed with the next step.
+    """Show the services, where the mesh stands, findings, and what has failed with the next step.
 
     Ends with 6 where a service is not ready or the mesh cannot be read, and with 3 where only the
     current domain may not read it.
@@ -99,14 +101,12 @@ def status(shown: Shown) -> None:
     platform = _platform()
     protocols = platform.protocols()
     services = [_service(one, protocols.get(one.name)) for one in platform.status()]
-    mesh, failed, fault = _mesh()
+    mesh, parts, fault = _mesh()
     if (end := platform.certified_until()) is not None:
         mesh["tls_until"] = stamp(end)
     columns = ("service", "state", "pid", "port", "protocol", "memory_mib", "restarts", "detail")
-    parts = {"services": Listing(columns, services, "no local services: run `sdm up`")}
-    if fault is None:
-        empty = "no link, statement or connector has failed"
-        parts["failed"] = Listing(FAILURES, failed, empty)
+    listed = Listing(columns, services, "no local services: run `sdm up`")
+    parts = {"services": listed, **parts}
     show(Detail(mesh, parts), shown.output)
     if fault is not None:
         note(f"the mesh cannot be read: {sentence(fault)}")
@@ -182,15 +182,15 @@ def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
     }
 
 
-def _mesh() -> tuple[dict[str, Any], list[dict[str, Any]], MeshError | None]:
-    """Where the mesh stands and what has failed in it, or why that cannot be read."""
+def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
+    """Where the mesh stands, its findings and what has failed in it, or why that cannot be read."""
     mesh = Mesh()
     try:
         image = mesh.image()
         rows = _rows_behind(mesh, image)
     except MeshError as error:
-        return {"home": str(mesh.home)}, [], error
-    shown = {
+        return {"home": str(mesh.home)}, {}, error
+    fields = {
         "home": str(mesh.home),
         "mesh": image.identity.mesh,
         "offset": image.offset,
@@ -199,7 +199,23 @@ def _mesh() -> tuple[dict[str, Any], list[dict[str, Any]], MeshError | None]:
         "products": len(image.catalog),
         "rows_behind": rows,
     }
-    return shown, failures(image), None
+    empty = "no link, statement or connector has failed"
+    parts = {
+        "findings": Listing(_FINDING, _findings(image), "no findings"),
+        "failed": Listing(FAILURES, failures(image), empty),
+    }
+    return fields, parts, None
+
+
+def _findings(image: "Image") -> list[dict[str, Any]]:
+    """What the log shows that somebody should look at."""
+    from projections.clocks import clock_finding
+
+    found = clock_finding(image)
+    if found is None:
+        return []
+    times = (stamp(time) for time in (found.mesh, found.broker, found.worker))
+    return [dict(zip(_FINDING, (found.code, *times, found.text, found.next), strict=True))]
 
 
 def _rows_behind(mesh: Mesh, image: Any) -> int:
