@@ -182,9 +182,9 @@ class CopyPurged(LinkFact):
 
     topic: str = Field(description="Deleted topic")
     topic_id: str = Field(description="Kafka's id of the deleted topic")
-    strangers: list[str] = Field(
+    unexpected_readers: list[str] = Field(
         default_factory=list,
-        description="Principals that could read it until then without a grant, some of them",
+        description="Principals that an ACL let read it until then without a grant, at most 20",
     )
 
 

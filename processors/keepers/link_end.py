@@ -23,7 +23,7 @@ from spark_streams.tail import positions, read_tail
 log = structlog.get_logger(__name__)
 _MESH = "mesh."
 _READING = (Operation.READ, Operation.ALL)
-_MOST_STRANGERS = 20
+_MOST_READERS = 20
 
 
 class LinkEnd(FlowEnd[Link]):
@@ -50,10 +50,10 @@ class LinkEnd(FlowEnd[Link]):
         if link.on_revoke is OnRevoke.RETAIN:
             voice.retained(topic_id)
             return
-        strangers = _strangers(ends)
+        readers = _unexpected_readers(ends)
         self._purge(ends, found, reign)
         crash_point("link-after-purge")
-        voice.purged(topic_id, strangers)
+        voice.purged(topic_id, readers)
 
     def reached(self, ends: Ends[Link]) -> dict[int, int]:
         """Partition -> next source offset, as far as the copy itself can tell."""
@@ -101,7 +101,7 @@ class LinkEnd(FlowEnd[Link]):
 def require_no_readers(ends: Ends[Link], accesses: Accesses) -> None:
     """Raise `readers_remain` while a grant's reader may read the copy and is about to lose that.
 
-    Nobody else is waited for: what a stranger can read is to be deleted all the more.
+    Nobody else is waited for: what can be read without a grant is to be deleted all the more.
     """
     link = ends.flow
     granted = {
@@ -122,7 +122,7 @@ def require_no_readers(ends: Ends[Link], accesses: Accesses) -> None:
         )
 
 
-def _strangers(ends: Ends[Link]) -> list[str]:
+def _unexpected_readers(ends: Ends[Link]) -> list[str]:
     """Who else may read the copy, by an ACL of any form; some of them, if they are many."""
     topic = ends.flow.topic
     found = {
@@ -135,8 +135,10 @@ def _strangers(ends: Ends[Link]) -> list[str]:
         and not acl.principal.startswith(_MESH)
     }
     if found:
-        log.warning("copy_purged_under_strangers", link=ends.flow.id, principals=sorted(found))
-    return [shortened(one) for one in sorted(found)[:_MOST_STRANGERS]]
+        log.warning(
+            "copy_purged_with_unexpected_readers", link=ends.flow.id, principals=sorted(found)
+        )
+    return [shortened(one) for one in sorted(found)[:_MOST_READERS]]
 
 
 def _own_copy(ends: Ends[Link]) -> Topic | None:

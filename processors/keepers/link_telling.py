@@ -91,10 +91,15 @@ class Telling:
             retriable=fault.retriable,
         )
 
-    def purged(self, topic_id: str, strangers: list[str]) -> None:
-        """The copy is deleted, though `strangers` could still read it."""
-        topic = self.link.topic
-        self._report(CopyPurged, "copy-purged", topic=topic, topic_id=topic_id, strangers=strangers)
+    def purged(self, topic_id: str, unexpected_readers: list[str]) -> None:
+        """The copy is deleted; the readers are principals that could read it without a grant."""
+        self._report(
+            CopyPurged,
+            "copy-purged",
+            topic=self.link.topic,
+            topic_id=topic_id,
+            unexpected_readers=unexpected_readers,
+        )
 
     def retained(self, topic_id: str) -> None:
         """The copy stays, frozen."""

@@ -141,8 +141,8 @@ def _detail(event: Event) -> str:
             positions = ", ".join(f"{number}@{at}" for number, at in event.positions.items())
             return f"copied up to {positions}" if positions else "nothing copied"
         case facts.CopyPurged() | facts.CopyRetained():
-            strangers = ", ".join(getattr(event, "strangers", ()))
-            return event.topic + (f", which {strangers} could read until then" * bool(strangers))
+            readers = ", ".join(getattr(event, "unexpected_readers", ()))
+            return event.topic + (f", which {readers} could read until then" * bool(readers))
         case facts.CredentialsIssued():
             return f"{event.principal} on {event.cluster}"
         case IntentRejected() | IntentQuarantined():

@@ -153,14 +153,14 @@ def test_a_retained_copy_stays_frozen_and_can_be_taken_up_again(link: RealLink) 
     assert_exact(link)
 
 
-def test_a_copy_is_removed_although_a_stranger_may_read_it(link: RealLink) -> None:
+def test_a_copy_is_purged_although_it_has_an_unexpected_reader(link: RealLink) -> None:
     link.produce((0, b"k", b"v", None))
     link.reconcile_until(link.caught_up)
     link.west.grant(reader("mallory", link.topic))
     link.desk.remove()
     link.reconcile_until(lambda: link.desk.link.state is State.REMOVED)
     assert link.west.topic(link.topic) is None
-    assert link.desk.said(CopyPurged)[-1].strangers == ["mallory"]
+    assert link.desk.said(CopyPurged)[-1].unexpected_readers == ["mallory"]
 
 
 def test_nothing_is_removed_while_a_granted_reader_may_read_the_copy(link: RealLink) -> None:

@@ -335,7 +335,7 @@ class AnyLog(RuleBasedStateMachine):
             "principal": f"link-{incarnation}", "run": "run", "source_topic": link.source_topic,
             "source_topic_id": "S", "destination_topic": link.topic, "destination_topic_id": "D",
             "positions": positions, "code": "c", "reason": "r", "retriable": True,
-            "topic": link.topic, "topic_id": "D", "strangers": [],
+            "topic": link.topic, "topic_id": "D", "unexpected_readers": [],
         }  # fmt: skip
         fields = {name: every[name] for name in kind.model_fields if name != "meta"}
         self.log.append(self.log.make(kind, "mesh", **fields), by=signer)

@@ -254,7 +254,7 @@ def test_a_retained_copy_stays_and_nobody_of_the_mesh_may_write_it(link: MemoryL
     assert link.findings() == []
 
 
-def test_a_strangers_right_does_not_keep_a_copy_and_is_told(link: MemoryLink) -> None:
+def test_a_copy_is_purged_with_its_unexpected_readers_reported(link: MemoryLink) -> None:
     link.settle()
     link.west.grant(reader("mallory", link.topic))
     link.west.make(Acl("*", "read", "topic", "east.", prefixed=True, host="10.0.0.1"))
@@ -263,7 +263,7 @@ def test_a_strangers_right_does_not_keep_a_copy_and_is_told(link: MemoryLink) ->
     assert link.west.topics == {}
     assert codes(link) == []
     (purged,) = link.desk.said(CopyPurged)
-    assert purged.strangers == ["*", "mallory"]
+    assert purged.unexpected_readers == ["*", "mallory"]
 
 
 def test_a_copy_is_kept_until_the_log_says_that_its_reader_is_gone(link: MemoryLink) -> None:
