@@ -415,6 +415,26 @@ def wait(world: World, a: int, _: int) -> None:
     world.log.now += (1_000, 3_500, 11_000, 70_000)[a % 4]
 
 
+MINUTE, HOUR = 60_000, 3_600_000
+CLOCKS = (
+    (0, 0),
+    (45_000, 0),
+    (10 * MINUTE, 0),
+    (26 * HOUR, 0),
+    (-HOUR, 0),
+    (0, -HOUR),
+    (26 * HOUR, 26 * HOUR),
+    (0, 26 * HOUR),
+)
+"""How far the clocks of (the broker that leads the log, the workers) are ahead, ms."""
+
+
+@act(3)
+def set_clocks(world: World, a: int, _: int) -> None:
+    """A broker with another clock leads the log, or a clock is set."""
+    world.clock.set(*pick(CLOCKS, a))
+
+
 READERS: tuple[Act, ...] = (
     ("request", 0, 0),
     ("request", 2, 0),
@@ -468,6 +488,14 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("wait", 2, 0),
     ),
     (
+        ("request", 0, 0),
+        ("get_on", 0, 7),
+        ("set_clocks", 6, 0),
+        ("request", 2, 0),
+        ("get_on", 0, 7),
+        ("set_clocks", 0, 0),
+    ),
+    (
         ("forge", 0, 0),
         ("deliver", 0, 0),
         ("take_snapshot", 0, 0),
@@ -487,6 +515,7 @@ SCENES: tuple[tuple[Act, ...], ...] = (
 
 Nothing said, a grant, readers and a copy, a copy made again, a reader cut off before what was given
 to it was reported, a report that comes after that, and a worker that stands still behind the
-answer to where the log ends, with a right to give in its hands, a forged record that waits
-when a snapshot is made, and a worker that is replaced while it starts a link, by one who starts it.
+answer to where the log ends, with a right to give in its hands, clocks that were ahead together and
+are right again, a forged record that waits when a snapshot is made, and a worker that is replaced
+while it starts a link, by one who starts it.
 """

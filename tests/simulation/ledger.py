@@ -16,7 +16,7 @@ from processors.rights import Binding, Operation
 from projections.access import State
 from projections.decide import decide
 from projections.fold import apply
-from projections.image import Image
+from projections.image import TOLERANCE_MS, Image
 from projections.rows import row
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from self_service.cli.rejudging import Judgements
@@ -24,6 +24,7 @@ from spark_streams.provenance import HEADER
 from tests.oracle.oracle import DECISIONS, Plain, tell
 from tests.simulation.world import PRODUCTS, World
 
+HOUR = 3_600_000
 NAMES = {Accepted: "IntentAccepted", Rejected: "IntentRejected", Quarantined: "IntentQuarantined"}
 
 
@@ -46,6 +47,8 @@ class Ledger:
         self.frozen: dict[str, int] = {}
         self.cut_off: set[str] = set()
         self.revoked: set[str] = set()
+        # offsets of records that were undecided while broker and workers agreed on a wrong time
+        self.deceived: set[int] = set()
         self.rows_seen: Counter[str] = Counter()
         self.told: Plain = {}
 
@@ -55,6 +58,8 @@ class Ledger:
         for record in new:
             self._add(record.offset)
         self.world.epoch = self.epoch
+        if self.world.clock.deceived:
+            self.deceived |= self.waiting
         if new:
             self.compare()
         self._check_workers()
@@ -107,6 +112,7 @@ class Ledger:
                 f"the decision at {offset} on {event.offset} ({wanted} {code}) does not follow "
                 f"from the state at {event.basis}: {verdict}"
             )
+        self._check_time(event, offset)
         self.judgements.counted(event, decision.signer or "")
         self.followed = event.meta.id
         if wanted == "IntentAccepted":
@@ -121,6 +127,21 @@ class Ledger:
                 request = next(one for one in self.world.said if one.meta.id == said.request)
                 self.granted.add((request.application, request.product))
 
+    def _check_time(self, decision: Any, offset: int) -> None:
+        """No single clock that is wrong moves the mesh's, or refuses what is said in time."""
+        log, clock = self.world.log, self.world.clock
+        ahead = milliseconds(decision.clock) - log.moments[offset]
+        assert ahead <= clock.agreed + TOLERANCE_MS, (
+            f"the decision at {offset} is {ahead} ms ahead of the time, broker and workers agreed "
+            f"on {clock.agreed} ms at most"
+        )
+        told, at = self.entries[decision.offset].event, decision.offset
+        if told is None or at in self.deceived or at not in log.moments:
+            return
+        code, made = getattr(decision, "code", ""), milliseconds(told.meta.time)
+        in_time = code not in ("stale_intent", "clock_ahead") or abs(made - log.moments[at]) > HOUR
+        assert in_time, f"{told.meta.id} was said in time and refused with {code}"
+
     def _check_speaker(self, said: Entry) -> None:
         """Nothing was accepted of who is to be silent."""
         event: Any = said.event
@@ -130,7 +151,9 @@ class Ledger:
             return
         assert domain not in self.cut_off, f"{domain} is cut off, and {event.meta.id} counted"
         until = max(self.frozen.get(name, 0) for name in (domain, MESH_DOMAIN))
-        assert said.time >= until, f"{domain} is frozen, and {event.meta.id} counted"
+        ahead = self.world.clock.agreed + TOLERANCE_MS
+        moment = self.world.log.moments.get(said.offset, said.time)
+        assert moment + ahead >= until, f"{domain} is frozen, and {event.meta.id} counted"
 
     def _hear(self, said: Any) -> None:
         """Who is to be silent from this accepted intent on."""

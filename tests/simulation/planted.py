@@ -12,9 +12,11 @@ from processors.keepers import fence, flow_start
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
 from processors.keepers.strangers import Strangers
+from processors.mesh_clock import MeshClock
 from processors.reign import LogReign
 from projections import access, fold, identity, links
 from projections.identity import Identity
+from projections.image import Image
 from projections.intents import Intents
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -243,6 +245,26 @@ def an_old_answer_about_the_log_counts_as_new(patch: pytest.MonkeyPatch) -> None
 @planted
 def a_successor_acts_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LogReign, "alone_in", 0.0)
+
+
+@planted
+def the_meshs_clock_is_the_brokers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MeshClock, "now", lambda _, appended: appended)
+
+
+@planted
+def the_meshs_clock_is_the_workers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MeshClock, "now", lambda self, _: round(self._here() * 1000))
+
+
+@planted
+def a_clock_that_was_set_right_is_seen_at_the_next_decision(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fold, "_skew", lambda image, _: image.skew)
+
+
+@planted
+def freezes_end_while_clocks_disagree(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Image, "clocks_disagree", False)
 
 
 @planted

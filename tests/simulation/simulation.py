@@ -120,6 +120,7 @@ def settle(world: World, ledger: Ledger) -> None:
     """All servers answer, what was late is done, and each worker has all the time it needs."""
     for server in (*world.clusters.values(), world.engine):
         server.down = False
+    world.clock.set(0, 0)
     world.registry.down = False
     while world.late:
         world.land(0)

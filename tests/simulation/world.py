@@ -17,7 +17,7 @@ from projections.tree import CompactRange
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster, MemoryEngine
 from tests.paper_log import PaperLog
-from tests.simulation.clock import SimClock
+from tests.simulation.clock import ClockedLog, SimClock
 from tests.simulation.interrupts import Fault, Interrupts
 from tests.simulation.models import Registry, RowTopics
 from tests.simulation.worker import MAIN, SimWorker
@@ -48,7 +48,7 @@ class World:
     names the key that a domain speaks with, if it is not the first one.
     """
 
-    log: PaperLog
+    log: ClockedLog
     known: Image
     clusters: dict[str, MemoryCluster]
     engine: MemoryEngine
@@ -77,9 +77,9 @@ class World:
     def new(cls, after: Callable[["World"], None], obey: Callable[["World", Act], None]) -> "World":
         """A founded mesh with products and applications, and two workers that just started."""
         records, now, image = _prefix()
-        log = PaperLog(founded=False)
+        log = ClockedLog()
         log.records, log.now = list(records), now
-        CLOCK.log = log
+        CLOCK.begin(log)
         clusters = {name: MemoryCluster(name) for name in ("east", "west")}
         for topic, partitions in PRODUCTS.items():
             clusters["east"].create_topic(topic, partitions, {})
