@@ -2,15 +2,17 @@
 
 A decision counts under the latest start of a governor only. A governor that was paused and replaced
 may still answer once: between the record and its answer then stands the start of another. It cannot
-answer on a record behind that start, since who reads so far learns that it was replaced.
+answer on a record behind that start, since who reads so far learns that it was replaced. And it
+counts only if it follows the last one that counted, see `decision_chain`.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mesh_events.codec import decode, has_valid_signature
+from mesh_events.decision_chain import DecisionChain
 from mesh_events.decisions import (
     Decision,
     GovernorStarted,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from mesh_events.registry import Registry
 
 _DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined)
+LOOK_BACK = 64
+"""Records that a wait reads at once, up to the record that it waits for."""
 _STARTED = GovernorStarted.cloud_event_type().encode()
 
 
@@ -51,7 +55,7 @@ class Outcome:
 
 
 class DecisionWatch:
-    """Takes the records behind one, in order, until the decision on it that counts.
+    """Takes the records from `start` on, in order, until the decision on one of them that counts.
 
     Args:
         offset: where the record stands.
@@ -59,6 +63,8 @@ class DecisionWatch:
         keys: of the mesh; the governor's decisions count.
         is_copy: whether the start of a governor with this id stands before an offset already;
             anybody can append a copy of a signed record. Asked only where it makes a difference.
+        earlier: the records of the log in [first, end); asked only where a decision follows one
+            that stands before `start`.
     """
 
     def __init__(
@@ -67,20 +73,57 @@ class DecisionWatch:
         schemas: Mapping[int, str],
         keys: MeshKeys,
         is_copy: Callable[[str, int], bool],
+        earlier: Callable[[int, int], Iterable[Record]],
     ) -> None:
         self._offset, self._schemas, self._keys = offset, schemas, keys
-        self._is_copy = is_copy
+        self._is_copy, self._earlier = is_copy, earlier
+        self.start = max(0, offset + 1 - LOOK_BACK)
         # offset -> id of the starts behind the record
         self._starts: dict[int, str] = {}
+        self._chain = DecisionChain()
+        # what stands from `_first` on is in the chain, but for what is kept here
+        self._first, self._window = self.start, LOOK_BACK
+        self._unread: list[Record] = []
 
     def take(self, record: Record) -> Outcome | None:
         """The outcome, once the record is the decision that counts."""
-        event = _of_governor(record, self._schemas, self._keys)
+        if record.offset <= self._offset:
+            self._unread.append(record)
+            return None
+        event = self._add(record)
         if isinstance(event, GovernorStarted):
             self._starts[record.offset] = event.meta.id
         if not isinstance(event, _DECISIONS) or event.offset != self._offset:
             return None
-        return None if self._is_over(event.epoch) else _outcome(event, record.offset)
+        if self._is_over(event.epoch) or not self._follows_last(record.offset, event):
+            return None
+        return _outcome(event, record.offset)
+
+    def _add(self, record: Record) -> Event | None:
+        event = _of_governor(record, self._schemas, self._keys)
+        if isinstance(event, GovernorStarted | Decision):
+            self._chain.add(record.offset, event)
+        return event
+
+    def _follows_last(self, offset: int, event: Decision) -> bool:
+        """Whether a decision follows the last one that counts, read back as far as it takes."""
+        while True:
+            found = self._chain.follows_last(offset, event)
+            if found is not None:
+                return found
+            if not self._unread and self._first <= event.epoch:
+                return False
+            self._read_back(event.epoch)
+
+    def _read_back(self, epoch: int) -> None:
+        """Take more of the log before the record, not further than to the epoch's start."""
+        unread, self._unread = self._unread, []
+        if not unread:
+            self._window *= 8
+            first = max(epoch, self._first - self._window)
+            unread, self._first = list(self._earlier(first, self._first)), first
+        for record in unread:
+            self._add(record)
 
     def _is_over(self, epoch: int) -> bool:
         """Whether another governor has started behind an epoch."""
@@ -111,8 +154,11 @@ def outcome_of(
     def is_copy(name: str, before: int) -> bool:
         return _has_started(connection, keys, name, before, deadline)
 
-    watch = DecisionWatch(receipt.offset, _KnownSchemas(registry), keys, is_copy)
-    with LogReader(connection, receipt.offset + 1) as reader:
+    def earlier(first: int, end: int) -> Iterator[Record]:
+        return _between(connection, keys, first, end, deadline)
+
+    watch = DecisionWatch(receipt.offset, _KnownSchemas(registry), keys, is_copy, earlier)
+    with LogReader(connection, watch.start) as reader:
         for record in reader.follow(timeout):
             found = watch.take(record)
             if found is not None:
@@ -163,6 +209,24 @@ def _has_started(
             ):
                 return True
     return False
+
+
+def _between(
+    connection: Connection, keys: MeshKeys, first: int, end: int, deadline: float
+) -> Iterator[Record]:
+    """The records in [first, end) that name the governor's key."""
+    signer = (keys.governor or "").encode()
+    with LogReader(connection, first) as reader:
+        for record in reader.to_end():
+            if record.offset >= end:
+                return
+            if time.monotonic() > deadline:
+                raise WaitTimeoutError(
+                    "it takes longer to see whether a decision follows the last one that counts: "
+                    "wait for longer"
+                )
+            if record.headers.get(SIGNER) == signer:
+                yield record
 
 
 class _KnownSchemas(dict[int, str]):

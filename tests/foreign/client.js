@@ -194,23 +194,32 @@ async function say() {
   await producer.disconnect();
   print({ said: id, offset: Number(baseOffset) });
 
-  // a decision counts under the latest start of a governor only; a start with an id that stood on
-  // the log before is a copy, which anybody can append: so the starts are read from the beginning
+  // a decision counts under the latest start of a governor, if it follows the one that counted last;
+  // a start with an id that stood on the log before is a copy, which anybody can append: so starts
+  // and decisions are read from the beginning
   const starts = new Set();
+  const decided = new Set();
   let epoch = -1;
+  let last = null;
   await read(LOG, 0, (message) => {
     if (message.headers.mesh_key?.toString() !== env.GOVERNOR_KEY) return false;
     const found = decode(message.value);
     if (found?.type !== "mesh.GovernorStarted" && !DECISIONS.includes(found?.type)) return false;
-    const mine = Number(found.event.offset) === Number(baseOffset);
-    if (found.type !== "mesh.GovernorStarted" && !mine) return false;
     if (!verifies(env.GOVERNOR_KEY, message)) return false;
+    const { event } = found;
+    const place = Number(message.offset);
     if (found.type === "mesh.GovernorStarted") {
-      if (!starts.has(found.event.meta.id)) epoch = Number(message.offset);
-      starts.add(found.event.meta.id);
+      if (starts.has(event.meta.id)) return false;
+      starts.add(event.meta.id);
+      [epoch, last] = [place, event.meta.id];
       return false;
     }
-    if (Number(found.event.epoch) !== epoch) return false;
+    const basis = Number(event.basis);
+    if (Number(event.epoch) !== epoch || event.follows !== last) return false;
+    if (basis < epoch || basis >= place || decided.has(Number(event.offset))) return false;
+    last = event.meta.id;
+    decided.add(Number(event.offset));
+    if (Number(event.offset) !== Number(baseOffset)) return false;
     print({ decision: found.type, offset: Number(message.offset), code: found.event.code ?? "" });
     return true;
   });

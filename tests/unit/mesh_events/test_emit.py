@@ -7,7 +7,7 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.emit import Outcome, decision_in
-from mesh_events.outcome import DecisionWatch
+from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
@@ -63,15 +63,24 @@ def test_without_a_governors_key_nothing_is_a_decision() -> None:
     assert decision_in(record, log.image.schemas, MeshKeys(KEYS.root)) is None
 
 
-def watched(log: PaperLog, offset: int) -> Outcome | None:
-    """What somebody is told who waits for the decision on a record."""
+def watched(
+    log: PaperLog, offset: int, read: list[tuple[int, int]] | None = None
+) -> Outcome | None:
+    """What somebody is told who waits for the decision on a record.
+
+    `read` takes the ranges of offsets that were asked for before the start.
+    """
 
     def is_copy(name: str, before: int) -> bool:
         ids = [one.headers["ce_id"] for one in log.records[:before]]
         return name.encode() in ids
 
-    watch = DecisionWatch(offset, log.image.schemas, KEYS, is_copy)
-    found = (watch.take(one) for one in log.records[offset + 1 :])
+    def earlier(first: int, end: int) -> list[Record]:
+        (read if read is not None else []).append((first, end))
+        return log.records[first:end]
+
+    watch = DecisionWatch(offset, log.image.schemas, KEYS, is_copy, earlier)
+    found = (watch.take(one) for one in log.records[watch.start :])
     return next((one for one in found if one is not None), None)
 
 
@@ -112,3 +121,104 @@ def test_a_decision_under_a_start_behind_the_record_counts() -> None:
     log.start_governor()
     decision = log.rule(offset, REFUSED)
     assert watched(log, offset) == Outcome(False, decision, REFUSED.code, REFUSED.reason)
+
+
+def asked(log: PaperLog, count: int) -> list[int]:
+    """Offsets of as many intents."""
+    return [
+        log.say(intents.ApplicationRegistered, "east", application=f"east.app{number}")
+        for number in range(count)
+    ]
+
+
+def test_a_decision_behind_a_lost_one_is_not_told() -> None:
+    log = PaperLog()
+    log.start_governor()
+    first, second, third = asked(log, 3)
+    basis = log.image.offset
+    lost = log.decision(first, REFUSED)
+    behind = log.decision(second, REFUSED, follows=lost.meta.id, basis=basis)
+    log.append(behind, by="governor")
+    log.rule(third, REFUSED, follows=behind.meta.id, basis=basis)
+    assert {second, third} <= set(log.image.intents.undecided)
+    assert watched(log, second) is None
+    assert watched(log, third) is None
+    log.start_governor()
+    decision = log.rule(third, REFUSED)
+    assert watched(log, third) == Outcome(False, decision, REFUSED.code, REFUSED.reason)
+
+
+def test_decisions_of_one_step_that_are_all_there_are_told() -> None:
+    log = PaperLog()
+    log.start_governor()
+    offsets = asked(log, 3)
+    basis = log.image.offset
+    decisions = [log.rule(one, REFUSED, basis=basis) for one in offsets]
+    assert not log.image.intents.undecided
+    found = [watched(log, one) for one in offsets]
+    assert found == [Outcome(False, one, REFUSED.code, REFUSED.reason) for one in decisions]
+
+
+def test_a_decision_that_follows_an_earlier_one_than_the_last_is_not_told() -> None:
+    """It has no effect either: the one that came before it has taken its place."""
+    log = PaperLog()
+    log.start_governor()
+    first, second, third = asked(log, 3)
+    log.rule(first, REFUSED)
+    before = log.image.last_decision
+    log.rule(second, REFUSED)
+    log.rule(third, REFUSED, follows=before)
+    assert third in log.image.intents.undecided
+    assert watched(log, third) is None
+
+
+@pytest.mark.parametrize("between", [0, LOOK_BACK, 20 * LOOK_BACK])
+def test_the_last_decision_is_looked_for_however_far_before_the_record(between: int) -> None:
+    log = PaperLog()
+    epoch = log.start_governor()
+    (first,) = asked(log, 1)
+    log.rule(first, REFUSED)
+    filler = log.records[0]
+    for _ in range(between):
+        log.put(filler)
+    (offset,) = asked(log, 1)
+    read: list[tuple[int, int]] = []
+    decision = log.rule(offset, REFUSED)
+    assert watched(log, offset, read) == Outcome(False, decision, REFUSED.code, REFUSED.reason)
+    assert all(first >= epoch for first, _ in read)
+    assert bool(read) == (between > 0)
+
+
+def test_a_decision_that_follows_nothing_is_looked_for_up_to_its_epoch_and_not_further() -> None:
+    log = PaperLog()
+    asked(log, 2 * LOOK_BACK)
+    epoch = log.start_governor()
+    asked(log, 2 * LOOK_BACK)
+    (offset,) = asked(log, 1)
+    read: list[tuple[int, int]] = []
+    log.rule(offset, REFUSED, follows="nothing")
+    assert watched(log, offset, read) is None
+    assert min(first for first, _ in read) == epoch
+
+
+def test_a_decision_with_a_basis_outside_of_its_epoch_is_not_told() -> None:
+    log = PaperLog()
+    epoch = log.start_governor()
+    (offset,) = asked(log, 1)
+    for basis in (epoch - 1, offset + 2, offset + 10):
+        log.rule(offset, REFUSED, basis=basis)
+    assert offset in log.image.intents.undecided
+    assert watched(log, offset) is None
+
+
+def test_a_record_with_the_name_of_the_last_decision_in_a_header_only_is_none() -> None:
+    """A header is not signed, and the id of a decision can be guessed before it is made."""
+    log = PaperLog()
+    log.start_governor()
+    first, second = asked(log, 2)
+    lost = log.decision(first, REFUSED)
+    copied = log.records[log.epoch]
+    log.put(replace(copied, headers={**copied.headers, "ce_id": lost.meta.id.encode()}))
+    log.rule(second, REFUSED, follows=lost.meta.id)
+    assert second in log.image.intents.undecided
+    assert watched(log, second) is None
