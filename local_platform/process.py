@@ -14,6 +14,11 @@ from pydantic import BaseModel, ConfigDict
 
 from local_platform.services.base import Command
 
+INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LC_ALL")
+"""Variables of the supervisor that every server gets, and those that begin with `LC_`.
+
+What else is in the environment of whoever ran `sdm up` is no server's business, passwords least.
+"""
 # Set in every service's environment; finds those that a killed supervisor left unrecorded.
 _MARK_HOME = "SDM_SUPERVISED_HOME"
 _MARK_NAME = "SDM_SUPERVISED_NAME"
@@ -79,17 +84,25 @@ def spawn(command: Command, name: str, home: Path, log: Path) -> subprocess.Pope
         return subprocess.Popen(
             command.argv,
             cwd=command.cwd,
-            env={**os.environ, **command.environment, **mark},
+            env={**_inherited(command), **command.environment, **mark},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             user=account,
             group=account,
-            extra_groups=None if account is None else [],
+            extra_groups=None if account is None else list(command.groups),
             # rights inside Kafka mean nothing to who can read its files
             umask=0o077,
         )
+
+
+def _inherited(command: Command) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if command.inherits or name in INHERITED or name.startswith("LC_")
+    }
 
 
 def stop_group(leader: Identity, sign: signal.Signals, timeout_s: float) -> None:

@@ -15,14 +15,18 @@ class Command:
     """A process to start.
 
     argv: program and arguments; never a password, since every user can list them
-    environment: variables added to the supervisor's own
+    environment: variables added to the few that every server gets, see `process.INHERITED`
+    inherits: whether it gets all of the supervisor's own variables
     account: uid and gid to run as, where it is not the caller's
+    groups: further groups of that account
     """
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    inherits: bool = False
     account: int | None = None
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class GeneratorService(Service):
         argv = (sys.executable, "-m", "self_service.cli.generator_job", self.generator)
         # whoever ran `sdm up` may have chosen another domain
         environment = {**self.site.settings.environment(), "SDM_DOMAIN": found.domain}
-        return Command(argv, self.data, environment)
+        return Command(argv, self.data, environment, inherits=True)
 
     def probe(self) -> None:
         """Look whether it has found its place on the topic."""

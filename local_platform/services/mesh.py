@@ -18,7 +18,8 @@ class Founding(Service):
     def command(self) -> Command:
         """Return the job's process."""
         argv = (sys.executable, "-m", "processors.founding")
-        return Command(argv, self.data, self.site.settings.environment())
+        # settings and references name variables
+        return Command(argv, self.data, self.site.settings.environment(), inherits=True)
 
     def probe(self) -> None:
         """A job is ready when it ended with 0, which the supervisor sees by itself."""
@@ -34,7 +35,8 @@ class Governor(Service):
     def command(self) -> Command:
         """Return the worker's process."""
         argv = (sys.executable, "-m", "processors")
-        return Command(argv, self.data, self.site.settings.environment())
+        # settings and references name variables
+        return Command(argv, self.data, self.site.settings.environment(), inherits=True)
 
     def probe(self) -> None:
         """Ask the worker whether it has folded the log to its end."""

@@ -240,6 +240,20 @@ def test_a_job_that_ended_well_is_ready_and_runs_once(rig: Rig) -> None:
     assert (job.data / "runs").read_text() == "x"
 
 
+def test_a_server_gets_no_variable_that_is_not_on_the_list(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSWORD_OF_SOMEBODY", "hunter2")
+    monkeypatch.setenv("LC_TIME", "C.UTF-8")
+    rig.mind(Script(rig.site, SLEEP))
+    status = rig.until(State.READY)
+    assert status.pid is not None
+    found = psutil.Process(status.pid).environ()
+    assert "PASSWORD_OF_SOMEBODY" not in found
+    assert found["LC_TIME"] == "C.UTF-8"
+    assert found["PATH"] == os.environ["PATH"]
+
+
 def test_a_service_that_is_done_stays_so_and_one_that_gives_up_says_why(rig: Rig) -> None:
     rig.mind(
         Ending(rig.site, "raise SystemExit(0)"), Ending(rig.site, "raise SystemExit(9)", "other")
