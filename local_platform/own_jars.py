@@ -58,10 +58,15 @@ def compile_transformations(jar: Path, class_path: str) -> None:
 
 def pyspark_jars(pattern: str = "*") -> list[Path]:
     """The jars that PySpark brings; raises ServiceFailedError where there is no PySpark."""
+    return list(pyspark_folder().glob(f"{pattern}.jar"))
+
+
+def pyspark_folder() -> Path:
+    """The folder of the jars that PySpark brings; raises ServiceFailedError without PySpark."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise ServiceFailedError("pyspark is not installed: reinstall with its `connect` extra")
-    return list((Path(spec.origin).parent / "jars").glob(f"{pattern}.jar"))
+    return Path(spec.origin).parent / "jars"
 
 
 def compile_once(

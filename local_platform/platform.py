@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from local_platform import certificates
+from local_platform import accounts, certificates
 from local_platform.domain_servers import PREFIX, remember
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
@@ -20,7 +20,7 @@ from local_platform.process import Identity, rss, stop_group
 from local_platform.remains import living, stop_living
 from local_platform.services import catalogue, chosen, wanted_generators
 from local_platform.services.base import Service
-from local_platform.services.spark import DomainSpark
+from local_platform.services.domain_spark import DomainSpark
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import PlatformState, Progress, ServiceStatus, State
@@ -155,6 +155,12 @@ class LocalPlatform:
     def transport(self) -> Transport:
         """How the brokers of this home are reached, by its record."""
         return recorded(self._layout)
+
+    @property
+    def separates_domains(self) -> bool:
+        """Whether each domain's Spark server runs as an account of its own, as by root's start."""
+        home = self._layout.home
+        return accounts.runs_as_root() if not home.exists() else home.stat().st_uid == 0
 
     def certified_until(self) -> datetime | None:
         """When the first certificate of the brokers' TLS ends; None without TLS."""

@@ -1,6 +1,5 @@
 """What every service description is built from: one mesh's folders, ports, jars, passwords."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,8 +124,3 @@ class Site:
             admin_password=self.credentials.reference(name, "admin"),
             **registry,
         )
-
-
-def runs_as_root() -> bool:
-    """Tell whether this process may switch to another account."""
-    return os.geteuid() == 0

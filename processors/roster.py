@@ -132,7 +132,7 @@ def links_keeper(
     """The keeper of links over the mesh's own Spark Connect server."""
     token = resolve(settings.spark_token) if settings.spark_token else None
     # every worker of a mesh meets the same session, so that copies outlive the worker
-    engine = SparkEngine(settings.spark_remote, token, settings.mesh)
+    engine = SparkEngine(settings.spark_remote, token, settings.mesh, clears=True)
     return LinksKeeper(
         Reach(clusters, ClusterLogs(settings.tls), schemas, ErrorFiles(settings.home)),
         engine,

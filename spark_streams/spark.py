@@ -34,10 +34,17 @@ class SparkEngine:
     """Every copy is one query, named `<link>|<writer>|<partitions>`, in one lasting session.
 
     Threads that ask at the same time are served in turn: the session and the slots are shared.
+
+    Args:
+        remote, token, seed: as of `ConnectSession`.
+        clears: whether the server's scratch folder is named by a server of the mesh's own, and what
+            an earlier start left there may be deleted. What a domain's server answers must not
+            decide what this process deletes; its folder is emptied when it starts.
     """
 
-    def __init__(self, remote: str, token: str | None, seed: str) -> None:
+    def __init__(self, remote: str, token: str | None, seed: str, *, clears: bool = False) -> None:
         self._session = ConnectSession(remote, token, seed)
+        self._clears = clears
         self._known: dict[str, Any] = {}
         self._turn = threading.Lock()
 
@@ -69,7 +76,9 @@ class SparkEngine:
             master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
             require_slots(master, active, spec)
             name = _SEPARATOR.join((spec.link, spec.writer, str(len(spec.start))))
-            self._known[name] = self._session.call(doing, lambda s: _start(s, spec, name))
+            self._known[name] = self._session.call(
+                doing, lambda s: _start(s, spec, name, clears=self._clears)
+            )
 
     def stop(self, link: str) -> None:
         """Stop every query of a link and wait until it is gone."""
@@ -180,7 +189,7 @@ def _login(connection: Connection) -> dict[str, str]:
     return {f"kafka.{name}": value for name, value in connection.java().items()}
 
 
-def _start(session: Any, spec: CopySpec, name: str) -> Any:
+def _start(session: Any, spec: CopySpec, name: str, *, clears: bool) -> Any:
     records = session.readStream.format("kafka").options(**source_options(spec)).load()
     if spec.work is None:
         out = with_provenance(records, spec.origin)
@@ -190,19 +199,20 @@ def _start(session: Any, spec: CopySpec, name: str) -> Any:
         out.writeStream.queryName(name)
         .format("kafka")
         .options(**sink_options(spec))
-        .option("checkpointLocation", _checkpoint(session, spec))
+        .option("checkpointLocation", _checkpoint(session, spec, clears=clears))
         .outputMode("update")
         .trigger(realTime=BATCH if spec.work is None else WORK_BATCH)
         .start()
     )
 
 
-def _checkpoint(session: Any, spec: CopySpec) -> str:
+def _checkpoint(session: Any, spec: CopySpec, *, clears: bool) -> str:
     """A fresh folder: Spark wants one, but the destination log is what a copy resumes from."""
     scratch = Path(str(session.conf.get("spark.local.dir", "/tmp")).split(",")[0])  # noqa: S108
     mine = scratch / "links" / uuid.uuid5(uuid.NAMESPACE_URL, spec.link).hex
-    # where the server's disk is also ours; elsewhere its scratch folder is its own to empty
-    shutil.rmtree(mine, ignore_errors=True)
+    if clears:
+        # where the server's disk is also ours; elsewhere its scratch folder is its own to empty
+        shutil.rmtree(mine, ignore_errors=True)
     return str(mine / spec.writer.rpartition(".")[2])
 
 

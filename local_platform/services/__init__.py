@@ -11,12 +11,13 @@ from local_platform.domain_servers import PREFIX, numbers
 from local_platform.errors import UnknownServiceError
 from local_platform.services.base import Service
 from local_platform.services.connect import Connect
+from local_platform.services.domain_spark import DomainSpark
 from local_platform.services.generator import GeneratorService
 from local_platform.services.kafka import KafkaBroker
 from local_platform.services.mesh import Founding, Governor
 from local_platform.services.postgres import Postgres
 from local_platform.services.registry import Registry
-from local_platform.services.spark import DomainSpark, SparkConnect
+from local_platform.services.spark import SparkConnect
 from local_platform.site import Site
 
 SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect", "spark")

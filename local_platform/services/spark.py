@@ -2,15 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from local_platform.class_archive import ClassArchive
-from local_platform.domain_servers import PREFIX
 from local_platform.errors import NotReadyError
 from local_platform.jars import Jar, JarStore, joined
-from local_platform.own_jars import compile_once, lookup_jar, pyspark_jars
+from local_platform.own_jars import pyspark_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
-from local_platform.services.java import java, log4j_options
+from local_platform.services.java import java, log4j_options, packaged_runtime
 from local_platform.site import Site
 
 HEAP_MB = 1024
@@ -30,6 +30,7 @@ class SparkConnect(Service):
     name = "spark"
     listeners = ("spark",)
     archive = "spark"
+    main = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -48,11 +49,17 @@ class SparkConnect(Service):
             "-XX:+UseSerialGC",
             *self._archive().options(),
             *opened,
-            *log4j_options(self.site.layout.conf),
+            *log4j_options(self.log4j_folder),
             *settings,
         ]
-        main = "org.apache.spark.sql.connect.service.SparkConnectServer"
-        argv = java(main, HEAP_MB, self._class_path(), options, scratch=self.scratch)
+        argv = java(
+            self.main,
+            HEAP_MB,
+            self._class_path(),
+            options,
+            scratch=self.scratch,
+            runtime=self._runtime(),
+        )
         environment = {
             "SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token(),
             "SPARK_LOCAL_HOSTNAME": HOST,
@@ -96,6 +103,19 @@ class SparkConnect(Service):
         return ClassArchive(self.site.cache / "archives", self.archive, self._class_path())
 
     @property
+    def log4j_folder(self) -> Path:
+        """Where the settings of its log are."""
+        return self.site.layout.conf
+
+    def _runtime(self) -> Path:
+        """The folder of the Java that it runs on."""
+        return packaged_runtime()
+
+    def _pyspark(self) -> Path:
+        """The folder of PySpark's own jars."""
+        return pyspark_folder()
+
+    @property
     def remote(self) -> str:
         """Where it answers."""
         return self.site.spark_remote(self.listeners[0])
@@ -125,50 +145,25 @@ class SparkConnect(Service):
         }
 
     def _class_path(self) -> str:
-        return class_path(self.site.jars)
+        return class_path(self.site.jars, self._pyspark())
 
 
-def class_path(store: JarStore) -> str:
+def class_path(store: JarStore, pyspark: Path | None = None) -> str:
     """What a server of Spark runs from: PySpark's own jars, the compiler included, and the store's.
 
     Patterns of statements are matched by re2j, which Kafka's servers have as well.
 
+    Args:
+        store: of the other jars.
+        pyspark: a folder with the same jars as PySpark's own.
+
     Raises:
         ServiceFailedError: PySpark is not installed.
     """
-    return joined((*pyspark_jars(), *(store.path(jar) for jar in spark_jars(store))))
+    own = (pyspark or pyspark_folder()).glob("*.jar")
+    return joined((*own, *(store.path(jar) for jar in spark_jars(store))))
 
 
 def spark_jars(store: JarStore) -> list[Jar]:
     """The jars of the store that a server of Spark needs beside PySpark's own."""
     return [*store.of("spark"), store.one("re2j")]
-
-
-class DomainSpark(SparkConnect):
-    """The server of one domain, for its streaming SQL: started when the domain first needs it.
-
-    It is given nothing but its own token. What a statement may read and write comes with it.
-    """
-
-    on_demand = True
-    # all domains' servers run from the same
-    archive = "domain-spark"
-
-    def __init__(self, site: Site, domain: str) -> None:
-        super().__init__(site)
-        self.name = f"{PREFIX}{domain}"
-        self.listeners = (self.name,)
-
-    def prepare(self) -> None:
-        """Make data, and the functions that its statements call in the server."""
-        super().prepare()
-        spark = super()._class_path()
-        compile_once(lookup_jar(self.site.cache, spark), spark)
-
-    def _class_path(self) -> str:
-        spark = super()._class_path()
-        return f"{lookup_jar(self.site.cache, spark)}:{spark}"
-
-    def token_reference(self) -> str:
-        """Reference to the password of who may use it."""
-        return self.site.credentials.reference(self.name, "token")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 app = noun("The local mesh.")
 _MIB = 1 << 20
 _FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
+OWN_ACCOUNTS = "users of their own"
+ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: start it as root"
 
 
 @command(app, "up", "sdm up", "sdm up --fresh --yes", "sdm up --mtls", "SDM_PORT_BASE=23000 sdm up")
@@ -104,6 +106,7 @@ def status(shown: Shown) -> None:
     mesh, parts, fault = _mesh()
     if (end := platform.certified_until()) is not None:
         mesh["tls_until"] = stamp(end)
+    mesh["domains_run_as"] = OWN_ACCOUNTS if platform.separates_domains else ONE_ACCOUNT
     columns = ("service", "state", "pid", "port", "protocol", "memory_mib", "restarts", "detail")
     listed = Listing(columns, services, "no local services: run `sdm up`")
     parts = {"services": listed, **parts}

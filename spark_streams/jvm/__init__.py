@@ -1,6 +1,7 @@
-"""What of streaming SQL runs inside Spark's executors: lookups in tables, and patterns.
+"""What of streaming SQL runs inside Spark: lookups in tables, patterns, and a domain's server.
 
-What lives here: the Scala sources of SQL functions, where they lie, and their names.
+What lives here: the Scala sources of SQL functions and of the server that statements run on,
+`DomainServer.scala`, which lacks what no statement may use; where they lie, and their names.
 What does not: how they are compiled and put on a server's class path (`local_platform.own_jars`),
 and what a statement asks them (`spark_streams.sql`).
 Why not in Python: Python cannot run in Spark's real-time mode (decision 0011).
@@ -10,7 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-SOURCES = tuple(Path(__file__).parent / name for name in ("Patterns.scala", "TableLookup.scala"))
+SOURCES = tuple(
+    Path(__file__).parent / name
+    for name in ("DomainServer.scala", "Patterns.scala", "TableLookup.scala")
+)
+SERVER = "mesh.DomainServer"
+"""The main class of a domain's server."""
+RULES = "mesh.DomainRules"
+"""Spark's session extension of a domain's server."""
 LOOKUP = "mesh_lookup"
 """(table's name, key, record's partition) -> row."""
 MATCHES = "mesh_matches"

@@ -479,6 +479,8 @@ def test_a_domain_gets_a_login_for_the_cluster_of_the_log(
 
 def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:
     found = sdm("status").document
+    own = "users of their own"
+    assert (found["domains_run_as"] == own) is (os.geteuid() == 0)
     ready = {one["service"]: one["state"] for one in found["services"]}
     assert ready["governor"] == "ready"
     assert all(one["memory_mib"] > 0 for one in found["services"] if one["pid"])

@@ -77,7 +77,9 @@ class RealLink:
 
     def new_engine(self) -> SparkEngine:
         token = self.endpoints.spark_token
-        return SparkEngine(self.endpoints.spark_remote, token and resolve(token), self.topic)
+        return SparkEngine(
+            self.endpoints.spark_remote, token and resolve(token), self.topic, clears=True
+        )
 
     def new_keeper(self) -> LinksKeeper:
         """Another process's keeper, as far as the keeper can tell."""

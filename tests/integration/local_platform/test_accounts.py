@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from local_platform import LocalPlatform, PlatformSettings
+from local_platform.accounts import NOBODY, blocked
 from local_platform.services import SERVERS
-from local_platform.services.postgres import NOBODY, blocked
 from local_platform.state import PlatformState, State
 from tests.conftest import LIFETIME_S, free_port_base
 
