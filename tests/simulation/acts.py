@@ -510,6 +510,25 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("replaced", 2, 3),
         *[("keep", number, 2) for number in (0, 7)],
     ),
+    (
+        *[("request", number, 0) for number in range(3)],
+        ("replaced", 4, 2),
+        ("decide", 0, 1),
+        ("crash_after", 1, 3),
+        ("decide", 1, 1),
+    ),
+    (
+        ("request", 0, 0),
+        ("get_on", 0, 7),
+        ("grant", 0, 0),
+        ("decide", 0, 1),
+        ("wait", 3, 0),
+        ("yield", 0, 3),
+        ("decide", 0, 1),
+        ("keep", 0, 0),
+    ),
+    (("request", 0, 0), ("yield", 0, 3), ("decide", 0, 1), ("change_mesh_key", 2, 0)),
+    (("revoke_key", 0, 0), ("request", 0, 0), ("decide", 0, 1)),
 )
 """How a schedule may begin.
 
@@ -518,4 +537,7 @@ to it was reported, a report that comes after that, and a worker that stands sti
 answer to where the log ends, with a right to give in its hands, clocks that were ahead together and
 are right again, a forged record that waits when a snapshot is made, and a worker that is replaced
 while it starts a link, by one who starts it.
+Two governors whose decisions take turns on the log, a check that comes out while the intent is
+refused for want of it, a governor whose key is revoked while it appends a decision, and a domain's
+key that is revoked in the step that judges what the key has signed.
 """

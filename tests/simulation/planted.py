@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from processors import reign
+from mesh_events.decisions import Decision
+from mesh_events.meta import Event
+from mesh_events.record import Record
+from mesh_events.signing import SigningKey
+from processors import governor, reign
 from processors.governor import Governor
 from processors.keepers import fence, flow_start
 from processors.keepers.rights import RightsKeeper
@@ -18,6 +22,8 @@ from projections import access, fold, identity, links
 from projections.identity import Identity
 from projections.image import Image
 from projections.intents import Intents
+from tests.paper_log import record_of, sign
+from tests.simulation import models
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 PLANTED: dict[str, Plant] = {}
@@ -48,6 +54,83 @@ def a_decision_counts_behind_one_that_was_lost(patch: pytest.MonkeyPatch) -> Non
         return real(image, entry, event.model_copy(update={"follows": image.last_decision}))
 
     patch.setattr(fold, "_decided", decided)
+
+
+@planted
+def decisions_of_two_epochs_count_side_by_side(patch: pytest.MonkeyPatch) -> None:
+    """Each epoch has a chain of its own, which another start does not end."""
+    real, real_start = fold._decided, fold._started
+
+    def started(image: Any, entry: Any, event: Any) -> Any:
+        after = real_start(image, entry, event)
+        if after.epoch == image.epoch:
+            return after
+        return after._replace(starts=after.starts.set(f"{after.epoch} {event.meta.id}", -1))
+
+    def decided(image: Any, entry: Any, event: Any) -> Any:
+        link = f"{event.epoch} {event.follows}"
+        if link not in image.starts:
+            return real(image, entry, event)
+        ends = {"epoch": event.epoch, "last_decision": event.follows}
+        after = real(image._replace(**ends), entry, event)
+        latest = {"epoch": image.epoch, "last_decision": image.last_decision}
+        if after.ignored > image.ignored:
+            return after._replace(**latest)
+        if event.epoch == image.epoch:
+            latest["last_decision"] = event.meta.id
+        starts = after.starts.delete(link).set(f"{event.epoch} {event.meta.id}", -1)
+        return after._replace(**latest, starts=starts)
+
+    patch.setattr(fold, "_started", started)
+    patch.setattr(fold, "_decided", decided)
+
+
+@planted
+def a_decision_names_what_stands_before_it_and_not_what_was_judged(
+    patch: pytest.MonkeyPatch,
+) -> None:
+    """A fact between the two can change the verdict."""
+    real = models.Writer.append_record
+
+    def append_record(self: models.Writer, event: Event, by: SigningKey | None = None) -> Record:
+        if not isinstance(event, Decision):
+            return real(self, event, by)
+
+        def put() -> Record:
+            named = event.model_copy(update={"basis": self._log.records[-1].offset})
+            self._log.put(record_of(sign(named, by or self.key), 0, 0))
+            return self._log.records[-1]
+
+        return self._interrupts.effect(f"append {event.type_name()}", put)
+
+    patch.setattr(models.Writer, "append_record", append_record)
+
+
+@planted
+def a_governors_key_counts_if_it_was_revoked_behind_the_basis(patch: pytest.MonkeyPatch) -> None:
+    real = fold._forged
+
+    def forged(image: Any, entry: Any, event: Any, needed: Any) -> Any:
+        key = image.identity.keys.get(entry.signer)
+        governs = key is not None and key.role == "governor"
+        if isinstance(event, Decision) and governs and key.revoked > event.basis:
+            return fold._decided(image, entry, event)
+        return real(image, entry, event, needed)
+
+    patch.setattr(fold, "_forged", forged)
+
+
+@planted
+def a_key_that_is_revoked_in_the_same_step_speaks_on(patch: pytest.MonkeyPatch) -> None:
+    """The revocation is decided between the basis and the decision on what the key has signed."""
+    real = governor.decided
+
+    def decided(image: Any, event: Any, signer: str) -> Any:
+        after = real(image, event, signer)
+        known = replace(after.identity, keys=image.identity.keys)
+        return after._replace(identity=known)
+
+    patch.setattr(governor, "decided", decided)
 
 
 @planted
