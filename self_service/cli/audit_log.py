@@ -23,7 +23,7 @@ from self_service.cli.audit_noun import app
 from self_service.cli.comparison import Difference, differences, folded, published
 from self_service.cli.context import Mesh
 from self_service.cli.exits import FindingError, UsageError
-from self_service.cli.history import UNREADABLE, Step, steps
+from self_service.cli.history import UNREADABLE, History, Step, read
 from self_service.cli.options import Reading, command
 from self_service.cli.output import Detail, Format, Listing, show
 from self_service.cli.times import parse_time, stamp
@@ -66,8 +66,8 @@ class Filter:
         str | None, typer.Option("--correlation", help="Of one conversation; a prefix is enough.")
     ] = None
 
-    def judge(self) -> None:
-        """Raise InvalidValueError for a kind or a type that no record can have."""
+    def compiled(self, now: datetime) -> "Wanted":
+        """The filter with its times read; raises InvalidValueError for what no record can have."""
         if self.kind is not None and self.kind not in KINDS:
             raise InvalidValueError(f"--kind {self.kind!r}: use one of {', '.join(KINDS)}")
         for name in self.type or ():
@@ -75,20 +75,30 @@ class Filter:
                 near = nearest(name, EVENTS)
                 hint = f"did you mean {near}?" if near else f"use {', '.join(sorted(EVENTS))}"
                 raise InvalidValueError(f"--type {name!r} is no event of the mesh: {hint}")
-
-    def holds(self, one: Step, now: datetime) -> bool:
-        """Whether a step is wanted."""
-        about = one.key.split("/")
         since = None if self.since is None else milliseconds(parse_time(self.since, now))
         until = None if self.until is None else milliseconds(parse_time(self.until, now))
+        return Wanted(self, since, until)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A filter that can be asked about every record; since, until: ms of the log."""
+
+    filter: Filter
+    since: int | None
+    until: int | None
+
+    def holds(self, one: Step) -> bool:
+        """Whether a step is wanted."""
+        by = self.filter
         return (
-            (self.domain is None or self.domain in (one.domain, *about[1:2]))
-            and (self.product is None or _names(one, self.product))
-            and self.kind in (None, one.kind)
-            and (not self.type or one.type in self.type)
-            and (since is None or one.time >= since)
-            and (until is None or one.time <= until)
-            and (self.correlation is None or one.correlation.startswith(self.correlation))
+            (self.since is None or one.time >= self.since)
+            and (self.until is None or one.time <= self.until)
+            and by.kind in (None, one.kind)
+            and (not by.type or one.type in by.type)
+            and (by.domain is None or by.domain in (one.domain, *one.key.split("/")[1:2]))
+            and (by.product is None or _names(one, by.product))
+            and (by.correlation is None or one.correlation.startswith(by.correlation))
         )
 
 
@@ -115,22 +125,31 @@ def log(
     ] = None,
 ) -> None:
     """Show who said what, what was decided, and what was done, in the order of the log."""
-    now = datetime.now(UTC)
-    # what is wrong is told before the log is read
-    wanted.judge()
-    wanted.holds(Step(0, 0, "", ""), now)
+    # a filter that is wrong is refused before the log is read
+    sought = wanted.compiled(datetime.now(UTC))
     mesh = Mesh()
-    image = mesh.image(reading)
+    history = _history(mesh, reading)
     if wanted.product is not None and reading.is_now:
-        lookup.product(image, wanted.product)
+        lookup.product(history.image, wanted.product)
     if wanted.domain not in (None, MESH_DOMAIN) and reading.is_now:
-        lookup.domain(image, wanted.domain or "")
-    with mesh.log() as reader:
-        every = mesh.fold(reader, lambda *log: steps(*log, until=image.offset))
-    found = [one for one in every if wanted.holds(one, now)]
-    requests = {one.id: one.event for one in every if isinstance(one.event, AccessRequested)}
-    items = [_item(one, requests) for one in found[-limit if limit else None :]]
+        lookup.domain(history.image, wanted.domain or "")
+    found = [one for one in history.steps if sought.holds(one)]
+    requests = {
+        one.id: one.event for one in history.steps if isinstance(one.event, AccessRequested)
+    }
+    whole = reading.output is not Format.TABLE
+    items = [_item(one, requests, whole=whole) for one in found[-limit if limit else None :]]
     show(Listing(COLUMNS, items, "no record fits"), reading.output)
+
+
+def _history(mesh: Mesh, reading: Reading) -> History:
+    """The log up to where it is asked for; up to its end in one pass."""
+    until = None if reading.is_now else mesh.image(reading).offset
+    with mesh.log() as reader:
+        history = mesh.fold(reader, lambda *log: read(*log, until=until))
+    if reading.is_now:
+        completion.remember(mesh.home, history.image)
+    return history
 
 
 def subject(one: Step, requests: Mapping[str, AccessRequested]) -> str:
@@ -149,7 +168,11 @@ def subject(one: Step, requests: Mapping[str, AccessRequested]) -> str:
     return f"{kind} {name.replace('/', '.', 1)}".strip()
 
 
-def _item(one: Step, requests: Mapping[str, AccessRequested]) -> dict[str, Any]:
+def _item(
+    one: Step, requests: Mapping[str, AccessRequested], *, whole: bool = True
+) -> dict[str, Any]:
+    """A step as lists show it, with the event's own fields where the `whole` is shown."""
+    event = one.event if whole else None
     return {
         "offset": one.offset,
         "time": stamp(one.time),
@@ -166,7 +189,7 @@ def _item(one: Step, requests: Mapping[str, AccessRequested]) -> dict[str, Any]:
         "id": one.id,
         "correlation": one.correlation,
         "signer": one.signer,
-        "event": one.event.model_dump(mode="json", exclude={"meta"}) if one.event else None,
+        "event": event.model_dump(mode="json", exclude={"meta"}) if event else None,
     }
 
 

@@ -48,9 +48,24 @@ class Step:
     event: Event | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class History:
+    """Every step of a log, in order, and the image after the last one."""
+
+    steps: list[Step]
+    image: Image
+
+
 def steps(
     records: Iterable[Record], trusted: Trusted | None = None, *, until: int | None = None
 ) -> list[Step]:
+    """The steps of `read`."""
+    return read(records, trusted, until=until).steps
+
+
+def read(
+    records: Iterable[Record], trusted: Trusted | None = None, *, until: int | None = None
+) -> History:
     """Every step of the log, in order; intents know their decision.
 
     Args:
@@ -78,7 +93,7 @@ def steps(
             else:
                 found[entry.offset] = replace(found[entry.offset], outcome=IGNORED)
         before = after
-    return list(found.values())
+    return History(list(found.values()), before)
 
 
 def _settle(found: dict[int, Step], event: Decision, offset: int) -> None:

@@ -44,7 +44,40 @@ def folded_width(texts: Sequence[str], available: int | None) -> int:
     return max(min(natural, available), max((_longest(text.split()) for text in texts), default=0))
 
 
-def _longest(parts: Sequence[str]) -> int:
+def lines(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """A row as lines of a terminal: a text that is wider than its column folds between words."""
+    columns = [_folded(text, width) for text, width in zip(row, widths, strict=True)]
+    found = []
+    for number in range(max(map(len, columns))):
+        parts = [
+            part + " " * (width - cells(part) + GAP)
+            for column, width in zip(columns, widths, strict=True)
+            for part in (column[number] if number < len(column) else "",)
+        ]
+        found.append("".join(parts).rstrip())
+    return found
+
+
+def cells(text: str) -> int:
+    """Cells that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
     from rich.cells import cell_len
 
-    return max(map(cell_len, parts), default=0)
+    return cell_len(text)
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """The lines of a text in a column; a word that is too long is cut."""
+    if "\n" not in text and cells(text) <= width:
+        return [text]
+    from rich.console import Console
+    from rich.text import Text
+
+    # Text, so that a description with [brackets] is shown and not obeyed
+    wrapped = Text(text).wrap(Console(width=max(1, width)), width, overflow="fold")
+    return [line.plain.rstrip() for line in wrapped]
+
+
+def _longest(parts: Sequence[str]) -> int:
+    return max(map(cells, parts), default=0)

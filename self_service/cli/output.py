@@ -103,6 +103,8 @@ def cell(value: Any) -> str:
 
 def printable(text: str) -> str:
     """Text without characters that a terminal obeys: a stranger may have written it."""
+    if text.isprintable() or text.replace("\n", "").isprintable():
+        return text
     return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
 
 
@@ -202,28 +204,22 @@ def _print_grid(
     widths: Sequence[int], rows: Sequence[Sequence[str]], head: Sequence[str] = ()
 ) -> None:
     """Rows in columns of these widths, under their heads if they have any."""
+    if head:
+        lines = layout.lines(head, widths)
+        sys.stdout.writelines(f"{_bold(line)}\n" for line in lines)
+    for row in rows:
+        sys.stdout.writelines(f"{line}\n" for line in layout.lines(row, widths))
+
+
+def _bold(line: str) -> str:
+    """A line in bold on a terminal that shows it."""
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        box=None,
-        pad_edge=False,
-        padding=(0, layout.GAP, 0, 0),
-        header_style="bold",
-        show_header=bool(head),
-    )
-    for number, width in enumerate(widths):
-        title = Text(head[number]) if head else ""
-        table.add_column(title, width=width, overflow="fold")
-    for row in rows:
-        # Text, so that a description with [brackets] is shown and not obeyed
-        table.add_row(*map(Text, row))
-    console = Console(width=sum(widths) + layout.GAP * len(widths), highlight=False)
+    console = Console(width=max(1, layout.cells(line)), highlight=False)
     with console.capture() as captured:
-        console.print(table)
-    # Rich fills every line with blanks up to the table's width
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+        console.print(Text(line, style="bold"), end="")
+    return captured.get()
 
 
 def _available() -> int | None:

@@ -6,9 +6,11 @@ import pytest
 from mesh_events import intents
 from mesh_events.errors import InvalidValueError
 from mesh_events.intents import AccessRequested
+from self_service.cli import audit_log
 from self_service.cli.audit_log import COLUMNS, Filter, subject
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.history import Step, consequences, conversation, find, steps
+from self_service.cli.times import parse_time
 from self_service.cli.trace import items
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
@@ -175,7 +177,7 @@ def test_an_ambiguous_prefix_and_an_unknown_id_are_told(log: PaperLog) -> None:
 )
 def test_the_log_is_filtered(log: PaperLog, wanted: Filter, expected: set[str]) -> None:
     story.request(log)
-    found = {one.type for one in steps(log.records) if wanted.holds(one, NOW)}
+    found = {one.type for one in steps(log.records) if wanted.compiled(NOW).holds(one)}
     # west itself was registered by the operator; that is about west as well
     assert found - {"DomainRegistered"} == expected
 
@@ -184,7 +186,7 @@ def test_a_product_is_found_by_its_own_name_only(log: PaperLog) -> None:
     log.say(intents.ProductPublished, "east", **story.product(product="east.users-eu"))
     log.govern()
     wanted = Filter(product="east.users")
-    found = [one for one in steps(log.records) if wanted.holds(one, NOW)]
+    found = [one for one in steps(log.records) if wanted.compiled(NOW).holds(one)]
     assert [getattr(one.event, "product", None) for one in found] == ["east.users"]
 
 
@@ -204,3 +206,24 @@ def test_each_step_says_what_it_is_about() -> None:
     rights = [one for one in every if one.type == "AclApplied"]
     assert "east.users west.app" in {subject(one, requests) for one in rights}
     assert "subject" in COLUMNS
+
+
+def test_the_times_of_a_filter_are_read_once(
+    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def parse(text: str, now: datetime) -> datetime:
+        read.append(text)
+        return parse_time(text, now)
+
+    monkeypatch.setattr(audit_log, "parse_time", parse)
+    wanted = Filter(since="1000d ago", until="2100-01-01").compiled(NOW)
+    found = [one for one in steps(log.records) if wanted.holds(one)]
+    assert len(found) > 50
+    assert read == ["1000d ago", "2100-01-01"]
+
+
+def test_a_history_ends_with_the_image_of_a_replay(log: PaperLog) -> None:
+    assert audit_log.read(log.records).image == log.image
+    assert audit_log.read(log.records, until=40).image.offset == 40

@@ -1,6 +1,6 @@
 import pytest
 
-from self_service.cli.layout import folded_width, widths
+from self_service.cli.layout import folded_width, lines, widths
 
 HEAD = ["ID", "REASON"]
 LONG = "a reason of some more words than fit"
@@ -34,3 +34,19 @@ def test_a_single_text_is_as_wide_as_its_longest_word_at_least(
     available: int | None, expected: int
 ) -> None:
     assert folded_width([LONG], available) == expected
+
+
+def test_a_row_is_one_line_where_its_texts_fit() -> None:
+    assert lines(["a", "why not"], [3, 10]) == ["a    why not"]
+
+
+def test_a_text_that_is_too_wide_folds_between_its_words() -> None:
+    assert lines(["a", "one two three", ""], [2, 8, 3]) == ["a   one two", "    three"]
+
+
+def test_a_word_that_is_too_wide_is_cut_and_a_bracket_stays() -> None:
+    assert lines(["[bold]abcdef"], [6]) == ["[bold]", "abcdef"]
+
+
+def test_wide_letters_take_two_cells() -> None:
+    assert lines(["\u6771\u6771", "x"], [6, 1]) == ["\u6771\u6771    x"]
