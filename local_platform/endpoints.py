@@ -44,6 +44,8 @@ class Endpoints(BaseModel):
     registry_admin_user, registry_admin_password: may also set global rules
     connect_secrets: folder whose files connectors may name as `${dir:<folder>:<file>}`
     connect_group: the workers' group, which begins the transactional ids of their tasks
+    replication_factor, min_insync_replicas: of the mesh's own topics; the local platform has one
+        broker for each cluster
     tls_ca, tls_certificate: PEM files for clients of the brokers; none: no TLS
     spark_token: reference of the bearer token, to be set as SPARK_CONNECT_AUTHENTICATE_TOKEN
     """
@@ -70,6 +72,8 @@ class Endpoints(BaseModel):
     spark_remote: str
     spark_token: str | None
     governor_url: str
+    replication_factor: int = 1
+    min_insync_replicas: int = 1
     tls_ca: Path | None = None
     tls_certificate: Path | None = None
 

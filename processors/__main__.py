@@ -45,7 +45,7 @@ def build(settings: WorkerSettings) -> faust.App:
     )
     governor_key = SigningKey.load(key_path(settings.home, "governor"))
     keeper_key = SigningKey.load(key_path(settings.home, "keeper"))
-    preflight(connection, settings.session_timeout_s)
+    preflight(connection, settings.session_timeout_s, settings.durability)
     rows, quarantine = RowWriter(connection, registry), Quarantine(connection)
     # the mesh's root as this home knows it: its own word, not the log's
     root = Profile.load(settings.home).root_key

@@ -34,6 +34,8 @@ _SCRAM_ITERATIONS, _CLOSED_ITERATIONS = 4096, 4097
 where only the cluster can be asked."""
 _LOGIN_TRY_S = 0.5
 _LISTING = "listing access rights"
+CLUSTERS_DEFAULT = -1
+"""As many replicas of a new topic as the cluster makes by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,13 @@ class ClusterAdmin(Protocol):
     def topic(self, name: str) -> Topic | None:
         """The topic, or None."""
 
-    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        config: Mapping[str, str],
+        replicas: int = CLUSTERS_DEFAULT,
+    ) -> None:
         """Make a topic; one that exists already is left as it is."""
 
     def delete_topic(self, name: str) -> None:
@@ -162,12 +170,17 @@ class KafkaAdmin:
                 name, str(described.topic_id), len(described.partitions), self._config(name)
             )
 
-    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        config: Mapping[str, str],
+        replicas: int = CLUSTERS_DEFAULT,
+    ) -> None:
         """Make a topic; one that exists already is left as it is."""
         doing = f"creating topic {name}"
         with self._doing(doing):
-            # -1: the cluster's own default for replication
-            new = NewTopic(name, partitions, -1, config=dict(config))
+            new = NewTopic(name, partitions, replicas, config=dict(config))
             made = self._admin.create_topics([new], request_timeout=TIMEOUT_S)[name]
             self._result(made, doing, gone={KafkaError.TOPIC_ALREADY_EXISTS})
 

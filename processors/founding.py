@@ -12,7 +12,7 @@ from pathlib import Path
 from mesh_events import avro, topics
 from mesh_events.decisions import MeshFounded, SchemaIntroduced
 from mesh_events.emit import LogWriter, mesh_meta
-from mesh_events.errors import MeshError, StateFaultError
+from mesh_events.errors import ConfigurationError, MeshError, StateFaultError
 from mesh_events.intents import ClusterRegistered
 from mesh_events.meta import Meta, derived_id, new_id
 from mesh_events.read import LogReader
@@ -22,45 +22,15 @@ from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import ALL
 from processors import logins
 from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.keepers.flow_ends import until
+from processors.own_topics.described import described, verify
+from processors.own_topics.wanted import TOPICS, Durability
 from processors.rights import Binding, Operation, Resource
 from processors.secrets import SecretStore
 from processors.settings import GOVERNOR, OPERATOR, WorkerSettings
 from projections.identity import Cluster, Role
 from projections.image import Image
 from projections.replay import replay
-
-_DAY_MS = 24 * 60 * 60 * 1000
-# a broker whose clock is late would refuse what is an hour ahead of it by default, and the governor
-# with it
-_ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
-_COMPACTED = {"cleanup.policy": "compact", **_ANY_TIME}
-_THIRTY_DAYS = {"retention.ms": str(30 * _DAY_MS), **_ANY_TIME}
-TOPICS: Mapping[str, Mapping[str, str]] = {
-    topics.GOVERNANCE: {
-        "cleanup.policy": "delete",
-        "retention.ms": "-1",
-        "retention.bytes": "-1",
-        "message.timestamp.type": "LogAppendTime",
-        "max.message.bytes": str(topics.MAX_LOG_BYTES),
-        # the broker unpacks what a producer compressed: a codec that one reader lacks must not
-        # be able to stop it
-        "compression.type": "uncompressed",
-    },
-    topics.CATALOG: _COMPACTED,
-    topics.ACCESS: _COMPACTED,
-    topics.LINKS: _COMPACTED,
-    topics.STATEMENTS: _COMPACTED,
-    topics.CONNECTORS: _COMPACTED,
-    topics.LINEAGE: _THIRTY_DAYS,
-    topics.CHECKPOINTS: {
-        "cleanup.policy": "delete",
-        "retention.ms": "-1",
-        "retention.bytes": "-1",
-        "message.timestamp.type": "LogAppendTime",
-    },
-    topics.QUARANTINE: {**_THIRTY_DAYS, "max.message.bytes": str(topics.MAX_LOG_BYTES)},
-}
-"""Topic -> settings. The log is the truth, hence kept for ever; its time is Kafka's."""
 
 
 def rights() -> frozenset[Binding]:
@@ -71,6 +41,8 @@ def rights() -> frozenset[Binding]:
         Binding(GOVERNOR, read, topic, "mesh.", prefixed=True),
         Binding(GOVERNOR, read, group, GOVERNOR),
         Binding(GOVERNOR, read, group, f"{GOVERNOR}.", prefixed=True),
+        # looked at each time that the worker starts
+        Binding(GOVERNOR, Operation.DESCRIBE_CONFIGS, topic, "mesh.", prefixed=True),
         *(Binding(GOVERNOR, write, topic, name) for name in TOPICS),
     }
     operator = {
@@ -83,7 +55,11 @@ def rights() -> frozenset[Binding]:
 
 
 def found(settings: WorkerSettings) -> Profile:
-    """Found the mesh, or complete a foundation that was cut off; returns its public profile."""
+    """Found the mesh, or complete a foundation that was cut off; returns its public profile.
+
+    Raises:
+        ConfigurationError: a topic that exists is less durable than it is to be.
+    """
     home = settings.cluster(settings.governance_cluster)
     admin = KafkaAdmin(home.name, settings.administration(home.name))
     _prepare(admin, settings)
@@ -121,12 +97,26 @@ def _beside(path: Path | None, home: Path) -> str | None:
     return str(absolute.relative_to(home) if absolute.is_relative_to(home) else absolute)
 
 
-def _prepare(admin: ClusterAdmin, settings: WorkerSettings) -> None:
-    for name, config in TOPICS.items():
-        admin.create_topic(name, 1, config)
+def _prepare(admin: KafkaAdmin, settings: WorkerSettings) -> None:
+    _make_topics(admin, settings.durability)
     for principal in (GOVERNOR, OPERATOR):
         _ensure_login(admin, principal, settings.secrets())
     admin.grant(rights())
+
+
+def _make_topics(admin: KafkaAdmin, durability: Durability) -> None:
+    """Create what is missing; what is there is compared, and never changed."""
+    brokers = admin.ping()
+    if brokers < durability.replicas:
+        raise ConfigurationError(
+            f"cluster {admin.name} has {brokers} brokers, and the mesh's own topics are to have "
+            f"{durability.replicas} replicas: add brokers, or set SDM_REPLICATION_FACTOR and "
+            "SDM_MIN_INSYNC_REPLICAS to less where losing a broker may lose the log"
+        )
+    for name in TOPICS:
+        admin.create_topic(name, 1, durability.config(name), durability.replicas)
+    until(lambda: described(admin.login).keys() >= TOPICS.keys() or None, "the topics to appear")
+    verify(admin.login, durability)
 
 
 def _ensure_login(admin: ClusterAdmin, principal: str, secrets: SecretStore) -> None:

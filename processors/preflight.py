@@ -8,12 +8,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection, translating
 from mesh_events.topics import CHECKPOINTS, GOVERNANCE, LINEAGE, QUARANTINE, ROW_TOPICS
+from processors.own_topics.described import verify
+from processors.own_topics.wanted import Durability
 
 _TIMEOUT_S = 20
 
 
-def preflight(connection: Connection, session_timeout_s: float) -> None:
-    """Log in, see every topic, and use the group as the worker will.
+def preflight(connection: Connection, session_timeout_s: float, durability: Durability) -> None:
+    """Log in, see every topic as durable as it is to be, and use the group as the worker will.
 
     Raises ConfigurationError or RefusedError naming what is missing.
     """
@@ -31,6 +33,7 @@ def preflight(connection: Connection, session_timeout_s: float) -> None:
                     f"{connection.user} does not see the topic {topic}: run the foundation "
                     "(`python -m processors.founding`) and look at the rights"
                 )
+        verify(connection, durability)
         with translating(f"reading the offsets of group {connection.user}"):
             consumer.committed([TopicPartition(GOVERNANCE, 0)], timeout=_TIMEOUT_S)
     finally:

@@ -19,6 +19,7 @@ from processors.connect.secrets import ConnectSecrets
 from processors.drift import Policy
 from processors.keepers.strangers import LOOK_S
 from processors.lineage_receiver import HttpReceiver
+from processors.own_topics.wanted import Durability
 from processors.registry_rest import RegistryRest
 from processors.reign import LEASE_S
 from processors.secrets import SecretStore
@@ -68,6 +69,9 @@ class WorkerSettings(BaseSettings):
     governor_url: where the worker answers whether it is ready
     drift: whether rights that somebody changed behind the mesh's back are put right, `repair`, or
         only told, `report` (`SDM_DRIFT`)
+    replication_factor, min_insync_replicas: brokers that hold each of the mesh's own topics, and
+        how many of them acknowledge a record (`SDM_REPLICATION_FACTOR`,
+        `SDM_MIN_INSYNC_REPLICAS`)
     log_quota_kib_s: KiB per second that all domains together may append to the log
         (`SDM_LOG_QUOTA_KIB_S`); 0 for no quota
     log_quota_requests: time of one broker thread, in percent, that all logins of intents together
@@ -116,6 +120,8 @@ class WorkerSettings(BaseSettings):
     spark_token: str | None = None
     governor_url: str = "http://127.0.0.1:19090"
     drift: Policy = Policy.REPAIR
+    replication_factor: int = Field(default=3, ge=1, le=100)
+    min_insync_replicas: int = Field(default=2, ge=1, le=100)
     log_quota_kib_s: int = Field(default=1024, ge=0, le=1_048_576)
     log_quota_requests: float = Field(default=16, ge=0, le=10_000)
     look_s: float = Field(default=LOOK_S, gt=LEASE_S, le=3600)
@@ -171,6 +177,17 @@ class WorkerSettings(BaseSettings):
             return ClusterSettings.model_validate({"name": name, **self.clusters[name]})
         except KeyError:
             raise ConfigurationError(f"SDM_CLUSTERS has no cluster {name}") from None
+
+    @property
+    def durability(self) -> Durability:
+        """Of the mesh's own topics; raises ConfigurationError where no record could be written."""
+        if self.min_insync_replicas > self.replication_factor:
+            raise ConfigurationError(
+                f"SDM_MIN_INSYNC_REPLICAS is {self.min_insync_replicas} and "
+                f"SDM_REPLICATION_FACTOR {self.replication_factor}: fewer replicas than must "
+                "acknowledge a record; set 2 and 3, or 1 and 1 on a single broker"
+            )
+        return Durability(self.replication_factor, self.min_insync_replicas)
 
     @property
     def tls(self) -> Tls | None:
@@ -264,6 +281,8 @@ class _LocalPlatform(PydanticBaseSettingsSource):
             "connect_group": found.connect_group,
             "connect_shared_database": found.shared_database,
             "governor_url": found.governor_url,
+            "replication_factor": found.replication_factor,
+            "min_insync_replicas": found.min_insync_replicas,
             "tls_ca": found.tls_ca,
             "tls_certificate": found.tls_certificate,
         }

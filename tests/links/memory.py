@@ -87,7 +87,10 @@ class MemoryCluster:
         found = self.topics.get(name)
         return found.described if found else None
 
-    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+    def create_topic(
+        self, name: str, partitions: int, config: Mapping[str, str], replicas: int = -1
+    ) -> None:
+        del replicas
         self._answer()
         self.topics.setdefault(name, MemoryTopic(name, partitions, config))
 

@@ -170,7 +170,10 @@ class Admin:
         found: Topic | None = self._do("topic", lambda: self._cluster.topic(name))
         return found
 
-    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+    def create_topic(
+        self, name: str, partitions: int, config: Mapping[str, str], replicas: int = -1
+    ) -> None:
+        del replicas
         self._change("create topic", lambda: self._cluster.create_topic(name, partitions, config))
 
     def delete_topic(self, name: str) -> None:

@@ -212,7 +212,8 @@ def _start(nodes: dict[int, Process], registry: Process) -> None:
 def _endpoints(site: Site, node: Node) -> Endpoints:
     found = site.endpoints()
     east = found.clusters["east"].model_copy(update={"bootstrap_servers": node.servers})
-    found = found.model_copy(update={"clusters": {"east": east}})
+    durable = {"replication_factor": 3, "min_insync_replicas": 2}
+    found = found.model_copy(update={"clusters": {"east": east}, **durable})
     found.save(site.layout.home)
     return found
 
