@@ -190,6 +190,9 @@ class Flows(Generic[F]):
                 if isinstance(state, Failed) and state.writer == flow.principal:
                     reason = f"the query ended: {state.reason}"
                     raise EngineError("query_failed", reason, state.text)
+        starts = self._memory[flow.id].starts
+        if starts >= self._pace.starts:
+            raise _exhausted(starts, "and that could not be reported")
         self._starting.start(self._ends(voice), voice, voice.reign, lambda: self._handed_over(flow))
         now = self._pace.clock()
         self._remember(
@@ -294,7 +297,7 @@ class Flows(Generic[F]):
         flow = voice.flow
         if self._errors is not None:
             self._errors.save(self._kind.name, flow.id, fault.code, fault.text)
-        fault = self._exhausted(flow, fault)
+        fault = self._final(flow, fault)
         try:
             if not fault.retriable:
                 self._ending.halt(self._ends(voice), voice.reign)
@@ -309,16 +312,12 @@ class Flows(Generic[F]):
             flow, attempts=attempts, code=fault.code, not_before=until, is_silence=is_silence
         )
 
-    def _exhausted(self, flow: F, fault: CopyError) -> CopyError:
+    def _final(self, flow: F, fault: CopyError) -> CopyError:
         """The fault, or that there were too many starts: each leaves a login for ever."""
         starts = self._memory[flow.id].starts
         if not fault.retriable or fault.code in WITHHELD or starts < self._pace.starts:
             return fault
-        return CopyError(
-            STARTS_EXHAUSTED,
-            f"{starts} starts in a row ended before anything more was done, the last one with "
-            f"{fault.code}: {fault.reason}; mend that, then stop it and start it again",
-        )
+        return _exhausted(starts, f"with {fault.code}: {fault.reason}", fault.text)
 
     def _due(self, flow: F, image: Image, trouble: EngineError | None) -> bool:
         """Whether to look at a flow now; forgets what belongs to an older generation."""
@@ -340,3 +339,12 @@ class Flows(Generic[F]):
 
     def _ends(self, voice: Voice[F]) -> Any:
         return self._kind.ends(voice.flow, voice.image)
+
+
+def _exhausted(starts: int, last: str, text: str = "") -> CopyError:
+    return CopyError(
+        STARTS_EXHAUSTED,
+        f"{starts} starts in a row ended before anything more was done, the last one {last}; mend "
+        "the cause, then stop it and start it again",
+        text,
+    )

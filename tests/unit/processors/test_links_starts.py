@@ -3,7 +3,7 @@
 import pytest
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.facts import LinkActivated, LinkFailed
+from mesh_events.facts import Fact, LinkActivated, LinkFailed
 from processors.keepers.flow_pace import Pace
 from processors.rights import Operation
 from projections.links import State
@@ -85,6 +85,25 @@ def test_after_so_many_starts_in_vain_a_link_closes_for_its_owner(link: MemoryLi
     assert link.desk.link.state is State.FAILED
     assert link.engine.states() == {}
     assert link.west.open_logins() == set()
+
+
+def test_a_link_whose_end_could_not_be_reported_makes_no_more_logins(
+    link: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = link.desk.report
+
+    def report(fact: Fact) -> None:
+        if isinstance(fact, LinkFailed) and fact.code == "starts_exhausted":
+            raise InfrastructureError("the log does not answer", retriable=True)
+        real(fact)
+
+    monkeypatch.setattr(link.desk, "report", report)
+    fail_again_and_again(link)
+    assert len(link.west.logins) == MOST
+    monkeypatch.undo()
+    fail_again_and_again(link)
+    assert link.desk.link.failure_code == "starts_exhausted"
+    assert len(link.west.logins) == MOST
 
 
 def test_a_closed_link_stays_closed_under_another_worker(link: MemoryLink) -> None:
