@@ -89,14 +89,29 @@ class MeshKeyRevoked(Event):
         return f"key/{MESH_DOMAIN}/{self.public_key}"
 
 
+UNDECIDED_PER_DOMAIN = 10_000
+"""Intents of one domain that may wait for their decision, unless a governor's start says other."""
+IDS_PER_DOMAIN = 100_000
+"""Ids of one domain's intents that are remembered, unless a governor's start says other."""
+
+
 class GovernorStarted(Event):
     """Appended by a governor before it decides anything; this record's offset is its epoch.
 
     `meta.id` is fresh for each start: a second record with the same id is a copy, without effect.
+    Both bounds hold for the records behind this one, until the next start.
     """
 
     kind: ClassVar[Kind] = Kind.DECISION
     version: str = Field(description="Version of the governor's software")
+    undecided_per_domain: int = Field(
+        default=UNDECIDED_PER_DOMAIN,
+        description="Undecided intents of a domain above which its next one is set aside",
+    )
+    ids_per_domain: int = Field(
+        default=IDS_PER_DOMAIN,
+        description="Remembered ids of a domain's intents above which its next one is set aside",
+    )
 
     @property
     def key(self) -> str:
@@ -138,6 +153,10 @@ class Decision(Event):
         """`decision/mesh/<offset>`."""
         return f"decision/{MESH_DOMAIN}/{self.offset}"
 
+    def decides(self, offset: int) -> bool:
+        """Whether this is the decision on the record at an offset."""
+        return offset == self.offset
+
 
 class IntentAccepted(Decision):
     """The intent takes effect; this record's offset is the generation of what it made."""
@@ -160,11 +179,51 @@ class IntentQuarantined(Decision):
     reason: str = Field(description="What is wrong with the record")
 
 
+class RecordsSetAside(Decision):
+    """All records of a range but the exceptions have no effect, for ever, also for later versions.
+
+    One decision for many records that could not be understood or trusted, or that were above their
+    domain's bound. The exceptions are the records between them that something else holds for:
+    intents that are judged by themselves, facts and decisions.
+    """
+
+    offset: int = Field(description="First offset of the range")
+    last: int = Field(description="Last offset of the range, at most `basis`")
+    exceptions: list[int] = Field(
+        description="Offsets in the range that are not set aside, ascending; at most 256"
+    )
+    counts: dict[str, int] = Field(
+        description="Code, see docs/reference/codes.md -> how many records of the range have it"
+    )
+
+    def decides(self, offset: int) -> bool:
+        """Whether the record at an offset is set aside."""
+        in_range = self.offset <= offset <= min(self.last, self.basis)
+        return in_range and offset not in self.exceptions
+
+    @property
+    def code(self) -> str:
+        """The one code of all records of the range, `records_set_aside` if there are several."""
+        return next(iter(self.counts)) if len(self.counts) == 1 else SEVERAL_CODES
+
+    @property
+    def reason(self) -> str:
+        """How many records have which code, in a sentence."""
+        counts = ", ".join(f"{count} {code}" for code, count in sorted(self.counts.items()))
+        return (
+            f"set aside with the unusable records from offset {self.offset} to {self.last}: "
+            f"{counts}"
+        )
+
+
+SEVERAL_CODES = "records_set_aside"
+"""Code for a record of a range whose records have several."""
 DECISIONS: tuple[type[Event], ...] = (
     GovernorStarted,
     IntentAccepted,
     IntentRejected,
     IntentQuarantined,
+    RecordsSetAside,
 )
 FOUNDATION: tuple[type[Event], ...] = (
     SchemaIntroduced,

@@ -19,6 +19,7 @@ from mesh_events.decisions import (
     IntentAccepted,
     IntentQuarantined,
     IntentRejected,
+    RecordsSetAside,
 )
 from mesh_events.errors import InfrastructureError, WaitTimeoutError
 from mesh_events.kafka import Connection
@@ -30,7 +31,7 @@ from mesh_events.signing import MeshKeys
 if TYPE_CHECKING:
     from mesh_events.registry import Registry
 
-_DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined)
+_DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined, RecordsSetAside)
 LOOK_BACK = 64
 """Records that a wait reads at once, up to the record that it waits for."""
 _STARTED = GovernorStarted.cloud_event_type().encode()
@@ -93,7 +94,7 @@ class DecisionWatch:
         event = self._add(record)
         if isinstance(event, GovernorStarted):
             self._starts[record.offset] = event.meta.id
-        if not isinstance(event, _DECISIONS) or event.offset != self._offset:
+        if not isinstance(event, _DECISIONS) or not event.decides(self._offset):
             return None
         if self._is_over(event.epoch) or not self._follows_last(record.offset, event):
             return None
@@ -247,6 +248,6 @@ class _KnownSchemas(dict[int, str]):
 
 
 def _outcome(event: Decision, offset: int) -> Outcome:
-    if isinstance(event, IntentRejected | IntentQuarantined):
+    if isinstance(event, IntentRejected | IntentQuarantined | RecordsSetAside):
         return Outcome(False, offset, event.code, event.reason)
     return Outcome(True, offset)

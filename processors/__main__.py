@@ -30,6 +30,7 @@ from processors.roster import enforcers
 from processors.row_writer import RowWriter
 from processors.settings import GOVERNOR, WorkerSettings
 from processors.worker import Worker
+from projections.image import Bounds
 from snapshots.place import open_store
 from snapshots.store import Store
 
@@ -62,7 +63,9 @@ def build(settings: WorkerSettings) -> faust.App:
     def snapshots() -> Store:
         return open_store(settings.home, settings.mesh, root)
 
-    governor = Governor(decisions, rows, quarantine.copy, watch, QuickStart(connection, snapshots))
+    beginning = QuickStart(connection, snapshots)
+    bounds = Bounds(settings.undecided_per_domain, settings.ids_per_domain)
+    governor = Governor(decisions, rows, quarantine.copy, watch, beginning, bounds)
     keepers = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
         *enforcers(settings, connection, registry, lambda: governor.image),

@@ -5,11 +5,18 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
+from mesh_events.decisions import (
+    Decision,
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+    RecordsSetAside,
+)
 from mesh_events.emit import mesh_meta
 from mesh_events.meta import Meta, derived_id
 from mesh_events.record import Entry
 from projections.consequences import ACTOR
+from projections.unusable import Run
 from projections.verdict import Quarantined, Rejected, Verdict
 
 LONGEST_ID = 200
@@ -31,26 +38,46 @@ class Basis:
 
 def decision_on(entry: Entry, verdict: Verdict, basis: Basis) -> Decision:
     """The event that tells a verdict on the record at `entry`."""
-    epoch = basis.epoch
     # a decision that repeats what was said must not itself become too large to be read
     cause = entry.event.meta.id[:LONGEST_ID] if entry.event else None
     correlation = entry.event.meta.correlation[:LONGEST_ID] if entry.event else None
-    identity = derived_id(f"offset:{entry.offset}", "decide", epoch)
-    common: dict[str, Any] = {
-        "meta": decision_meta(identity, correlation or identity, cause),
-        "offset": entry.offset,
-        "epoch": epoch,
-        "basis": basis.offset,
-        "clock": datetime.fromtimestamp(basis.clock / 1000, UTC),
-        "follows": basis.follows,
-        "worker_skew": basis.worker_skew,
-    }
+    common = _common(basis, entry.offset, f"offset:{entry.offset}", correlation, cause)
     match verdict:
         case Rejected(code, reason) if cause is not None:
             return IntentRejected(**common, intent=cause, code=code, reason=_short(reason))
         case Quarantined(code, reason) | Rejected(code, reason):
             return IntentQuarantined(**common, code=code, reason=_short(reason))
     return IntentAccepted(**common, intent=cause or "")
+
+
+def set_aside(run: Run, basis: Basis) -> Decision:
+    """The decision on a run of unusable records: on a single one with the reason for people."""
+    if run.first == run.last:
+        code, reason = run.fault.code.value, _short(run.fault.reason)
+        common = _common(basis, run.last, f"offset:{run.last}")
+        return IntentQuarantined(**common, code=code, reason=reason)
+    return RecordsSetAside(
+        **_common(basis, run.first, f"offsets:{run.first}-{run.last}"),
+        last=run.last,
+        exceptions=list(run.exceptions),
+        counts=dict(sorted(run.counts.items())),
+    )
+
+
+def _common(
+    basis: Basis, offset: int, about: str, correlation: str | None = None, cause: str | None = None
+) -> dict[str, Any]:
+    """The fields that every decision has; its id is derived from `about`."""
+    identity = derived_id(about, "decide", basis.epoch)
+    return {
+        "meta": decision_meta(identity, correlation or identity, cause),
+        "offset": offset,
+        "epoch": basis.epoch,
+        "basis": basis.offset,
+        "clock": datetime.fromtimestamp(basis.clock / 1000, UTC),
+        "follows": basis.follows,
+        "worker_skew": basis.worker_skew,
+    }
 
 
 def _short(reason: str) -> str:

@@ -22,6 +22,7 @@ from mesh_events.decisions import (
     Decision,
     GovernorStarted,
     IntentQuarantined,
+    RecordsSetAside,
 )
 from mesh_events.emit import LogWriter, software
 from mesh_events.errors import MeshError, StateFaultError
@@ -30,9 +31,10 @@ from mesh_events.intents import Intent
 from mesh_events.meta import Event, new_id
 from mesh_events.record import Entry, Record
 from processors.crash_points import crash_point
-from processors.decision import Basis, decision_meta, decision_on, version
+from processors.decision import Basis, decision_meta, decision_on, set_aside, version
 from processors.log_watch import NoWatch, Watch
 from processors.mesh_clock import MeshClock
+from processors.quarantine import Copy, Samples
 from processors.quick_start import Beginning, FirstRecord
 from processors.reign import key_without_effect
 from processors.reign import now as monotonic
@@ -43,20 +45,23 @@ from projections.consequences import consequences
 from projections.decide import decide
 from projections.fold import apply
 from projections.identity import Role
-from projections.image import EMPTY, Image
+from projections.image import DEFAULT_BOUNDS, EMPTY, Bounds, Image
 from projections.rows import touched_rows
 from projections.speculation import decided
 from projections.trust import DistrustError
+from projections.unusable import Run
 from projections.verdict import Waiting
 
 log = structlog.get_logger(__name__)
-Listener = Callable[[Record, IntentQuarantined], None]
+Listener = Callable[[Copy], None]
 AGAIN = 32
 """So many of the waiting records are judged again in one step, in turn."""
 BATCH = 256
 """So many decisions are appended together at most."""
 BATCH_S = 0.005
 """Seconds after which a step judges no further record: what arrives meanwhile waits for it."""
+RANGES = 16
+"""So many ranges of unusable records are decided in one step at most."""
 
 
 class Governor:
@@ -65,9 +70,10 @@ class Governor:
     Args:
         writer: appends to the log under the governor's key.
         rows: where changed rows go while this governor reigns.
-        set_aside: told of every record that is quarantined, for the people's copy.
+        set_aside: told of records that are quarantined, a few of each range, for the people's copy.
         watch: told of every record that is folded; knows which signatures must be checked.
         beginning: knows what was folded before this worker began.
+        bounds: what each domain may have, for the records behind this governor's start.
     """
 
     def __init__(
@@ -77,10 +83,12 @@ class Governor:
         set_aside: Listener,
         watch: Watch | None = None,
         beginning: Beginning | None = None,
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         self._writer, self._rows, self._set_aside = writer, rows, set_aside
         self.watch: Watch = watch or NoWatch()
         self._beginning: Beginning = beginning or FirstRecord()
+        self._bounds = bounds
         # counts how often everything was forgotten: what began before is of no use any more
         self._life = 0
         self.forget()
@@ -99,6 +107,7 @@ class Governor:
         # offset of a record that waits -> since when, s of the monotonic clock
         self._since: dict[int, float] = {}
         self._open: dict[int, Record] = {}
+        self._samples = Samples()
         self._settled: tuple[object, ...] | None = None
         self._clock: MeshClock | None = None
         # append time of the record folded last, ms
@@ -132,7 +141,12 @@ class Governor:
         self._require_key(self.image)
         identity = new_id()
         meta = decision_meta(identity, identity, None)
-        event = GovernorStarted(meta=meta, version=version())
+        event = GovernorStarted(
+            meta=meta,
+            version=version(),
+            undecided_per_domain=self._bounds.undecided,
+            ids_per_domain=self._bounds.ids,
+        )
         started = self._writer.append_record(event)
         self.epoch = started.offset
         self._clock = MeshClock(started.time, self.image.clock)
@@ -225,10 +239,16 @@ class Governor:
             self._open[record.offset] = record
             if decides:
                 self._queue(record.offset, undecided[record.offset])
+        elif (fault := self.image.intents.unusable.fault_at(record.offset)) is not None:
+            self._samples.add(record, fault)
         elif decides and isinstance(event, Check):
             self._answered.append((record.offset, event.offset))
-        elif isinstance(event, Decision) and event.offset not in undecided:
-            self._open.pop(event.offset, None)
+        elif isinstance(event, Decision):
+            if isinstance(event, RecordsSetAside):
+                self._open = {at: one for at, one in self._open.items() if at in undecided}
+            elif event.offset not in undecided:
+                self._open.pop(event.offset, None)
+            self._samples.keep(self.image.intents.unusable.holds)
 
     def _publish(self) -> None:
         for row in touched_rows(self.image):
@@ -236,7 +256,7 @@ class Governor:
             crash_point("after-row")
 
     def _queue(self, offset: int, entry: Entry) -> None:
-        """Let an undecided record wait for its turn: that of its domain, or of unusable ones."""
+        """Let an undecided intent wait for the turn of its domain."""
         key = self.image.identity.key_of(entry.signer)
         operator = key is not None and key.role is Role.OPERATOR and key.revoked is None
         self._arrived.add(offset, key.domain if key is not None else "", urgent=operator)
@@ -267,6 +287,11 @@ class Governor:
         """Decisions on the records whose turn it is, each on the state that the others give."""
         began, state, found = monotonic(), image, list[Decision]()
         clock, worker_skew = self._times(image)
+        for run in image.intents.unusable.in_order()[:RANGES]:
+            basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
+            event = self._set_run_aside(run, basis)
+            state = decided(state, event, self._writer.key.public)
+            found.append(event)
         for offset in self._candidates(image):
             entry = state.intents.undecided.get(offset)
             if entry is None:
@@ -281,7 +306,7 @@ class Governor:
             basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
             event = decision_on(entry, verdict, basis)
             if isinstance(event, IntentQuarantined):
-                self._set_aside(self._open[offset], event)
+                self._set_aside(Copy(self._open[offset], event.code, event.reason))
             state = decided(state, event, self._writer.key.public)
             found.append(event)
             if len(found) == BATCH or monotonic() - began > BATCH_S:
@@ -294,6 +319,13 @@ class Governor:
             return image.clock, image.worker_skew
         clock = max(image.clock, self._clock.now(self._appended))
         return clock, self._clock.worker_skew(clock)
+
+    def _set_run_aside(self, run: Run, basis: Basis) -> Decision:
+        """The decision on unusable records; a few of them are copied for people."""
+        event = set_aside(run, basis)
+        for copy in self._samples.take(event, run.size):
+            self._set_aside(copy)
+        return event
 
     def _wait(self, offset: int, now: float) -> None:
         if offset not in self._since:
@@ -351,7 +383,8 @@ def _log(image: Image, events: Iterable[Event]) -> None:
         if not isinstance(event, Decision):
             log.info("consequence", intent=event.type_name(), correlation_id=about)
             continue
-        asked = image.intents.undecided[event.offset].event
+        entry = image.intents.undecided.get(event.offset)
+        asked = entry.event if entry is not None else None
         log.info(
             "decided",
             decision=event.type_name(),

@@ -7,6 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
@@ -86,6 +87,10 @@ class WorkerSettings(BaseSettings):
     checkpoint_records, checkpoint_s: a checkpoint is signed over so many new records, or so long
         after the first of them
     snapshot_records: a snapshot is made of so many new records
+    undecided_per_domain: undecided intents of a domain above which its next one is set aside
+        (`SDM_UNDECIDED_PER_DOMAIN`)
+    ids_per_domain: remembered ids of a domain's intents, of the last one to two hours, above which
+        its next one is set aside (`SDM_IDS_PER_DOMAIN`)
     domain_spark: domain -> its own Spark Connect server, for its statements (`SDM_DOMAIN_SPARK`,
         JSON)
     domain_spark_command: for domains that are not named there: starts a domain's server unless it
@@ -132,6 +137,8 @@ class WorkerSettings(BaseSettings):
     checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
     checkpoint_s: float = Field(default=5, ge=0, le=86_400)
     snapshot_records: int = Field(default=EVERY, ge=1, le=100_000)
+    undecided_per_domain: int = Field(default=UNDECIDED_PER_DOMAIN, ge=1, le=1_000_000)
+    ids_per_domain: int = Field(default=IDS_PER_DOMAIN, ge=1, le=10_000_000)
     domain_spark: dict[str, DomainSpark] = Field(default_factory=dict)
     domain_spark_command: list[str] = Field(default_factory=list)
     connect_url: str | None = None

@@ -98,7 +98,9 @@ class Worker:
             return False
         if reign.alone_in or (self._uncompared and now() - self._opened < FIRST_ROUND_S):
             return False
-        return not any(offset < reign.epoch for offset in image.intents.undecided)
+        intents = image.intents
+        waiting = (*intents.undecided, *intents.unusable.runs)
+        return not any(offset < reign.epoch for offset in waiting)
 
     @property
     def _uncompared(self) -> list[str]:
@@ -109,7 +111,7 @@ class Worker:
         """What the readiness page tells: offsets, a count, and ages in seconds.
 
         `clocks` is the finding on clocks that disagree, null while they agree.
-        `oldest_undecided_s` is the age of the oldest record without a decision, `silence_s` the
+        `oldest_undecided_s` is the age of the oldest intent without a decision, `silence_s` the
         time since the fold was last known to stand at the end of the log, `not_compared` the
         keepers that have not compared the world with the log yet; null without a reign.
         """
@@ -119,7 +121,7 @@ class Worker:
             "ready": self.ready,
             "epoch": image.epoch,
             "offset": image.offset,
-            "undecided": len(times),
+            "undecided": image.intents.open_count,
             "oldest_undecided_s": round(time.time() - min(times) / 1000, 3) if times else 0,
             "silence_s": round(reign.silence, 3) if reign is not None else None,
             "not_compared": self._uncompared if reign is not None else None,

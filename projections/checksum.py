@@ -46,8 +46,27 @@ def _established(image: Image) -> Iterator[str]:
         yield f"credentials {login.principal} {login.cluster} {login.generation} {login.issued}"
     yield from _jobs(image)
     yield from _held_up(identity)
-    for offset in sorted(image.intents.undecided):
-        yield f"undecided {offset}"
+    for first, last in _undecided(image):
+        yield f"undecided {first}" if first == last else f"undecided {first}-{last}"
+
+
+def _undecided(image: Image) -> Iterator[tuple[int, int]]:
+    """Ranges of undecided offsets, the same wherever a record is unusable and where it is not."""
+    found = [(offset, offset) for offset in image.intents.undecided]
+    for run in image.intents.unusable.runs.values():
+        begins = [run.first, *(one + 1 for one in run.exceptions)]
+        ends = [*(one - 1 for one in run.exceptions), run.last]
+        found += [one for one in zip(begins, ends, strict=True) if one[0] <= one[1]]
+    begun: tuple[int, int] | None = None
+    for first, last in sorted(found):
+        if begun is not None and first == begun[1] + 1:
+            begun = begun[0], last
+            continue
+        if begun is not None:
+            yield begun
+        begun = first, last
+    if begun is not None:
+        yield begun
 
 
 def _jobs(image: Image) -> Iterator[str]:

@@ -26,6 +26,7 @@ from projections.rules import (  # noqa: F401 - they fill the table
     statements,
 )
 from projections.rules.ruling import judge
+from projections.unusable import untrusted
 from projections.verdict import Case, Quarantined, Refusal, Rejected, Verdict, Waiting
 
 LONGEST_ID = 200
@@ -95,9 +96,9 @@ class _Claim(NamedTuple):
 
 def _claim(image: Image, entry: Entry) -> _Claim | Rejected | Quarantined:
     """The intent of a record, or why it is none whatever the time."""
-    untrusted = _untrusted(image, entry)
-    if untrusted is not None:
-        return untrusted
+    fault = untrusted(image.identity, entry)
+    if fault is not None:
+        return Quarantined(fault.code, fault.reason)
     intent, key = entry.event, image.identity.key_of(entry.signer)
     if not isinstance(intent, Intent) or key is None:
         return Quarantined(FaultCode.INVALID_EVENT, "the record is not an intent")
@@ -108,20 +109,6 @@ def _claim(image: Image, entry: Entry) -> _Claim | Rejected | Quarantined:
         or _cut_off(image, key)
     )
     return unfit or _Claim(entry, intent, key)
-
-
-def _untrusted(image: Image, entry: Entry) -> Quarantined | None:
-    if entry.fault is not None:
-        return Quarantined(entry.fault.code, entry.fault.reason)
-    key = image.identity.key_of(entry.signer)
-    if key is None or key.role is Role.ROOT:
-        return Quarantined(FaultCode.UNKNOWN_KEY, f"no domain has the key {entry.signer}")
-    if key.revoked is not None:
-        return Quarantined(
-            FaultCode.REVOKED_KEY,
-            f"{key.domain}'s key was revoked at offset {key.revoked}: sign with one in force",
-        )
-    return None
 
 
 def _repeated(image: Image, entry: Entry, intent: Intent) -> Rejected | None:

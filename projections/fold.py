@@ -17,20 +17,22 @@ from mesh_events.decisions import (
     MeshFounded,
     MeshKeyIntroduced,
     MeshKeyRevoked,
+    RecordsSetAside,
     SchemaIntroduced,
 )
 from mesh_events.errors import StateFaultError
 from mesh_events.intents import Intent
-from mesh_events.meta import Event, Kind, milliseconds
+from mesh_events.meta import MESH_DOMAIN, Event, Kind, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
 from mesh_events.statements import StatementFact
-from projections import access, connectors, drift, identity, links, statements
+from projections import access, connectors, drift, identity, links, statements, unusable
 from projections import intents as pending
 from projections.access import Accesses
 from projections.enact import Acceptance, enact
 from projections.identity import Role
-from projections.image import TOLERANCE_MS, Image
+from projections.image import TOLERANCE_MS, Bounds, Image
+from projections.intents import Intents
 from projections.named_keys import unfit
 
 
@@ -45,7 +47,16 @@ def apply(image: Image, entry: Entry) -> Image:
         raise StateFaultError(f"offset {entry.offset} was folded already, up to {image.offset}")
     skew = _skew(image, entry)
     time = max(image.time, entry.time - skew)
-    image = image._replace(offset=entry.offset, time=time, skew=skew, touched=())
+    before = image._replace(offset=entry.offset, time=time, skew=skew, touched=())
+    image = _applied(before, entry)
+    intents = image.intents
+    if intents.unusable.newest < 0:
+        return image
+    between = unusable.passed(intents.unusable, entry.offset)
+    return image._replace(intents=intents._replace(unusable=between))
+
+
+def _applied(image: Image, entry: Entry) -> Image:
     event = entry.event
     if event is None or isinstance(event, Intent):
         return _waiting(image, entry)
@@ -75,8 +86,36 @@ def _waiting(image: Image, entry: Entry) -> Image:
     """A record waits for its decision; its time is not before that of the last decision."""
     if entry.time < image.clock:
         entry = replace(entry, time=image.clock)
-    intents = pending.arrived(image.intents, entry, image.clock, expiring=not image.clocks_disagree)
+    expiring, domain_of = not image.clocks_disagree, image.identity.domain_of
+    fault = unusable.untrusted(image.identity, entry)
+    intents = image.intents
+    if fault is None:
+        if expiring:
+            intents = pending.expired(intents, image.clock, domain_of)
+        fault = _excess(image, intents, entry)
+    if fault is not None:
+        runs = unusable.arrived(intents.unusable, entry.offset, fault)
+        return image._replace(intents=intents._replace(unusable=runs))
+    intents = pending.arrived(intents, entry, image.clock, domain_of, expiring=expiring)
     return image._replace(intents=intents)
+
+
+def _excess(image: Image, intents: Intents, entry: Entry) -> Fault | None:
+    """Whether a domain is above one of its bounds; the mesh's own parts have none."""
+    domain, bounds = image.identity.domain_of(entry.signer), image.bounds
+    if domain == MESH_DOMAIN or entry.event is None:
+        return None
+    if intents.waiting.get(domain, 0) >= bounds.undecided:
+        reason = f"{bounds.undecided} intents of {domain} are undecided: emit it again later"
+        return Fault(FaultCode.TOO_MANY_UNDECIDED, reason)
+    known = intents.first_offset(entry.signer, entry.event.meta.id) is not None
+    if intents.remembered.get(domain, 0) >= bounds.ids and not known:
+        reason = (
+            f"{bounds.ids} intents of {domain} reached the log within about two hours: "
+            "emit it again later"
+        )
+        return Fault(FaultCode.TOO_MANY_IDS, reason)
+    return None
 
 
 def _forged(image: Image, entry: Entry, event: Event, needed: Role) -> Image:
@@ -125,15 +164,20 @@ def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:
     """A governor starts its epoch, once: anybody can append a copy of a signed record."""
     if event.meta.id in image.starts:
         return image._replace(ignored=image.ignored + 1)
-    starts = image.starts.set(event.meta.id, entry.offset)
-    return image._replace(epoch=entry.offset, last_decision=event.meta.id, starts=starts)
+    return image._replace(
+        epoch=entry.offset,
+        last_decision=event.meta.id,
+        starts=image.starts.set(event.meta.id, entry.offset),
+        bounds=Bounds(event.undecided_per_domain, event.ids_per_domain),
+    )
 
 
 def _decided(image: Image, entry: Entry, event: Decision) -> Image:
-    decided = image.intents.undecided.get(event.offset)
-    if decided is None or not _counts(image, entry, event):
+    if not _counts(image, entry, event):
         return image._replace(ignored=image.ignored + 1)
-    checks = image.intents.checks.get(event.offset, Map())
+    intents = image.intents
+    decided = intents.undecided.get(event.offset)
+    checks = intents.checks.get(event.offset, Map())
     clock = max(image.clock, milliseconds(event.clock))
     image = image._replace(
         clock=clock,
@@ -141,16 +185,15 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
         skew=entry.time - clock,
         worker_skew=event.worker_skew,
         last_decision=event.meta.id,
-        intents=pending.decided(image.intents, event.offset),
     )
-    if not isinstance(event, IntentAccepted):
+    domain_of = image.identity.domain_of
+    if isinstance(event, RecordsSetAside) or decided is None:
+        if isinstance(event, IntentAccepted):
+            raise _unreadable(intents, entry, event)
+        return image._replace(intents=pending.set_aside(intents, event, domain_of))
+    image = image._replace(intents=pending.decided(intents, event.offset, domain_of))
+    if not isinstance(event, IntentAccepted) or decided.event is None:
         return image
-    if decided.event is None:
-        raise StateFaultError(
-            f"the decision at offset {entry.offset} accepts the record at {event.offset}, which "
-            f"this version cannot read ({decided.fault and decided.fault.reason}): "
-            "replay with the version that wrote it or a newer one"
-        )
     speaker = image.identity.keys.get(decided.signer or "")
     by_operator = speaker is not None and speaker.role is identity.Role.OPERATOR
     acceptance = Acceptance(event.offset, checks, entry.offset, clock, by_operator)
@@ -169,6 +212,20 @@ def _counts(image: Image, entry: Entry, event: Decision) -> bool:
         0 <= image.epoch == event.epoch
         and event.follows == image.last_decision
         and image.epoch <= event.basis < entry.offset
+        and (
+            event.last <= event.basis
+            if isinstance(event, RecordsSetAside)
+            else image.intents.is_open(event.offset)
+        )
+    )
+
+
+def _unreadable(intents: Intents, entry: Entry, event: Decision) -> StateFaultError:
+    fault = intents.unusable.fault_at(event.offset)
+    return StateFaultError(
+        f"the decision at offset {entry.offset} accepts the record at {event.offset}, which "
+        f"this version cannot read ({fault.reason if fault else 'it is unusable'}): "
+        "replay with the version that wrote it or a newer one"
     )
 
 

@@ -164,6 +164,11 @@ class Identity:
         """The registered key of a signer, revoked or not."""
         return self.keys.get(signer) if signer is not None else None
 
+    def domain_of(self, signer: str | None) -> str:
+        """The domain that a signer's key speaks for, empty for an unknown key."""
+        key = self.key_of(signer)
+        return key.domain if key is not None else ""
+
     def has_role(self, signer: str | None, role: Role) -> bool:
         """Whether `signer` holds `role` now."""
         key = self.key_of(signer)

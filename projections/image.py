@@ -5,6 +5,7 @@ from typing import NamedTuple
 from immutables import Map
 
 from mesh_events import intents
+from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN
 from projections import access, catalog, connectors, drift, links, statements, steps
 from projections import intents as pending
 from projections.access import Accesses
@@ -20,6 +21,16 @@ from projections.table import Table
 
 RowKey = tuple[str, str]
 """(row topic, row key)."""
+
+
+class Bounds(NamedTuple):
+    """How much a domain may have: undecided intents, and remembered ids of intents."""
+
+    undecided: int = UNDECIDED_PER_DOMAIN
+    ids: int = IDS_PER_DOMAIN
+
+
+DEFAULT_BOUNDS = Bounds()
 TOLERANCE_MS = 60 * 1000
 """How far append times may be off the mesh's clock before one of them is taken for wrong."""
 
@@ -35,7 +46,8 @@ class Image(NamedTuple):
     `epoch` is the offset of the latest GovernorStarted, -1 before the first; `starts` maps the ids
     of all of them to their offsets; `last_decision` is the id of the decision that counted last in
     this epoch, or of its start. `ignored` counts decisions that came under an old epoch, twice, or
-    behind a lost one. `touched` names the rows that the last applied record may have changed.
+    behind a lost one. `bounds` are those of the latest start. `touched` names the rows that the
+    last applied record may have changed.
 
     A tuple, since a changed copy of it is made for every record: that takes a fifth of the time.
     """
@@ -60,6 +72,7 @@ class Image(NamedTuple):
     intents: Intents = pending.EMPTY
     drifts: Drifts = drift.EMPTY
     touched: tuple[RowKey, ...] = ()
+    bounds: Bounds = DEFAULT_BOUNDS
 
     @property
     def clocks_disagree(self) -> bool:

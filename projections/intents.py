@@ -1,13 +1,18 @@
 """The intents still to be decided, the checks they wait for, and the ids already seen."""
 
+from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 from immutables import Map
 
+from mesh_events.decisions import Decision, RecordsSetAside
 from mesh_events.facts import Check
 from mesh_events.meta import milliseconds
 from mesh_events.record import Entry
+from projections import unusable as runs
 from projections.table import Table
+from projections.unusable import Unusable
 
 WINDOW_MS = 60 * 60 * 1000
 """How long after it was made an intent may reach the log, by the mesh's clock."""
@@ -15,16 +20,19 @@ AHEAD_MS = 5 * 60 * 1000
 """How far an emitter's clock may be ahead of the mesh's."""
 REMEMBERED_MS = WINDOW_MS + AHEAD_MS
 """How long ids are remembered, at least: as long as a copy of the intent would not be stale."""
+DomainOf = Callable[[str | None], str]
+"""The domain that a public key speaks for."""
 
 
 class Intents(NamedTuple):
-    """Undecided records by offset, checks by offset and name, (signer, id) of intents lately seen.
+    """Undecided intents by offset, checks by offset and name, (signer, id) of intents lately seen.
 
-    Undecided records are state: whichever governor comes next decides them. An id belongs to its
-    signer: nobody can use up the id of somebody else's intent by writing it first. Where the clock
-    of its maker was far ahead, an intent is refused and stands in `ahead` with the time (ms) until
-    which a copy of it would not be stale: whoever reads the log can append it again. No id of an
-    intent that was made since `horizon` (ms) was forgotten.
+    Undecided records are state: whichever governor comes next decides them. Those that can have no
+    effect stand in `unusable`. An id belongs to its signer: nobody can use up the id of somebody
+    else's intent by writing it first. Where the clock of its maker was far ahead, an intent is
+    refused and stands in `ahead` with the time (ms) until which a copy of it would not be stale:
+    whoever reads the log can append it again. No id of an intent that was made since `horizon` (ms)
+    was forgotten. `waiting` counts a domain's undecided intents, `remembered` its ids.
     """
 
     undecided: Table[int, Entry] = Map()
@@ -34,6 +42,18 @@ class Intents(NamedTuple):
     ahead: Table[tuple[str | None, str], tuple[int, int]] = Map()
     window_start: int = 0
     horizon: int = 0
+    unusable: Unusable = runs.EMPTY
+    waiting: Table[str, int] = Map()
+    remembered: Table[str, int] = Map()
+
+    def is_open(self, offset: int) -> bool:
+        """Whether the record at an offset is undecided, usable or not."""
+        return offset in self.undecided or self.unusable.holds(offset)
+
+    @property
+    def open_count(self) -> int:
+        """How many records are undecided, usable or not."""
+        return len(self.undecided) + self.unusable.size
 
     def first_offset(self, signer: str | None, intent: str) -> int | None:
         """Where the signer's intent with this id stood first, if it is still remembered."""
@@ -45,23 +65,33 @@ class Intents(NamedTuple):
 EMPTY = Intents()
 
 
-def arrived(intents: Intents, entry: Entry, clock: int, *, expiring: bool = True) -> Intents:
-    """A record that needs a decision stands on the log.
+def arrived(
+    intents: Intents, entry: Entry, clock: int, domain_of: DomainOf = str, *, expiring: bool = True
+) -> Intents:
+    """An intent stands on the log that a governor can judge.
 
     Args:
         intents: before it.
         entry: the record.
         clock: the mesh's clock, ms.
+        domain_of: as of now.
         expiring: whether ids may be forgotten now.
     """
-    intents = intents._replace(undecided=intents.undecided.set(entry.offset, entry))
+    domain = domain_of(entry.signer)
+    intents = intents._replace(
+        undecided=intents.undecided.set(entry.offset, entry),
+        waiting=_changed(intents.waiting, domain, 1),
+    )
     if entry.event is None:
         return intents
-    if expiring and clock - intents.window_start > REMEMBERED_MS:
-        intents = _next_window(intents, clock)
+    if expiring:
+        intents = expired(intents, clock, domain_of)
     who = entry.signer, entry.event.meta.id
     if intents.first_offset(*who) is None:
-        intents = intents._replace(seen=intents.seen.set(who, entry.offset))
+        intents = intents._replace(
+            seen=intents.seen.set(who, entry.offset),
+            remembered=_changed(intents.remembered, domain, 1),
+        )
         made = milliseconds(entry.event.meta.time)
         if made > clock + AHEAD_MS:
             until = made + WINDOW_MS
@@ -69,23 +99,33 @@ def arrived(intents: Intents, entry: Entry, clock: int, *, expiring: bool = True
     return intents
 
 
-def _next_window(intents: Intents, clock: int) -> Intents:
+def expired(intents: Intents, clock: int, domain_of: DomainOf) -> Intents:
     """Forget the ids of the window before the last one, but for those of undecided intents."""
+    if clock - intents.window_start <= REMEMBERED_MS:
+        return intents
     undecided = intents.undecided
     kept = {who: offset for who, offset in intents.seen_before.items() if offset in undecided}
+    ahead = {
+        who: (offset, until)
+        for who, (offset, until) in intents.ahead.items()
+        if until >= clock or offset in undecided
+    }
+    known = Counter(domain_of(signer) for signer, _ in {*kept, *intents.seen, *ahead})
     return intents._replace(
         seen=Map(kept),
         seen_before=intents.seen,
-        ahead=Map(
-            {
-                who: (offset, until)
-                for who, (offset, until) in intents.ahead.items()
-                if until >= clock or offset in undecided
-            }
-        ),
+        ahead=Map(ahead),
         window_start=clock,
         horizon=intents.window_start + AHEAD_MS,
+        remembered=Map(known),
     )
+
+
+def _changed(counts: Table[str, int], domain: str, by: int) -> Table[str, int]:
+    count = counts.get(domain, 0) + by
+    if count > 0:
+        return counts.set(domain, count)
+    return counts.delete(domain) if domain in counts else counts
 
 
 def checked(intents: Intents, event: Check) -> Intents:
@@ -100,7 +140,20 @@ def checked(intents: Intents, event: Check) -> Intents:
     )
 
 
-def decided(intents: Intents, offset: int) -> Intents:
-    """The record at `offset` is decided."""
+def decided(intents: Intents, offset: int, domain_of: DomainOf = str) -> Intents:
+    """The intent at `offset` is decided."""
     checks = intents.checks.delete(offset) if offset in intents.checks else intents.checks
-    return intents._replace(undecided=intents.undecided.delete(offset), checks=checks)
+    domain = domain_of(intents.undecided[offset].signer)
+    return intents._replace(
+        undecided=intents.undecided.delete(offset),
+        checks=checks,
+        waiting=_changed(intents.waiting, domain, -1),
+    )
+
+
+def set_aside(intents: Intents, event: Decision, domain_of: DomainOf) -> Intents:
+    """Records were decided as unusable, whether this version could judge them or not."""
+    if isinstance(event, RecordsSetAside):
+        for offset in [one for one in intents.undecided if event.decides(one)]:
+            intents = decided(intents, offset, domain_of)
+    return intents._replace(unusable=runs.decided(intents.unusable, event))

@@ -22,12 +22,13 @@ from projections.identity import (
     Key,
     Quarantine,
 )
-from projections.image import Image, RowKey
+from projections.image import DEFAULT_BOUNDS, Bounds, Image, RowKey
 from projections.intents import Intents
 from projections.links import Link
 from projections.statements import Statement
 from projections.steps import Step
 from projections.table import Table
+from projections.unusable import Run, Unusable
 
 TABLES: Mapping[str, tuple[Any, Any]] = {
     "starts": (str, int),
@@ -51,6 +52,9 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "seen": (tuple[str | None, str], int),
     "seen_before": (tuple[str | None, str], int),
     "ahead": (tuple[str | None, str], tuple[int, int]),
+    "runs": (int, Run),
+    "waiting": (str, int),
+    "remembered": (str, int),
     "drifts": (tuple[str, str, DriftKind], Left),
 }
 """Name -> (type of the keys, type of the rows)."""
@@ -74,6 +78,9 @@ class Rest:
     window_start: int = 0
     horizon: int = 0
     touched: tuple[RowKey, ...] = ()
+    bounds: Bounds = DEFAULT_BOUNDS
+    newest_run: int = -1
+    between: tuple[int, ...] = ()
 
 
 def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
@@ -94,6 +101,9 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         window_start=intents.window_start,
         horizon=intents.horizon,
         touched=image.touched,
+        bounds=image.bounds,
+        newest_run=intents.unusable.newest,
+        between=intents.unusable.between,
     )
     return rest, {
         "starts": image.starts,
@@ -117,6 +127,9 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "seen": intents.seen,
         "seen_before": intents.seen_before,
         "ahead": intents.ahead,
+        "runs": intents.unusable.runs,
+        "waiting": intents.waiting,
+        "remembered": intents.remembered,
         "drifts": image.drifts,
     }
 
@@ -160,7 +173,11 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
             ahead=tables["ahead"],
             window_start=rest.window_start,
             horizon=rest.horizon,
+            unusable=Unusable(tables["runs"], rest.newest_run, rest.between),
+            waiting=tables["waiting"],
+            remembered=tables["remembered"],
         ),
         drifts=tables["drifts"],
         touched=rest.touched,
+        bounds=rest.bounds,
     )

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from local_platform import Endpoints
 from mesh_events import topics
 from mesh_events.codec import decode
-from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
+from mesh_events.decisions import Decision, IntentAccepted
 from mesh_events.emit import Emitter, Receipt
 from mesh_events.intents import (
     AccessGranted,
@@ -155,7 +155,7 @@ class Mesh:
     def decided(self, offset: int, seconds: float = PATIENCE_S) -> Decision:
         """The decision that counts on the record at `offset`, once it is there."""
         self.wait_for(
-            lambda image: image.offset >= offset and offset not in image.intents.undecided,
+            lambda image: image.offset >= offset and not image.intents.is_open(offset),
             f"a decision on offset {offset}",
             seconds,
         )
@@ -167,7 +167,7 @@ class Mesh:
             entry.event
             for entry in self.entries.values()
             if isinstance(entry.event, Decision)
-            and entry.event.offset == offset
+            and entry.event.decides(offset)
             and entry.signer == self.profile.governor_key
         ]
 
@@ -180,7 +180,7 @@ class Mesh:
     def code(self, receipt: Receipt | int) -> str:
         """The refusal's or quarantine's code, "" for an acceptance."""
         found = self.decided(receipt if isinstance(receipt, int) else receipt.offset)
-        return found.code if isinstance(found, IntentRejected | IntentQuarantined) else ""
+        return "" if isinstance(found, IntentAccepted) else str(getattr(found, "code", ""))
 
     def register_domain(
         self, stem: str = "shop", cluster: str = "east", name: str | None = None

@@ -39,11 +39,13 @@ from mesh_events.meta import MESH_DOMAIN, Event, Meta, derived_id
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
+from processors.decision import Basis, set_aside
 from projections.consequences import consequences
 from projections.decide import decide
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.named_keys import owner
+from projections.unusable import Run
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
@@ -231,6 +233,8 @@ class PaperLog:
         """What a governor would decide about the undecided record at `offset`."""
         image = self.image
         when = image.time if clock is None else clock
+        if (fault := image.intents.unusable.fault_at(offset)) is not None:
+            return Quarantined(fault.code, fault.reason)
         return decide(image, image.intents.undecided[offset], when, waited)
 
     def govern(self) -> None:
@@ -248,7 +252,17 @@ class PaperLog:
         assert event is not None
         return event
 
+    def set_aside(self, run: Run, *, by: str | None = None) -> int:
+        """Append the decision on a run of unusable records; returns its offset."""
+        image = self.image
+        clock = max(image.clock, self.now)
+        basis = Basis(self.epoch, image.offset, clock, image.last_decision)
+        return self.append(set_aside(run, basis), by=by or self.governor)
+
     def _step(self) -> bool:
+        for run in self.image.intents.unusable.in_order():
+            self.set_aside(run)
+            return True
         for offset in sorted(self.image.intents.undecided):
             verdict = self.verdict(offset, clock=max(self.image.clock, self.now))
             if not isinstance(verdict, Waiting):
@@ -295,6 +309,13 @@ class PaperLog:
             case Quarantined(code, reason):
                 return IntentQuarantined(**common, code=code, reason=reason)
         raise AssertionError(f"no decision is {verdict}")
+
+
+def open_offsets(image: Image) -> list[int]:
+    """Offsets of all undecided records, those that are unusable among them."""
+    runs = image.intents.unusable.runs.values()
+    unusable = {one for run in runs for one in range(run.first, run.last + 1) if run.holds(one)}
+    return sorted(unusable | set(image.intents.undecided))
 
 
 def meta(domain: str, identity: str, time: int, actor: str = "") -> Meta:

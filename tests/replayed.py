@@ -13,6 +13,7 @@ from processors.settings import OPERATOR, WorkerSettings
 from projections.checksum import checksum, rows_checksum
 from projections.replay import replay
 from projections.rows import all_rows
+from tests.paper_log import open_offsets
 from tests.plain_reader import ROW_TOPICS, milliseconds
 
 
@@ -25,7 +26,7 @@ def main() -> None:
         rows[row.topic][row.key] = {"type": row.type_name(), **row.model_dump()}
     found = {
         "offset": image.offset,
-        "undecided": sorted(image.intents.undecided),
+        "undecided": open_offsets(image),
         "checksum": checksum(image),
         "rows_checksum": rows_checksum(all_rows(image)),
         "rows": rows,

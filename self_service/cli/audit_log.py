@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mesh_events.decisions import RecordsSetAside
 from mesh_events.errors import InvalidValueError
 from mesh_events.intents import AccessRequested
 from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
@@ -157,6 +158,8 @@ def subject(one: Step, requests: Mapping[str, AccessRequested]) -> str:
 
     The product and the application where it is about access; else the thing that its key names.
     """
+    if isinstance(one.event, RecordsSetAside):
+        return f"records {one.event.offset} to {one.event.last}"
     if one.about is not None:
         return f"record {one.about}"
     event = one.event
@@ -251,7 +254,7 @@ def _state(image: Image, seconds: float) -> dict[str, Any]:
         "products": len(image.catalog),
         "requests": len(image.access.requests),
         "links": len(image.links),
-        "undecided": len(image.intents.undecided),
+        "undecided": image.intents.open_count,
         "ignored": image.ignored,
         "checksum": checksum(image),
         "rows_checksum": rows_checksum(all_rows(image)),

@@ -4,7 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mesh_events import facts
-from mesh_events.decisions import Decision, IntentAccepted, IntentQuarantined, IntentRejected
+from mesh_events.decisions import (
+    Decision,
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+    RecordsSetAside,
+)
 from mesh_events.meta import Event, derived_id
 from mesh_events.record import Entry, Record
 from projections.image import EMPTY, Image
@@ -17,6 +23,8 @@ UNREADABLE = "unreadable"
 """The kind of a record that could not be understood or trusted."""
 IGNORED = "ignored"
 """The outcome of a decision that did not count: an old epoch, or decided already."""
+UNDECIDED, QUARANTINED = "undecided", "quarantined"
+"""Outcomes of a record that waits for its decision, and of one that was set aside."""
 LINK_STEPS = ("create-link", "remove-link")
 """Steps from which the governor derives the ids of its own intents, see `consequences`."""
 
@@ -27,7 +35,7 @@ class Step:
 
     `outcome` of an intent: accepted, rejected or quarantined with the code, or undecided;
     `decided_at` is the offset of the decision that counted. `about` is the offset that a
-    decision or a check is about. Times are ms of the log.
+    decision or a check is about; of a range it is the first one. Times are ms of the log.
     """
 
     offset: int
@@ -85,10 +93,7 @@ def read(
         found[entry.offset] = _step(entry, after)
         event = entry.event
         if isinstance(event, Decision):
-            counted = event.offset in before.intents.undecided and (
-                event.offset not in after.intents.undecided
-            )
-            if counted:
+            if after.last_decision == event.meta.id != before.last_decision:
                 _settle(found, event, entry.offset)
             else:
                 found[entry.offset] = replace(found[entry.offset], outcome=IGNORED)
@@ -97,11 +102,19 @@ def read(
 
 
 def _settle(found: dict[int, Step], event: Decision, offset: int) -> None:
+    if isinstance(event, RecordsSetAside):
+        spared = frozenset(event.exceptions)
+        for number in range(event.offset, event.last + 1):
+            asked = found.get(number)
+            # what a range does not hold has another outcome or none
+            if asked is not None and asked.outcome == UNDECIDED and number not in spared:
+                found[number] = replace(asked, outcome=QUARANTINED, decided_at=offset)
+        return
     outcome, code, reason = "accepted", "", ""
     if isinstance(event, IntentRejected):
         outcome, code, reason = "rejected", event.code, event.reason
     if isinstance(event, IntentQuarantined):
-        outcome, code, reason = "quarantined", event.code, event.reason
+        outcome, code, reason = QUARANTINED, event.code, event.reason
     asked = found[event.offset]
     found[event.offset] = replace(
         asked, outcome=outcome, code=code, detail=reason or asked.detail, decided_at=offset
@@ -110,10 +123,10 @@ def _settle(found: dict[int, Step], event: Decision, offset: int) -> None:
 
 def _step(entry: Entry, after: Image) -> Step:
     event = entry.event
-    open_now = entry.offset in after.intents.undecided
-    outcome = "undecided" if open_now else ""
+    intents = after.intents
+    outcome = UNDECIDED if intents.is_open(entry.offset) else ""
+    fault = intents.unusable.fault_at(entry.offset)
     if event is None:
-        fault = entry.fault
         return Step(
             entry.offset,
             entry.time,
@@ -136,7 +149,8 @@ def _step(entry: Entry, after: Image) -> Step:
         signer=entry.signer or "",
         about=event.offset if isinstance(event, Decision | facts.Check) else None,
         outcome=outcome,
-        detail=_detail(event),
+        code=fault.code.value if fault else "",
+        detail=fault.reason if fault else _detail(event),
         event=event,
     )
 
@@ -209,17 +223,19 @@ def consequences(every: Sequence[Step], start: Step) -> list[Step]:
 def _followed(every: Sequence[Step], seeds: set[int]) -> list[Step]:
     """The steps at the offsets `seeds` and what followed from them: one walk over the log."""
     found: dict[int, Step] = {}
-    generations, expected = set[int](), set[str]()
+    generations, expected, decisions = set[int](), set[str](), set[int | None]()
     for one in every:
         follows = (
             one.offset in seeds
             or one.about in found
+            or one.offset in decisions
             or one.id in expected
             or getattr(one.event, "generation", None) in generations
         )
         if not follows:
             continue
         found[one.offset] = one
+        decisions.add(one.decided_at)
         if one.type == IntentAccepted.type_name() and one.outcome != IGNORED:
             generations.add(one.offset)
             asked = found.get(-1 if one.about is None else one.about)

@@ -198,7 +198,7 @@ def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
         "mesh": image.identity.mesh,
         "offset": image.offset,
         "epoch": image.epoch,
-        "undecided": len(image.intents.undecided),
+        "undecided": image.intents.open_count,
         "products": len(image.catalog),
         "rows_behind": rows,
     }

@@ -19,6 +19,7 @@ from mesh_events.decisions import (
     MeshFounded,
     MeshKeyIntroduced,
     MeshRole,
+    RecordsSetAside,
     SchemaIntroduced,
 )
 from mesh_events.errors import UnusableRecordError
@@ -216,7 +217,7 @@ def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -
     for read, at in ((found, one), (began, start)):
         # whose schema it is comes first: by another one the bytes may say anything
         _require_introducer(at, read, roles)
-    if not isinstance(event, Decision) or event.offset != placed.record.offset:
+    if not isinstance(event, Decision) or not event.decides(placed.record.offset):
         raise FindingError(f"{place} is no decision on the one at {placed.record.offset}")
     for read, at in ((found, one), (began, start)):
         if not roles.has(read.signer, at.placed, Role.GOVERNOR):
@@ -233,7 +234,7 @@ def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -
     state, code, reason = State.ACCEPTED, "", ""
     if isinstance(event, IntentRejected):
         state, code, reason = State.REJECTED, event.code, event.reason
-    elif isinstance(event, IntentQuarantined):
+    elif isinstance(event, IntentQuarantined | RecordsSetAside):
         state, code, reason = State.QUARANTINED, event.code, event.reason
     if subject.event is None and state is not State.QUARANTINED:
         raise FindingError(

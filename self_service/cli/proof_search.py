@@ -100,7 +100,7 @@ class _Seen:
         kept = (wanted, self._names(entry, before, after), self._decides(entry, after))
         if self.last and not any(kept):
             del self.records[self.last]
-        if wanted and entry.offset in after.intents.undecided:
+        if wanted and after.intents.is_open(entry.offset):
             self._open.add(entry.offset)
 
     def _names(self, entry: Entry, before: Image, after: Image) -> bool:
@@ -124,7 +124,7 @@ class _Seen:
         """Whether the record is the decision that counts on a wanted one."""
         if entry.event is None or entry.event.kind is not Kind.DECISION:
             return False
-        settled = {one for one in self._open if one not in after.intents.undecided}
+        settled = {one for one in self._open if not after.intents.is_open(one)}
         self._open -= settled
         self.decided |= dict.fromkeys(settled, (self.last, after.epoch))
         return bool(settled)
@@ -135,7 +135,7 @@ def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof,
     decision = seen.decided.get(record.offset)
     wanted = record.offset if decision is None else seen.records[decision[0]].offset
     # what is undecided is said of as long a log as can be shown
-    newest = record.offset in image.intents.undecided
+    newest = image.intents.is_open(record.offset)
     one, keeper = _covering(wanted, signed, image, newest=newest)
     leaves = seen.leaves[: one.body.size]
     if root_of(leaves) != one.body.root:

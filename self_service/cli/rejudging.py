@@ -1,10 +1,25 @@
-"""The states on which a governor judged: each decision names its basis, and what it follows."""
+"""Judging decisions again: each names its basis, and what it follows."""
 
 from collections import deque
 
-from mesh_events.decisions import Decision
+from mesh_events.decisions import (
+    SEVERAL_CODES,
+    Decision,
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+    RecordsSetAside,
+)
+from mesh_events.meta import milliseconds
+from processors.decision import version
+from projections.decide import CHECK_TIMEOUT, decide
 from projections.image import EMPTY, Image
 from projections.speculation import decided
+from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
+from self_service.cli.finding import Finding
+
+RULES_DIFFER = "rules_differ"
+"""Code of a decision that another version of the rules may have made."""
 
 
 class Judgements:
@@ -44,3 +59,88 @@ class Judgements:
             self._images.popleft()
         self._basis, self._state = basis, self._images[0]
         self._pending.clear()
+
+
+def doubted(
+    state: Image | None, event: Decision, offset: int, *, same_version: bool
+) -> Finding | None:
+    """What is wrong with a decision, judged again on its state and at its time; None for nothing.
+
+    Args:
+        state: what it was judged on, None where its basis does not hold what it follows.
+        event: the decision.
+        offset: where it stands.
+        same_version: whether the governor's rules are those of this software.
+    """
+    if state is not None and isinstance(event, RecordsSetAside):
+        return _doubted_range(state, event, offset, same_version=same_version)
+    verdict = _verdict(state, event) if state is not None else None
+    if verdict is None:
+        text = (
+            f"the decision on {event.offset} names basis {event.basis}, which does not hold what "
+            "it decides or follows"
+        )
+        return Finding(offset, "bad_basis", text)
+    if _code(verdict) == _decided(event) or _timed_out(verdict, event):
+        return None
+    accepted = isinstance(event, IntentAccepted)
+    if accepted and isinstance(verdict, Quarantined):
+        text = f"the record at {event.offset} was accepted, but: {verdict.reason}"
+        return Finding(offset, "accepted_untrusted", text)
+    if accepted and same_version:
+        text = (
+            f"the record at {event.offset} was accepted, but the rules of the same version "
+            f"({version()}) say {_code(verdict)}"
+        )
+        return Finding(offset, "accepted_against_rules", text)
+    text = f"the record at {event.offset} was {_decided(event)}, today's rules say {_code(verdict)}"
+    return Finding(offset, RULES_DIFFER, text)
+
+
+def _doubted_range(
+    state: Image, event: RecordsSetAside, offset: int, *, same_version: bool
+) -> Finding | None:
+    """Are all records of a range unusable, and are they counted rightly?"""
+    swallowed = [one for one in state.intents.undecided if event.decides(one)]
+    run = state.intents.unusable.runs.get(event.offset)
+    told = (event.last, tuple(event.exceptions), event.counts)
+    if swallowed:
+        code, text = "usable_set_aside", f"sets the usable record at {min(swallowed)} aside"
+    elif run is None or told != (run.last, run.exceptions, dict(run.counts)):
+        code, text = "range_differs", "does not count the unusable records that stand there"
+    else:
+        return None
+    text = f"the range from {event.offset} to {event.last} {text}"
+    return Finding(offset, code if same_version else RULES_DIFFER, text)
+
+
+def _verdict(state: Image, event: Decision) -> Verdict | None:
+    """What today's rules say of what a decision is on; None where the state does not hold it."""
+    intents = state.intents
+    if (asked := intents.undecided.get(event.offset)) is not None:
+        return decide(state, asked, milliseconds(event.clock), worker_skew=event.worker_skew)
+    if not intents.unusable.holds(event.offset):
+        return None
+    fault = intents.unusable.fault_at(event.offset)
+    if fault is None:
+        return Quarantined(SEVERAL_CODES, "it stands in a range of unusable records")
+    return Quarantined(fault.code, fault.reason)
+
+
+def _timed_out(verdict: Verdict, event: Decision) -> bool:
+    """Whether a governor gave up waiting: how long it had waited is not on the log."""
+    return isinstance(verdict, Waiting) and _decided(event) == CHECK_TIMEOUT
+
+
+def _code(verdict: Verdict) -> str:
+    match verdict:
+        case Accepted():
+            return "accepted"
+        case Rejected() | Quarantined():
+            return verdict.code
+        case _:
+            return f"waiting for {', '.join(verdict.checks)}"
+
+
+def _decided(event: Decision) -> str:
+    return event.code if isinstance(event, IntentRejected | IntentQuarantined) else "accepted"

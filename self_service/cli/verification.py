@@ -8,24 +8,20 @@ from mesh_events.codec import decode
 from mesh_events.decisions import (
     Decision,
     GovernorStarted,
-    IntentAccepted,
     IntentQuarantined,
-    IntentRejected,
+    RecordsSetAside,
     SchemaIntroduced,
 )
 from mesh_events.errors import StateFaultError
-from mesh_events.meta import milliseconds
-from mesh_events.record import Entry, Record
+from mesh_events.record import Entry, Fault, Record
 from processors.decision import version
 from projections.chain import Chain
-from projections.decide import CHECK_TIMEOUT, decide
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.trust import Trusted
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 from self_service.cli.finding import Finding, ordered
-from self_service.cli.rejudging import Judgements
+from self_service.cli.rejudging import RULES_DIFFER, Judgements, doubted
 from self_service.cli.tree_check import TreeCheck
 
 
@@ -72,6 +68,8 @@ class Scope:
 
 
 WHOLE = Scope()
+MOST_FAULTY = 1000
+"""So many undecided unreadable records are looked at in the end, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def verify(
         end: the offset behind the log's last record, which need not be read up to.
         kept: what was kept elsewhere of this log.
     """
-    report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Entry]()
+    report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Fault]()
     judgements = Judgements()
     trusted = Trusted(chain.path() if chain else (), root_key)
     passed_over, faulted, stopped = -1, False, False
@@ -138,13 +136,13 @@ def verify(
         _doubt_kept(report, image, kept)
         report.schemas += image.schemas is not before.schemas
         if inside:
-            if entry.fault is not None:
-                faulty[entry.offset] = entry
+            _note_fault(faulty, entry)
             _doubt_root(report, entry, root_key)
             passed = _doubt_effect(report, judgements, before, image, entry)
             passed_over = max(passed_over, passed)
         if image.last_decision != before.last_decision and isinstance(entry.event, Decision):
             judgements.counted(entry.event, entry.signer or "")
+            faulty = {at: one for at, one in faulty.items() if image.intents.is_open(at)}
     if not stopped and not faulted:
         _doubt_governor(report, image, governor_key)
         _doubt_length(report, kept)
@@ -232,15 +230,24 @@ def _doubt_effect(
     event = entry.event
     if after.schemas is not before.schemas:
         _doubt_schema(report, entry)
-    if not isinstance(event, Decision) or entry.offset in after.intents.undecided:
+    if not isinstance(event, Decision) or after.intents.is_open(entry.offset):
         return -1
     if after.ignored > before.ignored:
         report.ignored += 1
         # what is still undecided under its epoch follows a decision that is lost or altered
-        unchained = event.epoch == after.epoch and event.offset in after.intents.undecided
+        unchained = event.epoch == after.epoch and after.intents.is_open(event.offset)
         return entry.offset if unchained else -1
-    _doubt_decision(report, judgements.state(event), event, entry)
-    return event.offset if before.intents.undecided[event.offset].fault is not None else -1
+    report.decisions += 1
+    if isinstance(event, RecordsSetAside):
+        report.set_aside += sum(event.counts.values())
+    report.set_aside += isinstance(event, IntentQuarantined)
+    same_version = report.governor_version == version()
+    found = doubted(judgements.state(event), event, entry.offset, same_version=same_version)
+    if found is not None:
+        (report.differing if found.code == RULES_DIFFER else report.findings).append(found)
+    if isinstance(event, RecordsSetAside):
+        return event.last
+    return event.offset if before.intents.unusable.holds(event.offset) else -1
 
 
 def _doubt_schema(report: Report, entry: Entry) -> None:
@@ -257,64 +264,16 @@ def _doubt_schema(report: Report, entry: Entry) -> None:
         report.findings.append(Finding(entry.offset, "bad_fingerprint", text))
 
 
-def _doubt_decision(report: Report, state: Image | None, event: Decision, entry: Entry) -> None:
-    """Judge again what was decided, on the state and at the time of the decision."""
-    report.decisions += 1
-    report.set_aside += isinstance(event, IntentQuarantined)
-    asked = state.intents.undecided.get(event.offset) if state is not None else None
-    if state is None or asked is None:
-        text = (
-            f"the decision on {event.offset} names basis {event.basis}, which does not hold what "
-            "it decides or follows"
-        )
-        report.findings.append(Finding(entry.offset, "bad_basis", text))
-        return
-    verdict = decide(state, asked, milliseconds(event.clock), worker_skew=event.worker_skew)
-    if _code(verdict) == _decided(event) or _timed_out(verdict, event):
-        return
-    accepted = isinstance(event, IntentAccepted)
-    if accepted and isinstance(verdict, Quarantined):
-        text = f"the record at {event.offset} was accepted, but: {verdict.reason}"
-        report.findings.append(Finding(entry.offset, "accepted_untrusted", text))
-    elif accepted and report.governor_version == version():
-        text = (
-            f"the record at {event.offset} was accepted, but the rules of the same version "
-            f"({version()}) say {_code(verdict)}"
-        )
-        report.findings.append(Finding(entry.offset, "accepted_against_rules", text))
-    else:
-        text = (
-            f"the record at {event.offset} was {_decided(event)}, "
-            f"today's rules say {_code(verdict)}"
-        )
-        report.differing.append(Finding(entry.offset, "rules_differ", text))
+def _note_fault(faulty: dict[int, Fault], entry: Entry) -> None:
+    if entry.fault is not None and len(faulty) < MOST_FAULTY:
+        faulty[entry.offset] = entry.fault
 
 
-def _timed_out(verdict: Verdict, event: Decision) -> bool:
-    """Whether a governor gave up waiting: how long it had waited is not on the log."""
-    return isinstance(verdict, Waiting) and _decided(event) == CHECK_TIMEOUT
-
-
-def _code(verdict: Verdict) -> str:
-    match verdict:
-        case Accepted():
-            return "accepted"
-        case Rejected() | Quarantined():
-            return verdict.code
-        case _:
-            return f"waiting for {', '.join(verdict.checks)}"
-
-
-def _decided(event: Decision) -> str:
-    return event.code if isinstance(event, IntentRejected | IntentQuarantined) else "accepted"
-
-
-def _doubt_end(report: Report, image: Image, faulty: dict[int, Entry], passed_over: int) -> None:
+def _doubt_end(report: Report, image: Image, faulty: dict[int, Fault], passed_over: int) -> None:
     """An unreadable record that the governor passed over was readable when it passed."""
-    open_now = image.intents.undecided
-    report.undecided = len(open_now)
-    for offset, entry in sorted(faulty.items()):
-        if offset in open_now and offset < passed_over and entry.fault is not None:
-            text = f"{entry.fault.reason}, and the governor did not set it aside"
-            report.findings.append(Finding(offset, entry.fault.code.value, text))
+    report.undecided = image.intents.open_count
+    for offset, fault in sorted(faulty.items()):
+        if offset < passed_over and image.intents.is_open(offset):
+            text = f"{fault.reason}, and the governor did not set it aside"
+            report.findings.append(Finding(offset, fault.code.value, text))
     report.findings.sort(key=lambda one: one.offset)

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tests.plain_reader import Plain
 
-DECISIONS = ("IntentAccepted", "IntentRejected", "IntentQuarantined")
+DECISIONS = ("IntentAccepted", "IntentRejected", "IntentQuarantined", "RecordsSetAside")
 _SIGNED_FIRST = b"streaming-data-mesh record v1\x00"
 
 
@@ -49,6 +49,23 @@ class Told:
         asked = (requests[request] for request in granted)
         return {(each["application"], topics[each["product"]]) for each in asked}
 
+    def take(self, decision: dict[str, Any]) -> None:
+        """A decision under the governor's key: on one record, or on those of a range."""
+        first, last = decision["offset"], decision.get("last", decision["offset"])
+        spared = decision.get("exceptions", ())
+        counts = decision["epoch"] == self.epoch
+        single = first == last
+        open_now = [one for one in self.intents if one not in self.decided]
+        about = [first] if single else [one for one in open_now if first <= one <= last]
+        for offset in about:
+            if offset in spared:
+                continue
+            self.written[offset] += 1
+            if counts and offset not in self.decided:
+                self.decided[offset] = decision
+            else:
+                self.void.append(decision)
+
 
 def told(plain: Plain) -> Told:
     """Read the whole log."""
@@ -59,11 +76,7 @@ def told(plain: Plain) -> Told:
             starts.add(event["meta"]["id"])
             found.epoch = message.offset()
         elif event["type"] in DECISIONS:
-            found.written[event["offset"]] += 1
-            if event["epoch"] == found.epoch and event["offset"] not in found.decided:
-                found.decided[event["offset"]] = event
-            else:
-                found.void.append(event)
+            found.take(event)
         else:
             found.intents[message.offset()] = event
     return found
@@ -117,12 +130,7 @@ def history(records: Iterable[Mapping[str, Any]], governor: str) -> Told:
                 starts.add(fields["meta"]["id"])
                 found.epoch = offset
         elif kind in DECISIONS and governs:
-            decision = {"type": kind, **fields}
-            found.written[fields["offset"]] += 1
-            if fields["epoch"] == found.epoch and fields["offset"] not in found.decided:
-                found.decided[fields["offset"]] = decision
-            else:
-                found.void.append(decision)
+            found.take({"type": kind, **fields})
         else:
             found.intents[offset] = {"type": kind, **fields}
     return found

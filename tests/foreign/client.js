@@ -15,7 +15,7 @@ const { Kafka, logLevel } = require("kafkajs");
 const env = process.env;
 const LOG = "mesh.governance";
 const QUIET_MS = 1500;
-const DECISIONS = ["mesh.IntentAccepted", "mesh.IntentRejected", "mesh.IntentQuarantined"];
+const DECISIONS = ["mesh.IntentAccepted", "mesh.IntentRejected", "mesh.IntentQuarantined", "mesh.RecordsSetAside"];
 const NEEDED = ["mesh.ApplicationRegistered", "mesh.GovernorStarted", ...DECISIONS];
 const kafka = new Kafka({
   clientId: env.DOMAIN,
@@ -135,6 +135,21 @@ async function read(topic, offset, each) {
   }
 }
 
+// Whether a decision is on the record at an offset: a range is on all but its exceptions.
+function decides({ type, event }, offset) {
+  if (type !== "mesh.RecordsSetAside") return Number(event.offset) === offset;
+  const last = Math.min(Number(event.last), Number(event.basis));
+  return (
+    Number(event.offset) <= offset && offset <= last && !event.exceptions.map(Number).includes(offset)
+  );
+}
+
+function codeOf(event) {
+  if (event.code !== undefined) return event.code;
+  const codes = Object.keys(event.counts ?? {});
+  return codes.length > 1 ? "records_set_aside" : (codes[0] ?? "");
+}
+
 async function say() {
   await read(LOG, 0, (message) => {
     if (message.offset === "0") {
@@ -198,7 +213,7 @@ async function say() {
   // a start with an id that stood on the log before is a copy, which anybody can append: so starts
   // and decisions are read from the beginning
   const starts = new Set();
-  const decided = new Set();
+  const decided = [];
   let epoch = -1;
   let last = null;
   await read(LOG, 0, (message) => {
@@ -216,11 +231,14 @@ async function say() {
     }
     const basis = Number(event.basis);
     if (Number(event.epoch) !== epoch || event.follows !== last) return false;
-    if (basis < epoch || basis >= place || decided.has(Number(event.offset))) return false;
+    if (basis < epoch || basis >= place) return false;
+    if (found.type === "mesh.RecordsSetAside") {
+      if (Number(event.last) > basis) return false;
+    } else if (decided.some((one) => decides(one, Number(event.offset)))) return false;
     last = event.meta.id;
-    decided.add(Number(event.offset));
-    if (Number(event.offset) !== Number(baseOffset)) return false;
-    print({ decision: found.type, offset: Number(message.offset), code: found.event.code ?? "" });
+    decided.push(found);
+    if (!decides(found, Number(baseOffset))) return false;
+    print({ decision: found.type, offset: Number(message.offset), code: codeOf(event) });
     return true;
   });
 }

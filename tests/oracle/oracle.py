@@ -7,7 +7,7 @@ Written from the design alone, without a line of the code that it is compared wi
 from typing import Any
 
 Plain = dict[str, Any]
-DECISIONS = {"IntentAccepted", "IntentRejected", "IntentQuarantined"}
+DECISIONS = {"IntentAccepted", "IntentRejected", "IntentQuarantined", "RecordsSetAside"}
 GOVERNORS = DECISIONS | {"GovernorStarted"}
 KEEPERS = {
     "CheckPassed", "CheckFailed", "CredentialsIssued", "AclApplied", "AclRemoved", "EffectFailed",
@@ -51,40 +51,59 @@ def tell(records: list[Plain]) -> Plain:
 
 def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int, int]:
     """Undecided records, (accepted intent or fact, offset of effect) in order, epoch, uncounted."""
-    keys: Plain = {}
-    waiting: Plain = {}
+    keys: Plain = {"speakers": set()}
+    so_far: Plain = {"waiting": {}, "effects": [], "epoch": -1, "last": "", "uncounted": 0}
     starts: list[str] = []
-    effects, epoch, last, uncounted = [], -1, "", 0
     for record in records:
         kind, fields, offset = record["type"], record["fields"], record["offset"]
         if kind == "SchemaIntroduced":
             keys.setdefault("root", [record["signer"]])
         if not _authentic(record, keys):
-            waiting[offset] = {**record, "type": None if kind in NO_INTENTS else kind}
-        elif kind == "MeshFounded":
-            keys.update(governor=[fields["governor_key"]], keeper=[fields["keeper_key"]])
-            keys["ever"] = {fields[name] for name in ("operator_key", "governor_key", "keeper_key")}
+            says_nothing = kind in NO_INTENTS or record["signer"] not in keys["speakers"]
+            so_far["waiting"][offset] = {**record, "type": None if says_nothing else kind}
         elif kind in ROOTS:
             _rekeyed(keys, kind, fields)
         elif kind in KEEPERS:
-            effects.append((record, offset))
+            so_far["effects"].append((record, offset))
         elif kind == "GovernorStarted" and fields["meta"]["id"] not in starts:
-            epoch, last = offset, fields["meta"]["id"]
+            so_far.update(epoch=offset, last=fields["meta"]["id"])
             starts.append(fields["meta"]["id"])
-        elif kind in DECISIONS and fields["offset"] in waiting and _next(record, epoch, last):
-            last = fields["meta"]["id"]
-            decided = waiting.pop(fields["offset"])
-            effects += [(decided, offset)] if kind == "IntentAccepted" else []
+        elif kind in DECISIONS and _next(record, so_far):
+            _decided(record, so_far, keys)
         elif kind in GOVERNORS:
-            uncounted += 1
-    return waiting, effects, epoch, uncounted
+            so_far["uncounted"] += 1
+    return so_far["waiting"], so_far["effects"], so_far["epoch"], so_far["uncounted"]
 
 
-def _next(decision: Plain, epoch: int, last: str) -> bool:
-    """Whether a decision is of the latest epoch and follows the one that counted before it."""
-    fields = decision["fields"]
+def _decided(record: Plain, so_far: Plain, keys: Plain) -> None:
+    """A decision counts: on one record, or on all of a range but the exceptions."""
+    kind, fields, waiting = record["type"], record["fields"], so_far["waiting"]
+    so_far["last"] = fields["meta"]["id"]
+    if kind == "RecordsSetAside":
+        for offset in range(fields["offset"], fields["last"] + 1):
+            if offset not in fields["exceptions"]:
+                waiting.pop(offset, None)
+        return
+    decided = waiting.pop(fields["offset"])
+    if kind != "IntentAccepted":
+        return
+    so_far["effects"].append((decided, record["offset"]))
+    public = decided["fields"].get("public_key")
+    if decided["type"] in ("DomainRegistered", "KeyRegistered"):
+        keys["speakers"].add(public)
+    elif decided["type"] == "KeyRevoked":
+        keys["speakers"].discard(public)
+
+
+def _next(decision: Plain, so_far: Plain) -> bool:
+    """Whether a decision is of the latest epoch, follows the last one, and is about what waits."""
+    fields, epoch = decision["fields"], so_far["epoch"]
     of_epoch = fields["epoch"] == epoch >= 0 and epoch <= fields["basis"] < decision["offset"]
-    return of_epoch and fields["follows"] == last
+    if decision["type"] == "RecordsSetAside":
+        about = fields["last"] <= fields["basis"]
+    else:
+        about = fields["offset"] in so_far["waiting"]
+    return of_epoch and about and fields["follows"] == so_far["last"]
 
 
 def _authentic(record: Plain, keys: Plain) -> bool:
@@ -99,14 +118,21 @@ def _authentic(record: Plain, keys: Plain) -> bool:
 
 
 def _rekeyed(keys: Plain, kind: str, fields: Plain) -> None:
-    """The root gives a part of the mesh another key, or takes one away for good."""
+    """The root names the mesh's keys, gives a part of it another one, or takes one for good."""
+    if kind == "MeshFounded":
+        keys.update(governor=[fields["governor_key"]], keeper=[fields["keeper_key"]])
+        keys["ever"] = {fields[name] for name in ("operator_key", "governor_key", "keeper_key")}
+        keys["speakers"] |= keys["ever"]
+        return
     public, role = fields["public_key"], fields.get("role", "").lower()
     if kind == "MeshKeyRevoked":
+        keys["speakers"].discard(public)
         for name in ("governor", "keeper"):
             keys[name] = [one for one in keys.get(name, []) if one != public]
-    elif public not in keys.setdefault("ever", set()) and role in ("governor", "keeper"):
+    elif public not in keys.setdefault("ever", set()) and role != "unknown":
         keys[role] = [*keys.get(role, []), public]
         keys["ever"].add(public)
+        keys["speakers"].add(public)
 
 
 def _happens(said: Plain, record: Plain, offset: int) -> None:

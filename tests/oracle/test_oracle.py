@@ -10,19 +10,21 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from immutables import Map
 
 from mesh_events import connectors, facts, intents, statements
 from mesh_events.codec import decode
 from mesh_events.errors import StateFaultError
 from mesh_events.facts import Fact
 from mesh_events.meta import Event
-from mesh_events.record import Record
+from mesh_events.record import Fault, FaultCode, Record
 from projections.image import Image
+from projections.unusable import Run
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests import paper_story as story
 from tests.fixtures import recording
 from tests.oracle.oracle import ImpossibleError, Plain, tell
-from tests.paper_log import PaperLog
+from tests.paper_log import PaperLog, open_offsets
 
 CLUSTERS = st.sampled_from(["west", "west", "west", "east"])
 PRODUCTS = st.sampled_from(["east.users", "east.users", "east.orders", "west.notes"])
@@ -123,7 +125,7 @@ def told_by_fold(image: Image) -> Plain:
             name: {k: getattr(found, k) for k in CONNECTOR} | {"config": dict(found.config)}
             for name, found in image.connectors.items()
         },
-        "undecided": sorted(image.intents.undecided),
+        "undecided": open_offsets(image),
         "epoch": image.epoch,
         "uncounted": image.ignored,
     }
@@ -286,16 +288,27 @@ class AnyLog(RuleBasedStateMachine):
     def start(self) -> None:
         self.epochs.append(self.log.start_governor())
 
-    @precondition(lambda self: self.log.image.intents.undecided)
+    @precondition(lambda self: self.log.image.intents.open_count)
     @rule(which=ANY, verdict=st.sampled_from(VERDICTS), signer=st.sampled_from(
               ["governor", "governor", "governor", "keeper", "east", "stranger"]))  # fmt: skip
     def decide_as_one_likes(self, which: int, verdict: Verdict, signer: str) -> None:
-        offset = self._any(sorted(self.log.image.intents.undecided), which)
+        offset = self._any(open_offsets(self.log.image), which)
         self.log.rule(offset, verdict, by=signer)
+
+    @rule(which=ANY, length=st.integers(1, 12), spared=st.sets(st.integers(0, 12)),
+          signer=st.sampled_from(["governor", "governor", "keeper", "east"]))  # fmt: skip
+    def set_aside_as_one_likes(
+        self, which: int, length: int, spared: set[int], signer: str
+    ) -> None:
+        end = len(self.log.records)
+        first = self._any(open_offsets(self.log.image), which) or end - 1
+        exceptions = tuple(sorted(first + one for one in spared if one <= length))
+        run = Run(first, first + length, exceptions, Map(garbage=1), Fault(FaultCode.GARBAGE, "?"))
+        self.log.set_aside(run, by=signer)
 
     @rule(which=ANY, verdict=st.sampled_from(VERDICTS), epoch=ANY, behind=st.integers(0, 12))
     def decide_as_a_zombie(self, which: int, verdict: Verdict, epoch: int, behind: int) -> None:
-        undecided = sorted(self.log.image.intents.undecided)
+        undecided = open_offsets(self.log.image)
         offset = self._any(undecided, which) or len(self.log.records) - behind
         self.log.rule(offset, verdict, epoch=self._any(self.epochs, epoch))
 

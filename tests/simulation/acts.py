@@ -239,6 +239,16 @@ def garbage(world: World, a: int, b: int) -> None:
 
 
 @act(2)
+def flood(world: World, a: int, b: int) -> None:
+    """Garbage, with somebody's intents between."""
+    for number in range(1 + a % 4):
+        world.log.put(replace(world.log.records[-1], value=b"\x00garbage"))
+        if number % 2 == 0:
+            TABLE["request"](world, a + number, b)
+    world.log.put(replace(world.log.records[-1], value=b"\x00garbage"))
+
+
+@act(2)
 def forge(world: World, a: int, b: int) -> None:
     """A domain speaks as governor or keeper."""
     log, epoch = world.log, max((w.governor.image.epoch for w in world.workers.values()), default=0)
@@ -496,11 +506,20 @@ SCENES: tuple[tuple[Act, ...], ...] = (
         ("set_clocks", 0, 0),
     ),
     (
-        ("forge", 0, 0),
-        ("deliver", 0, 0),
+        ("request", 2, 0),
+        ("revoke_key", 2, 0),
+        ("deliver", 2, 0),
         ("take_snapshot", 0, 0),
         ("kill", 0, 0),
         ("assign", 0, 0),
+        ("decide", 0, 1),
+    ),
+    (
+        ("flood", 1, 0),
+        ("pause", 8, 2),
+        ("get_on", 0, 7),
+        ("flood", 3, 0),
+        ("get_on", 0, 7),
     ),
     (
         ("request", 0, 0),

@@ -22,6 +22,7 @@ from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waitin
 from self_service.cli.rejudging import Judgements
 from spark_streams.provenance import HEADER
 from tests.oracle.oracle import DECISIONS, Plain, tell
+from tests.paper_log import open_offsets
 from tests.simulation.world import PRODUCTS, World
 
 HOUR = 3_600_000
@@ -37,7 +38,9 @@ class Ledger:
         self.plain = [_FIRST[entries[at].offset][1] for at in range(world.known.offset + 1)]
         self.last = world.known
         self.epoch = self.last.epoch
-        self.waiting: set[int] = set(self.last.intents.undecided)
+        self.waiting: set[int] = set(open_offsets(self.last))
+        # offset -> code, of what nobody needs to judge
+        self.unusable: dict[int, str] = {}
         self.followed = self.last.last_decision
         self.judgements = Judgements()
         self.judgements.take(self.last)
@@ -80,28 +83,38 @@ class Ledger:
     def _counts(self, plain: Plain, entry: Entry) -> bool:
         """Whether the record is a decision that counts; keeps epoch and what waits."""
         kind, fields, offset = plain["type"], plain["fields"], plain["offset"]
-        key = self.last.identity.keys.get(entry.signer or "")
-        role = key.role if key is not None and key.revoked is None else None
+        governor = self.last.identity.keys.get(entry.signer or "")
+        role = governor.role if governor is not None and governor.revoked is None else None
         authentic = role == "governor"
         if authentic and kind == "GovernorStarted" and fields["meta"]["id"] not in self.last.starts:
             self.epoch, self.followed = offset, fields["meta"]["id"]
         elif authentic and kind in DECISIONS:
             of_epoch = fields["epoch"] == self.epoch <= fields["basis"] < offset
             chained = of_epoch and fields["follows"] == self.followed
+            if kind == "RecordsSetAside":
+                return chained and fields["last"] <= fields["basis"]
             return chained and fields["offset"] in self.waiting
         elif kind is None or kind in _INTENTS or not _may(kind, role):
             self.waiting.add(offset)
+            code = _fault(entry, kind, governor)
+            if code is not None:
+                self.unusable[offset] = code
         return False
 
     def _doubt(self, decision: Entry, offset: int) -> None:
         """A decision that counts must follow from the state that it says it was made on."""
         event: Any = decision.event
-        decided = self.entries[event.offset]
-        self.waiting.discard(event.offset)
         wanted = type(event).__name__
         code = getattr(event, "code", "")
         state = self.judgements.state(event)
         assert state is not None, f"the basis of the decision at {offset} is not its own"
+        if wanted == "RecordsSetAside" or event.offset in self.unusable:
+            self._doubt_unusable(event, offset)
+            self.judgements.counted(event, decision.signer or "")
+            self.followed = event.meta.id
+            return
+        decided = self.entries[event.offset]
+        self.waiting.discard(event.offset)
         verdict = decide(
             state,
             state.intents.undecided[event.offset],
@@ -144,6 +157,16 @@ class Ledger:
         in_time = code not in ("stale_intent", "clock_ahead") or abs(made - log.moments[at]) > HOUR
         assert in_time, f"{told.meta.id} was said in time and refused with {code}"
 
+    def _doubt_unusable(self, event: Any, offset: int) -> None:
+        """All records that a decision sets aside are unusable, and counted by their codes."""
+        about = {one for one in self.waiting if event.decides(one)}
+        usable = sorted(about - set(self.unusable))
+        assert not usable, f"the decision at {offset} sets the usable record at {usable} aside"
+        told = getattr(event, "counts", None) or {event.code: 1}
+        found = Counter(self.unusable[one] for one in about)
+        assert found == told, f"the decision at {offset} counts {told}, there stand {found}"
+        self.waiting -= about
+
     def _check_speaker(self, said: Entry) -> None:
         """Nothing was accepted of who is to be silent."""
         event: Any = said.event
@@ -177,7 +200,7 @@ class Ledger:
         self.told = told
         found = {
             "epoch": image.epoch,
-            "undecided": sorted(image.intents.undecided),
+            "undecided": open_offsets(image),
             "accesses": {
                 name: (one.state.value, one.generation)
                 for name, one in image.access.requests.items()
@@ -355,6 +378,17 @@ _INTENTS = {
     "AccessGranted", "AccessDenied", "AccessRevoked", "LinkCreated", "LinkPaused", "LinkResumed",
     "LinkRemoved", "DomainQuarantined", "DomainReleased", "DomainFrozen", "DomainThawed",
 }  # fmt: skip
+
+
+def _fault(entry: Entry, kind: str | None, signer: Any) -> str | None:
+    """The code of a record that can have no effect, whatever is decided in front of it."""
+    if entry.fault is not None:
+        return entry.fault.code.value
+    if kind not in _INTENTS:
+        return "forged"
+    if signer is None or signer.role == "root":
+        return "unknown_key"
+    return "revoked_key" if signer.revoked is not None else None
 
 
 def _may(kind: str, role: str | None) -> bool:

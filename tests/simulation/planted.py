@@ -18,7 +18,7 @@ from processors.keepers.rows import RowsKeeper
 from processors.keepers.strangers import Strangers
 from processors.mesh_clock import MeshClock
 from processors.reign import LogReign
-from projections import access, fold, identity, links
+from projections import access, fold, identity, links, unusable
 from projections.identity import Identity
 from projections.image import Image
 from projections.intents import Intents
@@ -244,6 +244,21 @@ def a_domain_in_quarantine_keeps_what_it_was_granted(patch: pytest.MonkeyPatch) 
         return real(image._replace(identity=known), one)
 
     patch.setattr(rights, "_of_access", of_access)
+
+
+@planted
+def a_range_swallows_a_usable_record(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(unusable, "passed", lambda known, _: known)
+
+
+@planted
+def a_range_counts_what_came_behind_it(patch: pytest.MonkeyPatch) -> None:
+    real = unusable._left
+
+    def left(run: Any, first: int, last: int, spared: Any, _: Any) -> Any:
+        return real(run, first, last, spared, {})
+
+    patch.setattr(unusable, "_left", left)
 
 
 @planted

@@ -11,6 +11,7 @@ from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
+from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
 
 
@@ -222,3 +223,41 @@ def test_a_record_with_the_name_of_the_last_decision_in_a_header_only_is_none() 
     log.rule(second, REFUSED, follows=lost.meta.id)
     assert second in log.image.intents.undecided
     assert watched(log, second) is None
+
+
+def test_a_record_of_a_range_is_told_its_codes_and_an_exception_is_not() -> None:
+    log = PaperLog()
+    story.domains(log)
+    stranger = log.append(
+        log.make(intents.ApplicationRegistered, "west", application="west.app"), by="stranger"
+    )
+    good = log.say(intents.ApplicationRegistered, "west", application="west.app")
+    garbage = log.put(replace(log.records[-1], value=b"garbage"))
+    (run,) = log.image.intents.unusable.in_order()
+    decision = log.set_aside(run)
+    for offset in stranger, garbage:
+        found = watched(log, offset)
+        assert found is not None
+        assert (found.accepted, found.offset, found.code) == (False, decision, "records_set_aside")
+        assert found.reason.endswith("1 garbage, 1 unknown_key")
+    assert watched(log, good) is None
+
+
+def test_a_record_of_a_range_with_one_code_is_told_that_code() -> None:
+    log = PaperLog()
+    story.domains(log)
+    event = log.make(intents.ApplicationRegistered, "west", application="west.app")
+    offsets = [log.append(event, by="stranger") for _ in range(2)]
+    (run,) = log.image.intents.unusable.in_order()
+    log.set_aside(run)
+    assert {found.code for one in offsets if (found := watched(log, one))} == {"unknown_key"}
+
+
+def test_a_range_says_nothing_of_what_stands_behind_its_basis() -> None:
+    log = PaperLog()
+    story.domains(log)
+    event = log.make(intents.ApplicationRegistered, "west", application="west.app")
+    first = log.append(event, by="stranger")
+    (run,) = log.image.intents.unusable.in_order()
+    log.set_aside(run._replace(last=first + 100))
+    assert watched(log, first + 2) is None

@@ -126,7 +126,7 @@ def test_all_that_is_due_is_signed_in_pieces() -> None:
     }
 
 
-@pytest.mark.parametrize("known", [1, 10, len(SIGNED)])
+@pytest.mark.parametrize("known", [1, 12, len(SIGNED)])
 def test_a_later_worker_goes_on_and_checks_few_signatures(known: int) -> None:
     fold = begun(SIGNED[:known])
     fold.take(RECORDS)

@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mesh_events import intents
-from mesh_events.decisions import MeshRole
+from mesh_events.decisions import IntentQuarantined, MeshRole, RecordsSetAside
 from mesh_events.emit import Receipt
 from mesh_events.errors import ConfigurationError
 from mesh_events.facts import CheckPassed
@@ -17,6 +18,8 @@ from mesh_events.record import Record
 from mesh_events.rows import Row
 from processors import governor as module
 from processors.governor import Governor
+from processors.quarantine import SAMPLES, Copy
+from projections.image import DEFAULT_BOUNDS, Bounds
 from tests import paper_story as story
 from tests.paper_log import Never, PaperLog, at, key
 
@@ -46,8 +49,12 @@ class PaperRows:
         list(rows)
 
 
-def reigning(log: PaperLog) -> Governor:
-    found = Governor(PaperWriter(log), PaperRows(), lambda *_: None)  # type: ignore[arg-type]
+def reigning(
+    log: PaperLog,
+    copy: Callable[[Copy], None] = lambda _: None,
+    bounds: Bounds = DEFAULT_BOUNDS,
+) -> Governor:
+    found = Governor(PaperWriter(log), PaperRows(), copy, bounds=bounds)  # type: ignore[arg-type]
     found.fold(log.records)
     found.start()
     found.fold(log.records)
@@ -286,3 +293,103 @@ def test_a_domain_that_floods_delays_no_other_one(monkeypatch: pytest.MonkeyPatc
     governor.fold(log.records)
     assert quiet not in governor.image.intents.undecided
     assert len(governor.image.intents.undecided) == 19
+
+
+def garbage(log: PaperLog) -> int:
+    return log.put(replace(log.records[-1], value=b"garbage"))
+
+
+def test_a_flood_of_garbage_is_one_decision_and_a_few_copies() -> None:
+    log, copies = PaperLog(), list[Copy]()
+    story.domains(log)
+    governor = reigning(log, copies.append)
+    offsets = [garbage(log) for _ in range(300)]
+    good = log.say(intents.ApplicationRegistered, "east", application="east.good")
+    governor.fold(log.records)
+    settle(governor, log)
+
+    decided = [log.event_at(at) for at in range(good + 1, len(log.records))]
+    (event,) = (one for one in decided if isinstance(one, RecordsSetAside))
+    assert (event.offset, event.last, event.counts) == (offsets[0], offsets[-1], {"garbage": 300})
+    assert len(decided) == 2
+    assert [one.record.offset for one in copies] == offsets[:SAMPLES]
+    assert {(one.code, one.left_out) for one in copies} == {("garbage", 300 - SAMPLES)}
+    assert not governor.image.intents.open_count
+    assert not governor._open
+    assert "east.good" in governor.image.identity.applications
+
+
+def test_a_single_unusable_record_is_copied_with_its_reason() -> None:
+    log, copies = PaperLog(), list[Copy]()
+    governor = reigning(log, copies.append)
+    offset = garbage(log)
+    governor.fold(log.records)
+    settle(governor, log)
+    event = log.event_at(log.records[-1].offset)
+    assert isinstance(event, IntentQuarantined)
+    (copy,) = copies
+    assert (copy.record.offset, copy.code, copy.left_out) == (offset, "garbage", 0)
+    assert copy.reason == event.reason
+
+
+def test_undecided_garbage_costs_the_governor_no_bytes_for_each_record() -> None:
+    """Who stands by folds the flood, and another governor decides it."""
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    for _ in range(100):
+        garbage(log)
+    governor.fold(log.records)
+    assert len(governor._open) == 0
+    assert len(governor._samples) == SAMPLES
+    log.epoch = governor.image.epoch
+    log.govern()
+    governor.fold(log.records)
+    assert len(governor._samples) == 0
+
+
+def test_a_range_of_another_governor_frees_what_it_swallows() -> None:
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    garbage(log)
+    log.say(intents.ApplicationRegistered, "east", application="east.good")
+    garbage(log)
+    governor.fold(log.records)
+    assert len(governor._open) == 1
+    (run,) = governor.image.intents.unusable.in_order()
+    log.epoch = governor.epoch or 0
+    log.set_aside(run._replace(exceptions=()))
+    governor.fold(log.records)
+    assert not governor._open
+    assert not governor.step()
+
+
+def test_a_governor_says_at_its_start_what_a_domain_may_have() -> None:
+    log = PaperLog()
+    story.domains(log)
+    bounds = Bounds(undecided=2, ids=1000)
+    governor = reigning(log, bounds=bounds)
+    assert governor.image.bounds == bounds
+    for name in ("one", "two", "three"):
+        log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
+    governor.fold(log.records)
+    settle(governor, log)
+    assert {"east.one", "east.two"} <= set(governor.image.identity.applications)
+    assert "east.three" not in governor.image.identity.applications
+    decided = [log.event_at(one.offset) for one in log.records[-3:]]
+    assert "too_many_undecided" in [getattr(one, "code", "") for one in decided]
+
+
+def test_ranges_do_not_delay_what_an_operator_signs() -> None:
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    for _ in range(100):
+        garbage(log)
+    until = at(log.now + 3_600_000)
+    frozen = log.operator(intents.DomainFrozen, domain="east", until=until, reason="it floods")
+    governor.fold(log.records)
+    governor.step()
+    governor.fold(log.records)
+    assert frozen not in governor.image.intents.undecided

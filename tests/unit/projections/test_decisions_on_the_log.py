@@ -31,7 +31,7 @@ def undecided_publish(log: PaperLog) -> int:
 
 
 def fault_at(log: PaperLog, offset: int) -> FaultCode:
-    fault = log.image.intents.undecided[offset].fault
+    fault = log.image.intents.unusable.fault_at(offset)
     assert fault is not None
     return fault.code
 

@@ -6,7 +6,7 @@ from mesh_events import intents
 from mesh_events.decisions import MeshRole
 from projections.identity import Role
 from tests import paper_story as story
-from tests.paper_log import PaperLog, key
+from tests.paper_log import PaperLog, key, open_offsets
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_only_the_root_changes_the_meshs_keys(log: PaperLog, by: str) -> None:
         log.revoke_key("governor", by=by),
     }
     assert log.image.identity == before
-    assert offsets <= set(log.image.intents.undecided)
+    assert offsets <= set(open_offsets(log.image))
 
 
 def test_a_revoked_key_never_comes_back(log: PaperLog) -> None:

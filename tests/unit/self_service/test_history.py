@@ -57,6 +57,36 @@ def test_a_record_that_nobody_can_read_is_a_step_with_its_code(log: PaperLog) ->
     assert (found.kind, found.outcome, found.code) == ("unreadable", "quarantined", "garbage")
 
 
+def test_each_record_of_a_range_knows_its_own_code_and_its_decision(log: PaperLog) -> None:
+    garbage = log.put(replace(log.records[-1], value=b"garbage"))
+    good = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    unknown = log.append(log.event_at(good), by="stranger")
+    (run,) = log.image.intents.unusable.in_order()
+    assert {one.outcome for one in steps(log.records)[garbage:]} == {"undecided"}
+    decision = log.set_aside(run)
+    log.govern()
+    every = steps(log.records)
+    assert [(every[at].outcome, every[at].code) for at in (garbage, good, unknown)] == [
+        ("quarantined", "garbage"),
+        ("accepted", ""),
+        ("quarantined", "unknown_key"),
+    ]
+    assert "no domain has the key" in every[unknown].detail
+    assert every[unknown].decided_at == decision
+    assert "1 garbage, 1 unknown_key" in every[decision].detail
+    assert subject(every[decision], {}) == f"records {garbage} to {unknown}"
+    path = consequences(every, find(every, f"#{unknown}"))
+    assert [one.offset for one in path] == [unknown, decision]
+
+
+def test_a_copy_of_a_range_is_ignored(log: PaperLog) -> None:
+    for _ in range(2):
+        log.put(replace(log.records[-1], value=b"garbage"))
+    log.govern()
+    copy = log.put(log.records[-1])
+    assert steps(log.records)[copy].outcome == "ignored"
+
+
 def test_a_grants_consequences_lead_to_rights_and_copy_and_no_further(log: PaperLog) -> None:
     asked = story.granted(log)
     story.settle(log)

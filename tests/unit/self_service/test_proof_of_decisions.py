@@ -95,6 +95,7 @@ def told() -> Told:
     accepted = log.say(AccessGranted, "east", **grant)
     log.govern()
     forged = log.append(event, by="west")
+    log.govern()
     garbage = log.put(replace(log.records[-1], value=b"garbage"))
     log.govern()
     story.settle(log)
@@ -138,6 +139,32 @@ def test_what_was_set_aside_is_told_as_such() -> None:
         (LOG.stray["start"], "forged"),
     ):
         assert str(LOG.checked(offset).outcome) == f"QUARANTINED {code}"
+
+
+def test_each_record_of_a_range_is_proven_as_set_aside() -> None:
+    log = PaperLog()
+    story.domains(log)
+    garbage = log.put(replace(log.records[-1], value=b"garbage"))
+    good = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    unknown = log.append(log.event_at(good), by="stranger")
+    log.govern()
+    signed = signed_over(log.records, 10)
+
+    def proven(offset: int) -> Proven:
+        search = Search(f"#{offset}")
+        proof = search.run(log.records, trusting(signed), chained(ORIGIN, signed))[0]
+        return check(read(written(proof)), KEEPER)
+
+    for offset in garbage, unknown:
+        outcome = proven(offset).outcome
+        assert str(outcome) == "QUARANTINED records_set_aside"
+        assert "1 garbage, 1 unknown_key" in outcome.reason
+    assert str(proven(good).outcome) == "ACCEPTED"
+    # the range is no decision on its exceptions
+    proof, other = proven(garbage).proof, proven(good).proof
+    swapped = replace(other, decided=proof.decided, checkpoint=proof.checkpoint)
+    with pytest.raises(FindingError):
+        check(swapped, KEEPER)
 
 
 def test_what_nobody_has_decided_is_told_as_of_the_newest_checkpoint() -> None:

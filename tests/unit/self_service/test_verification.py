@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from immutables import Map
@@ -10,6 +11,7 @@ from mesh_events.record import Record
 from processors.decision import version
 from projections.replay import fold
 from projections.tree import CompactRange
+from projections.unusable import Run
 from projections.verdict import Accepted, Rejected
 from self_service.cli.verification import Kept, Report, verify
 from tests import paper_story as story
@@ -145,12 +147,83 @@ def test_a_decision_that_rules_would_make_otherwise_is_told_apart(log: PaperLog)
     assert [(one.offset, one.code) for one in report.differing] == [(decision, "rules_differ")]
 
 
-def test_an_accepted_record_of_an_unknown_key_is_found(log: PaperLog) -> None:
-    intent = log.make(intents.LinkPaused, "east", product=story.PRODUCT, cluster="west", reason="x")
-    offset = log.append(intent, by="stranger")
+@pytest.mark.parametrize(
+    ("speaker", "code"), [("stranger", "state_fault"), ("west", "accepted_untrusted")]
+)
+def test_an_accepted_record_of_a_key_without_effect_is_found(
+    log: PaperLog, speaker: str, code: str
+) -> None:
+    """One that nobody knew when it arrived, and one that was revoked before the decision."""
+    intent = log.make(intents.LinkPaused, "west", product=story.PRODUCT, cluster="west", reason="x")
+    offset = log.append(intent, by=speaker)
+    lost = {"domain": "west", "public_key": key("west").public, "reason": "lost"}
+    log.accept(log.operator(intents.KeyRevoked, **lost))
     decision = log.accept(offset)
     first = verified(log.records).findings[0]
-    assert (first.offset, first.code) == (decision, "accepted_untrusted")
+    assert (first.offset, first.code) == (decision, code)
+
+
+def unusable_and_not(log: PaperLog) -> tuple[Run, int]:
+    """A run of garbage around a usable intent, and where that one stands; by this version."""
+    log.append(log.make(GovernorStarted, "mesh", version=version()), by="governor")
+    log.epoch = log.image.offset
+    log.put(replace(log.records[-1], value=b"garbage"))
+    good = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    log.put(replace(log.records[-1], value=b"garbage"))
+    log.append(log.event_at(good), by="stranger")
+    (run,) = log.image.intents.unusable.in_order()
+    return run, good
+
+
+def test_a_range_of_unusable_records_holds(log: PaperLog) -> None:
+    run, good = unusable_and_not(log)
+    log.set_aside(run)
+    report = verified(log.records)
+    assert not report.findings
+    assert not report.differing
+    assert (report.set_aside, report.undecided) == (3, 1)
+    log.govern()
+    assert "west.new" in log.image.identity.applications
+    assert good in run.exceptions
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"exceptions": ()}, "usable_set_aside"),
+        ({"counts": Map(garbage=3)}, "range_differs"),
+        ({"counts": Map(garbage=2, unknown_key=2)}, "range_differs"),
+        ({"counts": Map()}, "range_differs"),
+    ],
+)
+def test_a_range_that_is_not_what_stands_there_is_found(
+    log: PaperLog, changes: dict[str, Any], code: str
+) -> None:
+    run, _ = unusable_and_not(log)
+    decision = log.set_aside(run._replace(**changes))
+    report = verified(log.records)
+    assert [(one.offset, one.code) for one in report.findings] == [(decision, code)]
+
+
+def test_a_range_of_another_version_is_told_apart(log: PaperLog) -> None:
+    """Its rules may not have known what is usable now."""
+    log.put(replace(log.records[-1], value=b"garbage"))
+    log.say(intents.ApplicationRegistered, "west", application="west.new")
+    log.put(replace(log.records[-1], value=b"garbage"))
+    (run,) = log.image.intents.unusable.in_order()
+    decision = log.set_aside(run._replace(exceptions=()))
+    report = verified(log.records)
+    assert not report.findings
+    assert [(one.offset, one.code) for one in report.differing] == [(decision, "rules_differ")]
+    log.govern()
+    assert "west.new" not in log.image.identity.applications
+
+
+def test_a_record_that_was_altered_inside_a_range_is_found(log: PaperLog) -> None:
+    run, good = unusable_and_not(log)
+    log.set_aside(run)
+    report = verified(altered(log, good, b"west.new", b"west.old"))
+    assert (good, "key_mismatch") in [(one.offset, one.code) for one in report.findings]
 
 
 def test_decisions_of_one_step_are_judged_on_those_before_them(log: PaperLog) -> None:
