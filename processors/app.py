@@ -15,6 +15,7 @@ from mesh_events.kafka import SCRAM, Connection
 from mesh_events.record import Record
 from mesh_events.topics import GOVERNANCE
 from processors.log_consumer import log_consumer
+from processors.metrics import CONTENT_TYPE
 
 
 class Life(Protocol):
@@ -35,6 +36,9 @@ class Life(Protocol):
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells."""
 
+    def metrics(self) -> bytes:
+        """What the worker measures, in Prometheus' text format."""
+
 
 def build(
     connection: Connection,
@@ -50,7 +54,7 @@ def build(
     Args:
         connection: login of the governor.
         life: gives the worker; called once the event loop runs.
-        url: where readiness is told, http://host:port.
+        url: where readiness and metrics are served, http://host:port.
         data: folder for Faust's own files.
         session_timeout_s: silence after which Kafka gives the log to another worker.
         reauth_s: age of a connection at which brokers ask for the login anew.
@@ -109,6 +113,11 @@ def build(
         del request
         found = life().describe()
         return web.json(found, status=200 if found["ready"] else 503)
+
+    @app.page("/metrics")
+    async def metrics(web: Any, request: Any) -> Any:
+        del request
+        return web.bytes(life().metrics(), headers={"Content-Type": CONTENT_TYPE})
 
     return app
 

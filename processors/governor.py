@@ -34,6 +34,7 @@ from processors.crash_points import crash_point
 from processors.decision import Basis, decision_meta, decision_on, set_aside, version
 from processors.log_watch import NoWatch, Watch
 from processors.mesh_clock import MeshClock
+from processors.metrics import Metrics
 from processors.quarantine import Copy, Samples
 from processors.quick_start import Beginning, FirstRecord
 from processors.reign import key_without_effect
@@ -74,6 +75,7 @@ class Governor:
         watch: told of every record that is folded; knows which signatures must be checked.
         beginning: knows what was folded before this worker began.
         bounds: what each domain may have, for the records behind this governor's start.
+        metrics: counts what is folded and decided.
     """
 
     def __init__(
@@ -84,11 +86,13 @@ class Governor:
         watch: Watch | None = None,
         beginning: Beginning | None = None,
         bounds: Bounds = DEFAULT_BOUNDS,
+        metrics: Metrics | None = None,
     ) -> None:
         self._writer, self._rows, self._set_aside = writer, rows, set_aside
         self.watch: Watch = watch or NoWatch()
         self._beginning: Beginning = beginning or FirstRecord()
         self._bounds = bounds
+        self.metrics = metrics or Metrics()
         # counts how often everything was forgotten: what began before is of no use any more
         self._life = 0
         self.forget()
@@ -96,6 +100,7 @@ class Governor:
     def forget(self) -> None:
         """Stand before the first record again, with nothing folded."""
         self._life += 1
+        self.metrics.forget()
         self.image: Image = EMPTY
         self.epoch: int | None = None
         self._arrived = Turns()
@@ -208,6 +213,7 @@ class Governor:
     def _take(self, record: Record, entry: Entry) -> None:
         before, self.image = self.image, apply(self.image, entry)
         self._appended = record.time
+        self.metrics.folded(entry, self.image, governs=self.reigns)
         if self.reigns and before.clocks_disagree != self.image.clocks_disagree:
             _log_clocks(self.image)
         self.watch.took(record, entry, self.image)

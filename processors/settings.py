@@ -67,7 +67,8 @@ class WorkerSettings(BaseSettings):
 
     home: folder of keys, profile and issued passwords (`SDM_HOME`)
     clusters: the clusters to be registered at the foundation, by name (`SDM_CLUSTERS`, JSON)
-    governor_url: where the worker answers whether it is ready
+    governor_url: where the worker answers whether it is ready, and serves its metrics; on this
+        machine alone by default (`SDM_GOVERNOR_URL`)
     drift: whether rights that somebody changed behind the mesh's back are put right, `repair`, or
         only told, `report` (`SDM_DRIFT`)
     replication_factor, min_insync_replicas: brokers that hold each of the mesh's own topics, and

@@ -7,12 +7,13 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
 import structlog
+from prometheus_client.core import Metric
 
 from mesh_events.emit import LogWriter
 from mesh_events.errors import StateFaultError
@@ -24,6 +25,7 @@ from processors.crash_points import crash_point
 from processors.governor import Governor
 from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log_end import LogEnd
+from processors.metrics import gauges
 from processors.reign import LEASE_S, LogReign, now
 from processors.standby import Standby
 from projections.clocks import clock_finding
@@ -71,6 +73,9 @@ class Worker:
         self.governor, self.keepers = governor, keepers
         self._connection, self._writer, self._keeper_key = connection, writer, keeper_key
         self._reign: LogReign | None = None
+        # offset behind the log's last record, None before it was asked for
+        self._end: int | None = None
+        governor.metrics.observe(self._gauges)
         self._tasks: list[asyncio.Task[None]] = []
         self._again: asyncio.Task[None] | None = None
         # counts how often the log was given and taken: what began under another number is over
@@ -128,6 +133,14 @@ class Worker:
             "clocks": asdict(clocks) if (clocks := clock_finding(image)) is not None else None,
             **self.governor.watch.describe(),
         }
+
+    def metrics(self) -> bytes:
+        """What the worker measures, in Prometheus' text format."""
+        return self.governor.metrics.text()
+
+    def _gauges(self) -> Iterable[Metric]:
+        governor = self.governor
+        return gauges(governor.image, governs=governor.reigns, end=self._end)
 
     async def stand_by(self) -> None:
         """Fold along while the log is another's, for as long as this process lives."""
@@ -187,6 +200,7 @@ class Worker:
         self._tenure += 1
         self._standby.again()
         self._loaded.clear()
+        self._end = None
         if self._reign is not None:
             self._reign.end()
             self._reign = None
@@ -306,6 +320,7 @@ class Worker:
             while self._holds(reign):
                 asked = now()
                 end = await asyncio.to_thread(there.offset)
+                self._end = end if end is not None else self._end
                 if end is not None and await self._complete(reign, there, end):
                     reign.heard(asked)
                     since = clock()

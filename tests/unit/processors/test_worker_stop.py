@@ -7,6 +7,7 @@ import pytest
 
 from processors.governor import Governor
 from processors.keepers.keeper import Reign, ReignOverError
+from processors.metrics import Metrics
 from processors.reign import LogReign, now
 from processors.worker import Worker
 from projections.image import Image
@@ -18,6 +19,7 @@ class Reigning:
 
     image = PaperLog().image
     reigns = True
+    metrics = Metrics()
 
 
 class Idle:

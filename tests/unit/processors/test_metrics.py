@@ -1,0 +1,123 @@
+"""What the worker measures: counted once, only while it governs, in Prometheus' format."""
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from mesh_events import intents
+from processors.metrics import FAILURES, Metrics, gauges
+from projections.fold import apply
+from projections.image import EMPTY, Image
+from projections.replay import walk
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+class Ticks:
+    """A monotonic clock that goes on by 0.2 s with each look."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.2
+        return self.now
+
+
+def folded(log: PaperLog, metrics: Metrics, *, governs: bool = True) -> Image:
+    image = EMPTY
+    for entry, image in walk(log.records):
+        metrics.folded(entry, image, governs=governs)
+    return image
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
+    """(name, values of the labels) -> value."""
+    found = text_string_to_metric_families(metrics.text().decode())
+    return {
+        (one.name, tuple(one.labels.values())): one.value
+        for family in found
+        for one in family.samples
+    }
+
+
+def story_with_refusals() -> PaperLog:
+    log = PaperLog()
+    story.domains(log)
+    log.say(intents.ApplicationRegistered, "east", application="west.foreign")
+    log.put(log.records[-1])
+    log.govern()
+    return log
+
+
+def test_each_decision_is_measured_once_and_each_refusal_counted() -> None:
+    log, metrics = story_with_refusals(), Metrics(Ticks())
+    image = folded(log, metrics)
+    found = samples(metrics)
+    decisions = sum(1 for entry, _ in walk(log.records) if hasattr(entry.event, "follows"))
+    assert found["mesh_decision_latency_seconds_count", ()] == decisions
+    assert found["mesh_failures_total", ("IntentRejected",)] == 2
+    assert not image.intents.undecided
+
+
+def test_every_kind_of_failure_is_there_from_the_start() -> None:
+    found = samples(Metrics())
+    assert {found["mesh_failures_total", (kind.type_name(),)] for kind in FAILURES} == {0}
+
+
+def test_what_was_folded_without_governing_is_not_counted() -> None:
+    metrics = Metrics()
+    folded(story_with_refusals(), metrics, governs=False)
+    found = samples(metrics)
+    assert found["mesh_decision_latency_seconds_count", ()] == 0
+    assert found["mesh_failures_total", ("IntentRejected",)] == 0
+
+
+def test_the_latency_of_an_intent_that_waited_is_the_time_since_it_was_read() -> None:
+    log, ticks = PaperLog(), Ticks()
+    story.domains(log)
+    metrics = Metrics(ticks)
+    image = folded(log, metrics)
+    log.say(intents.ApplicationRegistered, "east", application="east.late")
+    before = len(log.records) - 1
+    log.govern()
+    for entry, after in walk(log.records[before:], image):
+        metrics.folded(entry, after, governs=True)
+        ticks.now += 20
+    found = samples(metrics)
+    assert (
+        found["mesh_decision_latency_seconds_bucket", ("10.0",)] + 1
+        == (found["mesh_decision_latency_seconds_bucket", ("30.0",)])
+    )
+
+
+def test_gauges_are_those_of_the_image_at_each_scrape() -> None:
+    log = PaperLog()
+    story.domains(log)
+    log.say(intents.ApplicationRegistered, "east", application="east.one")
+    image = log.image._replace(skew=93_600_000, worker_skew=-1500)
+    metrics = Metrics()
+    metrics.observe(lambda: gauges(image, governs=True, end=image.offset + 6))
+    found = samples(metrics)
+    assert found["mesh_undecided_intents", ()] == 1
+    assert found["mesh_fold_lag_records", ()] == 5
+    assert found["mesh_clock_skew_seconds", ("broker",)] == 93_600
+    assert found["mesh_clock_skew_seconds", ("worker",)] == -1.5
+    assert found["mesh_clocks_disagree", ()] == 1
+    image = image._replace(skew=0, worker_skew=0)
+    assert samples(metrics)["mesh_clocks_disagree", ()] == 0
+
+
+def test_the_lag_is_left_out_where_nobody_asked_for_the_end_of_the_log() -> None:
+    metrics = Metrics()
+    metrics.observe(lambda: gauges(EMPTY, governs=False, end=None))
+    assert ("mesh_fold_lag_records", ()) not in samples(metrics)
+
+
+def test_nothing_is_kept_of_what_is_decided() -> None:
+    log, metrics = story_with_refusals(), Metrics()
+    image = folded(log, metrics)
+    offset = log.say(intents.ApplicationRegistered, "east", application="east.open")
+    entry = next(one for one, _ in walk(log.records[offset:], image))
+    metrics.folded(entry, apply(image, entry), governs=True)
+    assert set(metrics._read) == {offset}
+    metrics.forget()
+    assert not metrics._read
