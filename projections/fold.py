@@ -46,7 +46,7 @@ def apply(image: Image, entry: Entry) -> Image:
     if entry.offset <= image.offset:
         raise StateFaultError(f"offset {entry.offset} was folded already, up to {image.offset}")
     skew = _skew(image, entry)
-    time = max(image.time, entry.time - skew)
+    time = max(image.time, _time(image, entry, skew))
     before = image._replace(offset=entry.offset, time=time, skew=skew, touched=())
     image = _applied(before, entry)
     intents = image.intents
@@ -80,6 +80,21 @@ def _skew(image: Image, entry: Entry) -> int:
     """
     behind = entry.time - image.clock
     return min(image.skew, behind) if behind < -TOLERANCE_MS else image.skew
+
+
+def _time(image: Image, entry: Entry, skew: int) -> int:
+    """When a record came, by the mesh's clock, ms.
+
+    Where the append time of a fact and the time of its keeper differ, one of the two clocks was set
+    since the last decision: the earlier time counts.
+    """
+    by_broker = entry.time - skew
+    if not isinstance(entry.event, facts.Fact):
+        return by_broker
+    if not image.identity.has_role(entry.signer, Role.KEEPER):
+        return by_broker
+    by_worker = milliseconds(entry.event.meta.time) - image.worker_skew
+    return min(by_broker, by_worker) if abs(by_broker - by_worker) > TOLERANCE_MS else by_broker
 
 
 def _waiting(image: Image, entry: Entry) -> Image:

@@ -181,6 +181,30 @@ def test_a_fact_behind_a_clock_that_was_ahead_shows_that_clocks_disagree(log: Pa
     assert log.image.time == log.image.clock
 
 
+@pytest.mark.parametrize("off", [10 * MINUTE, 26 * HOUR])
+@pytest.mark.parametrize("worker_skew", [0, -HOUR])
+def test_a_fact_behind_a_jump_of_the_brokers_clock_has_the_time_of_its_keeper(
+    log: PaperLog, off: int, worker_skew: int
+) -> None:
+    """No decision has shown the jump yet."""
+    right = log.now
+    decision = log.decision(application(log, "one"), Accepted(), worker_skew=worker_skew)
+    log.append(decision, by="governor")
+    log.now = right + MINUTE + worker_skew
+    fact = log.make(CheckPassed, "mesh", offset=0, check="topic_exists")
+    log.append(fact, by="keeper", time=right + MINUTE + off)
+    assert log.image.time == right + MINUTE
+
+
+def test_a_fact_has_its_append_time_where_the_clock_of_its_keeper_is_nearly_right(
+    log: PaperLog,
+) -> None:
+    log.govern()
+    fact = log.make(CheckPassed, "mesh", offset=0, check="topic_exists")
+    log.append(fact, by="keeper", time=log.now + 40_000)
+    assert log.image.time == log.records[-1].time - log.image.skew
+
+
 @pytest.mark.parametrize("behind", [10 * MINUTE, HOUR])
 def test_an_intent_is_not_ahead_where_the_workers_clock_agrees_with_it(
     log: PaperLog, behind: int
