@@ -194,7 +194,7 @@ def test_a_mesh_is_founded_once_and_by_its_root(signer: str) -> None:
 
 
 def test_the_root_is_whoever_signed_the_first_schema() -> None:
-    log = PaperLog(founded=False)
+    log = PaperLog(founded=False, root="somebody")
     first = introduction(1, "mesh.SchemaIntroduced", avro.text_of("SchemaIntroduced"))
     log.append(first, by="somebody")
     log.append(introduction(2, "mesh.MeshFounded", avro.text_of("MeshFounded")), by="root")
