@@ -15,6 +15,8 @@ from spark_streams.sql.tree import Binary, Name, Node, Selected, Star
 from spark_streams.sql.words import LONGEST, Kind, words_of
 
 __all__ = ["LONGEST", "Joined", "Source", "Statement", "conjuncts", "parse"]
+MOST_JOINS = 32
+"""Each holds a whole table in memory, and each name is looked up in all of them."""
 _FORM = "write INSERT INTO topic SELECT ... FROM topic"
 
 
@@ -210,7 +212,7 @@ class _Reader:
         return word.kind is Kind.NAME and word.upper not in clauses.STOPS
 
     def _joins(self) -> Iterator[Joined]:
-        words = self._words
+        words, joins = self._words, 0
         while True:
             if words.sees(","):
                 raise words.refused(clauses.join("CROSS"), words.ahead(1))
@@ -220,6 +222,11 @@ class _Reader:
             if not kinds and not words.sees("JOIN"):
                 return
             words.expect("JOIN")
+            joins += 1
+            if joins > MOST_JOINS:
+                raise words.refused(
+                    f"more than {MOST_JOINS} joins: join some in a statement before", words.before
+                )
             kind = " ".join(kinds)
             if kind not in ("", "INNER", "LEFT", "LEFT OUTER"):
                 raise words.refused(clauses.join(kind))

@@ -97,19 +97,17 @@ def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
         SqlError: `unknown_column`, `ambiguous_column`, `unnamed_column`, `duplicate_column`,
             `join_not_on_key` or `table_without_key`.
     """
-    known = {statement.stream.alias: columns[statement.stream.alias]}
+    names = _Names(statement)
+    names.add(statement.stream.alias, columns)
     lookups: list[Lookup] = []
     used: list[Use] = []
     for joined in statement.joined:
         alias = joined.source.alias
-        known[alias] = columns[alias]
-        names = _Names(statement, known)
+        names.add(alias, columns)
         lookup, parts = _lookup(names, joined, keys[alias])
         lookups.append(lookup)
         used += (use for part in parts for use in uses(part, names.operand))
-    names = _Names(statement, known)
-    out = tuple(one for item in statement.select for one in _out(names, item))
-    _require_unique(out)
+    out = tuple(_unique(one for item in statement.select for one in _out(names, item)))
     used += (use for one in out for use in uses(one.expression, names.operand))
     if statement.where is None:
         return Query(tuple(lookups), None, out, uses=tuple(used))
@@ -126,12 +124,23 @@ def inputs(node: Node) -> tuple[Input, ...]:
 
 
 class _Names:
-    """Knows whose column a name is."""
+    """Knows whose column a name is.
 
-    def __init__(self, statement: Statement, known: Columns) -> None:
+    known: alias -> column in lower case -> the column as its source spells it.
+    """
+
+    def __init__(self, statement: Statement) -> None:
         self._statement = statement
-        self.known = {alias: list(columns) for alias, columns in known.items()}
-        self._aliases = {alias.lower(): alias for alias in known}
+        self.known: dict[str, dict[str, str]] = {}
+        self._aliases: dict[str, str] = {}
+        self._columns: dict[str, Sequence[str]] = {}
+
+    def add(self, alias: str, columns: Columns) -> None:
+        """From here on a name may be a column of this source, too."""
+        # of two that differ in case only, the first one is meant
+        self.known[alias] = {name.lower(): name for name in reversed(columns[alias])}
+        self._aliases[alias.lower()] = alias
+        self._columns[alias] = columns[alias]
 
     def place(self, node: Node) -> Place:
         return self._statement.place(node)
@@ -164,6 +173,10 @@ class _Names:
             params |= {one.lower() for one in node.params}
         return with_children(node, lambda child: self.resolved(child, params))
 
+    def every(self, alias: str) -> Sequence[str]:
+        """The columns of a source, in their order."""
+        return self._columns[alias]
+
     def operand(self, node: Node) -> Operand:
         """The resolved expression with where it stands."""
         return Operand(node, self._statement.text)
@@ -173,19 +186,22 @@ class _Names:
         parts = list(node.parts)
         if len(parts) > 1 and parts[0].lower() in self._aliases:
             alias = self._aliases[parts[0].lower()]
-            more = OF_RECORD if alias == self._statement.stream.alias else ()
-            spelled = _spelled(parts[1], (*self.known[alias], *more))
+            wanted = parts[1].lower()
+            spelled = self.known[alias].get(wanted)
+            if spelled is None and alias == self._statement.stream.alias and wanted in OF_RECORD:
+                spelled = wanted
             if spelled is None:
+                known = self.every(alias)
                 raise SqlError(
                     "unknown_column",
-                    f"{alias} has no column {parts[1]}{_column_like(parts[1], self.known[alias])}",
+                    f"{alias} has no column {parts[1]}{_column_like(parts[1], known)}",
                     self.place(node),
                 )
             return alias, [spelled, *parts[2:]]
         owners = {
             alias: spelled
             for alias, columns in self.known.items()
-            if (spelled := _spelled(parts[0], columns)) is not None
+            if (spelled := columns.get(parts[0].lower())) is not None
         }
         if len(owners) > 1:
             every = " or ".join(f"{alias}.{parts[0]}" for alias in owners)
@@ -195,7 +211,7 @@ class _Names:
         if not owners and len(parts) == 1 and parts[0].lower() in NOT_OF_THE_RECORD:
             raise SqlError("sql_not_supported", clock(parts[0].lower()), self.place(node))
         if not owners:
-            every_column = [name for columns in self.known.values() for name in columns]
+            every_column = [name for alias in self.known for name in self.every(alias)]
             raise SqlError(
                 "unknown_column",
                 f"no source has a column {parts[0]}{_column_like(parts[0], every_column)}",
@@ -289,22 +305,23 @@ def _own_name(node: Node) -> str:
 
 
 def _all_of(names: _Names, alias: str, star: Star, place: Place) -> Iterator[Out]:
-    every = [name for columns in names.known.values() for name in columns]
     for part in star.excepted:
-        if _spelled(part.parts[0], every) is None:
+        if not any(part.parts[0].lower() in columns for columns in names.known.values()):
+            every = [name for known in names.known for name in names.every(known)]
             raise SqlError(
                 "unknown_column",
                 f"EXCEPT names {part.parts[0]}, which no source has{like(part.parts[0], every)}",
                 names.place(part),
             )
     left_out = {part.parts[0].lower() for part in star.excepted}
-    for column in names.known[alias]:
+    for column in names.every(alias):
         if column.lower() not in left_out:
             made = Column(alias, (column,), start=star.start, end=star.end)
             yield Out(column, made, place, (Input(alias, column),))
 
 
-def _require_unique(out: tuple[Out, ...]) -> None:
+def _unique(out: Iterable[Out]) -> Iterator[Out]:
+    """The columns; raises at the first that is there twice: `*, *` could be any number of them."""
     seen: set[str] = set()
     for one in out:
         if one.name.lower() in seen:
@@ -315,11 +332,7 @@ def _require_unique(out: tuple[Out, ...]) -> None:
                 one.place,
             )
         seen.add(one.name.lower())
-
-
-def _spelled(name: str, columns: Sequence[str]) -> str | None:
-    """A column as its source spells it."""
-    return next((one for one in columns if one.lower() == name.lower()), None)
+        yield one
 
 
 def _column_like(name: str, known: Sequence[str]) -> str:

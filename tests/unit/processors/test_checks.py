@@ -10,17 +10,20 @@ from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from mesh_events.statements import StatementAdded, StatementUpdated
-from processors.keepers import checks
+from processors.keepers import checks, findings
 from processors.keepers.checks import CHECKED, ChecksKeeper, missing
 from processors.keepers.findings import CERTAIN_S
 from processors.keepers.lanes import SideBySide
 from projections.decide import decide
 from projections.replay import fold
 from projections.verdict import Waiting
+from spark_streams.sql.errors import SqlError
 from tests import paper_story as story
 from tests.kafka_client import eventually
 from tests.links.memory import MemoryCluster
 from tests.paper_log import Never, PaperLog, at, meta
+
+STATEMENT_CHECKS = ("statement_sound", "destination_free")
 
 
 def publications(log: PaperLog, domain: str, count: int) -> None:
@@ -124,6 +127,36 @@ def test_a_check_of_one_domain_that_hangs_delays_no_other_domains(check: str) ->
     try:
         keeper.reconcile(log.image, reign)  # type: ignore[arg-type]
         eventually(lambda: ("north", check) in reign.told, "north's check comes out", 20)
+    finally:
+        gate.set()
+
+
+def test_a_text_that_is_parsed_for_long_delays_no_other_domains_texts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = PaperLog(checks={check: Never() for check in STATEMENT_CHECKS})
+    story.domains(log)
+    for domain in ("east", "north"):
+        names = {"statement": f"{domain}.s", "stream": f"{domain}.t", "destination": f"{domain}.o"}
+        sql = f"SELECT a FROM `{domain}.t`"
+        log.say(StatementAdded, domain, **story.statement(**names, sql=sql))
+    gate = threading.Event()
+
+    def parsing(sql: str) -> Any:
+        if "east." in sql:
+            gate.wait()
+        raise SqlError("sql_syntax", "no statement")
+
+    monkeypatch.setattr(findings, "parse", parsing)
+    cluster = MemoryCluster("east")
+    for domain in ("east", "north"):
+        cluster.create_topic(f"{domain}.t", 1, {})
+    reign, lanes = Telling(log), SideBySide("checks")
+    keeper = ChecksKeeper(lambda *_: cluster, Slow(_open()), lanes)  # type: ignore[arg-type,return-value]
+    try:
+        keeper.reconcile(log.image, reign)  # type: ignore[arg-type]
+        eventually(lambda: ("north", "statement_sound") in reign.told, "north's is parsed", 20)
+        assert ("east", "statement_sound") not in reign.told
     finally:
         gate.set()
 
