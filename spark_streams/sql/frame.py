@@ -17,7 +17,8 @@ from spark_streams.provenance import Origin
 from spark_streams.sql import validated
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.compiled import Sources, compiled
-from spark_streams.sql.resolve import OF_RECORD, Lookup, Query
+from spark_streams.sql.names import OF_RECORD
+from spark_streams.sql.resolve import Lookup, Query
 from spark_streams.sql.shape import KEY, Field, Meaning, Shape
 from spark_streams.sql.tree import Type
 

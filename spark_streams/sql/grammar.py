@@ -7,8 +7,7 @@ NULL`, and `||` binds as `+` does. What is read here is calculated: nothing beco
 from collections.abc import Callable
 from dataclasses import replace
 
-from spark_streams.sql import calls, casts, literals
-from spark_streams.sql.functions import clock
+from spark_streams.sql import calls, casts, constants, predicates
 from spark_streams.sql.syntax import Words
 from spark_streams.sql.tree import (
     Between,
@@ -16,15 +15,10 @@ from spark_streams.sql.tree import (
     Bytes,
     Case,
     Cast,
-    Constant,
     Extract,
     Field,
     In,
-    Interval,
-    Is,
     Item,
-    Like,
-    Moment,
     Name,
     Node,
     Text,
@@ -48,10 +42,6 @@ _BINDS = {
 }
 """Operator between two operands -> how closely it binds."""
 _CLOSEST = 8
-_LIKES = {"LIKE": "like", "ILIKE": "ilike", "RLIKE": "rlike", "REGEXP": "rlike"}
-_CONSTANTS = {"TRUE": True, "FALSE": False, "NULL": None}
-_TIMES = {"DATE": "date", "TIMESTAMP": "timestamp", "TIMESTAMP_LTZ": "timestamp"}
-_TIMES |= {"TIMESTAMP_NTZ": "timestamp_ntz"}
 QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE"})
 """What begins a query in parentheses."""
 _NO_VALUE = frozenset(
@@ -101,8 +91,8 @@ class Expressions:
         """A value, and at most one of IS, IN, LIKE, BETWEEN behind it."""
         this, words = self.value(), self.words
         if words.takes("IS"):
-            return self._is(this)
-        negated = words.sees("NOT") and words.ahead(1).upper in {"IN", "BETWEEN", *_LIKES}
+            return predicates.is_what(words, this, self.value)
+        negated = words.sees("NOT") and words.ahead(1).upper in {"IN", "BETWEEN", *predicates.LIKES}
         if negated:
             words.next()
         if words.takes("BETWEEN"):
@@ -113,22 +103,9 @@ class Expressions:
             return Between(this, low, high, negated, start=this.start, end=high.end)
         if words.takes("IN"):
             return self._in(this, negated=negated)
-        if words.current.upper in _LIKES:
-            return self._like(this, negated=negated)
+        if words.current.upper in predicates.LIKES:
+            return predicates.like(words, this, self.value, negated=negated)
         return this
-
-    def _is(self, this: Node) -> Node:
-        words, negated = self.words, self.words.takes("NOT")
-        if words.takes("DISTINCT", "FROM"):
-            right = self.value()
-            place = {"start": this.start, "end": right.end}
-            same = Binary("<=>", this, right, **place)
-            return same if negated else Unary("not", same, **place)
-        if words.current.upper not in _CONSTANTS:
-            raise words.unexpected()
-        word = words.next()
-        what = _CONSTANTS[word.upper]
-        return Is(this, what, negated, start=this.start, end=word.end)
 
     def _in(self, this: Node, *, negated: bool) -> Node:
         words = self.words
@@ -142,19 +119,6 @@ class Expressions:
             raise words.wrong("IN is followed by values in parentheses: IN (1, 2)", before)
         items = self.listed(self.expression)
         return In(this, tuple(items), negated, start=this.start, end=words.expect(")").end)
-
-    def _like(self, this: Node, *, negated: bool) -> Node:
-        words = self.words
-        kind = _LIKES[words.next().upper]
-        if words.current.upper in ("ANY", "ALL", "SOME") and words.ahead(1).upper == "(":
-            raise words.refused("LIKE ANY and LIKE ALL: write a LIKE for each, with OR or AND")
-        pattern, escape = self.value(), None
-        if kind != "rlike" and words.takes("ESCAPE"):
-            word = words.next()
-            if word.kind is not Kind.STRING or len(word.text) != 1:
-                raise words.wrong("ESCAPE is followed by one character in quotes", word)
-            escape = word.text
-        return Like(kind, this, pattern, escape, negated, start=this.start, end=words.before.end)
 
     def value(self, least: int = 0) -> Node:
         """An expression of operators that bind more closely than `least`."""
@@ -182,7 +146,7 @@ class Expressions:
             digits = words.next()
             if words.current.upper in (".", "[", "::"):
                 raise words.refused("a number with a sign: put it into parentheses")
-            return self._number(f"-{digits.text}", word.start, digits.end)
+            return constants.number(words, f"-{digits.text}", word.start, digits.end)
         inner = self._deeper(self._prefixed)
         return Unary(word.text, inner, start=word.start, end=inner.end)
 
@@ -215,7 +179,7 @@ class Expressions:
             return Bytes(bytes.fromhex(word.text), **place)
         if word.kind is Kind.NUMBER:
             words.next()
-            return self._number(word.text, word.start, word.end)
+            return constants.number(words, word.text, word.start, word.end)
         if word.upper == "(":
             return self._in_parentheses()
         if word.upper == "*":
@@ -223,12 +187,6 @@ class Expressions:
         if word.kind is Kind.NAME and (read := self._special(word)) is not None:
             return read()
         return self._name()
-
-    def _number(self, digits: str, start: int, end: int) -> Node:
-        try:
-            return literals.number(digits, start, end)
-        except ValueError as error:
-            raise self.words.refused(str(error), self.words.before) from error
 
     def _in_parentheses(self) -> Node:
         start = self.words.next().start
@@ -242,59 +200,19 @@ class Expressions:
     def _special(self, word: Word) -> Callable[[], Node] | None:
         """What reads a word that is a part of the grammar, None for any other name."""
         words, name = self.words, word.upper
-        if name in _CONSTANTS and words.ahead(1).upper not in ("(", "."):
-            return self._constant
-        if name in _TIMES and words.ahead(1).kind is Kind.STRING:
-            return self._moment
+        if name in constants.CONSTANTS and words.ahead(1).upper not in ("(", "."):
+            return lambda: constants.constant(words)
+        if name in constants.TIMES and words.ahead(1).kind is Kind.STRING:
+            return lambda: constants.moment(words)
         if name == "INTERVAL" and words.ahead(1).upper not in ("", ",", ")", "FROM", "AS", "."):
-            return self._interval
+            return lambda: constants.interval(words)
         if name == "INTERVAL" and words.ahead(1).kind in (Kind.NUMBER, Kind.STRING):
-            return self._interval
+            return lambda: constants.interval(words)
         if name == "CASE":
             return self._case
         if words.ahead(1).upper == "(":
             return {"CAST": self._cast, "TRY_CAST": self._cast, "EXTRACT": self._extract}.get(name)
         return None
-
-    def _constant(self) -> Node:
-        word = self.words.next()
-        return Constant(_CONSTANTS[word.upper], start=word.start, end=word.end)
-
-    def _moment(self) -> Node:
-        word, text = self.words.next(), self.words.next()
-        kind = _TIMES[word.upper]
-        found = literals.moment(kind, text.text)
-        if found is None:
-            example = "'2026-01-31'" if kind == "date" else "'2026-01-31 10:00:00'"
-            if calls.is_clock_word(text.text):
-                raise self.words.refused(clock(f"'{text.text}' as a time"), text)
-            raise self.words.wrong(
-                f"{word.text} is followed by a day of the calendar: {word.upper} {example}", text
-            )
-        return Moment(kind, found, start=word.start, end=text.end)
-
-    def _interval(self) -> Node:
-        words = self.words
-        start, parts = words.next().start, []
-        while True:
-            sign = "-" if words.takes("-") else ""
-            if words.current.kind not in (Kind.NUMBER, Kind.STRING):
-                raise words.refused("INTERVAL: a number and its unit are expected, INTERVAL 1 DAY")
-            number, unit = words.next(), literals.unit_of(words.current.upper)
-            if unit is None:
-                raise words.refused("INTERVAL: a number and its unit are expected, INTERVAL 1 DAY")
-            words.next()
-            parts.append((sign + number.text, unit))
-            if words.sees("TO"):
-                raise words.refused("INTERVAL with TO: write a number for each unit")
-            more = words.current.kind in (Kind.NUMBER, Kind.STRING)
-            if not more or literals.unit_of(words.ahead(1).upper) is None:
-                break
-        try:
-            amount, first, last = literals.interval(parts)
-        except ValueError as error:
-            raise words.refused(f"INTERVAL: {error}", words.before) from error
-        return Interval(amount, first, last, start=start, end=words.before.end)
 
     def _case(self) -> Node:
         words, start = self.words, self.words.next().start

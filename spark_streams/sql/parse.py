@@ -5,73 +5,19 @@ frozen objects. The words are read in `words`, expressions in `grammar`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from spark_streams.sql import calls, clauses
 from spark_streams.sql.errors import Place, SqlError
 from spark_streams.sql.grammar import QUERIES, SUBQUERY, Expressions
+from spark_streams.sql.statement import Joined, Source, Statement
 from spark_streams.sql.syntax import Words
-from spark_streams.sql.tree import Binary, Name, Node, Selected, Star
+from spark_streams.sql.tree import Name, Node, Selected, Star
 from spark_streams.sql.words import LONGEST, Kind, words_of
 
-__all__ = ["LONGEST", "Joined", "Source", "Statement", "conjuncts", "parse"]
+__all__ = ["LONGEST", "Joined", "Source", "Statement", "parse"]
 MOST_JOINS = 32
 """Each holds a whole table in memory, and each name is looked up in all of them."""
 _FORM = "write INSERT INTO topic SELECT ... FROM topic"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A topic or product by the name that the text gives it, and the alias that columns use."""
-
-    name: str
-    alias: str
-    place: Place | None
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A table that is joined; `outer` for LEFT JOIN; `on` is None without a condition."""
-
-    source: Source
-    outer: bool
-    on: Node | None
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement.
-
-    text: as it was written.
-    destination: name behind INSERT INTO, None for a SELECT alone.
-    stream: what stands behind FROM.
-    joined: tables in their order.
-    select: the items of the SELECT list.
-    where: the condition, None if there is none.
-    of_rows: what stands behind FROM is a table, `TABLE(topic)`: each change of a row gives the row
-        of the result, or its end.
-    """
-
-    text: str
-    destination: Source | None
-    stream: Source
-    joined: tuple[Joined, ...]
-    select: tuple[Selected, ...]
-    where: Node | None
-    of_rows: bool = False
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The stream, then the tables."""
-        return (self.stream, *(one.source for one in self.joined))
-
-    def place(self, node: Node) -> Place:
-        """Where an expression begins."""
-        return Place.of(self.text, node.start)
-
-    def written(self, node: Node) -> str:
-        """An expression as it stands in the text."""
-        return self.text[node.start : node.end]
 
 
 def parse(text: str) -> Statement:
@@ -309,12 +255,3 @@ class _Reader:
                     source.place,
                 )
             seen.add(source.alias.lower())
-
-
-def conjuncts(node: Node) -> Iterator[Node]:
-    """The parts of a condition that all have to hold."""
-    if isinstance(node, Binary) and node.op == "and":
-        yield from conjuncts(node.left)
-        yield from conjuncts(node.right)
-    else:
-        yield node

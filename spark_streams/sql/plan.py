@@ -12,10 +12,10 @@ from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic, key_types
-from spark_streams.sql.parse import Source, Statement
 from spark_streams.sql.readable import require_readable
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
+from spark_streams.sql.statement import Source, Statement
 from spark_streams.sql.work import Table
 
 

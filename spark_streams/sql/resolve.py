@@ -9,32 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mesh_events.spelling import nearest
 from spark_streams.sql.errors import Place, SqlError
-from spark_streams.sql.functions import NOT_OF_THE_RECORD, clock
+from spark_streams.sql.names import Columns, Names, like
 from spark_streams.sql.operands import Operand, Use, uses
-from spark_streams.sql.parse import Joined, Statement, conjuncts
+from spark_streams.sql.statement import Joined, Statement, conjuncts
 from spark_streams.sql.tree import (
     Binary,
     Column,
     Field,
-    Lambda,
     Name,
     Node,
-    Parameter,
     Selected,
     Star,
-    with_children,
 )
 
-Columns = Mapping[str, Sequence[str]]
-"""Alias of a source -> names of its columns."""
 Keys = Mapping[str, Sequence[str]]
 """Alias of a table -> those of its columns that are its key."""
-OF_RECORD = ("_key", "_partition", "_offset", "_timestamp")
-"""Columns that each record of a stream has, unless its values have one of that name; not in `*`."""
-_SHOWN = 12
-"""So many columns are named where none is like the one that was meant."""
 AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -97,7 +87,7 @@ def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
         SqlError: `unknown_column`, `ambiguous_column`, `unnamed_column`, `duplicate_column`,
             `join_not_on_key` or `table_without_key`.
     """
-    names = _Names(statement)
+    names = Names(statement)
     names.add(statement.stream.alias, columns)
     lookups: list[Lookup] = []
     used: list[Use] = []
@@ -123,105 +113,7 @@ def inputs(node: Node) -> tuple[Input, ...]:
     return tuple(sorted(found))
 
 
-class _Names:
-    """Knows whose column a name is.
-
-    known: alias -> column in lower case -> the column as its source spells it.
-    """
-
-    def __init__(self, statement: Statement) -> None:
-        self._statement = statement
-        self.known: dict[str, dict[str, str]] = {}
-        self._aliases: dict[str, str] = {}
-        self._columns: dict[str, Sequence[str]] = {}
-
-    def add(self, alias: str, columns: Columns) -> None:
-        """From here on a name may be a column of this source, too."""
-        # of two that differ in case only, the first one is meant
-        self.known[alias] = {name.lower(): name for name in reversed(columns[alias])}
-        self._aliases[alias.lower()] = alias
-        self._columns[alias] = columns[alias]
-
-    def place(self, node: Node) -> Place:
-        return self._statement.place(node)
-
-    def alias(self, name: str, node: Node) -> str:
-        """The source of that name."""
-        if name.lower() not in self._aliases:
-            raise SqlError(
-                "unknown_column",
-                f"there is no source called {name}{like(name, self._aliases.values())}",
-                self.place(node),
-            )
-        return self._aliases[name.lower()]
-
-    def resolved(self, node: Node, params: frozenset[str] = frozenset()) -> Node:
-        """The expression with each name as a column of its source.
-
-        Args:
-            node: as it was read.
-            params: parameters of the lambdas around it, in lower case.
-        """
-        if isinstance(node, Name):
-            first = node.parts[0].lower()
-            place = {"start": node.start, "end": node.end}
-            if first in params:
-                return Parameter(first, node.parts[1:], **place)
-            alias, path = self._split(node)
-            return Column(alias, tuple(path), **place)
-        if isinstance(node, Lambda):
-            params |= {one.lower() for one in node.params}
-        return with_children(node, lambda child: self.resolved(child, params))
-
-    def every(self, alias: str) -> Sequence[str]:
-        """The columns of a source, in their order."""
-        return self._columns[alias]
-
-    def operand(self, node: Node) -> Operand:
-        """The resolved expression with where it stands."""
-        return Operand(node, self._statement.text)
-
-    def _split(self, node: Name) -> tuple[str, list[str]]:
-        """The source's alias and the path below it, as the source spells its column."""
-        parts = list(node.parts)
-        if len(parts) > 1 and parts[0].lower() in self._aliases:
-            alias = self._aliases[parts[0].lower()]
-            wanted = parts[1].lower()
-            spelled = self.known[alias].get(wanted)
-            if spelled is None and alias == self._statement.stream.alias and wanted in OF_RECORD:
-                spelled = wanted
-            if spelled is None:
-                known = self.every(alias)
-                raise SqlError(
-                    "unknown_column",
-                    f"{alias} has no column {parts[1]}{_column_like(parts[1], known)}",
-                    self.place(node),
-                )
-            return alias, [spelled, *parts[2:]]
-        owners = {
-            alias: spelled
-            for alias, columns in self.known.items()
-            if (spelled := columns.get(parts[0].lower())) is not None
-        }
-        if len(owners) > 1:
-            every = " or ".join(f"{alias}.{parts[0]}" for alias in owners)
-            raise SqlError("ambiguous_column", f"write {every}", self.place(node))
-        if not owners and parts[0].lower() in OF_RECORD:
-            owners = {self._statement.stream.alias: parts[0].lower()}
-        if not owners and len(parts) == 1 and parts[0].lower() in NOT_OF_THE_RECORD:
-            raise SqlError("sql_not_supported", clock(parts[0].lower()), self.place(node))
-        if not owners:
-            every_column = [name for alias in self.known for name in self.every(alias)]
-            raise SqlError(
-                "unknown_column",
-                f"no source has a column {parts[0]}{_column_like(parts[0], every_column)}",
-                self.place(node),
-            )
-        [(alias, spelled)] = owners.items()
-        return alias, [spelled, *parts[1:]]
-
-
-def _lookup(names: _Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, list[Node]]:
+def _lookup(names: Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, list[Node]]:
     """How the row of a table is found: every part of its key is given by what stands before it.
 
     Also the expressions in it: what gives the key, and the rest of the condition.
@@ -279,7 +171,7 @@ def _equality(node: Node, alias: str) -> tuple[str, Node] | None:
     return None
 
 
-def _out(names: _Names, item: Selected) -> Iterator[Out]:
+def _out(names: Names, item: Selected) -> Iterator[Out]:
     """The columns of the result that one item of the SELECT list makes."""
     place = names.place(item)
     if isinstance(item.this, Star):
@@ -304,7 +196,7 @@ def _own_name(node: Node) -> str:
     return node.name if isinstance(node, Field) else ""
 
 
-def _all_of(names: _Names, alias: str, star: Star, place: Place) -> Iterator[Out]:
+def _all_of(names: Names, alias: str, star: Star, place: Place) -> Iterator[Out]:
     for part in star.excepted:
         if not any(part.parts[0].lower() in columns for columns in names.known.values()):
             every = [name for known in names.known for name in names.every(known)]
@@ -333,15 +225,3 @@ def _unique(out: Iterable[Out]) -> Iterator[Out]:
             )
         seen.add(one.name.lower())
         yield one
-
-
-def _column_like(name: str, known: Sequence[str]) -> str:
-    """The same for a column; where none is like it, those that there are."""
-    more = ", ..." if len(known) > _SHOWN else ""
-    return like(name, known) or f"; there are {', '.join(known[:_SHOWN])}{more}"
-
-
-def like(name: str, known: Iterable[str]) -> str:
-    """A hint at what may have been meant."""
-    near = nearest(name, known)
-    return f"; is {near} meant?" if near else ""

@@ -4,29 +4,12 @@ Each node tells where it stands in the text, `start` and `end` in characters; tw
 where they mean the same, wherever they stand.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
+from spark_streams.sql.node import Node, with_children
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """A part of an expression, with the characters of the text that it stands in."""
-
-    start: int = field(default=0, compare=False)
-    end: int = field(default=0, compare=False)
-
-    @property
-    def children(self) -> "tuple[Node, ...]":
-        """The nodes directly below, in the order of the text."""
-        return ()
-
-    def walk(self) -> "Iterator[Node]":
-        """This node and all below it."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+__all__ = ["Node", "with_children"]
 
 
 class Form(StrEnum):
@@ -310,16 +293,3 @@ class Selected(Node):
 
     this: Node
     name: str | None = None
-
-
-def with_children(node: Node, change: Any) -> Node:
-    """The node with `change` done to each child; the node itself where it has none."""
-
-    def changed(value: Any) -> Any:
-        if isinstance(value, Node):
-            return change(value)
-        return tuple(map(changed, value)) if isinstance(value, tuple) else value
-
-    if not node.children:
-        return node
-    return replace(node, **{one.name: changed(getattr(node, one.name)) for one in fields(node)})
