@@ -1,14 +1,22 @@
 """Reading `mesh.lineage` from where it was read last, which the topic's cluster remembers."""
 
+import json
+import time
+
 import structlog
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from mesh_events import topics
+from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection, translated, translating
 from processors.keepers.forwarding import Written
+from processors.keepers.run_ends import Recent
+from projections.runs import End
 
 log = structlog.get_logger(__name__)
 _ANSWER_S = 10.0
+_RECENT = 10_000
+_ENDS = frozenset(one.value for one in End)
 _LOOK_S = 0.2
 """So long a look waits for something new."""
 _PASSING = frozenset(
@@ -98,3 +106,45 @@ class LineageReader:
 
     def _place(self, *offset: int) -> TopicPartition:
         return TopicPartition(self._topic, 0, *offset)
+
+
+def recent(connection: Connection, topic: str = topics.LINEAGE) -> Recent:
+    """The last events of the topic, `_RECENT` at most.
+
+    Raises MeshError where Kafka does not answer.
+    """
+    doing = f"reading {topic} at {connection.bootstrap_servers} as {connection.user}"
+    settings = {"enable_auto_commit": False, "auto_offset_reset": "error"}
+    consumer = Consumer(connection.config(group_id=f"{connection.user}.lineage", **settings))
+    try:
+        with translating(doing):
+            low, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=_ANSWER_S)
+        first = max(low, end - _RECENT)
+        consumer.assign([TopicPartition(topic, 0, first)])
+        since: int | None = None
+        ended: set[str] = set()
+        position, deadline = first, time.monotonic() + _ANSWER_S
+        while position < end:
+            with translating(doing):
+                message = consumer.poll(_LOOK_S)
+            if message is None or message.error() is not None:
+                if time.monotonic() > deadline:
+                    raise InfrastructureError(f"{doing}: no answer", retriable=True)
+                continue
+            if since is None:
+                since = message.timestamp()[1]
+            position, deadline = message.offset() + 1, time.monotonic() + _ANSWER_S
+            if (run := _ended(message.value())) is not None:
+                ended.add(run)
+    finally:
+        consumer.close()
+    return Recent(None if first == 0 else since, frozenset(ended))
+
+
+def _ended(value: bytes | None) -> str | None:
+    """The run whose end an event is; None for another one, and for what is no event."""
+    try:
+        event = json.loads(value or b"")
+        return str(event["run"]["runId"]) if event["eventType"] in _ENDS else None
+    except (ValueError, TypeError, KeyError):
+        return None

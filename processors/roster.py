@@ -25,11 +25,12 @@ from processors.keepers.links import LinksKeeper, Mirrors
 from processors.keepers.quotas import Budget, QuotasKeeper
 from processors.keepers.registries import RegistriesKeeper
 from processors.keepers.rights import RightsKeeper
+from processors.keepers.run_ends import RunEndsKeeper
 from processors.keepers.schemas import SchemasKeeper
 from processors.keepers.statements import StatementsKeeper
 from processors.keepers.strangers import Strangers
 from processors.lineage import LineageTopic
-from processors.lineage_reader import LineageReader
+from processors.lineage_reader import LineageReader, recent
 from processors.mirror.engine import MirrorEngine, NoEngine
 from processors.own_registry import OwnRegistry
 from processors.schema_ids import Carried, SchemaIds
@@ -111,6 +112,8 @@ def enforcers(
         SchemasKeeper(settings.subject_rules(), SideBySide("schemas")),
         RegistriesKeeper(schemas, SideBySide("registries")),
     ]
+    lineage = LineageTopic(connection)
+    keepers.append(RunEndsKeeper(lambda: recent(connection), lineage, registry.avro_text))
     if (receiver := settings.lineage_receiver()) is not None:
         keepers.append(ForwardingKeeper(lambda: LineageReader(connection), receiver))
     return keepers

@@ -18,6 +18,7 @@ from mesh_events.intents import domain_of
 from mesh_events.rows import ConnectorState
 from projections import connector_config, life
 from projections.links import Desired
+from projections.runs import EndedRun, with_end
 from projections.table import Table
 
 State = ConnectorState
@@ -52,6 +53,7 @@ class Connector:
     failure_code: str | None = None
     told: frozenset[str] = frozenset()
     held: bool = False
+    ended: tuple[EndedRun, ...] = ()
 
     @property
     def domain(self) -> str:
@@ -114,6 +116,7 @@ def added(
         changed=generation,
         changed_at=time,
         held=before.held if before is not None else False,
+        ended=before.ended if before is not None else (),
     )
     return connectors.set(event.connector, connector)
 
@@ -147,7 +150,7 @@ def reported(connectors: Connectors, event: ConnectorFact, offset: int, time: in
     connector = connectors.get(event.connector)
     if connector is None or not life.is_news(connector, event):
         return connectors
-    after = _reported(connector, event)
+    after = with_end(connector, _reported(connector, event), event, offset, time)
     if after == connector:
         return connectors
     after = replace(after, told=connector.told | {event.meta.id}, changed=offset, changed_at=time)

@@ -18,6 +18,7 @@ from mesh_events.facts import (
 from mesh_events.intents import Engine, LinkCreated, OnRevoke
 from mesh_events.rows import LinkState
 from projections.catalog import Product
+from projections.runs import EndedRun, with_end
 from projections.table import Table
 
 State = LinkState
@@ -78,6 +79,7 @@ class Link:
     copied_to: int | None = None
     told: frozenset[str] = frozenset()
     held: bool = False
+    ended: tuple[EndedRun, ...] = ()
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -161,6 +163,7 @@ def created(
             positions=before.positions,
             copied_from=before.copied_from,
             held=before.held and not by_operator,
+            ended=before.ended,
         )
         if before.copy is Copy.PURGED:
             link = replace(link, destination_topic_id=None, positions=Map(), copied_from=None)
@@ -209,7 +212,7 @@ def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
     link = links.get(event.link)
     if link is None or link.generation != event.generation or event.meta.id in link.told:
         return links
-    after = _reported(link, event, time)
+    after = with_end(link, _reported(link, event, time), event, offset, time)
     if after == link:
         return links
     if not isinstance(event, LinkAdvanced):  # told often, and a copy of it moves nothing back

@@ -22,6 +22,7 @@ from mesh_events.statements import (
 )
 from projections import life
 from projections.links import Desired, forward
+from projections.runs import EndedRun, with_end
 from projections.table import Table
 
 State = StatementState
@@ -90,6 +91,7 @@ class Statement:
     failure_code: str | None = None
     told: frozenset[str] = frozenset()
     held: bool = False
+    ended: tuple[EndedRun, ...] = ()
 
     @property
     def domain(self) -> str:
@@ -214,6 +216,7 @@ def added(
         changed_at=time,
         incarnation=before.incarnation if before is not None else 0,
         held=before.held if before is not None else False,
+        ended=before.ended if before is not None else (),
         positions=_offsets(sound, END_OF) if event.begin is Begin.LATEST else Map(),
     )
     if before is not None and before.filled(free.get(TOPIC_ID)):
@@ -273,7 +276,7 @@ def reported(statements: Statements, event: StatementFact, offset: int, time: in
     statement = statements.get(event.statement)
     if statement is None or not life.is_news(statement, event):
         return statements
-    after = _reported(statement, event)
+    after = with_end(statement, _reported(statement, event), event, offset, time)
     if after == statement:
         return statements
     if not isinstance(event, StatementAdvanced):  # told often, and a copy moves nothing back

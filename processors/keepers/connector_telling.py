@@ -19,6 +19,7 @@ from processors.keepers.keeper import Reign
 from processors.lineage import Datasets, Lineage, connector_run
 from projections.connectors import Connector
 from projections.image import Image
+from projections.runs import EndedRun, open_run
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +37,6 @@ class ConnectorTelling:
     def activated(self, principal: str, tasks: int, restarts: int) -> None:
         """It and all of its tasks run."""
         run, found = new_id(), self.connector
-        self._tell(RunState.START, run)
         self._report(
             ConnectorActivated,
             f"connector-activated-{found.changed}",
@@ -45,15 +45,17 @@ class ConnectorTelling:
             tasks=tasks,
             restarts=restarts,
         )
+        self._end(RunState.ABORT)
+        self._tell(RunState.START, run)
 
     def goes_on(self) -> None:
         """It still runs; for the lineage only."""
-        self._tell(RunState.RUNNING, self.connector.run)
+        self._tell(RunState.RUNNING, open_run(self.connector))
 
     def halted(self) -> None:
         """It stands still as desired, or is gone, and has no right any more."""
-        self._tell(RunState.COMPLETE, self.connector.run)
         self._report(ConnectorHalted, f"connector-halted-{self.connector.changed}")
+        self._end(RunState.COMPLETE)
 
     def failed(self, code: str, reason: str, tasks: Sequence[int] = ()) -> None:
         """It does not run; said once, as long as the log says the same already."""
@@ -61,7 +63,6 @@ class ConnectorTelling:
         if (found.failure_code, found.failure) == (code, reason):
             return
         log.warning("connector_failed", id=found.id, code=code, reason=reason)
-        self._tell(RunState.FAIL, found.run, reason)
         digest = sha256(repr((code, reason)).encode()).hexdigest()[:12]
         self._report(
             ConnectorFailed,
@@ -70,6 +71,15 @@ class ConnectorTelling:
             reason=reason,
             tasks=list(tasks),
         )
+        self._end(RunState.FAIL, reason)
+
+    def ended(self, run: EndedRun) -> None:
+        """A run that the log says has ended; for the lineage only."""
+        self._tell(RunState(run.end.value), run.run, run.reason or None)
+
+    def _end(self, kind: RunState, reason: str | None = None) -> None:
+        """The open run has ended: the log says so first, so that a crash in between is seen."""
+        self._tell(kind, open_run(self.connector), reason)
 
     def _tell(self, kind: RunState, run: str | None, reason: str | None = None) -> None:
         """What has not run yet has no lineage."""

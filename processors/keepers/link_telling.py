@@ -24,6 +24,7 @@ from processors.lineage import Datasets, Lineage, link_run
 from projections.access import ENTITLED
 from projections.image import Image
 from projections.links import Link
+from projections.runs import EndedRun, open_run
 from spark_streams.errors import CopyError
 
 log = structlog.get_logger(__name__)
@@ -60,11 +61,12 @@ class Telling:
             destination_topic_id=started.destination.id,
             positions=_named(started.positions),
         )
+        self._end(RunState.ABORT)
         self._tell(RunState.START, run)
 
     def goes_on(self) -> None:
         """The copy still runs; for the lineage only."""
-        self._tell(RunState.RUNNING, self.link.run)
+        self._tell(RunState.RUNNING, open_run(self.link))
 
     def advanced(self, positions: Mapping[int, int]) -> None:
         """Everything before `positions` is in the destination."""
@@ -73,16 +75,15 @@ class Telling:
 
     def stopped(self, positions: Mapping[int, int]) -> None:
         """The copy stands still as desired, and the fence is closed."""
-        self._tell(RunState.COMPLETE, self.link.run)
         # told anew after a failure that came between
         self._report(LinkStopped, f"link-stopped-{self.link.changed}", positions=_named(positions))
+        self._end(RunState.COMPLETE)
 
     def failed(self, fault: CopyError) -> None:
         """The copy cannot run; said once, as long as the log says the same already."""
         if (self.link.failure_code, self.link.failure) == (fault.code, fault.reason):
             return
         log.warning("link_failed", link=self.link.id, code=fault.code, reason=fault.reason)
-        self._tell(RunState.FAIL, self.link.run, fault.reason)
         self._report(
             LinkFailed,
             f"link-failed-{self.link.changed}-{_digest([fault.code, fault.reason])}",
@@ -90,6 +91,7 @@ class Telling:
             reason=fault.reason,
             retriable=fault.retriable,
         )
+        self._end(RunState.FAIL, fault.reason)
 
     def purged(self, topic_id: str, unexpected_readers: list[str]) -> None:
         """The copy is deleted; the readers are principals that could read it without a grant."""
@@ -117,6 +119,14 @@ class Telling:
         link = self.link
         meta = self.reign.meta(link.id, step, link.generation, correlation=self.correlation)
         self.reign.report(kind(meta=meta, link=link.id, generation=link.generation, **fields))
+
+    def ended(self, run: EndedRun) -> None:
+        """A run that the log says has ended; for the lineage only."""
+        self._tell(RunState(run.end.value), run.run, run.reason or None)
+
+    def _end(self, kind: RunState, reason: str | None = None) -> None:
+        """The open run has ended: the log says so first, so that a crash in between is seen."""
+        self._tell(kind, open_run(self.link), reason)
 
     def _tell(self, kind: RunState, run: str | None, reason: str | None = None) -> None:
         """A link that has not run yet has no lineage."""

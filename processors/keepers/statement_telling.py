@@ -21,6 +21,7 @@ from processors.keepers.keeper import Reign
 from processors.keepers.statement_plan import StatementPlan
 from processors.lineage import STATEMENTS, Dataset, Datasets, JobRun, Lineage
 from projections.image import Image
+from projections.runs import EndedRun, open_run
 from projections.statements import Statement
 from spark_streams.errors import CopyError
 
@@ -51,11 +52,12 @@ class StatementTelling:
             positions=_named(started.positions),
             **started.plan.more(),
         )
+        self._end(RunState.ABORT)
         self._tell(RunState.START, run, plan=started.plan)
 
     def goes_on(self) -> None:
         """It still runs; for the lineage only."""
-        self._tell(RunState.RUNNING, self.flow.run)
+        self._tell(RunState.RUNNING, open_run(self.flow))
 
     def advanced(self, positions: Mapping[int, int]) -> None:
         """Every record before `positions` was dealt with."""
@@ -73,7 +75,6 @@ class StatementTelling:
         dead: Mapping[int, int],
     ) -> None:
         """The same, with the offsets behind what stands in the two topics."""
-        self._tell(RunState.COMPLETE, self.flow.run)
         # told anew after a failure that came between
         step = f"statement-halted-{self.flow.changed}"
         self._report(
@@ -83,13 +84,13 @@ class StatementTelling:
             written=_named(written),
             dead=_named(dead),
         )
+        self._end(RunState.COMPLETE)
 
     def failed(self, fault: CopyError) -> None:
         """It cannot run; said once, as long as the log says the same already."""
         if (self.flow.failure_code, self.flow.failure) == (fault.code, fault.reason):
             return
         log.warning("statement_failed", id=self.flow.id, code=fault.code, reason=fault.reason)
-        self._tell(RunState.FAIL, self.flow.run, fault.reason)
         self._report(
             StatementFailed,
             f"statement-failed-{self.flow.changed}-{_digest([fault.code, fault.reason])}",
@@ -97,6 +98,15 @@ class StatementTelling:
             reason=fault.reason,
             retriable=fault.retriable,
         )
+        self._end(RunState.FAIL, fault.reason)
+
+    def ended(self, run: EndedRun) -> None:
+        """A run that the log says has ended; for the lineage only."""
+        self._tell(RunState(run.end.value), run.run, run.reason or None)
+
+    def _end(self, kind: RunState, reason: str | None = None) -> None:
+        """The open run has ended: the log says so first, so that a crash in between is seen."""
+        self._tell(kind, open_run(self.flow), reason)
 
     def _tell(
         self, kind: RunState, run: str | None, reason: str | None = None, plan: Any = None

@@ -198,6 +198,7 @@ def test_a_removed_link_whose_copy_is_purged_tells_how_long_data_was_there() -> 
         copied_to=3100,
         changed=31,
         changed_at=3100,
+        ended=PURGED[ID].ended,
         told=PURGED[ID].told,
     )
 

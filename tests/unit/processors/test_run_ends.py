@@ -1,0 +1,235 @@
+"""Each run that began has one end in the lineage, also when the worker dies before writing it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openlineage.client.event_v2 import RunState
+
+from mesh_events.connectors import ConnectorDropped, ConnectorStopped
+from mesh_events.errors import InfrastructureError
+from processors.keepers.run_ends import Recent, RunEndsKeeper
+from processors.lineage import JobRun
+from projections.image import Image
+from projections.links import Desired
+from projections.runs import MOST
+from tests.connectors.memory import NAME, MemoryConnector
+from tests.links.memory import MemoryLink
+from tests.statements.memory import MemoryStatement
+from tests.unit.processors.test_links_crashes import DiedError
+
+ENDS = {RunState.COMPLETE, RunState.ABORT, RunState.FAIL}
+TRACE = "org.A: task died\nCaused by: org.B: the disk is full"
+
+
+@dataclass
+class Mortal:
+    """Lineage whose writer dies before it writes an event of one kind."""
+
+    told: list[tuple[RunState, JobRun, str | None]] = field(default_factory=list)
+    dies_at: RunState | None = None
+
+    def tell(self, kind: RunState, run: JobRun, reason: str | None = None) -> None:
+        if kind is self.dies_at:
+            self.dies_at = None
+            raise DiedError(kind.value)
+        self.told.append((kind, run, reason))
+
+    def ends(self) -> dict[str, list[str]]:
+        """Run -> its ends, of every run that is in the lineage."""
+        found: dict[str, list[str]] = {run.run: [] for _, run, _ in self.told}
+        for kind, run, _ in self.told:
+            if kind in ENDS:
+                found[run.run].append(kind.value)
+        return found
+
+    def recent(self) -> Recent:
+        return Recent(None, frozenset(run for run, ends in self.ends().items() if ends))
+
+
+@dataclass
+class Leadership:
+    """A leadership that begins behind everything that is on the log."""
+
+    epoch: int
+    last_report: int = -1
+
+    def check(self) -> None:
+        """It goes on."""
+
+    def report(self, fact: Any) -> None:
+        raise AssertionError(f"nothing is to be reported: {fact}")
+
+    def meta(self, *_: object, **__: object) -> Any:
+        raise AssertionError
+
+
+def take_over(image: Image, lineage: Mortal) -> RunEndsKeeper:
+    """The next worker's first look."""
+    keeper = RunEndsKeeper(lineage.recent, lineage, lambda _: '"bytes"')
+    keeper.reconcile(image, Leadership(image.offset + 1))
+    return keeper
+
+
+@pytest.fixture
+def lineage() -> Mortal:
+    return Mortal()
+
+
+@pytest.fixture
+def connector(tmp_path: Path, lineage: Mortal) -> MemoryConnector:
+    made = MemoryConnector(tmp_path)
+    made.lineage = lineage  # type: ignore[assignment]
+    made.keeper = made.new_keeper()
+    made.add()
+    made.look(times=2)
+    return made
+
+
+@pytest.fixture
+def link(lineage: Mortal) -> MemoryLink:
+    made = MemoryLink()
+    made.lineage = lineage  # type: ignore[assignment]
+    made.keeper = made.new_keeper()
+    made.settle()
+    return made
+
+
+@pytest.fixture
+def statement(lineage: Mortal) -> MemoryStatement:
+    made = MemoryStatement()
+    made.lineage = lineage  # type: ignore[assignment]
+    made.keeper = made.new_keeper()
+    made.desk.add()
+    made.settle()
+    return made
+
+
+def survived(act: Callable[[], None]) -> bool:
+    """Whether the worker did not die of it."""
+    try:
+        act()
+    except DiedError:
+        return False
+    return True
+
+
+def test_a_connector_that_fails_twice_and_is_dropped_ends_each_run_once(
+    connector: MemoryConnector, lineage: Mortal
+) -> None:
+    connector.api.fail(NAME, TRACE)
+    connector.look(times=2)
+    connector.api.fail(NAME, TRACE.replace("disk", "log"))
+    connector.look(400, times=2)
+    connector.say(ConnectorStopped)
+    connector.look(times=3)
+    connector.say(ConnectorDropped)
+    connector.look(times=3)
+    assert list(lineage.ends().values()) == [["FAIL"]]
+
+
+def test_a_link_whose_query_is_gone_ends_its_run_before_the_next_one(
+    link: MemoryLink, lineage: Mortal
+) -> None:
+    link.engine.queries.clear()
+    link.settle()
+    first, second = lineage.ends().items()
+    assert (first[1], second[1]) == (["ABORT"], [])
+    link.desk.pause()
+    link.settle()
+    assert Counter(map(tuple, lineage.ends().values())) == {("ABORT",): 1, ("COMPLETE",): 1}
+
+
+def test_a_statement_that_fails_and_is_dropped_ends_its_run_once(
+    statement: MemoryStatement, lineage: Mortal
+) -> None:
+    statement.engine.down = True
+    statement.settle()
+    statement.desk.direct(Desired.REMOVED)
+    statement.engine.down = False
+    statement.settle()
+    assert [len(ends) for ends in lineage.ends().values()] == [1]
+
+
+@pytest.mark.parametrize("end", ["FAIL", "COMPLETE"])
+def test_a_worker_that_dies_before_it_writes_an_end_is_made_up_for_once(
+    connector: MemoryConnector, lineage: Mortal, end: str
+) -> None:
+    lineage.dies_at = RunState(end)
+    if end == "FAIL":
+        connector.api.fail(NAME, TRACE)
+    else:
+        connector.say(ConnectorStopped)
+    assert not all(survived(connector.look) for _ in range(4))
+    image = connector.log.image
+    assert list(lineage.ends().values()) == [[]]
+    keeper = take_over(image, lineage)
+    keeper.reconcile(image, Leadership(image.offset + 1))
+    take_over(image, lineage)
+    assert list(lineage.ends().values()) == [[end]]
+    if end == "FAIL":
+        assert "the disk is full" in str(lineage.told[-1][2])
+
+
+def test_a_link_that_died_before_its_runs_end_was_written_is_made_up_for(
+    link: MemoryLink, lineage: Mortal
+) -> None:
+    lineage.dies_at = RunState.ABORT
+    link.engine.queries.clear()
+    assert not survived(link.settle)
+    take_over(link.desk.image, lineage)
+    assert list(lineage.ends().values()) == [["ABORT"]]
+    link.keeper = link.new_keeper()
+    link.settle()
+    link.desk.remove()
+    link.settle()
+    assert {len(ends) for ends in lineage.ends().values()} == {1}
+
+
+def test_ends_of_this_leadership_are_left_to_who_reports_them(
+    connector: MemoryConnector, lineage: Mortal
+) -> None:
+    lineage.dies_at = RunState.COMPLETE
+    connector.say(ConnectorStopped)
+    assert not all(survived(connector.look) for _ in range(4))
+    keeper = RunEndsKeeper(lineage.recent, lineage, lambda _: None)
+    keeper.reconcile(connector.log.image, Leadership(0))
+    assert list(lineage.ends().values()) == [[]]
+
+
+def test_a_lineage_that_cannot_be_read_is_read_again_and_what_is_older_is_left(
+    connector: MemoryConnector, lineage: Mortal
+) -> None:
+    lineage.dies_at = RunState.COMPLETE
+    connector.say(ConnectorStopped)
+    assert not all(survived(connector.look) for _ in range(4))
+    image, answers = connector.log.image, iter([None, Recent(10**15, frozenset())])
+
+    def recent() -> Recent:
+        answer = next(answers)
+        if answer is None:
+            raise InfrastructureError("no answer", retriable=True)
+        return answer
+
+    keeper = RunEndsKeeper(recent, lineage, lambda _: None)
+    for _ in range(3):
+        keeper.reconcile(image, Leadership(image.offset + 1))
+    assert list(lineage.ends().values()) == [[]]
+    assert list(answers) == []
+
+
+def test_only_so_many_ended_runs_are_remembered(
+    connector: MemoryConnector, lineage: Mortal
+) -> None:
+    for _ in range(MOST + 2):
+        connector.api.fail(NAME, TRACE)
+        connector.look(times=2)
+        connector.api.mend(NAME)
+        connector.look(700, times=8)
+    ends: Mapping[str, list[str]] = lineage.ends()
+    assert len(connector.connector.ended) == MOST
+    assert len(ends) > MOST
+    assert {tuple(one) for one in ends.values()} <= {("FAIL",), ()}
