@@ -102,13 +102,14 @@ def explain(
         told["would_be"] = found.text
     types: dict[str, str] = {}
     physical = None
-    if not spark:
-        told["types"] = "not checked: --no-spark"
+    refused = known is None and found.refusal is not None
+    if not spark or refused:
+        told["types"] = f"not checked: {'it would be refused' if refused else '--no-spark'}"
     else:
         schema, physical = _asked(domain, found.plan, meant)
         types = {one["name"]: _type(one["type"]) for one in json.loads(schema)["fields"]}
         told["spark_plan"] = physical if acting.output is not Format.TABLE else None
-        if known is None and found.refusal is None and meant.destination is not None:
+        if known is None and meant.destination is not None:
             require_compatible(mesh, statement, meant.destination, schema)
     parts = {
         "sources": Listing(("name", "topic", "kind", "product", "key", "readable"),
@@ -119,7 +120,7 @@ def explain(
     show(Detail(shown, parts), acting.output)
     if physical is not None and acting.output is Format.TABLE:
         note(f"\nSpark's plan:\n{physical}")
-    if known is None and found.refusal is not None:
+    if known is None and found.refusal is not None:  # the answer shows what is known of it
         raise found.refusal
 
 
