@@ -7,11 +7,21 @@ Comes in: arguments. Goes out: answers on stdout, everything else on stderr, an 
 Start reading with `app.py`, then `context.py`.
 """
 
+import signal
+
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Entry point of `sdm`."""
-    from self_service.cli.app import app
+    """Entry point of `sdm`; Ctrl-C ends it with one line and exit code 130 at any moment."""
+    try:
+        from self_service.cli.app import app
 
-    app(prog_name="sdm")
+        app(prog_name="sdm")
+    except KeyboardInterrupt:
+        from self_service.cli.interruption import tell
+
+        raise SystemExit(tell()) from None
+    finally:
+        # what is left are imports and threads to end: nothing that a traceback would tell
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

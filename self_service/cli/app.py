@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from self_service.cli import interruption
 from self_service.cli.exits import tell
 
 
@@ -65,11 +66,22 @@ class Root(TyperGroup):
             self.add_command(load(args[0]), args[0])
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Read the root's own options."""
+        try:
+            return super().make_context(*args, **more)
+        except KeyboardInterrupt:
+            raise typer.Exit(interruption.tell()) from None
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error becomes a sentence on stderr and an exit code."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(interruption.tell()) from None
         except Exception as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C at a question
+                raise typer.Exit(interruption.tell()) from None
             if _has_own_manner(error):
                 _plain(error)
                 raise

@@ -1,14 +1,14 @@
 """What many commands share: sets of options, examples in the help, and the shape of a noun."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from self_service.cli import completion
+from self_service.cli import completion, interruption
 from self_service.cli.output import Format
 
 Function = Callable[..., None]
@@ -150,13 +150,29 @@ def command(
     epilog = "Examples:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
 
     def register(function: Function) -> Function:
-        app.command(name, epilog=epilog, context_settings=extra)(_spread(function))
+        app.command(name, epilog=epilog, context_settings=extra)(
+            _spread(function, name, _path(name, examples))
+        )
         return function
 
     return register
 
 
-def _spread(function: Function) -> Function:
+_READING = frozenset(
+    {"list", "describe", "show", "search", "explain", "readers", "log", "history", "verify"}
+    | {"replay", "prove", "check-proof", "trace", "status", "version", "diff", "check", "ps"}
+    | {"consume", "plugins", "workers", "deployed", "repository", "compare"}
+)
+"""Names of commands that change nothing."""
+
+
+def _path(name: str, examples: Sequence[str]) -> str:
+    """A command with its nouns, such as `sdm topic create`."""
+    words = examples[0].split() if examples else []
+    return " ".join(words[: words.index(name) + 1]) if name in words else f"sdm {name}"
+
+
+def _spread(function: Function, name: str, path: str) -> Function:
     """The same function with one parameter for each field of its option sets."""
     sets: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
@@ -167,7 +183,11 @@ def _spread(function: Function) -> Function:
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
+    submits = any(issubclass(kind, Saying) for kind in sets.values())
+    reads = name in _READING and not submits
+
     def call(**given: Any) -> None:
+        interruption.begin(path, reads=reads, submits=submits)
         built = {
             name: kind(**{one.name: given.pop(one.name) for one in fields(kind)})
             for name, kind in sets.items()

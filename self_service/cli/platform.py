@@ -11,6 +11,7 @@ from self_service.cli.context import Mesh
 from self_service.cli.exits import ExitCode, UsageError, sentence
 from self_service.cli.failures import COLUMNS as FAILURES
 from self_service.cli.failures import failures
+from self_service.cli.interruption import became
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
 from self_service.cli.times import stamp
@@ -63,6 +64,7 @@ def up(
     platform = _platform({name: value for name, value in asked.items() if value})
     if fresh and not yes:
         _confirm_loss(Mesh().home)
+    became("what was started for a new mesh is stopped again, one that ran before goes on")
     with _Meter() as meter:
         endpoints = platform.up(fresh=fresh, report=meter, timeout_s=timeout)
     fields = {
@@ -88,6 +90,7 @@ def up(
 @command(app, "down", "sdm down")
 def down(shown: Shown) -> None:
     """Stop the local mesh; its data stays for the next `sdm up`."""
+    became("some services may still run: `sdm status` shows which, `sdm down` stops them")
     stopped = _platform().down()
     items = [{"service": name, "state": "stopped"} for name in stopped]
     show(Listing(("service", "state"), items, "nothing was running"), shown.output)

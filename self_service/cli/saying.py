@@ -10,6 +10,7 @@ from mesh_events.errors import LoginRefusedError, RefusedError, WaitTimeoutError
 from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from projections.image import Image
+from self_service.cli import interruption
 from self_service.cli.callers import Caller, actor_id
 from self_service.cli.context import Mesh
 from self_service.cli.options import Saying, Until
@@ -81,7 +82,9 @@ def say(
     until = saying.until or default
     with mesh.emitter(who, actor_id(saying.actor)) as emitter:
         intent = make(emitter.meta(correlation=cause, causation=cause))
+        interruption.submitting(intent.type_name())
         receipt = emitter.emit(intent)
+        interruption.submitted(intent.type_name(), receipt.offset)
         if not saying.wait:
             return Said(intent, receipt)
     outcome = _while_passwords_change(lambda: _outcome(mesh, who, receipt, deadline), deadline)
@@ -90,6 +93,7 @@ def say(
         if saying.output is not Format.TABLE:
             show(Detail(said.fields()), saying.output)
         raise RefusedError(outcome.code, outcome.reason)
+    interruption.decided(intent.type_name(), receipt.offset)
     if until is Until.DECIDED:
         return said
     image = _while_passwords_change(lambda: await_stage(mesh, who, said, until, deadline), deadline)

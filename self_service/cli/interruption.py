@@ -1,0 +1,82 @@
+"""What a command has done so far, for the line that Ctrl-C ends it with.
+
+One command runs in a process. What it submits is noted by `saying`; a command that changes things
+in another way says so by `became`.
+"""
+
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+INTERRUPTED = 130
+"""The exit code of Ctrl-C, as shells have it."""
+NOTHING = "nothing was changed"
+NOT_SUBMITTED = "nothing was submitted to the mesh"
+
+
+@dataclass
+class _Progress:
+    """text: what Ctrl-C would say now; submitted: offsets of what is on the log."""
+
+    text: str = NOTHING
+    submitted: list[int] = field(default_factory=list)
+    is_told: bool = False
+
+
+_now = _Progress()
+
+
+def begin(command: str, *, reads: bool, submits: bool) -> None:
+    """A command begins; one that does neither changes things by itself."""
+    _now.submitted.clear()
+    _now.is_told = False
+    if reads:
+        _now.text = NOTHING
+    elif submits:
+        _now.text = NOT_SUBMITTED
+    else:
+        _now.text = f"`{command}` may be done in part: look before you run it again"
+
+
+def became(text: str) -> None:
+    """What Ctrl-C would have to say from now on."""
+    _now.text = text
+
+
+def submitting(what: str) -> None:
+    """A record is on its way to the log."""
+    became(f"{what} may be on the log or not: see `sdm audit log --limit 5`{_earlier()}")
+
+
+def submitted(what: str, offset: int) -> None:
+    """A record is on the log, and nothing takes it back."""
+    earlier = _earlier()
+    _now.submitted.append(offset)
+    became(
+        f"{what} is on the log at offset {offset}, its decision is not known here: see "
+        f"`sdm trace {offset}`{earlier}"
+    )
+
+
+def decided(what: str, offset: int) -> None:
+    """It was accepted, and its effects are waited for."""
+    became(
+        f"{what} at offset {offset} was accepted, its effects were not waited for: see "
+        f"`sdm trace {offset}`"
+    )
+
+
+def tell() -> int:
+    """Write the line once, and return the exit code; another Ctrl-C ends the process at once."""
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if not _now.is_told:
+        _now.is_told = True
+        sys.stderr.write(f"interrupted: {_now.text}\n")
+        sys.stderr.flush()
+    return INTERRUPTED
+
+
+def _earlier() -> str:
+    return f"; before it: {', '.join(map(str, _now.submitted))}" if _now.submitted else ""

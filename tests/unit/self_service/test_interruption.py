@@ -1,0 +1,142 @@
+"""Ctrl-C: one line that says what was done, and exit code 130."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from mesh_events.intents import ApplicationRegistered
+from self_service.cli import interruption, saying
+from self_service.cli.app import app
+from self_service.cli.context import Mesh
+from self_service.cli.exits import ExitCode
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+INTERRUPTING = """
+import builtins, sys
+real, wanted = builtins.__import__, sys.argv[1]
+def importing(name, *rest, **more):
+    if name == wanted:
+        raise KeyboardInterrupt
+    return real(name, *rest, **more)
+builtins.__import__ = importing
+from self_service.cli import main
+sys.argv[1:] = sys.argv[2:]
+main()
+"""
+"""Runs `sdm`, with Ctrl-C at the import of a module."""
+
+
+def interrupt(*_: object, **__: object) -> Any:
+    raise KeyboardInterrupt
+
+
+def told(*arguments: str) -> str:
+    """The line that an interrupted command ends with."""
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == ExitCode.INTERRUPTED == interruption.INTERRUPTED
+    assert done.stdout == ""
+    [line] = done.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["typer", "self_service.cli.app", "self_service.cli.exits", "self_service.cli.context"],
+)
+def test_ctrl_c_while_modules_are_loaded_is_one_line(module: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTING, module, "catalog", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (ExitCode.INTERRUPTED, "")
+    assert done.stderr == "interrupted: nothing was changed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("catalog", "list"), "interrupted: nothing was changed"),
+        (("access", "explain", "east.users", "west.app"), "interrupted: nothing was changed"),
+        (
+            ("application", "register", "west.app", "-d", "west"),
+            "interrupted: nothing was submitted to the mesh",
+        ),
+        (
+            ("topic", "create", "east.x", "--partitions", "1", "-d", "east"),
+            "interrupted: `sdm topic create` may be done in part: look before you run it again",
+        ),
+    ],
+)
+def test_the_line_says_what_a_command_may_have_changed(
+    arguments: tuple[str, ...], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("image", "speaker", "log"):
+        monkeypatch.setattr(Mesh, name, interrupt)
+    assert told(*arguments) == line
+
+
+def test_ctrl_c_at_a_question_is_no_abort(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(*_: object, **__: object) -> None:
+        try:
+            interrupt()
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+    monkeypatch.setattr(Mesh, "image", ask)
+    assert told("catalog", "list") == "interrupted: nothing was changed"
+
+
+class Emitter:
+    """Acknowledges a record at offset 7, or is interrupted before."""
+
+    def __init__(self, *, acknowledges: bool) -> None:
+        self._acknowledges = acknowledges
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def meta(self, **_: object) -> Any:
+        return (
+            PaperLog(founded=False).make(ApplicationRegistered, "west", application="west.app").meta
+        )
+
+    def emit(self, intent: Any) -> Any:
+        if not self._acknowledges:
+            raise KeyboardInterrupt
+        return SimpleNamespace(offset=7, id=intent.meta.id)
+
+
+@pytest.mark.parametrize(
+    ("acknowledges", "accepted", "expected"),
+    [
+        (False, False, "ApplicationRegistered may be on the log or not: see `sdm audit log"),
+        (True, False, "ApplicationRegistered is on the log at offset 7, its decision is not known"),
+        (True, True, "ApplicationRegistered at offset 7 was accepted, its effects were not waited"),
+    ],
+)
+def test_the_line_says_how_far_an_intent_has_come(
+    acknowledges: bool, accepted: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = SimpleNamespace(accepted=True, offset=8, code="", reason="")
+    monkeypatch.setattr(Mesh, "image", lambda *_, **__: registered().image)
+    monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="west"))
+    monkeypatch.setattr(Mesh, "emitter", lambda *_: Emitter(acknowledges=acknowledges))
+    monkeypatch.setattr(saying, "_outcome", (lambda *_: outcome) if accepted else interrupt)
+    monkeypatch.setattr(saying, "await_stage", interrupt)
+    register = ("application", "register", "west.app", "-d", "west", "--until", "active")
+    line = told(*register)
+    assert line.startswith(f"interrupted: {expected}")
+    assert ("sdm trace 7" in line) is acknowledges
+
+
+def registered() -> PaperLog:
+    log = PaperLog()
+    story.domains(log)
+    return log
