@@ -54,7 +54,7 @@ class Meant:
         str | None,
         typer.Argument(
             metavar="[REQUEST]",
-            help="Id, unique prefix, or #OFFSET of the request.",
+            help="Id, unique prefix, or OFFSET of the request.",
             autocompletion=completion.requests,
         ),
     ] = None
@@ -94,7 +94,7 @@ def request(
             meta=meta, product=product, application=application, reason=reason
         ),
     )
-    number = f"#{said.receipt.offset}"
+    number = str(said.receipt.offset)
     show(Detail({"number": number, "request": said.receipt.id, **said.fields()}), saying.output)
 
 
@@ -129,7 +129,7 @@ def list_accesses(
 @command(
     app,
     "grant",
-    "sdm access grant '#41' --reason 'agreed with team-west'",
+    "sdm access grant 41 --reason 'agreed with team-west'",
     "sdm access grant --product east.users --application west.analytics --until active",
 )
 def grant(
@@ -162,7 +162,7 @@ def grant(
     _decide(saying, meant, lambda meta, about: AccessGranted(meta=meta, **about, **how))
 
 
-@command(app, "deny", "sdm access deny '#41' --reason 'ask for the masked view instead'")
+@command(app, "deny", "sdm access deny 41 --reason 'ask for the masked view instead'")
 def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
     """Deny a request, as the product's owner."""
     _decide(saying, meant, lambda meta, about: AccessDenied(meta=meta, **about, reason=reason))
@@ -171,8 +171,8 @@ def deny(saying: Saying, reason: Reason, meant: Meant) -> None:
 @command(
     app,
     "revoke",
-    "sdm access revoke '#41' --reason 'project ended'",
-    "sdm access revoke '#41' -r 'project ended' --until active",
+    "sdm access revoke 41 --reason 'project ended'",
+    "sdm access revoke 41 -r 'project ended' --until active",
 )
 def revoke(saying: Saying, reason: Reason, meant: Meant) -> None:
     """Revoke a grant, as the owner or operator, or give it back, as the consumer.

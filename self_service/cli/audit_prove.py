@@ -28,14 +28,14 @@ from self_service.cli.times import stamp
 @command(
     app,
     "prove",
-    "sdm audit prove '#41'",
+    "sdm audit prove 41",
     "sdm audit prove 01a1fb69-0000-7000-8000-000000000001 --out proof.json",
 )
 def prove(
     shown: Shown,
     reference: Annotated[
         str,
-        typer.Argument(metavar="OFFSET|EVENT_ID", help="The record: #OFFSET, or its event's id."),
+        typer.Argument(metavar="OFFSET|EVENT_ID", help="The record: OFFSET, or its event's id."),
     ],
     out: Annotated[
         Path | None,
@@ -72,8 +72,8 @@ def prove(
     show(Detail(fields), shown.output)
     if keeper.revoked is not None:
         note(
-            f"the key that signed it was revoked at #{keeper.revoked}: prove it again once another "
-            "keeper's checkpoint covers it"
+            f"the key that signed it was revoked at offset {keeper.revoked}: prove it again once "
+            "another keeper's checkpoint covers it"
         )
     note(f"check it with: sdm audit check-proof {file} --key {keeper.public}")
 
@@ -120,13 +120,13 @@ def _sentence(found: Proven) -> str:
     outcome, size = found.outcome, found.proof.checkpoint.body.size
     match outcome.state:
         case State.ACCEPTED:
-            return f"#{outcome.offset} ACCEPTED it"
+            return f"offset {outcome.offset} ACCEPTED it"
         case State.REJECTED | State.QUARANTINED:
-            return f"it has no effect: #{outcome.offset} {outcome.state} it ({outcome.code})"
+            return f"it has no effect: offset {outcome.offset} {outcome.state} it ({outcome.code})"
         case State.UNDECIDED:
             return (
                 f"the proof holds no decision on it: UNDECIDED among the {size} records up to "
-                f"#{found.proof.checkpoint.body.offset}; ask for a newer proof"
+                f"offset {found.proof.checkpoint.body.offset}; ask for a newer proof"
             )
         case State.NONE_NEEDED:
             return "it needs no decision: its signer's word counts"

@@ -106,8 +106,8 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
     _tell(report, evidence, seconds, shown, strict=doubted.strict)
     if scope.first > report.last:
         raise UsageError(
-            f"--from {scope.first} lies behind the log's last record, #{report.last}: no signature "
-            "was checked, only hashes"
+            f"--from {scope.first} lies behind the log's last record, offset {report.last}: no "
+            "signature was checked, only hashes"
         )
 
 
@@ -190,7 +190,7 @@ def _tell(
     show(Detail(_fields(report, evidence, seconds, valid=not bad), parts), shown.output)
     if bad:
         raise FindingError(_sentence(bad[0], log_holds={one.code for one in bad} <= OF_CHECKPOINTS))
-    note(f"all {report.records} records hold, up to #{report.last}")
+    note(f"all {report.records} records hold, up to offset {report.last}")
 
 
 def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) -> dict[str, Any]:

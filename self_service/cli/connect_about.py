@@ -41,7 +41,7 @@ _ELSEWHERE = (
         "direction": "both",
         "class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
         "brings": "a product into another cluster, as a link that the mesh keeps",
-        "example": "sdm access grant '#41' --engine mirrormaker",
+        "example": "sdm access grant 41 --engine mirrormaker",
     },
     {
         "type": "generator",

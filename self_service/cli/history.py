@@ -245,7 +245,7 @@ def _followed(every: Sequence[Step], seeds: set[int]) -> list[Step]:
 
 
 def find(every: Sequence[Step], reference: str) -> Step:
-    """The step meant by `#offset`, an id, or a unique prefix of one.
+    """The step meant by `offset`, an id, or a unique prefix of one.
 
     A decision or a check stands for the record that it is about, an effect for the intent whose
     acceptance it satisfies.
@@ -255,21 +255,21 @@ def find(every: Sequence[Step], reference: str) -> Step:
         UsageError: nothing is named, or several ids begin so.
     """
     if not reference.strip("# "):
-        raise UsageError("which record? Give its id, a unique beginning of it, or #OFFSET")
+        raise UsageError("which record? Give its id, a unique beginning of it, or OFFSET")
     offset = offset_of(reference)
     if offset is None:
         wanted = reference.lower()
         fitting = [one for one in every if one.id and one.id.startswith(wanted)]
         # the same id twice on the log: the first counts
         if len({one.id for one in fitting}) > 1:
-            several = ", ".join(f"#{one.offset} {one.id}" for one in fitting[:4])
+            several = ", ".join(f"{one.offset} {one.id}" for one in fitting[:4])
             raise UsageError(f"{len(fitting)} ids begin with {reference}: name one of {several}")
     else:
         fitting = [one for one in every if one.offset == offset]
     if not fitting:
         end = every[-1].offset if every else -1
         raise NotFoundError(
-            f"the log has no record {reference}: see `sdm audit log`, it ends at #{end}"
+            f"the log has no record {reference}: see `sdm audit log`, it ends at offset {end}"
         )
     return _cause(every, fitting[0])
 

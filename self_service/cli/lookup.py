@@ -57,7 +57,7 @@ def statement(image: Image, name: str) -> Statement:
 def request(
     image: Image, reference: str | None, product_id: str | None, application_id: str | None
 ) -> Access:
-    """The one request meant by an id, a unique prefix, `#offset`, or product and application.
+    """The one request meant by an id, a unique prefix, `offset`, or product and application.
 
     Without a reference, the open request of the pair is meant, else the latest one.
 
@@ -71,11 +71,11 @@ def request(
         if product_id in (None, one.product) and application_id in (None, one.application)
     ]
     if reference is not None and not reference.strip("# "):
-        raise UsageError("which request? Give its id, a unique beginning of it, or #OFFSET")
+        raise UsageError("which request? Give its id, a unique beginning of it, or OFFSET")
     if reference is not None:
         return _single(_referred(fitting, reference), f"request {reference}")
     if product_id is None and application_id is None:
-        raise UsageError("which request? Give its id, #OFFSET, or --product and --application")
+        raise UsageError("which request? Give its id, OFFSET, or --product and --application")
     what = f"request of {application_id or 'any application'} for {product_id or 'any product'}"
     still_open = [one for one in fitting if one.state in OPEN]
     if still_open or product_id is None or application_id is None:
@@ -91,20 +91,23 @@ def _referred(accesses: Iterable[Access], reference: str) -> list[Access]:
 
 
 def number(access: Access) -> str:
-    """`#41`: the request as people give it to a command."""
-    return f"#{access.offset}"
+    """`41`: the request as people give it to a command."""
+    return str(access.offset)
 
 
 def offset_of(reference: str) -> int | None:
-    """41 for `#41` and for `41`; None where it is no offset; raises InvalidValueError for `#x`."""
+    """41 for `41` and `#41`; None where it is no offset; raises InvalidValueError for `#x`.
+
+    Offsets are shown without the #, which begins a comment in a shell.
+    """
     if len(reference) > _LONGEST_REFERENCE:
-        raise InvalidValueError(f"{reference[:_LONGEST_REFERENCE]}... is neither an id nor #OFFSET")
+        raise InvalidValueError(f"{reference[:_LONGEST_REFERENCE]}... is neither an id nor OFFSET")
     if not reference.startswith("#"):
         # an id's prefix of digits alone begins with a zero: no offset is written so
         plain = reference.isdecimal() and reference[0] != "0"
         return int(reference) if plain else None
     if not reference[1:].isdecimal():
-        raise InvalidValueError(f"{reference!r} is no offset: write it as #41")
+        raise InvalidValueError(f"{reference!r} is no offset: write it as 41")
     return int(reference[1:])
 
 

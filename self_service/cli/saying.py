@@ -137,7 +137,7 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
                     raise RefusedError(
                         "overtaken",
                         f"{said.intent.key} is {where(image, said.intent)} meanwhile: "
-                        f"see `sdm trace #{said.receipt.offset}`",
+                        f"see `sdm trace {said.receipt.offset}`",
                     )
             left = deadline - time.monotonic()
             if left <= 0:
@@ -153,5 +153,5 @@ def _late(image: Image, said: Said, until: Until) -> str:
     now = f", it is {state} now" if state else ""
     return (
         f"{said.intent.type_name()} at offset {said.receipt.offset} was accepted but is not "
-        f"{until} in time{now}: look again with `sdm trace #{said.receipt.offset}`"
+        f"{until} in time{now}: look again with `sdm trace {said.receipt.offset}`"
     )

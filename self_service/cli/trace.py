@@ -23,9 +23,9 @@ COLUMNS = ("offset", "after", "took", "type", "actor", "outcome", "detail")
 @command(
     app,
     "trace",
-    "sdm trace '#41'",
+    "sdm trace 41",
     "sdm trace 0199f3a2-7c1e",
-    "sdm trace '#43' --alone -o json",
+    "sdm trace 43 --alone -o json",
 )
 def trace(
     shown: Shown,
@@ -33,7 +33,7 @@ def trace(
         str,
         typer.Argument(
             metavar="ID",
-            help="Id of a request, an intent or any event, a unique prefix of it, or #OFFSET.",
+            help="Id of a request, an intent or any event, a unique prefix of it, or OFFSET.",
             autocompletion=completion.requests,
         ),
     ],

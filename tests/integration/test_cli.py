@@ -142,7 +142,7 @@ def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
     assert f"sdm access request {topic} {reader} --reason WHY -d {consumer.name}" in refused
 
     asked = sdm("access", "request", topic, reader, "-r", "to call", "-d", consumer.name).document
-    which = f"#{asked['offset']}"
+    which = str(asked["offset"])
     own = sdm("access", "grant", which, "-d", consumer.name, code=ExitCode.REFUSED)
     assert own.document["code"] == "own_request"
     before = sdm("access", "explain", topic, reader).document

@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from mesh_events.errors import InvalidValueError
@@ -7,6 +10,8 @@ from self_service.cli import lookup
 from self_service.cli.exits import NotFoundError, UsageError
 from tests import paper_story as story
 from tests.paper_log import PaperLog
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -61,7 +66,7 @@ def test_nothing_given_and_no_offset_are_usage_errors(log: PaperLog) -> None:
         lookup.request(log.image, None, None, None)
     with pytest.raises(UsageError, match="which request"):
         lookup.request(log.image, "", None, None)
-    with pytest.raises(InvalidValueError, match="#41"):
+    with pytest.raises(InvalidValueError, match="41"):
         lookup.request(log.image, "#x", None, None)
 
 
@@ -73,3 +78,24 @@ def test_a_name_that_is_nearly_right_is_suggested(log: PaperLog) -> None:
     with pytest.raises(NotFoundError, match="sdm link list"):
         lookup.link(log.image, story.LINK)
     assert lookup.application(log.image, "west.app").id == "west.app"
+
+
+def test_a_request_is_shown_by_a_number_that_finds_it_again(log: PaperLog) -> None:
+    asked = story.request(log)
+    shown = lookup.number(log.image.access.requests[asked])
+    assert shown.isdecimal()
+    for reference in (shown, f"#{shown}"):
+        assert lookup.request(log.image, reference, None, None).request == asked
+
+
+def test_no_command_shows_an_offset_as_a_shells_comment() -> None:
+    """`sdm trace #41` would be `sdm trace`."""
+    places = [*(ROOT / "self_service").rglob("*.py"), *(ROOT / "docs").rglob("*.md")]
+    shown = re.compile(r"#\{[a-z_.]+\}|sdm [a-z -]+'?#[0-9]|[ (]#OFFSET")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in [*places, ROOT / "README.md"]
+        for line in path.read_text("utf-8").splitlines()
+        if shown.search(line)
+    ]
+    assert found == []
