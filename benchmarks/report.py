@@ -3,7 +3,9 @@
 import json
 import os
 import platform
+import shutil
 import statistics
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -22,6 +24,7 @@ def surroundings() -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
         "cores": os.cpu_count(),
         "memory_gib": memory,
         "load_before": round(os.getloadavg()[0], 2),
@@ -29,6 +32,22 @@ def surroundings() -> dict[str, Any]:
         "kafka": "4.3.1, one broker per cluster, no fsync per record",
         **{name: metadata.version(name) for name in _PACKAGES},
     }
+
+
+def _commit() -> str:
+    """The commit that is measured, with `+` where files differ from it; "" outside of a clone."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+
+    def asked(*words: str) -> str:
+        done = subprocess.run(
+            [git, *words], cwd=RESULTS.parent, capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    changed = asked("status", "--porcelain", "--untracked-files=no")
+    return asked("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""Checksums that are the same wherever and by whichever version the same log is replayed."""
+"""Checksums that are the same wherever the same version replays the same log.
+
+A field that is added to a row changes them.
+"""
 
 import hashlib
 import json

@@ -215,7 +215,8 @@ def replay(
 ) -> None:
     """Replay the log from its first record and show the state's checksums.
 
-    The same log gives the same checksums on every machine and in every version.
+    The same log gives the same checksums on every machine with the same version; a version that
+    adds a field to a row gives others.
     """
     mesh = Mesh()
     if compare and not reading.is_now:
