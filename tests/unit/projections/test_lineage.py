@@ -244,3 +244,61 @@ def test_what_a_statement_may_not_read_any_more_is_named() -> None:
     story.answer(log, intents.AccessRevoked, asked)
     assert refused(log.image, log.image.statements["west.greeted"]) == ["east.users"]
     assert refused(log.image, log.image.statements["east.copied"]) == []
+
+
+def test_a_grant_that_would_close_the_circle_is_refused() -> None:
+    """Between a revocation and the next grant, both sides have built on what they had."""
+    log = joined()
+    story.settle(log)
+    greeted = story.product(product="west.greeted", topic="west.greeted", owner="team-west")
+    log.say(intents.ProductPublished, "west", **greeted)
+    log.say(intents.ApplicationRegistered, "east", application="east.app")
+    log.govern()
+    first = asked(log, "west.greeted", "east.app")
+    granted(log, "west.greeted", first)
+    story.settle(log)
+    loop = story.statement(
+        statement="east.loop",
+        stream="west.greeted",
+        destination="east.loop",
+        application="east.app",
+    )
+    log.say(statements.StatementAdded, "east", **loop)
+    about = {"product": "west.greeted", "request": first, "reason": "enough"}
+    log.say(intents.AccessRevoked, "west", **about)
+    story.settle(log)
+    log.say(
+        intents.ProductPublished, "east", **story.product(product="east.loop", topic="east.loop")
+    )
+    log.govern()
+    granted(log, "east.loop", asked(log, "east.loop", "west.app"))
+    story.settle(log)
+    visits = story.statement(
+        statement="west.visits", stream="east.loop", destination="west.visits",
+        application="west.app",
+    )  # fmt: skip
+    log.say(statements.StatementAdded, "west", **visits)
+    log.govern()
+    assert "west.visits" in log.image.statements
+    again = asked(log, "west.greeted", "east.app")
+    about = {"product": "west.greeted", "request": again, "reason": "agreed"}
+    offset = log.say(intents.AccessGranted, "west", **about)
+    verdict = log.verdict(offset)
+    assert getattr(verdict, "code", "") == "statement_cycle"
+
+
+def asked(log: PaperLog, product: str, application: str) -> str:
+    """A request for a product; its id."""
+    domain = application.partition(".")[0]
+    fields = {"product": product, "application": application, "reason": "r"}
+    event = log.make(intents.AccessRequested, domain, **fields)
+    log.append(event, by=domain)
+    log.govern()
+    return event.meta.id
+
+
+def granted(log: PaperLog, product: str, request: str) -> None:
+    about = {"product": product, "request": request, "reason": "agreed"}
+    log.say(intents.AccessGranted, product.partition(".")[0], **about)
+    log.govern()
+    assert log.image.access.requests[request].state == "GRANTED"
