@@ -1,6 +1,15 @@
 """The failures that `sdm status` shows."""
 
+import json
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
 from mesh_events import connectors, facts, statements
+from self_service.cli import platform
+from self_service.cli.app import app
+from self_service.cli.context import Mesh
 from self_service.cli.failures import COLUMNS, failures
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -52,3 +61,20 @@ def test_each_failure_has_its_code_and_next_step() -> None:
     assert "`sdm streaming sql describe east.copied`" in statement
     assert statement.startswith("is tried again")
     assert "`sdm connect connector describe east.shop`" in connector
+
+
+def test_status_lists_what_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = running()
+    fault = {"code": "source_gap", "reason": "records are gone", "retriable": False}
+    story.told(log, facts.LinkFailed, **fault)
+    services = SimpleNamespace(
+        protocols=dict, status=list, certified_until=lambda: None, transport=None
+    )
+    monkeypatch.setattr(platform, "_platform", lambda: services)
+    monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)
+    monkeypatch.setattr(Mesh, "image", lambda *_: log.image)
+    done = CliRunner().invoke(app, ["status", "-o", "json"])
+    assert done.exit_code == 0
+    [failed] = json.loads(done.stdout)["failed"]
+    assert (failed["name"], failed["code"]) == (story.LINK, "source_gap")
+    assert f"sdm link describe {story.LINK}" in CliRunner().invoke(app, ["status"]).stdout

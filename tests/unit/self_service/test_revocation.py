@@ -1,10 +1,18 @@
 """What the answer to a revocation says of the data that stays."""
 
+import json
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
+from typer.testing import CliRunner
 
 from mesh_events import intents
 from projections.access import Access
 from projections.lineage import downstream
+from self_service.cli import saying
+from self_service.cli.app import app
+from self_service.cli.context import Mesh
 from self_service.cli.lineage import Scene, _lines
 from self_service.cli.revocation import answer, next_step
 from tests import paper_story as story
@@ -63,3 +71,22 @@ def test_lineage_shows_the_state_of_a_copy_that_is_gone() -> None:
     lines = list(_lines(Scene(log.image), downstream(log.image, USERS), "downstream"))
     assert "├─ link east.users@west (REMOVED, copy PURGED)" in lines
     assert any("west.greeted @ west" in line for line in lines)
+
+
+def test_the_command_lists_what_is_left_and_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = joined()
+    grant = grant_of(log)
+    revoked(log)
+    said = SimpleNamespace(fields=lambda: {"decision": "accepted"}, image=None)
+    monkeypatch.setattr(Mesh, "image", lambda *_: log.image)
+    monkeypatch.setattr(Mesh, "speaker", lambda *_: SimpleNamespace(domain="east"))
+    monkeypatch.setattr(saying, "say", lambda *_, **__: said)
+    words = ["access", "revoke", str(grant.offset), "-r", "over", "-d", "east"]
+    done = CliRunner().invoke(app, [*words, "-o", "json"])
+    assert done.exit_code == 0
+    document = json.loads(done.stdout)
+    assert (document["decision"], document["copy"]) == ("accepted", "PURGED")
+    assert [one["topic"] for one in document["left"]] == ["west.greeted"]
+    assert "ask west to delete them" in done.stderr
+    table = CliRunner().invoke(app, words).stdout
+    assert "west.greeted  west" in table
