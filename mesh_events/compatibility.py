@@ -15,6 +15,8 @@ from mesh_events.schema_resolution import OTHER_TIME, Comparison, named_types, t
 from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
+_LONGEST_TYPE = 1000
+"""Characters of a field's type: an enum's symbols stand in each field that has it."""
 
 
 class Level(StrEnum):
@@ -116,6 +118,14 @@ class Field:
     doc: str | None
 
 
+def shortened(kind: str) -> str:
+    """The text of a field's type; a long one is cut in its middle, and has its length behind."""
+    if len(kind) <= _LONGEST_TYPE:
+        return kind
+    half = _LONGEST_TYPE // 2
+    return f"{kind[:half]} ... {kind[-half:]} ({len(kind)} characters)"
+
+
 def fields(schema: str) -> list[Field]:
     """The fields of a schema, nested ones behind their own, and those of types by name.
 
@@ -143,7 +153,7 @@ def _fields(
         for one in schema.get("fields", ()):
             below = f"{path}.{one['name']}" if path else one["name"]
             default = f" = {json.dumps(one['default'])}" if "default" in one else ""
-            yield Field(below, type_text(one["type"]) + default, one.get("doc"))
+            yield Field(below, shortened(type_text(one["type"]) + default), one.get("doc"))
             yield from _fields(one["type"], below, names, within)
         for inner, mark in (("items", "[]"), ("values", "{}")):
             yield from _fields(schema.get(inner), path + mark, names, within)

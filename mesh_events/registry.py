@@ -18,6 +18,10 @@ from mesh_events.errors import (
     RefusedError,
 )
 from mesh_events.inlining import inlined
+from mesh_events.schema_size import MOST_CHARACTERS, SchemaTooLargeError
+
+MOST_IMPORTS = 100
+"""Schemas that one refers to, directly or through others."""
 
 
 def registry_client(
@@ -93,7 +97,8 @@ class Registry:
         """Name -> text of all schemas that a schema refers to, directly or through others.
 
         Raises InfrastructureError, not retriable where one of them is not registered, and
-        InvalidValueError where one name stands for two schemas.
+        InvalidValueError where one name stands for two schemas, and SchemaTooLargeError for more
+        than `MOST_IMPORTS` or `MOST_CHARACTERS`.
         """
         found: dict[str, str] = {}
         meant: dict[str, Reference] = {}
@@ -115,6 +120,11 @@ class Registry:
                 raise self._fault(doing, error) from error
             inner = _defined(named)
             found[one.name] = inner.text
+            if len(found) > MOST_IMPORTS or sum(map(len, found.values())) > MOST_CHARACTERS:
+                raise SchemaTooLargeError(
+                    f"version {one.version} of {one.subject}: with it a schema refers to more than "
+                    f"{MOST_IMPORTS} others, or to {MOST_CHARACTERS} characters: refer to fewer"
+                )
             left.extend(inner.references)
         return found
 

@@ -1,10 +1,12 @@
 """What is found in the world when a check is made: evidence, or a code and a next step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mesh_events import json_schema_size
 from mesh_events.compatibility import Break, Level, breaks
 from mesh_events.connectors import Configured
-from mesh_events.definition import Kind
+from mesh_events.definition import Kind, Version
 from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 from mesh_events.intents import ClusterRegistered
 from mesh_events.kafka import Connection
@@ -119,6 +121,7 @@ def _unreadable_before(subject: str, registry: Registry) -> tuple[int, list[Brea
     """An earlier version that the latest one cannot read, and where; of Avro alone."""
     versions = [registry.version(subject, number) for number in registry.numbers(subject)]
     if not versions or any(one.kind != Kind.AVRO for one in versions):
+        _require_usable(versions, subject)
         return 0, []
     *earlier, latest = versions
     text = registry.schema_text(latest.schema_id)
@@ -145,6 +148,20 @@ def target_free(
         f"the topic {topic} exists on cluster {admin.name} and is not a copy made by the mesh: "
         "rename or delete it there, then grant again",
     )
+
+
+def _require_usable(versions: Sequence[Version], subject: str) -> None:
+    """Raise RefusedError where the latest version is too large, or has an unsupported pattern."""
+    for latest in versions[-1:]:
+        text = latest.schema.text
+        try:
+            match latest.kind:
+                case Kind.JSON:
+                    json_schema_size.parsed(text, subject)
+                case Kind.PROTOBUF:
+                    json_schema_size.require_short(text, subject)
+        except ValueError as error:
+            raise RefusedError("schema_not_usable", f"{subject}: it is not JSON") from error
 
 
 def statement_sound(

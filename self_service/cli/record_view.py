@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Message
 
-from mesh_events.errors import InfrastructureError, InvalidValueError
+from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka import header_list
 from self_service.cli.output import Format, json_text, note, printable, rendered, text_of
 from self_service.cli.times import stamp
@@ -82,7 +82,7 @@ class Decoder:
             return ""
         try:
             return schema_from(known.kind, known.text, registry.imports(known))
-        except (SchemaError, InvalidValueError) as error:
+        except (SchemaError, RefusedError) as error:
             return f"its schema {schema_id} cannot be used: {error}"
         except InfrastructureError as error:
             if error.retriable:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _SIDES = ("-key", "-value")
 _SUFFIXES = {".json": Kind.JSON, ".proto": Kind.PROTOBUF}
 _NAMES = {Kind.AVRO: "Avro schema", Kind.JSON: "JSON Schema", Kind.PROTOBUF: "Protobuf schema"}
-_IMPORT = re.compile(r"""(?:^|;)\s*import\s+(?:public\s+|weak\s+)?["']([^"']+)["']""", re.MULTILINE)
+_IMPORT = re.compile(
+    r"""(?:^|;)[ \t]*import\s++(?:public\s++|weak\s++)?["']([^"']+)["']""", re.MULTILINE
+)
 
 
 def subject_of(name: str, *, key: bool = False) -> str:

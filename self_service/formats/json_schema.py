@@ -9,16 +9,19 @@ import jsonschema
 from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT7
+from referencing.jsonschema import DRAFT7, specification_with
 
-from mesh_events.compatibility import Field
-from mesh_events.errors import InvalidValueError
+from mesh_events import json_schema_size
+from mesh_events.compatibility import Field, shortened
+from mesh_events.errors import InvalidValueError, RefusedError
+from self_service.formats.field_walk import Walk
+from self_service.formats.json_rules import Steps, TooManyStepsError, bounded, short
 from self_service.formats.schema import HEAD, Decoded, SchemaError, head
 
 _ITS_NAME = "urn:mesh:this-schema"
 """What a schema is found under that gives itself no name."""
-_LONGEST = 200
-"""Letters of a reason; jsonschema's own may hold the whole value."""
+_MOST_REFERENCES = 32
+"""References that lead to each other, from a field to its type."""
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 
 
@@ -36,8 +39,11 @@ class JsonSchema:
         try:
             kind.check_schema(self._schema)
         except jsonschema.SchemaError as error:
-            raise SchemaError(f"{_path(error) or 'its top'}: {error.message}") from error
+            raise SchemaError(f"{_path(error) or 'its top'}: {short(error.message)}") from error
+        except RecursionError as error:
+            raise SchemaError("it has too many levels") from error
         own = _resource(self._schema)
+        self._schema = own.contents
         others = {name: _resource(_parsed(one)) for name, one in imports.items()}
         # a reference is taken relative to the name that the schema around it gives itself
         bases = ["", *(one.id() or "" for one in (own, *others.values()))]
@@ -47,7 +53,8 @@ class JsonSchema:
             raise SchemaError(f"a name is no address: {error}") from error
         registry: Registry[Any] = Registry().with_resources([*named, (_ITS_NAME, own)])
         self._resolver = registry.resolver(own.id() or _ITS_NAME)
-        self._validator = kind(self._schema, registry=registry)
+        self._steps = Steps()
+        self._validator = bounded(kind, self._steps)(self._schema, registry=registry)
 
     @property
     def takes_text(self) -> bool:
@@ -76,46 +83,49 @@ class JsonSchema:
 
     def fields(self) -> list[Field]:
         """As of `Schema`; a reference to another schema is followed."""
-        return list(self._fields(self._schema, "", ()))
+        walk = Walk()
+        return walk.first(self._fields(self._schema, "", (), walk))
 
     def _misfit(self, datum: Any) -> str:
         """The field that the schema does not allow and why; "" if there is none."""
         try:
+            self._steps.restart()
             error = best_match(self._validator.iter_errors(datum))
+        except TooManyStepsError as too_many:
+            return str(too_many)
         except Unresolvable as missing:
             raise ValueError(f"the schema refers to {missing.ref}, which is not there") from missing
         if error is None:
             return ""
-        why = error.message
-        return f"{_path(error) or 'the value'}: {why if len(why) <= _LONGEST else _cut(why)}"
+        return f"{_path(error) or 'the value'}: {error.message}"
 
-    def _fields(self, schema: Any, path: str, seen: tuple[int, ...]) -> Iterator[Field]:
+    def _fields(self, schema: Any, path: str, seen: tuple[int, ...], walk: Walk) -> Iterator[Field]:
         schema = self._followed(schema)
-        if not isinstance(schema, dict) or id(schema) in seen:
+        if not isinstance(schema, dict) or id(schema) in seen or not walk.enters(path, len(seen)):
             return
         seen = (*seen, id(schema))
         required = schema.get("required")
         for name, inner in (schema.get("properties") or {}).items():
             below = f"{path}.{name}" if path else name
             must = isinstance(required, list) and name in required
-            told = _text(inner, self._followed(inner))
+            told = shortened(_text(inner, self._followed(inner)))
             doc = self._followed(inner)
             yield Field(below, f"{told}, required" if must else told, _doc(inner) or _doc(doc))
-            yield from self._fields(inner, below, seen)
+            yield from self._fields(inner, below, seen, walk)
         for key in _BRANCHES:
             for branch in schema.get(key) or ():
-                yield from self._fields(branch, path, seen)
+                yield from self._fields(branch, path, seen, walk)
         items = schema.get("items")
         if isinstance(items, dict):
-            yield from self._fields(items, f"{path}[]", seen)
-        yield from self._fields(schema.get("additionalProperties"), f"{path}{{}}", seen)
+            yield from self._fields(items, f"{path}[]", seen, walk)
+        yield from self._fields(schema.get("additionalProperties"), f"{path}{{}}", seen, walk)
 
     def _followed(self, schema: Any) -> Any:
         """What a schema refers to, or itself; a reference that leads nowhere stays."""
         seen: set[str] = set()
         while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
             reference = schema["$ref"]
-            if reference in seen:
+            if reference in seen or len(seen) == _MOST_REFERENCES:
                 break
             seen.add(reference)
             try:
@@ -127,8 +137,10 @@ class JsonSchema:
 
 def _parsed(text: str) -> Any:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = json_schema_size.parsed(text, "the schema")
+    except RefusedError as error:
+        raise SchemaError(str(error)) from error
+    except ValueError as error:
         raise SchemaError(f"it is not JSON ({error})") from error
     if not isinstance(found, dict | bool):
         raise SchemaError("it is neither an object nor true or false")
@@ -138,7 +150,9 @@ def _parsed(text: str) -> Any:
 def _resource(schema: Any) -> Resource[Any]:
     if isinstance(schema, dict) and not isinstance(schema.get("$id", ""), str):
         raise SchemaError("$id is no text")
-    return Resource.from_contents(schema, default_specification=DRAFT7)
+    named = schema.get("$schema") if isinstance(schema, dict) else None
+    kind = specification_with(named, default=DRAFT7) if isinstance(named, str) else DRAFT7
+    return kind.create_resource(json_schema_size.without_dialects(schema))
 
 
 def _no_number(text: str) -> Any:
@@ -149,12 +163,6 @@ def _path(error: jsonschema.ValidationError | jsonschema.SchemaError) -> str:
     """Where in a document the error is, as in `lines[0].sku`."""
     parts = (f"[{one}]" if isinstance(one, int) else f".{one}" for one in error.absolute_path)
     return "".join(parts).removeprefix(".")
-
-
-def _cut(text: str) -> str:
-    """Both ends: the value stands in front, and what is wrong with it behind."""
-    half = _LONGEST // 2
-    return f"{text[:half]} ... {text[-half:]}"
 
 
 def _doc(schema: Any) -> str | None:

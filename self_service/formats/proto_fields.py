@@ -11,7 +11,8 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorSet,
 )
 
-from mesh_events.compatibility import Field
+from mesh_events.compatibility import Field, shortened
+from self_service.formats.field_walk import Walk
 
 _MESSAGE = FileDescriptorProto.MESSAGE_TYPE_FIELD_NUMBER
 _NESTED = DescriptorProto.NESTED_TYPE_FIELD_NUMBER
@@ -29,17 +30,21 @@ class _Known:
     enums: dict[str, str] = field(default_factory=dict)
 
 
-def fields(files: FileDescriptorSet) -> Iterator[Field]:
-    """The fields of the last file's messages, nested ones behind their own.
+def fields(files: FileDescriptorSet) -> list[Field]:
+    """The fields of the last file's messages, nested ones behind their own; of very many the first.
 
     Paths begin with the message's name where the file declares several.
     """
+    return (walk := Walk()).first(_of_file(files, walk))
+
+
+def _of_file(files: FileDescriptorSet, walk: Walk) -> Iterator[Field]:
     known, file = _Known(), files.file[-1]
     for one in files.file:
         _learn_file(one, known)
     for top in file.message_type:
         path = top.name if len(file.message_type) > 1 else ""
-        yield from _fields(f"{_package(file)}.{top.name}", path, known, ())
+        yield from _fields(f"{_package(file)}.{top.name}", path, known, (), walk)
 
 
 def _package(file: FileDescriptorProto) -> str:
@@ -72,12 +77,16 @@ def _learn(
 
 def _learn_enums(level: Sequence[EnumDescriptorProto], name: str, known: _Known) -> None:
     for one in level:
-        known.enums[f"{name}.{one.name}"] = ", ".join(member.name for member in one.value)
+        known.enums[f"{name}.{one.name}"] = shortened(
+            ", ".join(member.name for member in one.value)
+        )
 
 
-def _fields(name: str, path: str, known: _Known, seen: tuple[str, ...]) -> Iterator[Field]:
+def _fields(
+    name: str, path: str, known: _Known, seen: tuple[str, ...], walk: Walk
+) -> Iterator[Field]:
     message = known.messages.get(name)
-    if message is None or name in seen:
+    if message is None or name in seen or not walk.enters(path, len(seen)):
         return
     for one, words in zip(message.field, known.docs[name], strict=True):
         below = f"{path}.{one.name}" if path else one.name
@@ -91,7 +100,7 @@ def _fields(name: str, path: str, known: _Known, seen: tuple[str, ...]) -> Itera
         yield Field(below, told, " ".join(words.split()) or None)
         # a well-known type is a value by itself
         if not inner.type_name.startswith(".google.protobuf."):
-            yield from _fields(inner.type_name, below + mark, known, (*seen, name))
+            yield from _fields(inner.type_name, below + mark, known, (*seen, name), walk)
 
 
 def _told(one: FieldDescriptorProto, message: DescriptorProto, known: _Known) -> str:

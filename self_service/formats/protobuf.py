@@ -81,7 +81,7 @@ class Protobuf:
 
     def fields(self) -> list[Field]:
         """As of `Schema`; behind the message's name where the schema declares several."""
-        return list(fields(self._files))
+        return fields(self._files)
 
     def _message(self, way: list[int]) -> Message:
         """A new message of the declared one that a way leads to; raises ValueError."""

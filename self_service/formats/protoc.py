@@ -14,11 +14,16 @@ from confluent_kafka.schema_registry.confluent.type import decimal_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError
 
+from mesh_events.json_schema_size import require_short
+from mesh_events.schema_size import SchemaTooLargeError
 from self_service.formats.schema import SchemaError
 
 _TIMEOUT_S = 30
+_LONGEST = 1_000
+"""Characters of the compiler's errors."""
 _BESIDE = re.compile(r": warning: |^WARNING: |^[IW]\d{4} ")
 """Lines of the compiler that tell of no error."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]++(?:=[=\s]*+)?")
 _BUILT_IN = (meta_pb2, decimal_pb2)
 """What a registry knows without being told, beside Google's own types."""
 
@@ -34,6 +39,10 @@ def compiled(name: str, text: str, imports: Mapping[str, str]) -> FileDescriptor
     Raises:
         SchemaError: the compiler's own words, with line and column.
     """
+    try:
+        require_short("".join((text, *imports.values())), "the schema")
+    except SchemaTooLargeError as error:
+        raise SchemaError(str(error)) from error
     given = FileDescriptorSet()
     for known in _BUILT_IN:
         if known.DESCRIPTOR.name not in imports:
@@ -85,7 +94,7 @@ def _told(output: str, name: str) -> str:
         for one in output.splitlines()
         if one and not _BESIDE.search(one)
     ]
-    return "; ".join(errors) or "the compiler refused it without a word"
+    return "; ".join(errors)[:_LONGEST] or "the compiler refused it without a word"
 
 
 def _write(root: Path, name: str, text: str) -> None:
@@ -102,7 +111,7 @@ def _write(root: Path, name: str, text: str) -> None:
 
 def _descriptor(text: str) -> FileDescriptorProto | None:
     """A file's descriptor in base64; None for any other text."""
-    if not re.fullmatch(r"[A-Za-z0-9+/\s]+=*\s*", text):
+    if not _BASE64.fullmatch(text):
         return None
     try:
         found = FileDescriptorProto()

@@ -29,6 +29,10 @@ class Client:
         schema = self._known(subject)[number - 1]
         return SimpleNamespace(schema=schema, schema_id=number)
 
+    def get_latest_version(self, subject: str) -> Any:
+        number = len(self._known(subject))
+        return SimpleNamespace(schema_id=number, version=number)
+
     def register_schema(self, subject: str, schema: Schema) -> int:
         raise SchemaRegistryError(409, 409, f"{subject}: {schema.schema_type} is incompatible")
 
@@ -94,6 +98,20 @@ def test_imports_are_followed_and_end() -> None:
     with pytest.raises(InfrastructureError, match="version 9 of there, which is x") as told:
         found.imports(lost)
     assert not told.value.retriable
+
+
+def test_a_schema_that_refers_to_too_many_others_is_refused() -> None:
+    chain = {
+        f"s{one}": [Schema("{}", "JSON", [SchemaReference(f"s{one + 1}", f"s{one + 1}", 1)])]
+        for one in range(200)
+    }
+    long = Schema('"' + "x" * 600_000 + '"', "JSON", [SchemaReference("other", "other", 1)])
+    found = registry(**chain, long=[long], other=[long])
+    for name in ("s0", "long"):
+        schema = Definition(Kind.JSON, "{}", (Reference(name, name, 1),))
+        with pytest.raises(RefusedError, match="refer to fewer") as refused:
+            found.imports(schema)
+        assert refused.value.code == "schema_too_large"
 
 
 def test_avro_comes_with_all_that_it_refers_to() -> None:

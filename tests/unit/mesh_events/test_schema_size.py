@@ -131,3 +131,16 @@ def test_the_size_of_a_schema_is_that_with_its_names_replaced() -> None:
     itself = record("N", field("next", ["null", "N"]))
     assert expanded_size(itself, named_types(itself)) < 10
     require_bounded(schema, "east.t-value")
+
+
+def test_a_long_enum_is_cut_where_its_fields_are_listed() -> None:
+    def of(symbols: int) -> list[str]:
+        kind = {"type": "enum", "name": "E", "symbols": [f"S{one}" for one in range(symbols)]}
+        inner = record("R", field("e", kind))
+        uses = [field(f"f{one}", "R") for one in range(3_000)]
+        return [one.type for one in fields(json.dumps(record("T", field("r", inner), *uses)))]
+
+    found = of(20_000)
+    assert max(map(len, found)) < 1_200
+    # one symbol more shows
+    assert found != of(20_001)
