@@ -9,7 +9,7 @@ from spark_streams.jvm import MATCHES
 from tests.integration.sql.records import Statement, record, wire
 from tests.pattern_cases import EXPONENTIAL, VERDICTS
 
-pytestmark = [pytest.mark.platform, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.platform
 
 
 def verdicts(spark: Any, rows: list[tuple[int, bytes | None, str]]) -> list[bool | None]:
