@@ -25,5 +25,8 @@ INTERNAL_PREFIXES = ("mesh.", "_", "connect-", "kafkasql-", "registry-")
 
 MAX_RECORD_BYTES = 512 * 1024
 """A larger record on the log is set aside, unread."""
-MAX_LOG_BYTES = 4 * 1024 * 1024
-"""A larger record is refused by Kafka itself (`max.message.bytes` of the log)."""
+MAX_LOG_BYTES = 1024 * 1024
+"""A larger record or batch is refused by Kafka itself (`max.message.bytes` of the log).
+
+What one request can append: Kafka appends the first request of a connection whatever the quota.
+"""
