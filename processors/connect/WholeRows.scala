@@ -72,7 +72,7 @@ class WholeRows extends Transformation[SourceRecord] {
       var index = 0
       while (index < fields.size) {
         val field = fields.get(index)
-        if (isMissing(field, after, before))
+        if (isMissing(field, after, before, "u".equals(change.getString("op"))))
           throw new DataException(
             "value_not_captured: " + table(change) + "." + field.name + ": PostgreSQL left a " +
               "large value out of its log, since the table has no REPLICA IDENTITY FULL")
@@ -82,10 +82,10 @@ class WholeRows extends Transformation[SourceRecord] {
   }
 
   /** With REPLICA IDENTITY FULL the value before the change is known, and is the same. */
-  private def isMissing(field: Field, after: Struct, before: Struct): Boolean = {
+  private def isMissing(field: Field, after: Struct, before: Struct, update: Boolean): Boolean = {
     val value = after.getWithoutDefault(field.name)
     val known = if (before == null) null else before.getWithoutDefault(field.name)
-    if (value == null) before == null && hasNoPlaceholder(field.schema)
+    if (value == null) update && before == null && hasNoPlaceholder(field.schema)
     else isPlaceholder(value) && !value.equals(known)
   }
 

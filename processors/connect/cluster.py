@@ -149,8 +149,7 @@ class ConnectCluster:
         """
         if config.get("connector.class") not in connector_settings.SETTINGS:
             return
-        place = connector_tables.place_of(config)
-        if place is None or not self._may_reach(*place):
+        if not self.may_reach(config):
             raise RefusedError(
                 "database_not_allowed",
                 f"{connector}: connectors may not reach that database: ask the operator to name "
@@ -162,7 +161,12 @@ class ConnectCluster:
         place = connector_config.SECRET_SETTINGS.get(config.get("connector.class", ""), "")
         return self.secrets.text(connector, config.get(place, "")) or ""
 
-    def _may_reach(self, host: str, port: int) -> bool:
+    def may_reach(self, config: Mapping[str, str]) -> bool:
+        """Whether the operator has named the database that a config leads to."""
+        place = connector_tables.place_of(config)
+        if place is None:
+            return False
+        host, port = place
         name, known = host.casefold(), [*self.databases, *filter(None, [self.shared_database])]
         for one in known:
             allowed, _, at = one.casefold().rpartition(":")

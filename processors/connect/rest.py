@@ -24,6 +24,17 @@ _WAYS_OUT = {
     ),
     "authentication failed": "the server refuses the user and password of the config",
     "is active for PID": "another connection reads the replication slot",
+    "Unable to determine Dialect without JDBC metadata": (
+        "the database does not answer at connection.url, or refuses the login: look at the "
+        "address, connection.username and the password, and at what the database logs"
+    ),
+    "'record_key' cannot have null schema": (
+        "the records of the topic have no key: take --key position, where each record is a row"
+    ),
+    "no unique or exclusion constraint matching the ON CONFLICT": (
+        "the table has no primary key or unique index by which a record that comes again finds its "
+        "row: add one, or let the sink make a table of its own"
+    ),
     "value_not_captured:": (
         "run ALTER TABLE ... REPLICA IDENTITY FULL, drop the connector and its replication slot, "
         "and add it under another name, which reads the table anew"

@@ -6,8 +6,9 @@ from typing import Any
 from mesh_events.connectors import ConnectorAdded, ConnectorIntent, ConnectorUpdated
 from mesh_events.errors import RefusedError
 from mesh_events.references import resolve
-from processors.connect import databases
+from processors.connect.captured_tables import require_tables
 from processors.connect.cluster import ConnectCluster
+from processors.connect.sink_tables import require_sink
 from projections import connector_config
 from projections.image import Image
 from projections.rules.connectors import require_allowed
@@ -17,7 +18,7 @@ from self_service.cli.connector_saying import say_about, settings_of, shown
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
 from self_service.cli.options import Saying
-from self_service.cli.output import Detail, Listing, show
+from self_service.cli.output import Detail, Listing, note, show
 from self_service.cli.statement_wording import reading_application
 
 
@@ -95,9 +96,16 @@ class Change:
 
     def _require_tables(self, connect: ConnectCluster) -> None:
         """Ask the database itself, from here: no server of the mesh calls what a config names."""
-        if self.config.get("connector.class") == connector_config.POSTGRES:
-            password = connect.password(self.connector, self.config)
-            databases.require_tables(self.config, password)
+        password = connect.password(self.connector, self.config)
+        match self.config.get("connector.class"):
+            case connector_config.POSTGRES:
+                asked = require_tables(self.config, password)
+            case connector_config.JDBC_SINK:
+                asked = connect.may_reach(self.config) and require_sink(self.config, password)
+            case _:
+                return
+        if not asked:
+            note("the database was not asked from here: Connect reports what is wrong when it runs")
 
     def _tell_faults(self, connect: ConnectCluster) -> None:
         """What the connector says of its config, which is not said to the mesh."""

@@ -33,6 +33,8 @@ def config(connector: str, tables: list[str], source: Database) -> dict[str, str
         # only the captured tables, so that no other right is needed in the database
         "publication.autocreate.mode": "filtered",
         "table.include.list": ",".join(_qualified(table) for table in tables),
+        # months and days are no fixed number of microseconds
+        "interval.handling.mode": "string",
         # one name per connector: two with the same prefix in one worker wait for each other's
         # metrics for a minute before they capture anything
         "topic.prefix": connector,

@@ -10,7 +10,7 @@ import pytest
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from processors.connect import databases
+from processors.connect import captured_tables, databases
 from processors.connect.cluster import ConnectCluster
 from processors.connect.databases import is_plainly_at
 from processors.connect.rest import Connect, Part, cause
@@ -130,7 +130,7 @@ def test_a_database_that_never_answers_holds_nobody_up(monkeypatch: pytest.Monke
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         config = {**SOURCE, "database.port": port, "table.include.list": "public.users"}
-        databases.require_tables(config, "s3cret")
+        assert not captured_tables.require_tables(config, "s3cret")
 
 
 def test_a_stored_secret_is_no_reference_itself(tmp_path: Path) -> None:
@@ -190,14 +190,14 @@ def test_an_answer_that_sends_elsewhere_is_an_error_and_not_followed() -> None:
 def test_the_columns_that_an_outbox_needs_follow_from_its_config() -> None:
     source = Database(host="h", port=1, user="u", name="n", is_shared=True)
     made = debezium.outbox("east.events", "outbox", source)
-    assert databases.outbox_columns(made) == [
+    assert captured_tables.outbox_columns(made) == [
         *("id", "aggregatetype", "aggregateid", "payload", "type")
     ]
     other = {**made, "transforms.outbox.route.by.field": "kind"}
-    assert databases.outbox_columns(other)[1] == "kind"
+    assert captured_tables.outbox_columns(other)[1] == "kind"
     some = {**made, "transforms.outbox.predicate": "isOutbox"}
-    assert databases.outbox_columns(some) == []
-    assert databases.outbox_columns(debezium.config("east.users", ["users"], source)) == []
+    assert captured_tables.outbox_columns(some) == []
+    assert captured_tables.outbox_columns(debezium.config("east.users", ["users"], source)) == []
 
 
 def cluster(tmp_path: Path, **more: Any) -> ConnectCluster:
@@ -258,3 +258,23 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         with pytest.raises(RefusedError) as refused:
             found.require_sound(NAME, other)
         assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("trace", "way"),
+    [
+        (
+            "org.hibernate.HibernateException: Unable to determine Dialect without JDBC metadata",
+            "refuses the login",
+        ),
+        ("x.ConnectException: mode 'record_key' cannot have null schema", "--key position"),
+        (
+            "ERROR: there is no unique or exclusion constraint matching the ON CONFLICT spec",
+            "no primary key",
+        ),
+        ("mesh: table_truncated: public.users was truncated", "skipped.operations=t"),
+        ("mesh: value_not_captured: public.users.note: left out", "REPLICA IDENTITY FULL"),
+    ],
+)
+def test_a_failure_that_trying_again_does_not_mend_names_the_way_out(trace: str, way: str) -> None:
+    assert way in cause(Part(0, "FAILED", f"org.A: failed\n\tat x\nCaused by: {trace}"))

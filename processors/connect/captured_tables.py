@@ -1,0 +1,214 @@
+"""The tables that a connector captures, compared with what its config names."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from mesh_events.errors import RefusedError
+from processors.connect import postgres_types
+from processors.connect.databases import Connection, Login, ask
+from processors.connect.postgres_types import Column
+from projections.connector_rows import EVENT_ROUTER
+
+_THERE = """
+SELECT table_schema || '.' || table_name FROM information_schema.tables
+WHERE table_schema || '.' || table_name = ANY(%s)
+"""
+_COLUMNS = """
+SELECT n.nspname || '.' || c.relname, a.attname,
+    CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'd' THEN 'domain' ELSE
+        CASE e.typtype WHEN 'e' THEN 'enum[]' WHEN 'c' THEN 'composite[]' WHEN 'd' THEN 'domain[]'
+        ELSE CASE t.typnamespace WHEN 'pg_catalog'::regnamespace THEN format_type(t.oid, NULL)
+        ELSE t.typname END END END,
+    coalesce(b.typname, ''), a.attgenerated <> '',
+    format_type(a.atttypid, a.atttypmod), a.attndims
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc
+LEFT JOIN pg_type b ON b.oid = t.typbasetype
+WHERE a.attnum > 0 AND NOT a.attisdropped AND n.nspname || '.' || c.relname = ANY(%s)
+ORDER BY 1, a.attnum
+"""
+"""Of each column: see `Column`."""
+_SOME = """
+SELECT table_schema || '.' || table_name FROM information_schema.tables
+WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 10
+"""
+_IDENTITIES = """
+SELECT format('%%I.%%I', s.nspname, t.relname),
+    t.relreplident IN ('f', 'i') OR (t.relreplident = 'd' AND EXISTS
+        (SELECT 1 FROM pg_index i WHERE i.indrelid = t.oid AND i.indisprimary)),
+    t.relreplident = 'f' OR NOT EXISTS (
+        SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0
+            AND NOT a.attisdropped AND a.attstorage <> 'p'),
+    current_setting('server_version_num')::int < 180000 OR (t.relreplident <> 'f' AND NOT EXISTS (
+        SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0
+            AND NOT a.attisdropped AND a.attstorage <> 'p')) OR NOT EXISTS (
+        SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attgenerated <> '')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN LATERAL pg_partition_tree(c.oid) p ON p.isleaf
+JOIN pg_class t ON t.oid = coalesce(p.relid, c.oid) JOIN pg_namespace s ON s.oid = t.relnamespace
+WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s) ORDER BY 1
+"""
+"""Of each table, a partitioned one's partitions: see `Identity`."""
+_MOST_IDENTITIES = 2000
+_SHOWN = 10
+_MOST_COLUMNS = 20_000
+_OUTBOX = {
+    "table.field.event.id": "id",
+    "route.by.field": "aggregatetype",
+    "table.field.event.key": "aggregateid",
+    "table.field.event.payload": "payload",
+}
+"""What the router reads, and the names of the columns where the config has no others."""
+
+
+class Identity(NamedTuple):
+    """What PostgreSQL logs of a table's old rows: its REPLICA IDENTITY.
+
+    table: its name as SQL writes it
+    finds_rows: whether a changed or deleted row can be found
+    has_values: whether a large value that a change leaves as it is can be found, too
+    is_logged: whether all that it has to find a row by is logged, as generated columns are not
+    """
+
+    table: str
+    finds_rows: bool
+    has_values: bool
+    is_logged: bool
+
+
+def require_tables(config: Mapping[str, str], password: str) -> bool:
+    """Refuse tables that the database does not have, or that could not be captured as they are.
+
+    That is: their changes are not logged in full, or a column would not arrive. An outbox that is
+    none is refused as well. Connect itself reports none of it before its task runs, or at all.
+
+    Returns:
+        Whether the database was asked: one that cannot be reached from here, or does not answer in
+        time, is left to Connect.
+    """
+    wanted = sorted(_listed(config.get("table.include.list", "")))
+    needed = outbox_columns(config)
+    login = Login(
+        config.get("database.hostname", ""),
+        config.get("database.port", "5432"),
+        config.get("database.user", ""),
+        config.get("database.dbname", ""),
+        password,
+    )
+    found = ask(lambda connection: _tables(connection, wanted), login)
+    if found is None:
+        return False
+    known, others, columns, identities = found
+    if missing := [one for one in wanted if one not in known]:
+        has = f"it has {', '.join(others)}" if others else "it has no tables yet"
+        raise RefusedError(
+            "unknown_table",
+            f"there is no table {', '.join(missing)} in the database {login.place}: {has}",
+        )
+    for table in wanted:
+        there = {one.name for one in columns if one.table == table}
+        if lacking := [one for one in needed if one not in there]:
+            raise RefusedError(
+                "unknown_column",
+                f"the table {table} is no outbox: it has no column {', '.join(lacking)}; make it "
+                f"with {', '.join(needed)}, or capture its changes with debezium-postgres",
+            )
+    _require_identities(
+        identities,
+        is_outbox=bool(needed),
+        # a publication that somebody else keeps may publish generated columns
+        is_filtered=config.get("publication.autocreate.mode", "filtered") == "filtered",
+    )
+    _require_arrival(columns, config, needed)
+    return True
+
+
+def _require_arrival(
+    columns: Sequence[Column], config: Mapping[str, str], needed: Sequence[str]
+) -> None:
+    """Refuse columns that would be missing from the topic, or that nobody could read there."""
+    included = _listed(config.get("column.include.list", ""))
+    excluded = _listed(config.get("column.exclude.list", ""))
+    taken = [
+        one
+        for one in columns
+        if one.path not in excluded
+        and (not included or one.path in included)
+        # the router of an outbox reads no other
+        and (not needed or one.name in needed)
+    ]
+    precise = config.get("decimal.handling.mode", "precise") == "precise"
+    faults = [(one, why) for one in taken if (why := postgres_types.fault(one, precise=precise))]
+    if faults:
+        told = "; ".join(f"{one.path} {why}" for one, why in faults[:_SHOWN])
+        left = ",".join([*excluded, *(one.path for one, _ in faults)])
+        raise RefusedError(
+            "column_not_captured",
+            f"{told}; capture the table without: --set column.exclude.list={left}",
+        )
+
+
+def _require_identities(
+    identities: Sequence[Identity], *, is_outbox: bool, is_filtered: bool
+) -> None:
+    """Refuse tables whose UPDATE and DELETE would fail, or whose changes would lack values.
+
+    An outbox is read by its inserts, which have every value.
+    """
+    if keyless := [one.table for one in identities if not one.finds_rows]:
+        raise RefusedError(
+            "table_without_identity",
+            f"{', '.join(keyless)} has no primary key: once it is captured, PostgreSQL refuses "
+            f"every UPDATE and DELETE of it; add a key, or run {_full(keyless)}",
+        )
+    unlogged = [one.table for one in identities if is_filtered and not one.is_logged]
+    if unlogged:
+        raise RefusedError(
+            "table_without_identity",
+            f"{', '.join(unlogged)} has a generated column and needs REPLICA IDENTITY FULL: once "
+            "it is captured, PostgreSQL refuses every UPDATE and DELETE. Drop what generates "
+            "it (ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION), or name a publication "
+            "with publish_generated_columns and publication.autocreate.mode=disabled",
+        )
+    lacking = [] if is_outbox else [one.table for one in identities if not one.has_values]
+    if lacking:
+        raise RefusedError(
+            "table_without_full_identity",
+            f"{', '.join(lacking)}: PostgreSQL leaves large values that an UPDATE does not change "
+            f"out of its log: run {_full(lacking)}",
+        )
+
+
+def _full(tables: Sequence[str]) -> str:
+    return " ".join(f"ALTER TABLE {one} REPLICA IDENTITY FULL;" for one in tables)
+
+
+def outbox_columns(config: Mapping[str, str]) -> list[str]:
+    """The columns that an outbox connector reads; empty for any other one."""
+    found: list[str] = []
+    for name in [one.strip() for one in config.get("transforms", "").split(",")]:
+        of = f"transforms.{name}"
+        # with a predicate it need not be for every table
+        if config.get(f"{of}.type") == EVENT_ROUTER and f"{of}.predicate" not in config:
+            found += [config.get(f"{of}.{setting}", usual) for setting, usual in _OUTBOX.items()]
+            placed = config.get(f"{of}.table.fields.additional.placement", "")
+            found += [one.partition(":")[0].strip() for one in placed.split(",") if one.strip()]
+    return list(dict.fromkeys(found))
+
+
+def _tables(
+    connection: Connection, wanted: list[str]
+) -> tuple[set[str], list[str], list[Column], list[Identity]]:
+    """Wanted tables that are there, some others, and the wanted ones' columns and identities."""
+    cursor = connection.cursor()
+    known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
+    others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
+    columns = [Column(*row) for row in islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS)]
+    rows = islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES)
+    return known, others, columns, [Identity(*row) for row in rows]
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]

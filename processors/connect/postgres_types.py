@@ -1,0 +1,170 @@
+"""What arrives of each type of PostgreSQL, by Debezium and Avro, and what does not.
+
+A column whose type is not here is refused: Debezium would leave it out of the topic. The page
+docs/reference/postgres-types.md is made of it: `python -m processors.connect.postgres_types`.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    table: schema.table
+    kind: its type without length and precision; enum, composite and domain instead of their names
+    base: the type that a domain is made of, else ""
+    declared: its type as it was declared, such as numeric(5,-2)
+    dimensions: of an array as it was declared
+    """
+
+    table: str
+    name: str
+    kind: str
+    base: str
+    is_generated: bool
+    declared: str
+    dimensions: int
+
+    @property
+    def path(self) -> str:
+        """schema.table.column."""
+        return f"{self.table}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What arrives of a type.
+
+    kind: as `Column.kind` has it.
+    avro: in the topic.
+    sql: in streaming SQL.
+    lost: what of its values does not arrive as it was, "" for nothing.
+    """
+
+    kind: str
+    avro: str
+    sql: str
+    lost: str = ""
+
+
+_ARRAY = "arrays in it arrive as nulls; another first index than 1"
+ARRIVALS = (
+    Arrival("boolean", "boolean", "BOOLEAN"),
+    Arrival("smallint", "int", "INT"),
+    Arrival("integer", "int", "INT"),
+    Arrival("bigint", "long", "BIGINT"),
+    Arrival("oid", "long", "BIGINT"),
+    Arrival("real", "float", "FLOAT"),
+    Arrival("double precision", "double", "DOUBLE"),
+    Arrival(
+        "numeric",
+        "bytes, decimal; without a precision a record of scale and digits",
+        "DECIMAL of up to 38 digits, more are refused; without a precision STRUCT",
+        "NaN and infinity arrive as null",
+    ),
+    Arrival("money", "bytes, decimal of 64 digits", "refused"),
+    Arrival("text", "string", "STRING"),
+    Arrival("character varying", "string", "STRING"),
+    Arrival("character", "string, with the spaces that fill it", "STRING"),
+    Arrival('"char"', "string", "STRING"),
+    Arrival("bytea", "bytes", "BINARY"),
+    Arrival("uuid", "string", "STRING"),
+    Arrival("json", "string, as it was written", "STRING"),
+    Arrival("jsonb", "string", "STRING"),
+    Arrival("enum", "string", "STRING"),
+    Arrival("domain", "as text, integer or numeric; over another type it is refused", "the same"),
+    Arrival(
+        "timestamp with time zone",
+        "string in UTC, also infinity",
+        "TIMESTAMP",
+        "in SQL infinity is null, and what is before 0001 or after 9999",
+    ),
+    Arrival(
+        "timestamp without time zone",
+        "long, microseconds, up to a precision of 3 milliseconds",
+        "TIMESTAMP_NTZ",
+        "infinity and the year 294276 arrive as other numbers",
+    ),
+    Arrival(
+        "date",
+        "int, days",
+        "DATE",
+        "infinity arrives as another number, and in a snapshot what is before 0001",
+    ),
+    Arrival("time without time zone", "long, microseconds", "BIGINT"),
+    Arrival("time with time zone", "string in UTC", "STRING", "its zone"),
+    Arrival("interval", "string of ISO 8601", "STRING"),
+    Arrival("inet", "string", "STRING"),
+    Arrival("cidr", "string", "STRING"),
+    Arrival("macaddr", "string", "STRING"),
+    Arrival("macaddr8", "string", "STRING"),
+    Arrival("bit", "boolean; of more bits bytes, the last ones first", "BOOLEAN, BINARY"),
+    Arrival("bit varying", "bytes, the last bits first", "BINARY", "zeros that it begins with"),
+    Arrival("point", "record of x, y, wkb and srid", "STRUCT"),
+    Arrival("tsvector", "string", "STRING"),
+    Arrival("int4range", "string", "STRING"),
+    Arrival("int8range", "string", "STRING"),
+    Arrival("numrange", "string", "STRING"),
+    Arrival("tsrange", "string", "STRING"),
+    Arrival("tstzrange", "string in UTC", "STRING"),
+    Arrival("daterange", "string", "STRING"),
+    Arrival("smallint[]", "array of int", "ARRAY", _ARRAY),
+    Arrival("integer[]", "array of int", "ARRAY", _ARRAY),
+    Arrival("bigint[]", "array of long", "ARRAY", _ARRAY),
+    Arrival("boolean[]", "array of boolean", "ARRAY", _ARRAY),
+    Arrival("real[]", "array of float", "ARRAY", _ARRAY),
+    Arrival("double precision[]", "array of double", "ARRAY", _ARRAY),
+    Arrival("numeric[]", "array of bytes, decimal", "ARRAY", f"NaN arrives as null; {_ARRAY}"),
+    Arrival("text[]", "array of string", "ARRAY", _ARRAY),
+    Arrival("uuid[]", "array of string", "ARRAY", _ARRAY),
+    Arrival("date[]", "array of int, days", "ARRAY of INT", _ARRAY),
+    Arrival("json[]", "array of string", "ARRAY", _ARRAY),
+    Arrival("inet[]", "array of string", "ARRAY", _ARRAY),
+    Arrival("enum[]", "array of string", "ARRAY", _ARRAY),
+)
+_KNOWN = {one.kind: one for one in ARRIVALS}
+_BASES = frozenset({"text", "int4", "numeric"})
+"""What a domain may be made of, by PostgreSQL's own names."""
+_SCALE = re.compile(r"numeric\((\d+),(-?\d+)\)")
+_HEAD = """# What arrives of each type of PostgreSQL
+
+Made by `python -m processors.connect.postgres_types` of what connectors check, and tested on a real
+PostgreSQL (`tests/integration/connect/test_postgres_arrivals.py`).
+
+| type | in the topic | in streaming SQL | what does not arrive as it was |
+|---|---|---|---|
+"""
+
+
+def fault(column: Column, *, precise: bool) -> str | None:
+    """Why a column would not arrive, None if it does.
+
+    precise: whether decimals are captured as such, and not as text or floating point.
+    """
+    if column.is_generated:
+        return "is generated, and PostgreSQL does not log what it generates"
+    if column.kind not in _KNOWN or (column.kind == "domain" and column.base not in _BASES):
+        return f"is of the type {column.declared}, which does not arrive in the topic"
+    if column.dimensions > 1:
+        return f"is an array of {column.dimensions} dimensions, of which nulls would arrive"
+    found = _SCALE.fullmatch(column.declared)
+    if precise and found is not None and not 0 <= int(found[2]) <= int(found[1]):
+        return (
+            f"is a {column.declared}, and no reader of Avro takes a scale outside of the precision"
+        )
+    return None
+
+
+def page() -> Iterator[str]:
+    """The reference page, line by line."""
+    yield _HEAD.rstrip("\n")
+    for one in ARRIVALS:
+        yield f"| `{one.kind}` | {one.avro} | {one.sql} | {one.lost} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(page()) + "\n")

@@ -1,0 +1,248 @@
+"""What arrives of each type of PostgreSQL is what docs/reference/postgres-types.md says.
+
+Each value is captured twice: by the snapshot, and from PostgreSQL's log.
+"""
+
+import struct
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from local_platform import Endpoints
+from processors.connect.postgres_types import ARRIVALS
+from projections.connector_tables import slot_of
+from self_service.cli.exits import ExitCode
+from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.test_cli_connect import drop_slots
+from tests.kafka_client import eventually, fresh, reading
+
+__all__ = ["owner", "sdm"]
+pytestmark = pytest.mark.long
+NOUN = ("connect", "connector")
+UUID = "7f2c1f7e-5c53-4d0b-9d6a-0d3b8f1f0a11"
+POINT = {"x": 1.5, "y": 2.0, "wkb": struct.pack("<BIdd", 1, 1, 1.5, 2.0), "srid": None}
+ARRIVE: dict[str, tuple[str, str, Any]] = {
+    "boolean": ("boolean", "true", True),
+    "smallint": ("smallint", "-32768", -32768),
+    "integer": ("integer", "2147483647", 2147483647),
+    "bigint": ("bigint", "9223372036854775807", 9223372036854775807),
+    "oid": ("oid", "4000000000", 4000000000),
+    "real": ("real", "0.5", 0.5),
+    "double precision": ("double precision", "0.1", 0.1),
+    "numeric": ("numeric(20, 4)", "1234567890123456.7891", Decimal("1234567890123456.7891")),
+    "money": ("money", "12.34", Decimal("12.34")),
+    "text": ("text", "'Zoë ☃'", "Zoë ☃"),
+    "character varying": ("varchar(8)", "'ab '", "ab "),
+    "character": ("char(5)", "'ab'", "ab   "),
+    '"char"': ('"char"', "'a'", "a"),
+    "bytea": ("bytea", r"'\xdeadbeef00'", b"\xde\xad\xbe\xef\0"),
+    "uuid": ("uuid", f"'{UUID}'", UUID),
+    "json": ("json", """'{"a":  1, "a": 2}'""", '{"a":  1, "a": 2}'),
+    "jsonb": ("jsonb", """'{"b": 1.50}'""", '{"b": 1.50}'),
+    "enum": ("{schema}.mood", "'sad'", "sad"),
+    "domain": ("{schema}.word", "'x'", "x"),
+    "timestamp with time zone": (
+        "timestamptz",
+        "'2026-01-31 23:59:59.123456+05:30'",
+        "2026-01-31T18:29:59.123456Z",
+    ),
+    "timestamp without time zone": ("timestamp", "'1969-12-31 23:59:59.999999'", -1),
+    "date": ("date", "'1582-10-04'", -141438),
+    "time without time zone": ("time", "'23:59:59.999999'", 86_399_999_999),
+    "time with time zone": ("timetz", "'23:59:59.123456+05:30'", "18:29:59.123456Z"),
+    "interval": ("interval", "'1 year 2 mons 3 days 04:05:06.789'", "P1Y2M3DT4H5M6.789S"),
+    "inet": ("inet", "'10.0.0.1/8'", "10.0.0.1/8"),
+    "cidr": ("cidr", "'10.0.0.0/8'", "10.0.0.0/8"),
+    "macaddr": ("macaddr", "'08:00:2b:01:02:03'", "08:00:2b:01:02:03"),
+    "macaddr8": ("macaddr8", "'08:00:2b:01:02:03:04:05'", "08:00:2b:01:02:03:04:05"),
+    "bit": ("bit(12)", "B'101000010001'", b"\x11\x0a"),
+    "bit varying": ("varbit(5)", "B'101'", b"\x05"),
+    "point": ("point", "'(1.5,2)'", POINT),
+    "tsvector": ("tsvector", "'a:1 b:2'", "'a':1 'b':2"),
+    "int4range": ("int4range", "'[1,5)'", "[1,5)"),
+    "int8range": ("int8range", "'[1,5)'", "[1,5)"),
+    "numrange": ("numrange", "'[1.5,)'", "[1.5,)"),
+    "tsrange": (
+        "tsrange",
+        "'[2026-01-01,2026-02-01)'",
+        '["2026-01-01 00:00:00","2026-02-01 00:00:00")',
+    ),
+    "tstzrange": (
+        "tstzrange",
+        "'[2026-01-01 00:00+02,2026-02-01 00:00+02)'",
+        '["2025-12-31 22:00:00+00","2026-01-31 22:00:00+00")',
+    ),
+    "daterange": ("daterange", "'[2026-01-01,2026-02-01)'", "[2026-01-01,2026-02-01)"),
+    "smallint[]": ("smallint[]", "ARRAY[1, NULL]", [1, None]),
+    "integer[]": ("integer[]", "ARRAY[1, NULL]", [1, None]),
+    "bigint[]": ("bigint[]", "ARRAY[9007199254740993]", [9007199254740993]),
+    "boolean[]": ("boolean[]", "ARRAY[true, NULL]", [True, None]),
+    "real[]": ("real[]", "ARRAY[0.5, NULL]", [0.5, None]),
+    "double precision[]": ("double precision[]", "ARRAY[0.1]", [0.1]),
+    "numeric[]": ("numeric(10, 2)[]", "ARRAY[1.25, NULL]", [Decimal("1.25"), None]),
+    "text[]": ("text[]", "ARRAY['x', NULL, 'y z']", ["x", None, "y z"]),
+    "uuid[]": ("uuid[]", f"ARRAY['{UUID}'::uuid]", [UUID]),
+    "date[]": ("date[]", "ARRAY['2026-01-01'::date]", [20454]),
+    "json[]": ("json[]", "ARRAY['1'::json]", ["1"]),
+    "inet[]": ("inet[]", "ARRAY['10.0.0.1'::inet]", ["10.0.0.1"]),
+    "enum[]": ("{schema}.mood[]", "ARRAY['sad'::{schema}.mood]", ["sad"]),
+}
+"""Kind -> (declared, literal, what arrives)."""
+LOST: dict[str, tuple[str, str, Any, Any]] = {
+    "nan": ("numeric(20, 4)", "'NaN'", None, None),
+    "infinite": ("numeric", "'Infinity'", None, None),
+    "early_day": ("date", "'0044-03-15 BC'", -703383, -735160),
+    "all_days": ("date", "'infinity'", -622191234, -2147472692),
+    "for_ever": ("timestamp", "'infinity'", 9223372036825200000, 9223372036825200000),
+    "ever_tz": ("timestamptz", "'infinity'", "infinity", "infinity"),
+    "early_tz": ("timestamptz", "'0044-03-15 12:00:00+00 BC'", "-0043-03-15T12:00:00.000000Z",
+                 "-0043-03-15T12:00:00.000000Z"),
+    "grid": ("integer[]", "'{{1,2},{3,4}}'", [None, None], [None, None]),
+    "from_zero": ("integer[]", "'[0:1]={1,2}'", [1, 2], [1, 2]),
+    "zeros": ("varbit", "B'00101'", b"\x05", b"\x05"),
+    "any_scale": ("numeric", "1.5", {"scale": 1, "value": b"\x0f"}, {"scale": 1, "value": b"\x0f"}),
+}  # fmt: skip
+"""Column -> (declared, literal, what arrives of a snapshot, and of PostgreSQL's log)."""
+REFUSED = {
+    "a_name": "name",
+    "a_box": "box",
+    "a_line": "line",
+    "a_path": "path",
+    "a_pair": "{schema}.pair",
+    "a_domain": "{schema}.moment",
+    "a_multirange": "int4multirange",
+    "a_query": "tsquery",
+    "an_lsn": "pg_lsn",
+    "moneys": "money[]",
+    "intervals": "interval[]",
+    "grid": "integer[][]",
+    "scaled": "numeric(5, -2)",
+    "fine": "numeric(3, 5)",
+}
+
+
+@pytest.fixture
+def schema(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
+    """A schema with types of its own, and a connection to its database."""
+    name = f"kinds_{uuid4().hex[:8]}"
+    with psycopg.connect(**mesh.postgres_login(), autocommit=True) as database:
+        database.execute(
+            f"CREATE SCHEMA {name}; CREATE TYPE {name}.mood AS ENUM ('sad', 'ok');"
+            f"CREATE TYPE {name}.pair AS (a int, b text); CREATE DOMAIN {name}.word AS text;"
+            f"CREATE DOMAIN {name}.moment AS timestamptz"
+        )
+        yield name, database
+        drop_slots(database, f"{name}_rows")
+        database.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+def make(database: Any, schema: str, columns: dict[str, str]) -> str:
+    """A table with these columns, column -> type."""
+    every = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    table = f"{schema}.rows".format(schema=schema)
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {every})".replace(
+        "{schema}", schema))  # fmt: skip
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+    return table
+
+
+def captured_twice(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any], values: list[str]
+) -> list[dict[str, Any]]:
+    """The row of a snapshot, and that of an insert from PostgreSQL's log."""
+    place, database = schema
+    row, name = ", ".join(values).replace("{schema}", place), f"{place}-rows".replace("_", "-")
+    database.execute(f"INSERT INTO {place}.rows VALUES (1, {row})")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.rows")
+    # another test may hold the last slot for a moment
+    sdm(*adding, "-d", owner.name, "--until", "decided")
+    slot = (slot_of(f"{owner.name}.{name}"),)
+    active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+    try:
+        eventually(lambda: database.execute(active, slot).fetchone(), "the connector streams")
+        database.execute(f"INSERT INTO {place}.rows VALUES (2, {row})")
+        return read(mesh, f"{owner.name}.rows")
+    finally:
+        sdm(*NOUN, "drop", name, "-d", owner.name)
+
+
+def read(mesh: Endpoints, topic: str) -> list[dict[str, Any]]:
+    """Both rows, decoded by Confluent's client."""
+    decode = AvroDeserializer(
+        SchemaRegistryClient({"url": mesh.registry_url}),
+        conf={"subject.name.strategy": topic_subject_name_strategy},
+    )
+    consumer = Consumer(reading(mesh.administration("east"), fresh("kinds")))
+    rows: dict[int, dict[str, Any]] = {}
+
+    def both() -> bool:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            context = SerializationContext(topic, MessageField.VALUE)
+            value: Any = decode(message.value(), context)
+            rows[value["after"]["id"]] = value["after"]
+        return len(rows) == 2
+
+    try:
+        consumer.subscribe([topic])
+        eventually(both, "both rows arrived")
+    finally:
+        consumer.close()
+    return [rows[1], rows[2]]
+
+
+def test_each_type_arrives_as_the_reference_says(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    assert list(ARRIVE) == [one.kind for one in ARRIVALS]
+    names = {kind: f"c{number}" for number, kind in enumerate(ARRIVE)}
+    make(schema[1], schema[0], {names[kind]: one[0] for kind, one in ARRIVE.items()})
+    values = [one[1] for one in ARRIVE.values()]
+    for row in captured_twice(sdm, owner, mesh, schema, values):
+        found = {kind: row[name] for kind, name in names.items()}
+        assert found == {kind: one[2] for kind, one in ARRIVE.items()}
+
+
+def test_what_is_lost_is_what_the_reference_says(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    make(schema[1], schema[0], {name: one[0] for name, one in LOST.items()})
+    values = [one[1] for one in LOST.values()]
+    for index, row in enumerate(captured_twice(sdm, owner, mesh, schema, values)):
+        expected = {name: one[2 + index] for name, one in LOST.items()}
+        assert {name: row[name] for name in LOST} == expected
+
+
+def test_a_column_that_would_not_arrive_is_refused_and_can_be_left_out(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table = make(database, place, REFUSED)
+    adding = (*NOUN, "add", fresh("kinds"), "--type", "debezium-postgres", "--table", table)
+    own = ("-d", owner.name)
+    told = sdm(*adding, *own, code=ExitCode.REFUSED).err
+    assert "refused (column_not_captured)" in told
+    left = ",".join(f"{table}.{name}" for name in REFUSED)
+    assert f"--set column.exclude.list={left}" in " ".join(told.split())
+    sdm(*adding, "--set", f"column.exclude.list={left}", "--dry-run", *own)
+
+
+def test_a_table_whose_generated_column_would_stop_its_changes_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table = make(
+        database, place, {"n": "text", "double": "int GENERATED ALWAYS AS (id * 2) STORED"}
+    )
+    adding = (*NOUN, "add", fresh("kinds"), "--type", "debezium-postgres", "--table", table)
+    told = sdm(*adding, "-d", owner.name, code=ExitCode.REFUSED).err
+    assert "refused (table_without_identity)" in told
+    assert "DROP EXPRESSION" in told

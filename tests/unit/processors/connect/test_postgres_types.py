@@ -1,0 +1,48 @@
+"""Which columns arrive, by their types, and the page that says so."""
+
+from pathlib import Path
+
+import pytest
+
+from processors.connect.postgres_types import ARRIVALS, Column, fault, page
+
+PAGE = Path("docs/reference/postgres-types.md")
+
+
+def column(kind: str, declared: str = "", **more: object) -> Column:
+    found = {"base": "", "is_generated": False, "dimensions": 0, **more}
+    return Column("public.t", "c", kind, declared=declared or kind, **found)  # type: ignore[arg-type]
+
+
+def test_the_page_is_made_of_what_is_checked() -> None:
+    made = "\n".join(page()) + "\n"
+    assert made == PAGE.read_text(), (
+        "run `python -m processors.connect.postgres_types > docs/reference/postgres-types.md`"
+    )
+
+
+def test_each_type_is_there_once_and_arrives() -> None:
+    kinds = [one.kind for one in ARRIVALS]
+    assert len(set(kinds)) == len(kinds)
+    assert not [one for one in kinds if fault(column(one, base="text"), precise=True)]
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (column("composite", "public.pair"), "of the type public.pair"),
+        (column("name"), "of the type name"),
+        (column("domain", "public.moment", base="timestamptz"), "of the type public.moment"),
+        (column("integer", is_generated=True), "is generated"),
+        (column("integer[]", dimensions=2), "an array of 2 dimensions"),
+        (column("numeric", "numeric(5,-2)"), "a scale outside of the precision"),
+        (column("numeric", "numeric(3,5)"), "a scale outside of the precision"),
+    ],
+)
+def test_what_would_not_arrive_is_told(found: Column, told: str) -> None:
+    assert told in str(fault(found, precise=True))
+
+
+def test_a_scale_outside_of_the_precision_arrives_as_text() -> None:
+    assert fault(column("numeric", "numeric(5,-2)"), precise=False) is None
+    assert fault(column("numeric", "numeric(20,4)"), precise=True) is None
