@@ -75,7 +75,8 @@ def test_a_root_record_of_another_mesh_changes_no_key(
     production: PaperLog, staging: PaperLog
 ) -> None:
     before = production.image.identity
-    copies = [staging.records[0], staging.records[staging.revoke_key("governor", by=staging.root)]]
+    revoked = staging.revoke_key("governor", by=staging.root)
+    copies = [staging.records[0], staging.records[revoked]]
     faults = [fault(production, production.put(one)) for one in copies]
     assert production.image.identity == before
     assert faults == [FaultCode.BAD_SIGNATURE] * 2
@@ -96,6 +97,6 @@ def test_a_signature_is_bound_to_the_mesh(staging: PaperLog) -> None:
 
 
 def fault(log: PaperLog, offset: int) -> FaultCode | None:
-    """Why the undecided record at an offset counts for nothing."""
-    found = log.image.intents.undecided[offset].fault
+    """Why the undecided record at an offset counts for nothing; it is the last one of its run."""
+    found = log.image.intents.unusable.fault_at(offset)
     return found.code if found is not None else None

@@ -87,7 +87,7 @@ def test_the_root_brings_in_no_key_without_its_proof(log: PaperLog, role: MeshRo
     for proof in ("", NEW.prove(ROOT, "mesh"), NEW.prove(ROOT, f"mesh/{other_role.lower()}")):
         event = log.make(MeshKeyIntroduced, "mesh", role=role, public_key=NEW.public, proof=proof)
         offset = log.append(event, by="root")
-        fault = log.image.intents.undecided[offset].fault
+        fault = log.image.intents.unusable.fault_at(offset)
         assert fault is not None
         assert fault.code is FaultCode.INVALID_PROOF
     assert log.image.identity == before

@@ -85,7 +85,7 @@ def test_the_mesh_itself_gets_no_weak_key(log: PaperLog, public: str) -> None:
     event = log.make(MeshKeyIntroduced, "mesh", role=MeshRole.GOVERNOR, public_key=public, proof="")
     offset = log.append(event, by="root")
     assert log.image.identity == before
-    fault = log.image.intents.undecided[offset].fault
+    fault = log.image.intents.unusable.fault_at(offset)
     assert fault is not None
     assert fault.code is FaultCode.WEAK_KEY
 

@@ -127,7 +127,7 @@ def test_a_decision_under_a_start_behind_the_record_counts() -> None:
 def asked(log: PaperLog, count: int) -> list[int]:
     """Offsets of as many intents."""
     return [
-        log.say(intents.ApplicationRegistered, "east", application=f"east.app{number}")
+        log.operator(intents.ApplicationRegistered, application=f"east.app{number}")
         for number in range(count)
     ]
 
