@@ -151,6 +151,23 @@ def test_text_that_looks_like_debeziums_placeholder_is_captured_as_any_other(
         sdm(*NOUN, "drop", connector, "-d", owner.name)
 
 
+def test_a_row_without_a_number_may_get_another_key(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    database.execute(f"CREATE TABLE {place}.nulls (id int PRIMARY KEY, n numeric(10, 2), a int[])")
+    database.execute(f"ALTER TABLE {place}.nulls REPLICA IDENTITY FULL")
+    connector = captured(sdm, owner, schema, "nulls")
+    try:
+        database.execute(f"INSERT INTO {place}.nulls (id) VALUES (1)")
+        database.execute(f"UPDATE {place}.nulls SET id = 2")
+        following = ("topic", "consume", f"{owner.name}.nulls", "-d", owner.name, "--follow")
+        lines = sdm(*following, "--timeout", "240", "--max", "4").lines
+        assert lines[-1]["value"]["after"] == {"id": 2, "n": None, "a": None}
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
 def test_a_truncated_table_fails_its_connector_until_truncate_is_passed_over(
     sdm: Sdm, owner: Party, schema: tuple[str, Any]
 ) -> None:
