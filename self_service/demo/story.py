@@ -49,7 +49,17 @@ class Story:
             )
         stage.sdm("application", "register", APPLICATION, "-d", "west")
         known = {found["domain"] for found in items(stage.sdm("domain", "list").data)}
-        stage.check("both domains are registered and can log in", {"east", "west"} <= known)
+        # with its own login, at its own cluster
+        refused = [
+            domain
+            for domain in ("east", "west")
+            if stage.sdm("topic", "list", "-d", domain, refused=True, quiet=True).code
+        ]
+        stage.check(
+            "both domains are registered and can log in",
+            {"east", "west"} <= known and not refused,
+            f"registered: {sorted(known)}, refused: {refused}",
+        )
 
     def east_captures_its_database(self) -> None:
         """Debezium brings the tables into topics with registered schemas."""
@@ -118,7 +128,7 @@ class Story:
             "east",
         )
         row = stage.sdm("product", "describe", PRODUCT, quiet=True).data
-        stage.check("the catalog shows owner, quality, SLA and schema", _has_schema(row), str(row))
+        stage.check("the catalog shows owner, quality, SLA and schema", _is_shown(row), str(row))
 
     def west_finds_it(self) -> None:
         """Search."""
@@ -254,8 +264,9 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _has_schema(row: Any) -> bool:
-    return bool(row) and bool(row.get("schema_subject")) and row.get("quality") == "STANDARD"
+def _is_shown(row: Any) -> bool:
+    promised = {"owner": "team-east", "quality": "STANDARD", "sla": 2}
+    return bool(row) and bool(row.get("schema_subject")) and promised.items() <= row.items()
 
 
 def _explained(why: Any) -> bool:
