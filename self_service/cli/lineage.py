@@ -54,7 +54,10 @@ def show_lineage(
     up: Annotated[bool, typer.Option("--upstream", help="Only what it is made of.")] = False,
     down: Annotated[bool, typer.Option("--downstream", help="Only what is made of it.")] = False,
     columns: Annotated[
-        bool, typer.Option("--columns", help="Also which column comes from which.")
+        bool,
+        typer.Option(
+            "--columns", help="Also which column comes from which, by the schemas of now."
+        ),
     ] = False,
     picture: Annotated[
         Path | None,
@@ -78,6 +81,8 @@ def show_lineage(
     if down or not up:
         trees["downstream"] = lineage.downstream(image, place)
     scene = Scene(image)
+    if columns and not reading.is_now:
+        note("the columns are those of the latest schemas, whatever the time of the steps")
     if columns:
         scene.columns = Columns.of(mesh.registry, image, trees.values())
     if picture is not None:

@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pytest
+from typer.testing import CliRunner
+
 from mesh_events.connectors import ConnectorAdded
 from projections.lineage import downstream, upstream
+from self_service.cli.app import app
+from self_service.cli.context import Mesh
 from self_service.cli.lineage import Scene, _boxes
 from self_service.cli.lineage_columns import Columns
 from self_service.cli.lineage_picture import Picture, svg, write_png
@@ -114,3 +119,15 @@ def test_what_was_asked_for_stands_out() -> None:
         "west/west.greeted"
     ]
     assert "/".join(USERS) in picture.boxes
+
+
+def test_columns_of_an_earlier_time_are_said_to_be_those_of_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    image = joined().image
+    monkeypatch.setattr(Mesh, "image", lambda *_: image)
+    monkeypatch.setattr(Mesh, "registry", Schemas(east_users="phone"))
+    show = ["lineage", "show", "east.users", "--downstream", "--columns"]
+    then = CliRunner().invoke(app, [*show, "--at-offset", "50"])
+    assert "columns are those of the latest schemas" in then.stderr
+    assert "latest schemas" not in CliRunner().invoke(app, show).stderr
