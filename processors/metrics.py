@@ -74,6 +74,10 @@ class Metrics:
         event = entry.event
         if entry.offset in image.intents.undecided:
             self._read[entry.offset] = self._ticks()
+        elif isinstance(event, RecordsSetAside):
+            # a range of another version may hold intents that this one could judge
+            undecided = image.intents.undecided
+            self._read = {at: when for at, when in self._read.items() if at in undecided}
         elif isinstance(event, Decision) and event.offset not in image.intents.undecided:
             began = self._read.pop(event.offset, None)
             if governs and began is not None:

@@ -1,5 +1,7 @@
 """What the worker measures: counted once, only while it governs, in Prometheus' format."""
 
+from dataclasses import replace
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from mesh_events import intents
@@ -121,3 +123,17 @@ def test_nothing_is_kept_of_what_is_decided() -> None:
     assert set(metrics._read) == {offset}
     metrics.forget()
     assert not metrics._read
+
+
+def test_an_intent_that_a_range_sets_aside_is_measured_no_longer() -> None:
+    """Another version did not know it; this one would keep its offset for ever."""
+    log, metrics = PaperLog(), Metrics(Ticks())
+    story.domains(log)
+    log.put(replace(log.records[-1], value=b"garbage"))
+    log.say(intents.ApplicationRegistered, "east", application="east.new")
+    log.put(replace(log.records[-1], value=b"garbage"))
+    (run,) = log.image.intents.unusable.in_order()
+    log.set_aside(run._replace(exceptions=()))
+    folded(log, metrics)
+    assert not metrics._read
+    assert samples(metrics)["mesh_failures_total", ("RecordsSetAside",)] == 1
