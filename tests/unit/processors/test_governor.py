@@ -242,7 +242,11 @@ def test_a_fold_that_began_before_everything_was_forgotten_takes_no_more() -> No
     assert governor.image == log.image
 
 
-def test_one_step_decides_many_records_each_on_those_before_it() -> None:
+def test_one_step_decides_many_records_each_on_those_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # a busy machine takes longer for one judgement than a step has
+    monkeypatch.setattr(module, "BATCH_S", 60)
     log = PaperLog()
     story.domains(log)
     governor = reigning(log)
