@@ -155,7 +155,12 @@ def make(database: Any, schema: str, columns: dict[str, str]) -> str:
 
 
 def captured_twice(
-    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any], values: list[str]
+    sdm: Sdm,
+    owner: Party,
+    mesh: Endpoints,
+    schema: tuple[str, Any],
+    values: list[str],
+    *settings: str,
 ) -> list[dict[str, Any]]:
     """The row of a snapshot, and that of an insert from PostgreSQL's log."""
     place, database = schema
@@ -163,7 +168,7 @@ def captured_twice(
     database.execute(f"INSERT INTO {place}.rows VALUES (1, {row})")
     adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.rows")
     # another test may hold the last slot for a moment
-    sdm(*adding, "-d", owner.name, "--until", "decided")
+    sdm(*adding, *settings, "-d", owner.name, "--until", "decided")
     slot = (slot_of(f"{owner.name}.{name}"),)
     active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
     try:
@@ -219,6 +224,24 @@ def test_what_is_lost_is_what_the_reference_says(
     for index, row in enumerate(captured_twice(sdm, owner, mesh, schema, values)):
         expected = {name: one[2 + index] for name, one in LOST.items()}
         assert {name: row[name] for name in LOST} == expected
+
+
+def test_every_decimal_arrives_as_text_where_that_is_set(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    text = {
+        "nan": ("numeric(20, 4)", "'NaN'", "NaN"),
+        "infinite": ("numeric", "'Infinity'", "POSITIVE_INFINITY"),
+        "cash": ("money", "12.34", "12.34"),
+        "wide": ("numeric(50, 2)", "123456789012345678901234567890123456789012.25", None),
+        "scaled": ("numeric(5, -2)", "12300", "12300"),
+    }
+    make(schema[1], schema[0], {name: one[0] for name, one in text.items()})
+    values = [one[1] for one in text.values()]
+    as_text = ("--set", "decimal.handling.mode=string")
+    for row in captured_twice(sdm, owner, mesh, schema, values, *as_text):
+        found = {name: row[name] for name in text}
+        assert found == {name: one[2] or one[1] for name, one in text.items()}
 
 
 def test_a_column_that_would_not_arrive_is_refused_and_can_be_left_out(
