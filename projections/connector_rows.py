@@ -41,6 +41,8 @@ def with_whole_rows(connector: str, config: Mapping[str, str]) -> dict[str, str]
         # TRUNCATE arrives, so that the task can fail
         "skipped.operations": "none",
         **config,
+        # a value that Debezium cannot convert would be null
+        "event.converting.failure.handling.mode": "fail",
         PLACEHOLDER: placeholder,
         "transforms": f"{NAME},{others}" if others else NAME,
         f"transforms.{NAME}.type": WHOLE_ROWS,

@@ -35,6 +35,11 @@ _WAYS_OUT = {
         "the table has no primary key or unique index by which a record that comes again finds its "
         "row: add one, or let the sink make a table of its own"
     ),
+    "Failed to properly convert data value": (
+        "the value has none in the topic: capture decimals as text with --set "
+        "decimal.handling.mode=string, or leave the column out with --set column.exclude.list, in "
+        "a connector under another name"
+    ),
     "value_not_captured:": (
         "run ALTER TABLE ... REPLICA IDENTITY FULL, drop the connector and its replication slot, "
         "and add it under another name, which reads the table anew"
@@ -45,7 +50,7 @@ _WAYS_OUT = {
         "skipped.operations=t`, which leaves the rows in the topic"
     ),
 }
-"""What the last cause of a failure contains -> what it means, or what to do about it."""
+"""What a cause of a failure contains -> what it means, or what to do about it."""
 
 _WHOLE_ROWS = re.compile(
     r"(?:Caused by: )?org\.apache\.kafka\.connect\.errors\.DataException: "
@@ -250,10 +255,9 @@ def cause(part: Part) -> str:
     lines = part.trace.splitlines()
     if not lines:
         return part.state
-    causes = [line for line in lines if line.startswith("Caused by: ")]
-    last = (causes or lines)[-1 if causes else 0]
-    ways = [way for sign, way in _WAYS_OUT.items() if sign in last]
-    refusal = _WHOLE_ROWS.match(last)
+    causes = [lines[0], *(line for line in lines if line.startswith("Caused by: "))]
+    ways = [way for sign, way in _WAYS_OUT.items() if any(sign in line for line in causes)]
+    refusal = _WHOLE_ROWS.match(causes[-1])
     name = refusal.group("refusal") if refusal else error_name(part.trace)
     return "; ".join([name, *ways])
 

@@ -97,8 +97,6 @@ ARRIVE: dict[str, tuple[str, str, Any]] = {
 }
 """Kind -> (declared, literal, what arrives)."""
 LOST: dict[str, tuple[str, str, Any, Any]] = {
-    "nan": ("numeric(20, 4)", "'NaN'", None, None),
-    "infinite": ("numeric", "'Infinity'", None, None),
     "early_day": ("date", "'0044-03-15 BC'", -703383, -735160),
     "all_days": ("date", "'infinity'", -622191234, -2147472692),
     "for_ever": ("timestamp", "'infinity'", 9223372036825200000, 9223372036825200000),
@@ -226,11 +224,32 @@ def test_what_is_lost_is_what_the_reference_says(
         assert {name: row[name] for name in LOST} == expected
 
 
+def test_a_number_that_is_none_fails_its_connector_and_is_no_null(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table, name = make(database, place, {"n": "numeric(20, 4)"}), f"{place}-rows".replace("_", "-")
+    database.execute(f"INSERT INTO {table} VALUES (1, 'NaN')")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", table)
+    sdm(*adding, "-d", owner.name, "--until", "decided")
+
+    def stands() -> bool:
+        found = sdm(*NOUN, "describe", f"{owner.name}.{name}").document
+        return found["state"] == "FAILED" and f"{table}.n" in found["failure"]
+
+    try:
+        eventually(stands, "the connector has failed")
+        failure = sdm(*NOUN, "describe", f"{owner.name}.{name}").document["failure"]
+        assert "decimal.handling.mode=string" in failure
+    finally:
+        sdm(*NOUN, "drop", name, "-d", owner.name)
+
+
 def test_every_decimal_arrives_as_text_where_that_is_set(
     sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
 ) -> None:
     text = {
-        "nan": ("numeric(20, 4)", "'NaN'", "NaN"),
+        "nan": ("numeric(20, 4)", "'NaN'", "NAN"),
         "infinite": ("numeric", "'Infinity'", "POSITIVE_INFINITY"),
         "cash": ("money", "12.34", "12.34"),
         "wide": ("numeric(50, 2)", "123456789012345678901234567890123456789012.25", None),

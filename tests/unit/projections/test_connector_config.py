@@ -328,6 +328,7 @@ def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() 
     assert plain["transforms._whole.placeholder"] == plain["unavailable.value.placeholder"]
     assert len(plain["unavailable.value.placeholder"]) > 32
     assert plain["skipped.operations"] == "none"
+    assert plain["event.converting.failure.handling.mode"] == "fail"
 
 
 def test_no_domain_can_take_the_place_of_the_meshs_own_transform() -> None:
