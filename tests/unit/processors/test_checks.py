@@ -10,7 +10,7 @@ from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from mesh_events.statements import StatementAdded, StatementUpdated
-from processors.keepers import checks, findings
+from processors.keepers import checks, planning
 from processors.keepers.checks import CHECKED, ChecksKeeper, missing
 from processors.keepers.findings import CERTAIN_S
 from processors.keepers.lanes import SideBySide
@@ -147,7 +147,7 @@ def test_a_text_that_is_parsed_for_long_delays_no_other_domains_texts(
             gate.wait()
         raise SqlError("sql_syntax", "no statement")
 
-    monkeypatch.setattr(findings, "parse", parsing)
+    monkeypatch.setattr(planning, "parse", parsing)
     cluster = MemoryCluster("east")
     for domain in ("east", "north"):
         cluster.create_topic(f"{domain}.t", 1, {})
