@@ -12,7 +12,7 @@
 | `readers_remain` | yes | a grant's reader still may read a copy that is to be removed |
 | `engine_unavailable` | yes | the Spark Connect server, or Kafka Connect, does not answer |
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
-| `query_failed` | yes | the query started and then ended with an error |
+| `query_failed` | yes | the query ended with an error, or is gone with its engine |
 | `query_stalled` | yes | the query lives, but a partition that has more to copy does not move |
 | `starts_exhausted` | no | many queries in a row ended before they had got on |
 | `table_recreated` | yes | a table of a statement was deleted and made again |
