@@ -56,7 +56,7 @@ def own_folder(path: Path, account: int | None) -> Path:
 
 
 def share(path: Path, group: int, mode: int) -> None:
-    """Let a group read a file of root's, or enter a folder."""
+    """Let a group read a file of root's."""
     os.chown(path, -1, group)
     path.chmod(mode)
 

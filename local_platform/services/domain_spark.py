@@ -42,10 +42,8 @@ class DomainSpark(SparkConnect):
         accounts.require_reachable(self.data.parent, self.name)
         accounts.require_readable(map(Path, self._class_path().split(":")), self.name)
         if self.site.transport is Transport.MTLS:
-            accounts.share(self.site.layout.tls, self._group, 0o750)
+            # the authority's certificate is for everybody to read, in a folder for all to enter
             accounts.share(client_path(self.site.layout), self._group, 0o640)
-        elif self.site.transport is Transport.TLS:
-            accounts.share(self.site.layout.tls, self._group, 0o750)
 
     def command(self) -> Command:
         """Return the server's process, in folders of its own."""

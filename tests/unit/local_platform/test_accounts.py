@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from local_platform import accounts
+from local_platform import PlatformSettings, accounts, certificates, domain_servers
 from local_platform.errors import ServiceFailedError, UnreachableFolderError
+from local_platform.services import domain_spark
+from local_platform.site import Site
+from local_platform.transport import Transport
 
 
 @pytest.fixture
@@ -84,3 +87,27 @@ def test_a_jar_that_others_may_not_read_is_named(tmp_path: Path) -> None:
             accounts.require_readable([jar], "spark-east")
     finally:
         jar.unlink()
+
+
+def test_of_the_tls_files_the_client_certificate_alone_is_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can share a file with a group")
+    site = Site.of(PlatformSettings(home=tmp_path / "mesh", tls=Transport.MTLS))
+    site.make_folders()
+    certificates.ensure(site.layout)
+    domain_servers.remember(site.layout, "east")
+    before = modes(site.layout.tls)
+    monkeypatch.setattr(domain_spark, "compile_once", lambda *_: None)
+    monkeypatch.setattr(accounts, "require_reachable", lambda *_: None)
+    monkeypatch.setattr(accounts, "require_readable", lambda *_: None)
+    domain_spark.DomainSpark(site, "east").prepare()
+    shared = {"client.pem": (0o640, site.settings.port_base)}
+    assert modes(site.layout.tls) == {**before, **shared}
+
+
+def modes(folder: Path) -> dict[str, tuple[int, int]]:
+    """Mode and group of a folder (`.`) and of each file in it."""
+    found = {".": folder.stat(), **{path.name: path.stat() for path in folder.iterdir()}}
+    return {name: (stat.S_IMODE(one.st_mode), one.st_gid) for name, one in found.items()}
