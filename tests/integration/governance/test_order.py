@@ -245,3 +245,19 @@ def test_a_domain_that_says_very_much_does_not_hold_up_the_others(scene: Scene) 
     behind = [offset for offset in flood if decided[offset] > decided[said]]
     # each domain has its turn: of the flood, about as many were checked meanwhile as of the owner
     assert len(behind) > len(flood) / 2
+
+
+def test_a_flood_of_garbage_is_decided_in_ranges(scene: Scene) -> None:
+    kit = scene.kit
+    intent = scene.wire(
+        scene.owner.make(ProductUpdated, product=scene.product, tags=[fresh("amid")]),
+        scene.owner.key,
+    )
+    good = (intent.value, intent.key, list(intent.headers))
+    garbage = (b"garbage", b"", [])
+    *flood, said, last = scene.stranger.raw.write_all([*[garbage] * 2000, good, garbage])
+
+    assert kit.code(said) == ""
+    assert {kit.code(offset) for offset in (flood[0], flood[-1], last)} == {"garbage"}
+    decisions = {id(kit.decisions(offset)[0]) for offset in (*flood, last)}
+    assert len(decisions) < len(flood) / 10
