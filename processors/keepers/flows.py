@@ -72,8 +72,10 @@ class Flows(Generic[F]):
         states, trouble = self._states()
         lanes: dict[str, list[F]] = {}
         for flow in flows:
-            if trouble is None and not states.get(flow.id):
+            if trouble is None and not states.get(flow.id) and self._is_lost(flow):
+                # started on an image that knows it: this one would end its run twice
                 self._report_lost(flow, image, reign)
+                continue
             lanes.setdefault(self._kind.lane(flow), []).append(flow)
 
         def job(lane: str, here: list[F]) -> Job:
@@ -89,13 +91,15 @@ class Flows(Generic[F]):
 
         self._lanes.run({name: job(name, here) for name, here in lanes.items()}, image, reign)
 
+    def _is_lost(self, flow: F) -> bool:
+        """Whether the log says that it runs; asked where its engine has no query of it."""
+        return flow.is_active and flow.desired is Desired.RUNNING
+
     def _report_lost(self, flow: F, image: Image, reign: Reign) -> None:
         """Report a query that is gone with its engine, before its start takes its time.
 
-        ACTIVE means that it runs. The start follows in the same look or in a later one.
+        ACTIVE means that it runs. The start follows in the next look.
         """
-        if not flow.is_active or flow.desired is not Desired.RUNNING:
-            return
         try:
             reign.check()
             self._kind.voice(flow, image, reign).failed(EngineError("query_failed", LOST))

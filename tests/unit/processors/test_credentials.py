@@ -91,7 +91,7 @@ def world(tmp_path: Path) -> World:
 def test_a_login_is_made_and_its_password_stored(world: World) -> None:
     world.keep()
     assert world.cluster.logins[APP] == world.stored()
-    assert {one.principal for one in world.told(CredentialsIssued)} == {"east", APP}
+    assert {one.principal for one in world.told(CredentialsIssued)} == {"east", "east.intents", APP}
 
 
 def test_a_login_that_was_there_before_the_mesh_keeps_its_password(world: World) -> None:
@@ -99,7 +99,7 @@ def test_a_login_that_was_there_before_the_mesh_keeps_its_password(world: World)
     world.keep()
     world.keep()
     assert world.cluster.logins[APP] == "theirs"
-    assert {one.principal for one in world.told(CredentialsIssued)} == {"east"}
+    assert {one.principal for one in world.told(CredentialsIssued)} == {"east", "east.intents"}
     failed = world.told(EffectFailed)[0]
     assert (failed.code, failed.subject) == (LOGIN_TAKEN, APP)
     login = world.image.identity.credentials[APP, "east"]

@@ -65,18 +65,20 @@ def test_a_cluster_registered_again_has_the_new_address_and_generation() -> None
     assert dict(state.clusters) == {"one": Cluster("one", "b:1", "admin", "file:/secrets/one", 41)}
 
 
-def test_a_domain_brings_its_key_and_wants_two_logins() -> None:
+def test_a_domain_brings_its_key_and_wants_a_login_at_home_and_two_at_the_log() -> None:
     assert dict(WITH_EAST.domains) == {"east": Domain("east", "", "team-east", "one", 50)}
     assert WITH_EAST.keys[EAST] == Key(EAST, Role.DOMAIN, "east", since=50)
     assert dict(WITH_EAST.credentials) == {
         ("east", "one"): Credentials("east", "one", 50),
         ("east", "hub"): Credentials("east", "hub", 50),
+        ("east.intents", "hub"): Credentials("east.intents", "hub", 50),
     }
 
 
-def test_a_domain_at_home_on_the_governance_cluster_wants_one_login() -> None:
+def test_a_domain_at_home_on_the_governance_cluster_wants_both_logins_there() -> None:
     event = LOG.make(intents.DomainRegistered, "mesh", **story.domain("east", "hub"))
-    assert set(identity.domain_registered(FOUNDED, event, 50).credentials) == {("east", "hub")}
+    wanted = identity.domain_registered(FOUNDED, event, 50).credentials
+    assert set(wanted) == {("east", "hub"), ("east.intents", "hub")}
 
 
 def test_a_revoked_key_is_remembered_but_holds_no_role() -> None:

@@ -233,7 +233,10 @@ def test_forged_unknown_and_revoked_records_are_counted_by_code(log: PaperLog) -
 def test_a_key_that_is_registered_later_gives_no_effect_to_what_it_signed_before(
     log: PaperLog,
 ) -> None:
-    log.say(intents.KeyRegistered, "west", domain="west", public_key=key("second").public)
+    proof = log.proof("second", "west")
+    log.say(
+        intents.KeyRegistered, "west", domain="west", public_key=key("second").public, proof=proof
+    )
     early = application(log, "early", "west", by="second")
     log.govern()
     assert not log.image.intents.is_open(early)

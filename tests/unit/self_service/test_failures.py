@@ -68,7 +68,7 @@ def test_status_lists_what_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     fault = {"code": "source_gap", "reason": "records are gone", "retriable": False}
     story.told(log, facts.LinkFailed, **fault)
     services = SimpleNamespace(
-        protocols=dict, status=list, certified_until=lambda: None, transport=None
+        protocols=dict, status=list, certified_until=lambda: None, separates_domains=True
     )
     monkeypatch.setattr(platform, "_platform", lambda: services)
     monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)

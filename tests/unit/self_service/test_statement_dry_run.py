@@ -112,7 +112,7 @@ def test_the_dry_run_answers_as_the_governor_decides(text: str) -> None:
 
 def decided(log: PaperLog, offset: int) -> str:
     """The code of the decision on a record, "" if it was accepted."""
-    events = (decode(one, log.image.schemas).event for one in log.records)
+    events = (decode(one, log.image.schemas, log.image.identity.root).event for one in log.records)
     [decision] = [one for one in events if isinstance(one, Decision) and one.offset == offset]
     return decision.code if isinstance(decision, IntentRejected) else ""
 
