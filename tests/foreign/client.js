@@ -111,7 +111,7 @@ function uuidv7() {
 // Calls `each` for every record of a topic from an offset on, until it returns true.
 async function read(topic, offset, each) {
   const consumer = kafka.consumer({
-    groupId: `${env.DOMAIN}.${crypto.randomUUID()}`,
+    groupId: `${env.MESH_USER}.${crypto.randomUUID()}`,
     readUncommitted: true,
   });
   await consumer.connect();
