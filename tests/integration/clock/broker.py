@@ -55,7 +55,7 @@ class ClockedBroker(KafkaBroker):
     def prepare(self) -> None:
         """Compile the clock, too."""
         compiler = joined(pyspark_jars("scala-*"))
-        compile_once(self._jar, f"{class_path(self.site)}:{compiler}", SOURCE)
+        compile_once(self._jar, f"{class_path(self.site)}:{compiler}", (SOURCE,))
         super().prepare()
 
     def command(self) -> Command:
