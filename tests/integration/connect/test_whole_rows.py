@@ -111,8 +111,10 @@ def test_no_placeholder_is_written_for_a_large_value_whatever_its_type(
 
     def stands(connector: str, table: str) -> bool:
         shown = described(sdm, connector)
-        code = f"value_not_captured: {place}.{table}.v;"
-        return shown["state"] == "FAILED" and code in shown["failure"]
+        # a decimal that is not there cannot be converted, which Debezium finds first
+        codes = (f"value_not_captured: {place}.{table}.v;", "the value has none in the topic")
+        reason = codes[table.endswith("_numeric")]
+        return shown["state"] == "FAILED" and reason in shown["failure"]
 
     try:
         for kind, connector in found.items():
