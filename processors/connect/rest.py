@@ -58,6 +58,11 @@ _WHOLE_ROWS = re.compile(
     r"(?P<refusal>(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2})[: ]"
 )
 """A refusal of `WholeRows`: its code, and the names of table and column."""
+_UNCONVERTED = re.compile(
+    r"(?:Caused by: )?io\.debezium\.DebeziumException: Failed to properly convert data value for "
+    r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"
+)
+"""Where Debezium found a value that it cannot convert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +265,8 @@ def cause(part: Part) -> str:
     ways = [way for sign, way in _WAYS_OUT.items() if any(sign in line for line in causes)]
     refusal = _WHOLE_ROWS.match(causes[-1])
     name = refusal.group("refusal") if refusal else error_name(part.trace)
-    return "; ".join([name, *ways])
+    columns = (found.group("column") for one in causes if (found := _UNCONVERTED.match(one)))
+    return "; ".join([name, *(f"column {one}" for one in columns), *ways])
 
 
 def _deployed(name: str, found: Mapping[str, Any]) -> Deployed:

@@ -483,7 +483,7 @@ def test_a_connector_stands_still_goes_on_and_is_changed(
             *("--set", "database.password=${secret:own}"),
             code=ExitCode.REFUSED,
         )
-        assert "invalid_connector" in told.err
+        assert "database_refused" in told.err
         again = (*noun, "update", name, "--set", "database.password=${secret:own}", *own)
         assert "there is no secret" in sdm(*again, code=ExitCode.REFUSED).err
         settings = sdm(*noun, "describe", connector).document["config"]

@@ -47,6 +47,19 @@ def test_the_cause_of_a_failure_is_its_last_one() -> None:
     assert told.startswith("RuleViolationException; a type in the table changed")
 
 
+def test_a_value_that_cannot_be_converted_is_reported_with_its_column() -> None:
+    """And not with what follows in the trace, which can quote the value."""
+    trace = (
+        "org.apache.kafka.connect.errors.ConnectException: stopped\n\tat x\n"
+        "Caused by: io.debezium.DebeziumException: Failed to properly convert data value for "
+        "'shop.rows.n' of type numeric\n\tat y\n"
+        "Caused by: java.lang.NumberFormatException: secret\n\tat z"
+    )
+    told = cause(Part(0, "FAILED", trace))
+    assert told.startswith("NumberFormatException; column shop.rows.n; the value has none")
+    assert "secret" not in told
+
+
 @pytest.mark.parametrize(
     "changed",
     [
