@@ -66,15 +66,14 @@ class LogWriter:
         # one append at a time: each waits for the delivery report of its own record
         self._lock = threading.Lock()
         self._doing = f"writing {topics.GOVERNANCE} as {connection.user}"
-        self._producer = Producer(
-            connection.config(
-                enable_idempotence=True,
-                acks="all",
-                linger_ms=0,
-                delivery_timeout_ms=DELIVERY_TIMEOUT_S * 1000,
-                message_max_bytes=topics.MAX_LOG_BYTES,
-            )
+        self._settings = connection.config(
+            enable_idempotence=True,
+            acks="all",
+            linger_ms=0,
+            delivery_timeout_ms=DELIVERY_TIMEOUT_S * 1000,
+            message_max_bytes=topics.MAX_LOG_BYTES,
         )
+        self._producer = Producer(self._settings)
 
     def __enter__(self) -> Self:
         return self
@@ -139,10 +138,15 @@ class LogWriter:
         try:
             self._produce(wire, on_delivery)
         except KafkaException as refused:
-            if refused.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            code = refused.args[0].code()
+            if code == KafkaError._FATAL:  # noqa: SLF001 - the name that the library has for it
+                # a login that loses its only right to write ends its idempotent producer
+                self._producer = Producer(self._settings)
+            elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                # the client remembers an earlier refusal for a while: ask Kafka
+                self._producer.list_topics(topics.GOVERNANCE, timeout=DELIVERY_TIMEOUT_S)
+            else:
                 raise
-            # the client remembers an earlier refusal for a while: ask Kafka
-            self._producer.list_topics(topics.GOVERNANCE, timeout=DELIVERY_TIMEOUT_S)
             self._produce(wire, on_delivery)
 
     def _produce(

@@ -5,9 +5,11 @@ since every command checks them anyway.
 """
 
 import json
-import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mesh_events.files import write_atomically
 
 if TYPE_CHECKING:
     from projections.image import Image
@@ -29,13 +31,8 @@ def remember(home: Path, image: "Image") -> None:
         "connectors": sorted(one.id for one in image.connectors.values() if one.stands),
         "requests": [one.request for one in requests[:_OPEN]],
     }
-    place = _place(home)
-    part = place.with_suffix(f".{os.getpid()}")
-    try:
-        part.write_text(json.dumps(names), "utf-8")
-        part.replace(place)
-    except OSError:
-        part.unlink(missing_ok=True)
+    with suppress(OSError):
+        write_atomically(_place(home), json.dumps(names), mode=0o600)
 
 
 def products(incomplete: str) -> list[str]:
