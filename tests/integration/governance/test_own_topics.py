@@ -39,8 +39,9 @@ def test_the_topics_were_created_with_the_settings_that_make_them_durable(kit: M
         assert (topic.replicas, config) == (1, SINGLE.config(name))
         assert {MIN_INSYNC, UNCLEAN} <= config.keys()
     # and not because the cluster's defaults are so
-    admin = kit.admin().describe_topics(TopicCollection(list(TOPICS)))
-    assert all(len(one.result(15).partitions) == 1 for one in admin.values())
+    admin = kit.admin()
+    topics = admin.describe_topics(TopicCollection(list(TOPICS)))
+    assert all(len(one.result(15).partitions) == 1 for one in topics.values())
 
 
 def test_the_governors_login_suffices_to_verify_them(kit: Mesh) -> None:
