@@ -23,6 +23,8 @@ LOOKUP = "mesh_lookup"
 """(table's name, key, record's partition) -> row."""
 MATCHES = "mesh_matches"
 """(text in UTF-8, pattern) -> whether the whole text matches."""
+SPLIT = "mesh_split"
+"""(text, pattern, limit) -> parts, none of them null."""
 FUNCTIONS: Mapping[str, tuple[str, str]] = {
     LOOKUP: ("mesh.TableLookup", "binary"),
     MATCHES: ("mesh.MatchesPattern", "boolean"),
@@ -32,7 +34,7 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     "mesh_regexp_instr": ("mesh.LocatePattern", "int"),
     "mesh_regexp_like": ("mesh.HasPattern", "boolean"),
     "mesh_regexp_replace": ("mesh.ReplacePattern", "string"),
-    "mesh_split": ("mesh.SplitPattern", "array<string>"),
+    SPLIT: ("mesh.SplitPattern", "array<string>"),
 }
 """Name of a function -> (its class, type of its value)."""
 CONFIG = "spark.mesh.table.secret."
@@ -41,5 +43,9 @@ CONFIG = "spark.mesh.table.secret."
 
 def register(session: Any) -> None:
     """Register the functions with a session of Spark Connect."""
+    from pyspark.sql.types import ArrayType, StringType
+
     for name, (kind, returned) in FUNCTIONS.items():
-        session.udf.registerJavaFunction(name, kind, returned)
+        # a type's text cannot say that no element is null
+        parts = ArrayType(StringType(), containsNull=False)
+        session.udf.registerJavaFunction(name, kind, parts if name == SPLIT else returned)

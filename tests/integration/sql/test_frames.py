@@ -304,11 +304,11 @@ def test_a_string_that_does_not_match_its_pattern_goes_to_the_dead_letters(spark
     assert "call me" not in str(dead)
 
 
-WIDE = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
+MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
 
 
 def test_columns_beside_one_that_spark_has_no_type_for_are_read(spark: Any) -> None:
-    pay = record("Pay", id="int", cash=["null", WIDE], note="string")
+    pay = record("Pay", id="int", cash=["null", MONEY], note="string")
     made = statement(spark, "SELECT id, note FROM x c", pay)
     rows = [(b"k", wire(7, pay, {"id": 1, "cash": Decimal("12.34"), "note": "a"}), 0, 0)]
     assert made.values(rows) == [{"id": 1, "note": "a"}]

@@ -122,7 +122,7 @@ EXPRESSIONS = st.recursive(NUMBERS, combined, max_leaves=6)
 CONDITIONS = st.one_of(
     st.tuples(EXPRESSIONS, EXPRESSIONS).map(lambda one: f"{one[0]} <= {one[1]}"),
     EXPRESSIONS.map(lambda one: f"{one} = 1 IS NULL"),
-    st.tuples(STRINGS, STRINGS).map(lambda one: f"NOT {one[0]} LIKE {one[1]} || '%' AND b"),
+    STRINGS.map(lambda one: f"NOT {one} LIKE 'a%' AND b"),
     st.tuples(STRINGS, STRINGS).map(lambda one: f"{one[0]} <=> {one[1]} OR NOT b AND i > 0"),
 )
 
