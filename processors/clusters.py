@@ -33,6 +33,15 @@ _SCRAM_ITERATIONS, _CLOSED_ITERATIONS = 4096, 4097
 """Of the logins that the mesh sets, and of those that it has closed: by this both are told apart
 where only the cluster can be asked."""
 _LOGIN_TRY_S = 0.5
+_LOST = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - the names that the library has for them
+        KafkaError._DESTROY_BROKER,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._TRANSPORT,  # noqa: SLF001
+    }
+)
+"""Errors of a client that did not get through to a broker."""
 _LISTING = "listing access rights"
 CLUSTERS_DEFAULT = -1
 """As many replicas of a new topic as the cluster makes by default."""
@@ -124,7 +133,20 @@ class KafkaAdmin:
     def __init__(self, name: str, login: Connection) -> None:
         self.name, self.bootstrap_servers = name, login.bootstrap_servers
         self._login = login
+        self._connect()
+
+    def _connect(self) -> None:
         self._admin: Any = AdminClient(self._login.config(socket_timeout_ms=TIMEOUT_S * 1000))
+        self._connected = time.monotonic()
+
+    def _reconnect(self, error: KafkaError | None) -> None:
+        """Make the client anew where it did not get through to a broker, now and then.
+
+        One that saw its only broker leave and come back waits for a controller for ever.
+        """
+        lost = error is None or error.code() in _LOST
+        if lost and time.monotonic() - self._connected > TIMEOUT_S:
+            self._connect()
 
     @property
     def login(self) -> Connection:
@@ -321,8 +343,10 @@ class KafkaAdmin:
         except KafkaException as error:
             if error.args[0].code() in (gone or ()):
                 return None
+            self._reconnect(error.args[0])
             raise translated(error.args[0], self._at(doing)) from error
         except TimeoutError as error:
+            self._reconnect(None)
             raise InfrastructureError(f"{self._at(doing)}: no answer", retriable=True) from error
 
     def _doing(self, doing: str) -> Any:

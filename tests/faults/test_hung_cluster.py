@@ -40,6 +40,8 @@ def hung_west(kit: Mesh, owner: Domain, settings: PlatformSettings) -> Iterator[
     finally:
         os.kill(pid, signal.SIGCONT)
     kit.accepted(grant)
+    # waits for a login and rights there
+    far.application("after")
 
 
 def test_checks_logins_rights_and_revocations_elsewhere_go_on(
