@@ -128,8 +128,8 @@ class WorkerSettings(BaseSettings):
     drift: Policy = Policy.REPAIR
     replication_factor: int = Field(default=3, ge=1, le=100)
     min_insync_replicas: int = Field(default=2, ge=1, le=100)
-    log_quota_kib_s: int = Field(default=1024, ge=0, le=1_048_576)
-    log_quota_requests: float = Field(default=16, ge=0, le=10_000)
+    log_quota_kib_s: int = Field(default=2048, ge=0, le=1_048_576)
+    log_quota_requests: float = Field(default=100, ge=0, le=10_000)
     look_s: float = Field(default=LOOK_S, gt=LEASE_S, le=3600)
     reauth_s: int = Field(default=3600, ge=1, le=86_400)
     tls_ca: Path | None = None

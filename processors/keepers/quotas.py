@@ -22,7 +22,7 @@ from projections.image import Image
 log = structlog.get_logger(__name__)
 AGAIN_S = 30.0
 """Wait after a call that failed."""
-LEAST_BYTES_S, LEAST_PERCENT = 16 * 1024.0, 0.5
+LEAST_BYTES_S, LEAST_PERCENT = 16 * 1024.0, 2.0
 """A login's least share: below it the client of an ordinary service would be slowed."""
 
 

@@ -13,7 +13,7 @@ from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import PaperLog
 
-BUDGET = Budget(bytes_s=1_048_576, request_percent=16)
+BUDGET = Budget(bytes_s=1_048_576, request_percent=100)
 
 
 @dataclass
