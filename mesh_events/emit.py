@@ -119,8 +119,8 @@ class LogWriter:
             found.append((error, *place))
 
         with self._lock, translating(self._doing):
-            for wire in wires:
-                self._hand_over(wire, on_delivery)
+            for number, wire in enumerate(wires):
+                self._hand_over(wire, on_delivery, is_first=number == 0)
             self._wait(found, len(wires))
         failed = next((error for error, _, _ in found if error is not None), None)
         if failed is not None:
@@ -133,13 +133,18 @@ class LogWriter:
         ]
 
     def _hand_over(
-        self, wire: Wire, on_delivery: Callable[[KafkaError | None, Message], None]
+        self,
+        wire: Wire,
+        on_delivery: Callable[[KafkaError | None, Message], None],
+        *,
+        is_first: bool,
     ) -> None:
         try:
             self._produce(wire, on_delivery)
         except KafkaException as refused:
             code = refused.args[0].code()
-            if code == KafkaError._FATAL:  # noqa: SLF001 - the name that the library has for it
+            # what the client before has in hand would never be reported: only the first is retried
+            if code == KafkaError._FATAL and is_first:  # noqa: SLF001 - the library's name for it
                 # a login that loses its only right to write ends its idempotent producer
                 self._producer = Producer(self._settings)
             elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 import structlog
@@ -103,8 +104,7 @@ class Worker:
             return False
         if reign.alone_in or (self._uncompared and now() - self._opened < FIRST_ROUND_S):
             return False
-        intents = image.intents
-        waiting = (*intents.undecided, *intents.unusable.runs)
+        waiting = chain(image.intents.undecided, image.intents.unusable.runs)
         return not any(offset < reign.epoch for offset in waiting)
 
     @property
