@@ -1,30 +1,25 @@
 """The control plane's latencies: intent to row, grant to first read, revocation to refusal."""
 
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from benchmarks.latency import UPDATES, row_latency
 from benchmarks.members import Members, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
-from mesh_events import topics
 from mesh_events.emit import Emitter
 from mesh_events.intents import (
     AccessGranted,
     AccessRequested,
     AccessRevoked,
-    ProductUpdated,
 )
 from mesh_events.kafka import Connection
-from mesh_events.read import PartitionReader, decode_row
+from mesh_events.read import PartitionReader
 from processors.rights import reader
 from projections.image import Image
-
-UPDATES = 300
-UPDATES_PER_S = 20
 
 
 class Bench(Members):
@@ -54,7 +49,7 @@ def run(endpoints: Endpoints, home: Path, rounds: int) -> None:
     bench = Bench(endpoints, home)
     figures: dict[str, dict[str, Any]] = {
         "floor: record written -> read": spread(_floor(bench)),
-        "intent -> row on mesh.catalog": spread(_rows(bench)),
+        "intent -> row on mesh.catalog": spread(row_latency(bench, bench.owner, bench.product)),
     }
     figures["floor: right given by hand -> first read"] = spread(_right_floor(bench, rounds))
     for label, consumer in (("shared cluster", bench.here), ("over the link", bench.there)):
@@ -78,34 +73,6 @@ def _floor(bench: Bench) -> list[float]:
             wait(lambda: reader.poll(0.5), 10)
             took.append(time.perf_counter() - start)
     return took
-
-
-def _rows(bench: Bench) -> list[float]:
-    """ProductUpdated emitted -> its row read by an independent consumer, at a steady rate."""
-    sent: dict[str, float] = {}
-    seen: dict[str, float] = {}
-    done = threading.Event()
-    reader = PartitionReader(bench.clusters["east"].login, topics.CATALOG)
-    reader.seek(reader.bounds()[1])
-
-    def watch() -> None:
-        while not done.is_set() and len(seen) < UPDATES:
-            for message in reader.poll(0.2):
-                row = decode_row(message.value(), bench.registry)
-                seen.setdefault(str(getattr(row, "description", "")), time.perf_counter())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    for number in range(UPDATES):
-        text = f"update {number}"
-        event = ProductUpdated(meta=bench.owner.meta(), product=bench.product, description=text)
-        sent[text] = time.perf_counter()
-        bench.owner.emit(event)
-        time.sleep(max(0.0, 1 / UPDATES_PER_S - (time.perf_counter() - sent[text])))
-    watcher.join(30)
-    done.set()
-    reader.close()
-    return [seen[text] - start for text, start in sent.items() if text in seen]
 
 
 def _access(

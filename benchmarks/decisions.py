@@ -17,6 +17,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from benchmarks.latency import UPDATES, row_latency
 from benchmarks.members import Members, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
@@ -27,11 +28,10 @@ from mesh_events.emit import Emitter
 from mesh_events.intents import DomainFrozen, DomainThawed, ProductUpdated, intents_login
 from mesh_events.kafka import Connection
 from mesh_events.meta import Event
-from mesh_events.read import PartitionReader, decode_row, to_record
+from mesh_events.read import PartitionReader, to_record
 
 DOMAINS = 20
 ROUNDS = 5
-UPDATES, UPDATES_PER_S = 300, 20
 FREEZES = 10
 FLOOD_WARM_UP_S = 5.0
 Figures = dict[str, dict[str, Any]]
@@ -140,34 +140,7 @@ def _decided(members: Members, start: int, count: int) -> float:
 
 
 def _row_latency(members: Members, emitter: Emitter) -> dict[str, Any]:
-    """ProductUpdated emitted -> its row read by an independent consumer, at a steady rate."""
-    sent: dict[str, float] = {}
-    seen: dict[str, float] = {}
-    product = _product(members, 1)
-    tag = os.urandom(3).hex()
-    done = threading.Event()
-    reader = PartitionReader(members.clusters["east"].login, topics.CATALOG)
-    reader.seek(reader.bounds()[1])
-
-    def watch() -> None:
-        while not done.is_set() and len(seen) < UPDATES:
-            for message in reader.poll(0.2):
-                now = time.perf_counter()
-                row = decode_row(message.value(), members.registry)
-                seen.setdefault(str(getattr(row, "description", "")), now)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    for number in range(UPDATES):
-        text = f"{tag} {number}"
-        event = _update(emitter, product, text)
-        sent[text] = time.perf_counter()
-        emitter.emit(event)
-        time.sleep(max(0.0, 1 / UPDATES_PER_S - (time.perf_counter() - sent[text])))
-    watcher.join(60)
-    done.set()
-    reader.close()
-    took = [seen[text] - start for text, start in sent.items() if text in seen]
+    took = row_latency(members, emitter, _product(members, 1))
     return spread(took) | {"lost": UPDATES - len(took)}
 
 
