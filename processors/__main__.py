@@ -68,7 +68,7 @@ def build(settings: WorkerSettings) -> faust.App:
     governor = Governor(decisions, rows, quarantine.copy, watch, beginning, bounds)
     keepers = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),
-        *enforcers(settings, connection, registry, lambda: governor.image),
+        *enforcers(settings, connection, registry, lambda: governor.image, governor.waiting),
         CheckpointsKeeper(
             watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s
         ),

@@ -111,6 +111,7 @@ class Governor:
         self._oldest: deque[int] = deque()
         # offset of a record that waits -> since when, s of the monotonic clock
         self._since: dict[int, float] = {}
+        self._waits = 0
         self._open: dict[int, Record] = {}
         self._samples = Samples()
         self._settled: tuple[object, ...] | None = None
@@ -267,6 +268,15 @@ class Governor:
         operator = key is not None and key.role is Role.OPERATOR and key.revoked is None
         self._arrived.add(offset, key.domain if key is not None else "", urgent=operator)
 
+    @property
+    def waits(self) -> int:
+        """Counts the records that have begun to wait for a check."""
+        return self._waits
+
+    def waiting(self) -> list[int]:
+        """Offsets of the records that wait for a check; some of them may be decided by now."""
+        return list(self._since)
+
     def step(self) -> list[Record]:
         """Decide what can be decided, for a moment, and say what follows from the state.
 
@@ -336,6 +346,7 @@ class Governor:
     def _wait(self, offset: int, now: float) -> None:
         if offset not in self._since:
             self._since[offset] = now
+            self._waits += 1
             self._waiting.append(offset)
             self._oldest.append(offset)
 

@@ -3,7 +3,7 @@
 Part of the composition root (`__main__`): real clusters, registries and engines are made here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
 
 from mesh_events.kafka import Connection
@@ -63,11 +63,12 @@ def enforcers(
     connection: Connection,
     registry: Registry,
     image: Callable[[], Image],
+    waiting: Callable[[], Iterable[int]],
 ) -> list[Keeper]:
     """The keepers of rights, logins, links, statements, connectors and schemas.
 
     The connection is the governor's at the governance cluster; `image` tells the state of the log
-    as the governor has folded it.
+    as the governor has folded it, `waiting` the offsets that wait for a check.
     """
     clusters, connect, gate = Admins(settings.tls), settings.connect(), Lock()
     schemas = SchemaIds(settings.registry, own_registry)
@@ -80,6 +81,7 @@ def enforcers(
             settings.tls,
             ClusterLogs(settings.tls),
             connect,
+            waiting,
         ),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
         QuotasKeeper(

@@ -35,6 +35,9 @@ from projections.trust import DistrustError
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
 """How often keepers look at the world when nothing was said on the log."""
+KEEPER_PACE_S = 0.1
+"""A keeper begins no round before so long after its last one began: where much is said, it looks
+at many changes at once and leaves the time to the governor."""
 ASK_S = 0.5
 """How often the owner of the log asks for its end: some times within a lease."""
 AGAIN_S = 3.0
@@ -242,14 +245,19 @@ class Worker:
         async with self._changed:
             self._changed.notify_all()
 
-    async def _reached(self, reign: LogReign, offset: int, seconds: float) -> bool:
+    async def _reached(
+        self, reign: LogReign, offset: int, seconds: float, waits: int | None = None
+    ) -> bool:
         """Wait until the fold has reached `offset`; whether it has within `seconds`.
 
+        Also until another record waits for a check than the first `waits`, if that is given.
         Ends with the reign, too: after a cancellation that was lost nothing would be folded for as
         long as this waits, and `stop` would wait for this.
         """
 
         def there() -> bool:
+            if waits is not None and self.governor.waits != waits:
+                return True
             return self.governor.image.offset >= offset
 
         try:
@@ -271,7 +279,11 @@ class Worker:
                 log.info("governor_paused", reason=str(over))
                 await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
+            waits = self.governor.waits
             records = await asyncio.to_thread(self.governor.step)
+            if self.governor.waits != waits:
+                # what is checked is not on the log: nothing else would wake the keeper of checks
+                await self._announce()
             if not records:
                 await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
@@ -286,7 +298,8 @@ class Worker:
         """Fold what was just appended, if nothing stands between: no need to read it back."""
         async with self._folding:
             for record in records:
-                if record.offset != self.governor.image.offset + 1:
+                # the reader may have brought the first of them already
+                if record.offset > self.governor.image.offset + 1:
                     break
                 self.governor.fold([record])
         await self._announce()
@@ -344,7 +357,7 @@ class Worker:
         """Run one keeper on every change and every few seconds, never twice at a time."""
         await asyncio.sleep(reign.alone_in)
         while self._holds(reign):
-            seen = self.governor.image.offset
+            seen, waits, began = self.governor.image.offset, self.governor.waits, now()
             try:
                 # not `wait_for`, which loses a cancellation that meets the end of the round
                 async with asyncio.timeout(KEEPER_STALL_S):
@@ -356,7 +369,8 @@ class Worker:
                 log.info("keeper_paused", keeper=keeper.name, reason=str(over))
             # what was reported must be folded before the next look, or it is reported twice
             await self._reached(reign, reign.last_report, STALL_S)
-            await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
+            await asyncio.sleep(max(0.0, began + KEEPER_PACE_S - now()))
+            await self._reached(reign, seen + 1, KEEPER_PERIOD_S, waits)
 
     def _reconcile(self, keeper: Keeper, reign: LogReign) -> None:
         # a cancelled task cannot stop its thread: the lock keeps the next reign's call behind it

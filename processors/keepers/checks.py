@@ -1,6 +1,7 @@
 """The checks keeper: looks at the world for intents that wait, and says what it found."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -58,6 +59,8 @@ CHECKED = (
     ConnectorUpdated,
 )
 """Intents that may wait for the world; thousands of others may be undecided beside them."""
+MOST = 64
+"""So many records of a domain are looked at in one round."""
 Clusters = Callable[[Image, str], ClusterAdmin]
 
 
@@ -75,6 +78,16 @@ class ChecksKeeper:
 
     Each domain has a lane of its own for each server: neither a server that does not answer, nor a
     domain that says very much or whose check takes long, holds up the others.
+
+    Args:
+        clusters: gives a cluster's admin.
+        registry: where schemas are looked up.
+        lanes: runs the checks side by side.
+        tls: how a new cluster's brokers are reached.
+        logs: reads the ends of topics.
+        connect: validates connectors; None where the mesh has none.
+        waiting: offsets of the records that the governor found waiting; without it every undecided
+            record is judged for that.
     """
 
     name = "checks"
@@ -87,8 +100,10 @@ class ChecksKeeper:
         tls: Tls | None = None,
         logs: Logs | None = None,
         connect: ConnectCluster | None = None,
+        waiting: Callable[[], Iterable[int]] | None = None,
     ) -> None:
         self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
+        self._waiting = waiting
         self._tls, self._logs, self._connect = tls, logs, connect
         # (offset, check) -> since when it fails, s of the monotonic clock
         self._failing: dict[tuple[int, str], float] = {}
@@ -99,7 +114,8 @@ class ChecksKeeper:
         for over in [one for one in list(self._failing) if one[0] not in image.intents.undecided]:
             self._failing.pop(over, None)
         lanes: dict[str, list[Task]] = {}
-        for task in missing(image):
+        known = self._waiting() if self._waiting is not None else image.intents.undecided
+        for task in missing(image, known):
             lanes.setdefault(_lane(task, image), []).append(task)
 
         def job(tasks: list[Task]) -> Job:
@@ -196,14 +212,18 @@ class ChecksKeeper:
         return Finding(found.evidence | edges(END_OF, intent.stream, partitions, stream, 1))
 
 
-def missing(image: Image) -> Iterator[Task]:
-    """The checks that intents wait for, the oldest intent first."""
-    for offset in sorted(image.intents.undecided):
-        entry = image.intents.undecided[offset]
-        if not isinstance(entry.event, CHECKED):
+def missing(image: Image, offsets: Iterable[int]) -> Iterator[Task]:
+    """The checks that some of the records at these offsets wait for: of each domain the oldest."""
+    undecided, counts = image.intents.undecided, Counter[str]()
+    for offset in sorted(offsets):
+        entry = undecided.get(offset)
+        if entry is None or not isinstance(entry.event, CHECKED):
             continue
-        for check in awaited(image, entry):
-            yield Task(offset, check, entry.event)
+        domain = entry.event.meta.domain
+        counts[domain] += 1
+        if counts[domain] <= MOST:
+            for check in awaited(image, entry):
+                yield Task(offset, check, entry.event)
 
 
 def _topic_of(image: Image, intent: ProductPublished | ProductUpdated) -> str:

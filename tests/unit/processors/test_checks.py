@@ -41,10 +41,31 @@ def test_missing_checks_are_named_oldest_intent_first() -> None:
     story.domains(log)
     publications(log, "east", 2)
     publications(log, "west", 1)
-    found = list(missing(log.image))
+    found = list(missing(log.image, log.image.intents.undecided))
     assert [task.offset for task in found] == sorted(task.offset for task in found)
     assert {task.check for task in found} == {"topic_exists", "schema_registered"}
     assert len(found) == 6
+
+
+def test_a_round_looks_at_the_oldest_records_of_each_domain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checks, "MOST", 2)
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    publications(log, "east", 5)
+    publications(log, "west", 3)
+    waiting = sorted(log.image.intents.undecided)
+    found = {task.offset for task in missing(log.image, waiting)}
+    assert found == {*waiting[:2], *waiting[5:7]}
+
+
+def test_a_round_looks_at_those_alone_that_wait() -> None:
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    publications(log, "east", 3)
+    _, second, _ = sorted(log.image.intents.undecided)
+    assert {task.offset for task in missing(log.image, [second, 9999])} == {second}
 
 
 @pytest.mark.parametrize("quiet_ms", [10 * 60_000, 3_600_000])
@@ -57,7 +78,10 @@ def test_a_check_is_missing_behind_a_freeze_that_ended_and_a_quiet_time(quiet_ms
     log.govern()
     log.now += quiet_ms
     publications(log, "west", 1)
-    assert {task.check for task in missing(log.image)} == {"topic_exists", "schema_registered"}
+    assert {task.check for task in missing(log.image, log.image.intents.undecided)} == {
+        "topic_exists",
+        "schema_registered",
+    }
 
 
 def test_a_check_is_missing_where_the_broker_is_behind_after_a_quiet_time() -> None:
@@ -66,7 +90,10 @@ def test_a_check_is_missing_where_the_broker_is_behind_after_a_quiet_time() -> N
     late, log.now = log.now, log.now + 3_600_000
     made = log.make(intents.ProductPublished, "east", **story.product())
     log.append(made, by="east", time=late)
-    assert {task.check for task in missing(log.image)} == {"topic_exists", "schema_registered"}
+    assert {task.check for task in missing(log.image, log.image.intents.undecided)} == {
+        "topic_exists",
+        "schema_registered",
+    }
 
 
 def test_no_check_is_made_for_what_is_refused_whatever_the_time() -> None:
@@ -77,7 +104,7 @@ def test_no_check_is_made_for_what_is_refused_whatever_the_time() -> None:
     log.operator(intents.DomainQuarantined, domain="east", reason="it leaks")
     log.govern()
     log.say(intents.ProductPublished, "east", **story.product())
-    assert list(missing(log.image)) == []
+    assert list(missing(log.image, log.image.intents.undecided)) == []
 
 
 class Hanging(MemoryCluster):

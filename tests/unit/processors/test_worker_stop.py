@@ -1,10 +1,13 @@
 """A worker that is told to stop stops, so that it can leave its group and come back."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 
+from mesh_events.record import Record
+from processors import worker as module
 from processors.governor import Governor
 from processors.keepers.keeper import Reign, ReignOverError
 from processors.metrics import Metrics
@@ -19,6 +22,7 @@ class Reigning:
 
     image = PaperLog().image
     reigns = True
+    waits = 0
     metrics = Metrics()
 
 
@@ -37,8 +41,10 @@ class DeafWorker(Worker):
     deaf = True
     waits: asyncio.Event
 
-    async def _reached(self, reign: LogReign, offset: int, seconds: float) -> bool:
-        del reign, offset, seconds
+    async def _reached(
+        self, reign: LogReign, offset: int, seconds: float, waits: int | None = None
+    ) -> bool:
+        del reign, offset, seconds, waits
         self.waits.set()
         try:
             await asyncio.sleep(0.01)
@@ -183,3 +189,73 @@ def test_a_worker_that_lost_the_log_while_it_waited_starts_no_reign() -> None:
     governor, worker = asyncio.run(overtaken_while_it_waits())
     assert governor.starts == 0
     assert worker._standby._waits.is_set()
+
+
+class Folding(Reigning):
+    """A governor that folds what it is given, in order, as the real one."""
+
+    def __init__(self, log: PaperLog, folded: int) -> None:
+        self.log, self.image = log, log.image._replace(offset=folded)
+
+    def fold(self, records: list[Record]) -> None:
+        for record in records:
+            if record.offset > self.image.offset:
+                assert record.offset == self.image.offset + 1
+                self.image = self.image._replace(offset=record.offset)
+
+
+@pytest.mark.parametrize(("folded", "reached"), [(4, 7), (5, 7), (7, 7), (3, 3)])
+def test_decisions_are_folded_at_once_but_for_those_that_the_reader_brought(
+    folded: int, reached: int
+) -> None:
+    """One that had come back already left all of a step to the reader, which was slow."""
+
+    async def scene() -> int:
+        log, nothing = PaperLog(), cast("Any", None)
+        governor = Folding(log, folded)
+        worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [])
+        await worker._echo([Record(offset, 0, b"", b"", {}) for offset in (5, 6, 7)])
+        return governor.image.offset
+
+    assert asyncio.run(scene()) == reached
+
+
+class Rounds:
+    """A keeper that counts its rounds and when they began."""
+
+    name = "rounds"
+
+    def __init__(self) -> None:
+        self.began: list[float] = []
+
+    def reconcile(self, image: Image, reign: Reign) -> None:
+        del image, reign
+        self.began.append(now())
+
+
+def test_a_keeper_looks_again_when_a_record_begins_to_wait_and_not_too_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "KEEPER_PERIOD_S", 3600)
+
+    async def scene() -> list[float]:
+        governor, nothing, keeper = Reigning(), cast("Any", None), Rounds()
+        worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [keeper])
+        reign = LogReign(
+            governor.image.epoch, nothing, key("keeper"), lambda: governor.image, now()
+        )
+        worker._reign = reign
+        job = asyncio.create_task(worker._keep(keeper, reign))
+        async with asyncio.timeout(20):
+            while len(keeper.began) < 3:
+                governor.waits += 1
+                await worker._announce()
+                await asyncio.sleep(0.001)
+        await worker.stop()
+        await job
+        return keeper.began
+
+    began = asyncio.run(scene())
+    pauses = [later - earlier for earlier, later in pairwise(began)]
+    # its thread begins a little later than its turn
+    assert all(pause > module.KEEPER_PACE_S / 2 for pause in pauses)
