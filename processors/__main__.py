@@ -20,7 +20,6 @@ from processors.crash_points import crash_point
 from processors.governor import Governor
 from processors.keepers.checkpoints import CheckpointsKeeper
 from processors.keepers.rows import RowsKeeper
-from processors.keepers.snapshots import SnapshotsKeeper
 from processors.log_registry import LogRegistry
 from processors.log_watch import LogWatch
 from processors.preflight import preflight
@@ -29,6 +28,8 @@ from processors.quick_start import QuickStart
 from processors.roster import enforcers
 from processors.row_writer import RowWriter
 from processors.settings import GOVERNOR, WorkerSettings
+from processors.snapshotting import process as snapshotting
+from processors.snapshotting.keeper import SnapshotsKeeper
 from processors.worker import Worker
 from projections.image import Bounds
 from snapshots.place import open_store
@@ -72,7 +73,7 @@ def build(settings: WorkerSettings) -> faust.App:
         CheckpointsKeeper(
             watch, store, keeper_key, settings.checkpoint_records, settings.checkpoint_s
         ),
-        SnapshotsKeeper(connection, snapshots, watch, settings.snapshot_records),
+        SnapshotsKeeper(connection, snapshots, snapshotting.run, watch, settings.snapshot_records),
     ]
     worker: list[Worker] = []
 

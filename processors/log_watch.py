@@ -188,16 +188,6 @@ class LogWatch:
             if self._before is not None:
                 self._found("log_start_truncated", 0, self._before.offset, text)
 
-    def trusted(self) -> Trusted | None:
-        """The checkpoints as what vouches for the log; None where there are none."""
-        try:
-            chain = self._store.look()
-        except MeshError as error:
-            log.warning("checkpoints_not_read", error=str(error))
-            return None
-        path = chain.path()
-        return Trusted(path, self._root_key) if path and self._root_key else None
-
     def equalize(self) -> None:
         """At a reign's start: learn what was signed meanwhile, make both places equal.
 
