@@ -21,6 +21,10 @@ from processors.metrics import CONTENT_TYPE
 class Life(Protocol):
     """What the app drives; see `Worker`."""
 
+    @property
+    def folded(self) -> int:
+        """Offset of the last record that is folded."""
+
     async def stand_by(self) -> None:
         """Fold along while the log is another's, until cancelled."""
 
@@ -81,7 +85,7 @@ def build(
         web_host=place.hostname or "127.0.0.1",
         web_port=place.port or 80,
     )
-    app.transport.Consumer = log_consumer(reauth_s)
+    app.transport.Consumer = log_consumer(reauth_s, lambda: life().folded)
     log_topic = app.topic(
         GOVERNANCE, value_type=bytes, value_serializer="raw", key_serializer="raw"
     )

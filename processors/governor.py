@@ -11,7 +11,6 @@ not count.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from operator import is_
 from typing import NoReturn
 
@@ -41,9 +40,10 @@ from processors.reign import key_without_effect
 from processors.reign import now as monotonic
 from processors.row_writer import RowWriter
 from processors.turns import Turns
+from processors.waiting import Awaited, Waits
 from projections.clocks import clock_finding
 from projections.consequences import consequences
-from projections.decide import decide
+from projections.decide import CHECK_TIMEOUT_MS, decide
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import DEFAULT_BOUNDS, EMPTY, Bounds, Image
@@ -55,12 +55,10 @@ from projections.verdict import Waiting
 
 log = structlog.get_logger(__name__)
 Listener = Callable[[Copy], None]
-AGAIN = 32
-"""So many of the waiting records are judged again in one step, in turn."""
 BATCH = 256
 """So many decisions are appended together at most."""
 BATCH_S = 0.005
-"""Seconds after which a step judges no further record: what arrives meanwhile waits for it."""
+"""Seconds after which a step begins no further judgement: what arrives meanwhile waits for it."""
 RANGES = 16
 """So many ranges of unusable records are decided in one step at most."""
 
@@ -95,6 +93,9 @@ class Governor:
         self.metrics = metrics or Metrics()
         # counts how often everything was forgotten: what began before is of no use any more
         self._life = 0
+        self._waits = Waits(CHECK_TIMEOUT_MS / 1000)
+        # whether the next step begins with those that wait, not with those that arrived
+        self._again_first = False
         self.forget()
 
     def forget(self) -> None:
@@ -106,12 +107,7 @@ class Governor:
         self._arrived = Turns()
         # (offset of a check's fact, offset of the intent it is about)
         self._answered: deque[tuple[int, int]] = deque()
-        self._waiting: deque[int] = deque()
-        # the same offsets as they came: the first one's time runs out first
-        self._oldest: deque[int] = deque()
-        # offset of a record that waits -> since when, s of the monotonic clock
-        self._since: dict[int, float] = {}
-        self._waits = 0
+        self._waits.clear()
         self._open: dict[int, Record] = {}
         self._samples = Samples()
         self._settled: tuple[object, ...] | None = None
@@ -161,9 +157,7 @@ class Governor:
         self._arrived.clear()
         for offset, entry in sorted(self.image.intents.undecided.items()):
             self._queue(offset, entry)
-        self._waiting.clear()
-        self._oldest.clear()
-        self._since.clear()
+        self._waits.clear()
         self._answered.clear()
         log.info("governor_started", epoch=self.epoch, version=event.version)
         return self.epoch
@@ -271,11 +265,11 @@ class Governor:
     @property
     def waits(self) -> int:
         """Counts the records that have begun to wait for a check."""
-        return self._waits
+        return self._waits.count
 
-    def waiting(self) -> list[int]:
-        """Offsets of the records that wait for a check; some of them may be decided by now."""
-        return list(self._since)
+    def waiting(self) -> dict[int, Awaited]:
+        """Offset -> the checks that a record waits for; some may be decided by now."""
+        return self._waits.known()
 
     def step(self) -> list[Record]:
         """Decide what can be decided, for a moment, and say what follows from the state.
@@ -283,19 +277,23 @@ class Governor:
         Returns the appended records, which must be folded before the next step; none when there is
         nothing to do until something arrives or a check comes out. Raises as `start`.
         """
-        # one image for the whole step: records are folded by another thread meanwhile
-        image, epoch = self.image, self.epoch
-        if epoch is None or image.epoch != epoch:
-            return []
-        self._require_key(image)
-        consequent = self._consequent(image)
-        decisions = self._decisions(image, epoch)
-        events: list[Event] = [*consequent, *decisions]
-        if not events:
-            return []
+        epoch = self.epoch
+        while True:
+            # one image for each round: records are folded by another thread meanwhile
+            image = self.image
+            if epoch is None or image.epoch != epoch or self.epoch != epoch:
+                return []
+            self._require_key(image)
+            events: list[Event] = [*self._consequent(image), *self._decisions(image, epoch)]
+            if events:
+                break
+            self._waits.end_step(image.offset)
+            if not self._arrived.has_next(image.offset):
+                return []
         crash_point("before-append")
         records = self._writer.append_records(events)
         crash_point("after-append")
+        self._waits.end_step(records[-1].offset)
         _log(image, events)
         return records
 
@@ -313,18 +311,19 @@ class Governor:
             if entry is None:
                 continue
             now = monotonic()
-            waited = round((now - self._since.get(offset, now)) * 1000)
+            waited = round(self._waits.waited(offset, now) * 1000)
             verdict = decide(state, entry, clock, waited, worker_skew)
             if isinstance(verdict, Waiting):
-                self._wait(offset, now)
-                continue
-            self._since.pop(offset, None)
-            basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
-            event = decision_on(entry, verdict, basis)
-            if isinstance(event, IntentQuarantined):
-                self._set_aside(Copy(self._open[offset], event.code, event.reason))
-            state = decided(state, event, self._writer.key.public)
-            found.append(event)
+                self._waits.add(offset, verdict.checks, now)
+            else:
+                self._waits.remove(offset)
+                basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
+                event = decision_on(entry, verdict, basis)
+                if isinstance(event, IntentQuarantined):
+                    self._set_aside(Copy(self._open[offset], event.code, event.reason))
+                state = decided(state, event, self._writer.key.public)
+                found.append(event)
+            # also behind one that waits: a domain may make each of its judgements dear
             if len(found) == BATCH or monotonic() - began > BATCH_S:
                 break
         return found
@@ -343,34 +342,21 @@ class Governor:
             self._set_aside(copy)
         return event
 
-    def _wait(self, offset: int, now: float) -> None:
-        if offset not in self._since:
-            self._since[offset] = now
-            self._waits += 1
-            self._waiting.append(offset)
-            self._oldest.append(offset)
-
     def _candidates(self, image: Image) -> Iterator[int]:
         """Offsets to be judged in one step; those that arrived are taken out of their queue.
 
-        Of the records that wait, those whose check came out, the oldest one, whose time runs out
-        first, and a few of the others in turn: however many wait, a step costs the same. Then what
-        arrived, by turns.
+        First what operators said, then the records whose check came out. Then what arrived, by
+        turns, and those that wait, one of each: neither keeps the step from the other. What
+        arrived behind the image is for the next step: passed over now, it would be lost.
         """
-        undecided = image.intents.undecided
-        while self._answered and self._answered[0][0] <= image.offset:
+        until, undecided = image.offset, image.intents.undecided
+        yield from iter(lambda: self._arrived.take_urgent(until), None)
+        while self._answered and self._answered[0][0] <= until:
             yield self._answered.popleft()[1]
-        while self._oldest and self._oldest[0] not in undecided:
-            self._oldest.popleft()
-        yield from islice(self._oldest, 1)
-        for _ in range(min(AGAIN, len(self._waiting))):
-            offset = self._waiting.popleft()
-            if offset in undecided:
-                self._waiting.append(offset)
-                yield offset
-        # what arrived behind the image is for the next step: passed over now, it would be lost
-        while (arrived := self._arrived.take(image.offset)) is not None:
-            yield arrived
+        arrived = iter(lambda: self._arrived.take(until), None)
+        again = self._waits.again(undecided, monotonic())
+        self._again_first = not self._again_first
+        yield from _in_turn(*((again, arrived) if self._again_first else (arrived, again)))
 
     def _consequent(self, image: Image) -> list[Intent]:
         """The intents that follow from the state and are not on the log yet."""
@@ -382,6 +368,16 @@ class Governor:
         if not due:
             self._settled = parts
         return due
+
+
+def _in_turn(*sources: Iterator[int]) -> Iterator[int]:
+    """One of each, as long as they last; nothing is taken that is not asked for."""
+    turns = deque(sources)
+    while turns:
+        source = turns.popleft()
+        if (found := next(source, None)) is not None:
+            turns.append(source)
+            yield found
 
 
 def _log_clocks(image: Image) -> None:

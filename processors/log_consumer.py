@@ -4,10 +4,13 @@ Kafka takes any bytes as the name of a header; aiokafka raises on one that is no
 and Faust ends the worker. Here the consumer goes to the end instead. What it passed over the
 worker reads by itself: it meets every gap in the offsets, and the end of the log every second.
 
+Where much was written the worker reads it by itself, too: what it has folded is not handed over.
+
 Brokers end a session that does not log in anew, which aiokafka does not; see `sessions`.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import structlog
@@ -40,25 +43,37 @@ class LogConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  #
         self, consumer: Any, active_partitions: set[Any], *args: Any, **options: Any
     ) -> Any:
         try:
-            return await super()._fetch_records(consumer, active_partitions, *args, **options)
+            found = await super()._fetch_records(consumer, active_partitions, *args, **options)
+            return self._unfolded(found)
         except UnicodeDecodeError as error:
             log.warning("record_passed_over", error=str(error))
             await consumer.seek_to_end()
             return {}
+
+    def _unfolded(self, found: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
+        """Without what was folded meanwhile, but for the last record: Faust counts by it."""
+        folded = self.consumer.folded()
+        return {
+            partition: [one for one in records if one.offset > folded] or records[-1:]
+            for partition, records in found.items()
+        }
 
 
 class LogConsumer(driver.Consumer):  # type: ignore[misc]  # Faust is untyped
     """What the app makes in place of the driver's own consumer.
 
     session_s: for how long brokers take a login to be good, seconds
+    folded: offset of the last record that is folded
     """
 
     session_s: ClassVar[float]
+    folded: ClassVar[Callable[[], int]]
 
     def _new_consumer_thread(self) -> LogConsumerThread:
         return LogConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
 
-def log_consumer(session_s: float) -> type[LogConsumer]:
-    """The class of the log's consumer, for brokers with sessions of this length."""
-    return type("LogConsumer", (LogConsumer,), {"session_s": session_s})
+def log_consumer(session_s: float, folded: Callable[[], int]) -> type[LogConsumer]:
+    """The class of the log's consumer; see `LogConsumer` for what it is given."""
+    given = {"session_s": session_s, "folded": staticmethod(folded)}
+    return type("LogConsumer", (LogConsumer,), given)

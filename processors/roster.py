@@ -3,7 +3,7 @@
 Part of the composition root (`__main__`): real clusters, registries and engines are made here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from threading import Lock
 
 from mesh_events.kafka import Connection
@@ -35,6 +35,7 @@ from processors.mirror.engine import MirrorEngine, NoEngine
 from processors.own_registry import OwnRegistry
 from processors.schema_ids import Carried, SchemaIds
 from processors.settings import WorkerSettings
+from processors.waiting import Awaited
 from projections.identity import Cluster
 from projections.image import Image
 from spark_streams.spark import SparkEngine
@@ -63,12 +64,12 @@ def enforcers(
     connection: Connection,
     registry: Registry,
     image: Callable[[], Image],
-    waiting: Callable[[], Iterable[int]],
+    waiting: Callable[[], Mapping[int, Awaited]],
 ) -> list[Keeper]:
     """The keepers of rights, logins, links, statements, connectors and schemas.
 
     The connection is the governor's at the governance cluster; `image` tells the state of the log
-    as the governor has folded it, `waiting` the offsets that wait for a check.
+    as the governor has folded it, `waiting` what it found waiting for a check.
     """
     clusters, connect, gate = Admins(settings.tls), settings.connect(), Lock()
     schemas = SchemaIds(settings.registry, own_registry)
@@ -77,11 +78,11 @@ def enforcers(
         ChecksKeeper(
             clusters,
             registry,
+            waiting,
             SideBySide("checks"),
             settings.tls,
             ClusterLogs(settings.tls),
             connect,
-            waiting,
         ),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
         QuotasKeeper(

@@ -27,6 +27,19 @@ class Turns:
             queue = self._urgent if urgent else self._turns.setdefault(domain, deque())
             queue.append(offset)
 
+    def has_next(self, until: int) -> bool:
+        """Whether `take` has an offset up to `until`."""
+        with self._lock:
+            queues = [self._urgent, *self._turns.values()]
+            return any(queue and queue[0] <= until for queue in queues)
+
+    def take_urgent(self, until: int) -> int | None:
+        """The next offset up to `until` that was added as urgent; None if there is none."""
+        with self._lock:
+            if self._urgent and self._urgent[0] <= until:
+                return self._urgent.popleft()
+        return None
+
     def take(self, until: int) -> int | None:
         """The next offset up to `until`, which then has had its turn; None if there is none."""
         with self._lock:

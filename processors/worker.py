@@ -19,18 +19,17 @@ from prometheus_client.core import Metric
 from mesh_events.emit import LogWriter
 from mesh_events.errors import StateFaultError
 from mesh_events.kafka import Connection
-from mesh_events.read import LogReader
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from processors.crash_points import crash_point
 from processors.governor import Governor
 from processors.keepers.keeper import Keeper, ReignOverError
 from processors.log_end import LogEnd
+from processors.log_fold import LogFold
 from processors.metrics import gauges
 from processors.reign import LEASE_S, LogReign, now
 from processors.standby import Standby
 from projections.clocks import clock_finding
-from projections.trust import DistrustError
 
 log = structlog.get_logger(__name__)
 KEEPER_PERIOD_S = 2.0
@@ -77,8 +76,6 @@ class Worker:
         self.governor, self.keepers = governor, keepers
         self._connection, self._writer, self._keeper_key = connection, writer, keeper_key
         self._reign: LogReign | None = None
-        # offset behind the log's last record, None before it was asked for
-        self._end: int | None = None
         governor.metrics.observe(self._gauges)
         self._tasks: list[asyncio.Task[None]] = []
         self._again: asyncio.Task[None] | None = None
@@ -86,8 +83,8 @@ class Worker:
         self._tenure = 0
         self._loaded = asyncio.Event()
         self._changed = asyncio.Condition()
-        self._folding = asyncio.Lock()
-        self._standby = Standby(connection, governor, self._folding)
+        self._log = LogFold(connection, governor)
+        self._standby = Standby(connection, governor, self._log.lock)
         # by default there are fewer threads than jobs: one that waits would hold up another
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         # what has compared the world with the log in this reign
@@ -143,7 +140,7 @@ class Worker:
 
     def _gauges(self) -> Iterable[Metric]:
         governor = self.governor
-        return gauges(governor.image, governs=governor.reigns, end=self._end)
+        return gauges(governor.image, governs=governor.reigns, end=self._log.end)
 
     async def stand_by(self) -> None:
         """Fold along while the log is another's, for as long as this process lives."""
@@ -203,7 +200,7 @@ class Worker:
         self._tenure += 1
         self._standby.again()
         self._loaded.clear()
-        self._end = None
+        self._log.end = None
         if self._reign is not None:
             self._reign.end()
             self._reign = None
@@ -213,33 +210,20 @@ class Worker:
         await self._announce()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    @property
+    def folded(self) -> int:
+        """Offset of the last record that is folded."""
+        return self._log.offset
+
     async def fold(self, record: Record) -> None:
         """One record of the log, in order; waits until everything before it was folded."""
         await self._loaded.wait()
-        async with self._folding:
-            if record.offset > self.governor.image.offset + 1:
-                # Faust's reader passes over what it cannot read; every record must be folded
-                await asyncio.to_thread(self._read_to_end)
-            self.governor.fold([record])
+        await self._log.take(record)
         await self._announce()
 
     async def _catch_up(self) -> None:
-        """Fold up to the end of the log as it is now."""
-        async with self._folding:
-            await asyncio.to_thread(self._read_to_end)
+        await self._log.catch_up()
         await self._announce()
-
-    def _read_to_end(self) -> None:
-        try:
-            self._fold_to_end()
-        except DistrustError:
-            # now without believing anything
-            self._fold_to_end()
-
-    def _fold_to_end(self) -> None:
-        with LogReader(self._connection, self.governor.image.offset + 1) as reader:
-            self.governor.fold(reader.to_end())
-        self.governor.caught_up()
 
     async def _announce(self) -> None:
         async with self._changed:
@@ -287,22 +271,13 @@ class Worker:
             if not records:
                 await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
-            await self._echo(records)
+            await self._log.echo(records)
+            await self._announce()
             last = records[-1].offset
             if not await self._reached(reign, last, STALL_S) and self._reign is reign:
                 raise StateFaultError(f"the record at offset {last} does not come back")
         if self._reign is reign:
             self._overtaken(reign.epoch)
-
-    async def _echo(self, records: Sequence[Record]) -> None:
-        """Fold what was just appended, if nothing stands between: no need to read it back."""
-        async with self._folding:
-            for record in records:
-                # the reader may have brought the first of them already
-                if record.offset > self.governor.image.offset + 1:
-                    break
-                self.governor.fold([record])
-        await self._announce()
 
     def _holds(self, reign: LogReign) -> bool:
         """Whether this reign goes on.
@@ -333,7 +308,7 @@ class Worker:
             while self._holds(reign):
                 asked = now()
                 end = await asyncio.to_thread(there.offset)
-                self._end = end if end is not None else self._end
+                self._log.end = end if end is not None else self._log.end
                 if end is not None and await self._complete(reign, there, end):
                     reign.heard(asked)
                     since = clock()
@@ -351,7 +326,7 @@ class Worker:
             return True
         # Faust is late, or cannot read what comes next: nobody has to wait for it
         await self._catch_up()
-        return False
+        return self._log.offset >= end - 1
 
     async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
         """Run one keeper on every change and every few seconds, never twice at a time."""

@@ -67,17 +67,6 @@ def decide(
     return verdict
 
 
-def awaited(image: Image, entry: Entry) -> tuple[str, ...]:
-    """The checks that an undecided record waits for, whatever the time.
-
-    Whether it is too old, too early or said during a freeze is the governor's to decide: nobody
-    else knows the time of a decision that is still to be made.
-    """
-    found = _claim(image, entry)
-    verdict = found.judge(image, image.clock) if isinstance(found, _Claim) else found
-    return verdict.checks if isinstance(verdict, Waiting) else ()
-
-
 class _Claim(NamedTuple):
     """An intent that its speaker may make, as far as time does not matter."""
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -38,8 +38,8 @@ from processors.keepers.findings import (
 from processors.keepers.flow_ends import Logs
 from processors.keepers.keeper import Reign, ReignOverError
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.waiting import Awaited
 from projections.catalog import SCHEMA_REGISTERED
-from projections.decide import awaited
 from projections.image import Image
 from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
@@ -82,12 +82,11 @@ class ChecksKeeper:
     Args:
         clusters: gives a cluster's admin.
         registry: where schemas are looked up.
+        waiting: offset -> what the governor found a record waiting for.
         lanes: runs the checks side by side.
         tls: how a new cluster's brokers are reached.
         logs: reads the ends of topics.
         connect: validates connectors; None where the mesh has none.
-        waiting: offsets of the records that the governor found waiting; without it every undecided
-            record is judged for that.
     """
 
     name = "checks"
@@ -96,11 +95,11 @@ class ChecksKeeper:
         self,
         clusters: Clusters,
         registry: Registry,
+        waiting: Callable[[], Mapping[int, Awaited]],
         lanes: Lanes | None = None,
         tls: Tls | None = None,
         logs: Logs | None = None,
         connect: ConnectCluster | None = None,
-        waiting: Callable[[], Iterable[int]] | None = None,
     ) -> None:
         self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
         self._waiting = waiting
@@ -114,8 +113,7 @@ class ChecksKeeper:
         for over in [one for one in list(self._failing) if one[0] not in image.intents.undecided]:
             self._failing.pop(over, None)
         lanes: dict[str, list[Task]] = {}
-        known = self._waiting() if self._waiting is not None else image.intents.undecided
-        for task in missing(image, known):
+        for task in missing(image, self._waiting()):
             lanes.setdefault(_lane(task, image), []).append(task)
 
         def job(tasks: list[Task]) -> Job:
@@ -212,17 +210,21 @@ class ChecksKeeper:
         return Finding(found.evidence | edges(END_OF, intent.stream, partitions, stream, 1))
 
 
-def missing(image: Image, offsets: Iterable[int]) -> Iterator[Task]:
-    """The checks that some of the records at these offsets wait for: of each domain the oldest."""
-    undecided, counts = image.intents.undecided, Counter[str]()
-    for offset in sorted(offsets):
-        entry = undecided.get(offset)
-        if entry is None or not isinstance(entry.event, CHECKED):
+def missing(image: Image, waiting: Mapping[int, Awaited]) -> Iterator[Task]:
+    """The checks that records wait for and have no outcome yet: of each domain the oldest records.
+
+    What the image does not hold yet, though it was found with it, comes with a later image.
+    """
+    counts = Counter[str]()
+    for offset in sorted(waiting):
+        entry, awaited = image.intents.undecided.get(offset), waiting[offset]
+        if entry is None or not isinstance(entry.event, CHECKED) or awaited.behind > image.offset:
             continue
         domain = entry.event.meta.domain
         counts[domain] += 1
-        if counts[domain] <= MOST:
-            for check in awaited(image, entry):
+        outcomes = image.intents.checks.get(offset, ())
+        for check in awaited.checks if counts[domain] <= MOST else ():
+            if check not in outcomes:
                 yield Task(offset, check, entry.event)
 
 

@@ -64,7 +64,9 @@ def _grow(settings: WorkerSettings, end: int) -> Growth:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # not `sys.stdin`: its lock is asked for at the interpreter's end
+    while os.read(0, 1):
+        pass
     os._exit(os.EX_TEMPFAIL)
 
 

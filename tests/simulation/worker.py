@@ -112,7 +112,7 @@ class SimWorker:
         registry: Any = world.registry
         everybody: list[Keeper] = [
             RowsKeeper(world.rows, registry, rows, lambda: self.governor.image),  # type: ignore[arg-type]
-            ChecksKeeper(admin, registry),
+            ChecksKeeper(admin, registry, self.governor.waiting),
             CredentialsKeeper(admin, Secrets()),  # type: ignore[arg-type]
             RightsKeeper(admin, policy=policy, strangers=Strangers(frozenset(), policy)),
             links,

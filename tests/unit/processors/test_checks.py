@@ -14,6 +14,7 @@ from processors.keepers import checks, planning
 from processors.keepers.checks import CHECKED, ChecksKeeper, missing
 from processors.keepers.findings import CERTAIN_S
 from processors.keepers.lanes import SideBySide
+from processors.waiting import Awaited
 from projections.decide import decide
 from projections.replay import fold
 from projections.verdict import Waiting
@@ -21,7 +22,7 @@ from spark_streams.sql.errors import SqlError
 from tests import paper_story as story
 from tests.kafka_client import eventually
 from tests.links.memory import MemoryCluster
-from tests.paper_log import Never, PaperLog, at, meta
+from tests.paper_log import Never, PaperLog, meta
 
 STATEMENT_CHECKS = ("statement_sound", "destination_free")
 
@@ -36,12 +37,25 @@ def publications(log: PaperLog, domain: str, count: int) -> None:
         )
 
 
+def waiting(log: PaperLog) -> dict[int, Awaited]:
+    """What a governor finds waiting, now."""
+    found = {
+        offset: decide(log.image, entry, log.image.clock)
+        for offset, entry in log.image.intents.undecided.items()
+    }
+    return {
+        offset: Awaited(verdict.checks, log.image.offset)
+        for offset, verdict in found.items()
+        if isinstance(verdict, Waiting)
+    }
+
+
 def test_missing_checks_are_named_oldest_intent_first() -> None:
     log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     publications(log, "east", 2)
     publications(log, "west", 1)
-    found = list(missing(log.image, log.image.intents.undecided))
+    found = list(missing(log.image, waiting(log)))
     assert [task.offset for task in found] == sorted(task.offset for task in found)
     assert {task.check for task in found} == {"topic_exists", "schema_registered"}
     assert len(found) == 6
@@ -55,9 +69,9 @@ def test_a_round_looks_at_the_oldest_records_of_each_domain(
     story.domains(log)
     publications(log, "east", 5)
     publications(log, "west", 3)
-    waiting = sorted(log.image.intents.undecided)
-    found = {task.offset for task in missing(log.image, waiting)}
-    assert found == {*waiting[:2], *waiting[5:7]}
+    offsets = sorted(log.image.intents.undecided)
+    found = {task.offset for task in missing(log.image, waiting(log))}
+    assert found == {*offsets[:2], *offsets[5:7]}
 
 
 def test_a_round_looks_at_those_alone_that_wait() -> None:
@@ -65,35 +79,28 @@ def test_a_round_looks_at_those_alone_that_wait() -> None:
     story.domains(log)
     publications(log, "east", 3)
     _, second, _ = sorted(log.image.intents.undecided)
-    assert {task.offset for task in missing(log.image, [second, 9999])} == {second}
+    known = waiting(log)
+    some = {second: known[second], 9999: known[second]}
+    assert {task.offset for task in missing(log.image, some)} == {second}
 
 
-@pytest.mark.parametrize("quiet_ms", [10 * 60_000, 3_600_000])
-def test_a_check_is_missing_behind_a_freeze_that_ended_and_a_quiet_time(quiet_ms: int) -> None:
-    """The last decision is long ago: its clock says nothing about what was emitted since."""
+def test_a_check_that_came_out_is_missing_no_more() -> None:
     log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
-    until = at(log.now + quiet_ms // 2)
-    log.operator(intents.DomainFrozen, domain="west", until=until, reason="it leaks")
-    log.govern()
-    log.now += quiet_ms
-    publications(log, "west", 1)
-    assert {task.check for task in missing(log.image, log.image.intents.undecided)} == {
-        "topic_exists",
-        "schema_registered",
-    }
+    publications(log, "east", 1)
+    known = waiting(log)
+    log.report(CheckPassed, offset=next(iter(known)), check="topic_exists", evidence={})
+    assert [task.check for task in missing(log.image, known)] == ["schema_registered"]
 
 
-def test_a_check_is_missing_where_the_broker_is_behind_after_a_quiet_time() -> None:
+def test_what_was_found_on_a_later_state_waits_for_its_image() -> None:
+    """A step may find an intent waiting for a domain that the same step registers."""
     log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
-    late, log.now = log.now, log.now + 3_600_000
-    made = log.make(intents.ProductPublished, "east", **story.product())
-    log.append(made, by="east", time=late)
-    assert {task.check for task in missing(log.image, log.image.intents.undecided)} == {
-        "topic_exists",
-        "schema_registered",
-    }
+    publications(log, "east", 1)
+    later = {offset: Awaited(one.checks, one.behind + 1) for offset, one in waiting(log).items()}
+    assert later
+    assert list(missing(log.image, later)) == []
 
 
 def test_no_check_is_made_for_what_is_refused_whatever_the_time() -> None:
@@ -104,7 +111,7 @@ def test_no_check_is_made_for_what_is_refused_whatever_the_time() -> None:
     log.operator(intents.DomainQuarantined, domain="east", reason="it leaks")
     log.govern()
     log.say(intents.ProductPublished, "east", **story.product())
-    assert list(missing(log.image, log.image.intents.undecided)) == []
+    assert list(missing(log.image, waiting(log))) == []
 
 
 class Hanging(MemoryCluster):
@@ -150,7 +157,7 @@ def test_a_check_of_one_domain_that_hangs_delays_no_other_domains(check: str) ->
     cluster = Hanging(gate if check == "topic_exists" else _open())
     registry = Slow(gate if check == "schema_registered" else _open())
     reign, lanes = Telling(log), SideBySide("checks")
-    keeper = ChecksKeeper(lambda *_: cluster, registry, lanes)  # type: ignore[arg-type,return-value]
+    keeper = ChecksKeeper(lambda *_: cluster, registry, lambda: waiting(log), lanes)  # type: ignore[arg-type,return-value]
     try:
         keeper.reconcile(log.image, reign)  # type: ignore[arg-type]
         eventually(lambda: ("north", check) in reign.told, "north's check comes out", 20)
@@ -179,7 +186,7 @@ def test_a_text_that_is_parsed_for_long_delays_no_other_domains_texts(
     for domain in ("east", "north"):
         cluster.create_topic(f"{domain}.t", 1, {})
     reign, lanes = Telling(log), SideBySide("checks")
-    keeper = ChecksKeeper(lambda *_: cluster, Slow(_open()), lanes)  # type: ignore[arg-type,return-value]
+    keeper = ChecksKeeper(lambda *_: cluster, Slow(_open()), lambda: waiting(log), lanes)  # type: ignore[arg-type,return-value]
     try:
         keeper.reconcile(log.image, reign)  # type: ignore[arg-type]
         eventually(lambda: ("north", "statement_sound") in reign.told, "north's is parsed", 20)
@@ -269,7 +276,7 @@ def test_a_registry_must_lack_a_schema_for_a_while(
     story.domains(log)
     publications(log, "east", 1)
     cluster, registry, reign = MemoryCluster("east"), Starting(*answers), Listening()
-    keeper = ChecksKeeper(lambda *_: cluster, registry)  # type: ignore[arg-type,return-value]
+    keeper = ChecksKeeper(lambda *_: cluster, registry, lambda: waiting(log))  # type: ignore[arg-type,return-value]
     for wait in (*seconds, 0.0):
         assert reign.said == []
         keeper.reconcile(log.image, reign)  # type: ignore[arg-type]

@@ -214,7 +214,7 @@ def test_decisions_are_folded_at_once_but_for_those_that_the_reader_brought(
         log, nothing = PaperLog(), cast("Any", None)
         governor = Folding(log, folded)
         worker = Worker(cast("Governor", governor), nothing, nothing, nothing, [])
-        await worker._echo([Record(offset, 0, b"", b"", {}) for offset in (5, 6, 7)])
+        await worker._log.echo([Record(offset, 0, b"", b"", {}) for offset in (5, 6, 7)])
         return governor.image.offset
 
     assert asyncio.run(scene()) == reached

@@ -1,0 +1,93 @@
+"""Bringing the log's records to the governor's fold: one by one as they come, or all that is there.
+
+Faust hands over one record at a time, which is quick while little is written. Where much stands
+between the fold and the log's end, it is read at once by a client of its own.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from mesh_events.kafka import Connection
+from mesh_events.read import LogReader
+from mesh_events.record import Record
+from processors.governor import Governor
+from projections.trust import DistrustError
+
+FEW = 64
+"""So many records that are behind are waited for; more are read at once."""
+
+
+class LogFold:
+    """One worker's fold; records are folded under `lock`, whoever brings them.
+
+    Args:
+        connection: login that reads the log.
+        governor: takes the records in offset order, and passes over what it has.
+
+    Attributes:
+        end: offset behind the log's last record as Kafka said it last; None before it was asked.
+    """
+
+    def __init__(self, connection: Connection, governor: Governor) -> None:
+        self._connection, self._governor = connection, governor
+        self._reader: LogReader | None = None
+        self.lock = asyncio.Lock()
+        self.end: int | None = None
+
+    @property
+    def offset(self) -> int:
+        """Of the last record that is folded."""
+        return self._governor.image.offset
+
+    def lags(self, end: int | None) -> bool:
+        """Whether more stands before `end` than is waited for."""
+        return end is not None and end - 1 - self.offset > FEW
+
+    async def take(self, record: Record) -> None:
+        """Fold one record, and first what stands before it."""
+        async with self.lock:
+            # Faust's reader passes over what it cannot read; every record must be folded
+            if record.offset > self.offset + 1 or self.lags(self.end):
+                await asyncio.to_thread(self._read)
+            self._governor.fold([record])
+
+    async def echo(self, records: Sequence[Record]) -> None:
+        """Fold what was just appended: no need to read it back, unless something stands between."""
+        async with self.lock:
+            if self.lags(records[0].offset):
+                await asyncio.to_thread(self._read)
+                return
+            for record in records:
+                # the reader may have brought the first of them already
+                if record.offset > self.offset + 1:
+                    return
+                self._governor.fold([record])
+
+    async def catch_up(self) -> None:
+        """Fold up to the end of the log as it is now."""
+        async with self.lock:
+            await asyncio.to_thread(self._read)
+
+    def _read(self) -> None:
+        try:
+            self._read_once()
+        except DistrustError:
+            # now without believing anything
+            self._read_once()
+
+    def _read_once(self) -> None:
+        if self._reader is None:
+            self._reader = LogReader(self._connection, None)
+        try:
+            self._governor.fold(self._reader.since(self.offset + 1))
+        except BaseException:
+            self.close()
+            raise
+        self._reader.partition.rest()
+        self._governor.caught_up()
+
+    def close(self) -> None:
+        """Leave Kafka until something must be read again."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.partition.close()
