@@ -61,7 +61,7 @@ class LogFold:
                 # the reader may have brought the first of them already
                 if record.offset > self.offset + 1:
                     return
-                self._governor.fold([record])
+                self._governor.fold([record], ours=True)
 
     async def catch_up(self) -> None:
         """Fold up to the end of the log as it is now."""

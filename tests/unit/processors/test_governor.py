@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events import intents
+from mesh_events import intents, signing
 from mesh_events.decisions import IntentQuarantined, MeshRole, RecordsSetAside
 from mesh_events.emit import Receipt
 from mesh_events.errors import ConfigurationError
@@ -218,6 +218,23 @@ def test_a_check_that_came_out_is_looked_at_before_all_others() -> None:
     assert governor.step()
     governor.fold(log.records)
     assert last not in governor.image.intents.undecided
+
+
+def test_what_this_process_has_signed_is_not_verified_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    log.say(intents.ApplicationRegistered, "west", application="west.a")
+    governor.fold(log.records)
+    records, verified = governor.step(), list[bytes]()
+    real = signing.verifies
+    monkeypatch.setattr(signing, "verifies", lambda *given: verified.append(1) or real(*given))
+    governor.fold(records, ours=True)
+    assert governor.image.offset == records[-1].offset
+    assert governor.image.identity.applications["west.a"]
+    assert not verified
 
 
 def test_a_governor_whose_key_the_log_does_not_know_does_not_start() -> None:

@@ -197,7 +197,8 @@ class Folding(Reigning):
     def __init__(self, log: PaperLog, folded: int) -> None:
         self.log, self.image = log, log.image._replace(offset=folded)
 
-    def fold(self, records: list[Record]) -> None:
+    def fold(self, records: list[Record], *, ours: bool) -> None:
+        assert ours
         for record in records:
             if record.offset > self.image.offset:
                 assert record.offset == self.image.offset + 1
