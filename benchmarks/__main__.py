@@ -5,23 +5,14 @@ from pathlib import Path
 
 from local_platform import Endpoints, PlatformError, PlatformSettings
 
-NAMES = (
-    "replay",
-    "verify",
-    "snapshots",
-    "control",
-    "decisions",
-    "link",
-    "start",
-    "click_users",
-    "join_size",
-)
+START = "start"
+"""Stops and starts the mesh at SDM_HOME: it need not run."""
 
 
 def main() -> None:
     """Run one benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("name", choices=[*RUNS, START])
     parser.add_argument(
         "--events", type=int, default=1_000_000, help="replay, verify, snapshots: events"
     )
@@ -29,6 +20,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=500, help="snapshots: asked so often")
     parser.add_argument("--rounds", type=int, default=10, help="control: grants and revocations")
     parser.add_argument("--intents", type=int, default=10_000, help="decisions: in each round")
+    parser.add_argument("--records", type=int, default=10_000_000, help="garbage: unusable ones")
     parser.add_argument("--backlog", type=int, default=500_000, help="link: records to catch up")
     parser.add_argument("--story", type=Path, help="start: JSON of `./scripts/demo --json`")
     parser.add_argument("--clicks", type=int, default=2_000_000, help="click_users, join_size")
@@ -39,7 +31,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="click_users, join_size")
     options = parser.parse_args()
     settings = PlatformSettings()
-    if options.name == "start":
+    if options.name == START:
         from benchmarks import start
 
         start.run(settings, options.story)
@@ -48,38 +40,81 @@ def main() -> None:
         endpoints = Endpoints.load(settings.home)
     except PlatformError as fault:
         raise SystemExit(str(fault)) from None
-    if options.name == "click_users":
-        from benchmarks import click_users
+    RUNS[options.name](options, settings, endpoints)
 
-        click_users.run(settings, endpoints, options.clicks, options.users, options.turns)
-    elif options.name == "join_size":
-        from benchmarks import click_users
 
-        click_users.run_sizes(settings, endpoints, options.clicks, options.sizes, options.turns)
-    elif options.name == "link":
-        from benchmarks import link
+def _click_users(
+    options: argparse.Namespace, settings: PlatformSettings, endpoints: Endpoints
+) -> None:
+    from benchmarks import click_users
 
-        link.run(endpoints, settings.home, options.backlog)
-    elif options.name == "verify":
-        from benchmarks import verify
+    click_users.run(settings, endpoints, options.clicks, options.users, options.turns)
 
-        verify.run(endpoints, options.events)
-    elif options.name == "snapshots":
-        from benchmarks import snapshots
 
-        snapshots.run(endpoints, options.events, options.questions)
-    elif options.name == "replay":
-        from benchmarks import replay
+def _join_size(
+    options: argparse.Namespace, settings: PlatformSettings, endpoints: Endpoints
+) -> None:
+    from benchmarks import click_users
 
-        replay.run(endpoints, options.events, options.verified)
-    elif options.name == "decisions":
-        from benchmarks import decisions
+    click_users.run_sizes(settings, endpoints, options.clicks, options.sizes, options.turns)
 
-        decisions.run(endpoints, settings.home, options.intents)
-    else:
-        from benchmarks import control
 
-        control.run(endpoints, settings.home, options.rounds)
+def _link(options: argparse.Namespace, settings: PlatformSettings, endpoints: Endpoints) -> None:
+    from benchmarks import link
+
+    link.run(endpoints, settings.home, options.backlog)
+
+
+def _verify(options: argparse.Namespace, _: PlatformSettings, endpoints: Endpoints) -> None:
+    from benchmarks import verify
+
+    verify.run(endpoints, options.events)
+
+
+def _snapshots(options: argparse.Namespace, _: PlatformSettings, endpoints: Endpoints) -> None:
+    from benchmarks import snapshots
+
+    snapshots.run(endpoints, options.events, options.questions)
+
+
+def _replay(options: argparse.Namespace, _: PlatformSettings, endpoints: Endpoints) -> None:
+    from benchmarks import replay
+
+    replay.run(endpoints, options.events, options.verified)
+
+
+def _decisions(
+    options: argparse.Namespace, settings: PlatformSettings, endpoints: Endpoints
+) -> None:
+    from benchmarks import decisions
+
+    decisions.run(endpoints, settings.home, options.intents)
+
+
+def _garbage(options: argparse.Namespace, settings: PlatformSettings, endpoints: Endpoints) -> None:
+    from benchmarks import garbage
+
+    garbage.run(endpoints, settings.home, options.records)
+
+
+def _control(options: argparse.Namespace, settings: PlatformSettings, endpoints: Endpoints) -> None:
+    from benchmarks import control
+
+    control.run(endpoints, settings.home, options.rounds)
+
+
+RUNS = {
+    "replay": _replay,
+    "verify": _verify,
+    "snapshots": _snapshots,
+    "control": _control,
+    "decisions": _decisions,
+    "garbage": _garbage,
+    "link": _link,
+    "click_users": _click_users,
+    "join_size": _join_size,
+}
+"""Name -> what it runs against the mesh at SDM_HOME."""
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ between the fold and the log's end, it is read at once by a client of its own.
 """
 
 import asyncio
+import threading
 from collections.abc import Sequence
 
 from mesh_events.kafka import Connection
@@ -31,6 +32,7 @@ class LogFold:
     def __init__(self, connection: Connection, governor: Governor) -> None:
         self._connection, self._governor = connection, governor
         self._reader: LogReader | None = None
+        self._reading = threading.Lock()
         self.lock = asyncio.Lock()
         self.end: int | None = None
 
@@ -69,11 +71,14 @@ class LogFold:
             await asyncio.to_thread(self._read)
 
     def _read(self) -> None:
-        try:
-            self._read_once()
-        except DistrustError:
-            # now without believing anything
-            self._read_once()
+        # a task that is cancelled leaves its thread reading, and frees the other lock: two threads
+        # with one reader would take records from each other
+        with self._reading:
+            try:
+                self._read_once()
+            except DistrustError:
+                # now without believing anything
+                self._read_once()
 
     def _read_once(self) -> None:
         if self._reader is None:
@@ -81,13 +86,8 @@ class LogFold:
         try:
             self._governor.fold(self._reader.since(self.offset + 1))
         except BaseException:
-            self.close()
+            reader, self._reader = self._reader, None
+            reader.partition.close()
             raise
         self._reader.partition.rest()
         self._governor.caught_up()
-
-    def close(self) -> None:
-        """Leave Kafka until something must be read again."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.partition.close()
