@@ -12,7 +12,7 @@ import requests
 from mesh_events.errors import InfrastructureError, RefusedError
 from spark_streams.error_names import error_name
 
-_TIMEOUT_S = 30
+_TIMEOUT_S = 30.0
 _REBALANCING = 409
 _PATIENCE_S = 15
 """For so long a worker that takes part in a rebalance is asked again, as it wants to be."""
@@ -121,9 +121,10 @@ class Connect:
     def __init__(self, url: str, login: tuple[str, str]) -> None:
         self.url, self._login = url.rstrip("/"), login
 
-    def deployed(self) -> dict[str, Deployed]:
-        """Every connector, by name."""
-        told: dict[str, Any] = self._call("GET", "/connectors?expand=status&expand=info")
+    def deployed(self, patience_s: float = _TIMEOUT_S) -> dict[str, Deployed]:
+        """Every connector, by name; an answer is waited for so many seconds."""
+        path = "/connectors?expand=status&expand=info"
+        told: dict[str, Any] = self._call("GET", path, patience_s=patience_s)
         try:
             return {
                 name: _deployed(name, found)
@@ -214,10 +215,16 @@ class Connect:
             raise self._strange(path) from error
 
     def _call(
-        self, method: str, path: str, name: str = "", body: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        name: str = "",
+        body: dict[str, str] | None = None,
+        *,
+        patience_s: float = _TIMEOUT_S,
     ) -> Any:
         doing = f"Kafka Connect at {self.url}"
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + min(_PATIENCE_S, patience_s)
         while True:
             try:
                 answer = requests.request(
@@ -225,7 +232,7 @@ class Connect:
                     self.url + path,
                     auth=self._login,
                     json=body,
-                    timeout=_TIMEOUT_S,
+                    timeout=patience_s,
                     # Connect sends nobody elsewhere, and a config must not go there
                     allow_redirects=False,
                 )

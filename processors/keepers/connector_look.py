@@ -42,6 +42,9 @@ SILENT_S = 10.0
 """For so long a server may be silent before that is a failure of what runs there."""
 ORPHAN_S = 20.0
 """What has no task that runs after so long is told."""
+MISSING = "Kafka Connect has lost it: it is deployed again"
+NOT_STARTED = "Kafka Connect was started anew and does not run it yet"
+"""Reasons that are reported of what does not run any more, though nothing failed."""
 _NEVER = float("-inf")
 _LONGEST = 600
 """Characters of a reason."""
@@ -54,7 +57,7 @@ class Memory:
     Times are the clock's. `deployed`: when Connect took this generation's config; `attempts` to
     help it since it last ran steadily, the next one not before `not_before`; `since` it runs;
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
-    has to run for a while before that is told.
+    has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
     """
 
     generation: int
@@ -65,6 +68,7 @@ class Memory:
     lonely: float | None = None
     faulty: float | None = None
     shaken: bool = False
+    seen_in: int = -1
     lineage: float = _NEVER
 
 
@@ -159,6 +163,17 @@ class Look:
         self._later()
         self.tell(code, reason, text=text)
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether the log says ACTIVE, which nobody has seen in this reign."""
+        is_active = self.connector.state is State.ACTIVE
+        return is_active and self.memory.seen_in != self.reign.epoch
+
+    def unconfirmed(self, code: str, reason: str, text: str = "") -> None:
+        """Report what does not run though the log says ACTIVE; it is not started twice for that."""
+        self.memory = replace(self.memory, deployed=self._now(), since=None, shaken=True)
+        self.tell(code, reason, text=text)
+
     def hampered(self, error: MeshError) -> None:
         """A server does not answer for it: for a moment that is nothing to tell."""
         now, faulty = self._now(), self.memory.faulty
@@ -167,7 +182,8 @@ class Look:
         log.warning("connector_not_settled", id=self.connector.id, error=str(error))
         if self.connector.desired is not Desired.RUNNING or self.connector.is_at_rest:
             return
-        if self.connector.state is State.ACTIVE and now - since < SILENT_S:
+        is_patient = self.connector.state is State.ACTIVE and not self.is_unconfirmed
+        if is_patient and now - since < SILENT_S:
             return
         self._later()
         self.tell("infrastructure", str(error), text=error.text)
@@ -197,6 +213,8 @@ class Look:
     def _runs(self, image: Image) -> bool:
         """Deploy, help and watch."""
         deployed, connector = self.deployed, self.connector
+        if self.is_unconfirmed and not self._confirmed():
+            return True
         servers = image.identity.clusters[connector.cluster].bootstrap_servers
         wanted = self.connect.config(connector.id, connector.config, connector.cluster, servers)
         taken = self.memory.deployed
@@ -217,6 +235,26 @@ class Look:
         if not deployed.runs:
             return self._waits(deployed)
         return self._steady(deployed)
+
+    def _confirmed(self) -> bool:
+        """Whether Connect runs what the log says is ACTIVE; reported at once if it does not.
+
+        Connect may have been started anew while no worker looked.
+        """
+        deployed = self.deployed
+        if deployed is not None and deployed.runs:
+            self.memory = replace(self.memory, seen_in=self.reign.epoch)
+            return True
+        if deployed is None:
+            self.unconfirmed("connector_failed", MISSING)
+        elif deployed.failed:
+            self._tell_failed(deployed)
+            self.memory = replace(self.memory, deployed=self._now(), shaken=True)
+        else:
+            parts = (deployed.connector, *deployed.tasks)
+            states = ", ".join(sorted({one.state for one in parts}))
+            self.unconfirmed("tasks_waiting", f"{NOT_STARTED}: its parts are {states}")
+        return False
 
     def _deploy(self, wanted: dict[str, str], *, fresh: bool) -> bool:
         """Let it in, and hand it to Connect; the same config again is started anew."""
@@ -243,12 +281,7 @@ class Look:
 
     def _help(self, deployed: Deployed) -> bool:
         """Tell what has failed, and start it again when it is time."""
-        part = deployed.failed[0]
-        what = "the connector" if part.task is None else f"task {part.task}"
-        code = "connector_failed" if part.task is None else "task_failed"
-        tasks = [one.task for one in deployed.failed if one.task is not None]
-        told = f"{what}: {cause(part)} (it is started again by itself, ever less often)"
-        self.tell(code, told, tasks, part.trace)
+        self._tell_failed(deployed)
         if self._now() < self.memory.not_before:
             return True
         self._admit()
@@ -256,6 +289,14 @@ class Look:
         self.connect.api.restart(deployed.name, failed_only=True)
         self._later()
         return True
+
+    def _tell_failed(self, deployed: Deployed) -> None:
+        part = deployed.failed[0]
+        what = "the connector" if part.task is None else f"task {part.task}"
+        code = "connector_failed" if part.task is None else "task_failed"
+        tasks = [one.task for one in deployed.failed if one.task is not None]
+        told = f"{what}: {cause(part)} (it is started again by itself, ever less often)"
+        self.tell(code, told, tasks, part.trace)
 
     def _waits(self, deployed: Deployed) -> bool:
         """It is on its way; when it stays so for long, that is told."""
@@ -281,7 +322,7 @@ class Look:
             self.voice.activated(
                 principal_of(self.connector.id), len(deployed.tasks), self.memory.attempts
             )
-            self.memory = replace(self.memory, shaken=False)
+            self.memory = replace(self.memory, shaken=False, seen_in=self.reign.epoch)
         elif now - self.memory.lineage >= self.keeper.pace.lineage:
             self.memory = replace(self.memory, lineage=now)
             self.voice.goes_on()

@@ -36,6 +36,8 @@ SETTLE_S, POLL_S = 10.0, 0.25
 """A look goes on for so long while something is on its way, and asks so often."""
 AGAIN_S = 300.0
 """A failure with the same code is told again so often at most, however its words change."""
+FIRST_LOOK_S = 3.0
+"""An answer of Connect is waited for so long while an ACTIVE on the log is not confirmed."""
 _WITHHELD = frozenset({"domain_quarantined", "source_not_granted"})
 _NEVER = float("-inf")
 
@@ -147,7 +149,8 @@ class ConnectorsKeeper:
                 self._guarded(look, look.disarm)
         while left:
             try:
-                deployed = connect.api.deployed()
+                is_first = any(look.is_unconfirmed for look in left.values())
+                deployed = connect.api.deployed(*((FIRST_LOOK_S,) if is_first else ()))
                 self._silent.pop(cluster, None)
             except MeshError as error:
                 self._is_silent(cluster, error, left.values())
@@ -198,14 +201,20 @@ class ConnectorsKeeper:
         return done
 
     def _is_silent(self, cluster: str, error: MeshError, left: Iterable[Look]) -> None:
-        """Connect does not answer: after a while, that is told of what should run there."""
+        """Connect does not answer: after a while, that is told of what should run there.
+
+        At once of what was not seen to run in this reign: ACTIVE means that it runs.
+        """
         now = self.pace.clock()
         since = self._silent.setdefault(cluster, now)
         log.warning("connect_silent", cluster=cluster, error=str(error))
-        if now - since < SILENT_S:
-            return
         for look in left:
+            if now - since < SILENT_S and not look.is_unconfirmed:
+                continue
             if look.connector.desired is Desired.RUNNING:
+                if look.is_unconfirmed:
+                    # it goes on by itself with Connect: not started anew for a state that is new
+                    look.memory = replace(look.memory, deployed=now)
                 look.memory = replace(look.memory, shaken=True, since=None)
                 self._memories[look.connector.id] = look.memory
                 if look.connector.failure_code not in _WITHHELD:

@@ -39,6 +39,7 @@ class MemoryConnect(Connect):
     down: bool = False
     url: str = "memory"
     broken: set[str] = field(default_factory=set)
+    patience_s: float = 0.0
 
     def _answer(self, call: str = "") -> None:
         if self.down:
@@ -65,7 +66,8 @@ class MemoryConnect(Connect):
         """The next start of its task goes well."""
         del self.fails[name]
 
-    def deployed(self) -> dict[str, Deployed]:
+    def deployed(self, patience_s: float = 30.0) -> dict[str, Deployed]:
+        self.patience_s = patience_s
         self._answer()
         return dict(self.found)
 

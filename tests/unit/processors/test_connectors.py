@@ -1,5 +1,6 @@
 """The connectors keeper over Kafka Connect in memory, dying wherever it can."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -349,6 +350,78 @@ def test_tasks_that_nobody_runs_are_told(made: MemoryConnector) -> None:
     made.api.found[NAME] = replace(found, tasks=(Part(0, "UNASSIGNED"),))
     made.look(3, times=10)
     assert made.said() == ["Activated", "tasks_waiting"]
+
+
+def _has(made: MemoryConnector, *tasks: Part) -> None:
+    made.api.found[NAME] = replace(made.api.found[NAME], tasks=tasks)
+
+
+def _is_silent(made: MemoryConnector) -> None:
+    made.api.down = True
+
+
+NOT_RUNNING: dict[str, tuple[str, Callable[[MemoryConnector], None]]] = {
+    "silent": ("connect_unavailable", _is_silent),
+    "not started": ("tasks_waiting", lambda made: _has(made, Part(0, "UNASSIGNED"))),
+    "no task": ("tasks_waiting", _has),
+    "lost": ("connector_failed", lambda made: made.api.found.clear()),
+    "failed": ("task_failed", lambda made: made.api.fail(NAME, TRACE)),
+}
+
+
+@pytest.mark.parametrize("case", NOT_RUNNING)
+def test_the_first_look_of_a_worker_reports_what_does_not_run(
+    made: MemoryConnector, case: str
+) -> None:
+    made.add()
+    made.look(times=2)
+    code, change = NOT_RUNNING[case]
+    change(made)
+    made.keeper = made.new_keeper()
+    made.look()
+    assert made.said() == ["Activated", code]
+    assert made.connector.state is ConnectorState.FAILED
+
+
+def test_the_first_look_of_a_reign_reports_what_does_not_run(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.down = True
+    made.look()
+    assert made.said() == ["Activated"]
+    made.log.start_governor()
+    made.look()
+    assert made.said() == ["Activated", "connect_unavailable"]
+
+
+@pytest.mark.parametrize("case", ["silent", "not started"])
+def test_what_goes_on_with_connect_is_not_started_twice(made: MemoryConnector, case: str) -> None:
+    made.add()
+    made.look(times=2)
+    found = made.api.found[NAME]
+    NOT_RUNNING[case][1](made)
+    made.keeper = made.new_keeper()
+    made.look()
+    made.api.down, made.api.found[NAME] = False, found
+    made.api.calls.clear()
+    made.look(times=6)
+    assert made.api.calls == []
+    assert made.said()[-1] == "Activated"
+    assert made.connector.state is ConnectorState.ACTIVE
+    assert made.connector.restarts == 0
+
+
+def test_what_runs_at_the_first_look_of_a_worker_is_left_alone(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.calls.clear()
+    made.keeper = made.new_keeper()
+    made.look()
+    assert made.api.patience_s < 5
+    made.look(times=5)
+    assert made.api.patience_s > 5
+    assert made.api.calls == []
+    assert made.said() == ["Activated"]
 
 
 def test_one_connector_that_cannot_be_settled_does_not_hold_up_the_next(
