@@ -82,6 +82,7 @@ class JobRun:
 
     kind: LINK, SQL or CONNECTOR.
     engine: what runs it.
+    at: when it was in that state, ms; None: now.
     outputs: what is written, the result first.
     columns: column of the result -> where it comes from.
     decides: columns that decide which records come out at all.
@@ -99,6 +100,7 @@ class JobRun:
     columns: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     decides: tuple[Origin, ...] = ()
     engine: str = "SPARK"
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ class LineageTopic:
             if error is not None:
                 faults.append(str(error))
 
-        value = Serde.to_json(event(kind, run, datetime.now(UTC), reason)).encode()
+        value = encoded(kind, run, reason)
         try:
             self._producer.produce(self._topic, value, run.run.encode(), on_delivery=delivered)
             if self._producer.flush(_FLUSH_S):
@@ -202,6 +204,12 @@ class LineageTopic:
             faults.append(str(error))
         if faults:
             log.warning("lineage_not_written", job=run.job, run=run.run, error=faults[0])
+
+
+def encoded(kind: RunState, run: JobRun, reason: str | None = None) -> bytes:
+    """The event as it stands on the topic: JSON in UTF-8."""
+    when = datetime.now(UTC) if run.at is None else datetime.fromtimestamp(run.at / 1000, UTC)
+    return Serde.to_json(event(kind, run, when, reason)).encode()
 
 
 def event(kind: RunState, run: JobRun, when: datetime, reason: str | None = None) -> RunEvent:

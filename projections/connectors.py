@@ -150,7 +150,7 @@ def reported(connectors: Connectors, event: ConnectorFact, offset: int, time: in
     connector = connectors.get(event.connector)
     if connector is None or not life.is_news(connector, event):
         return connectors
-    after = with_end(connector, _reported(connector, event), event, offset, time)
+    after = with_end(connector, _reported(connector, event), event, offset)
     if after == connector:
         return connectors
     after = replace(after, told=connector.told | {event.meta.id}, changed=offset, changed_at=time)

@@ -212,7 +212,7 @@ def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
     link = links.get(event.link)
     if link is None or link.generation != event.generation or event.meta.id in link.told:
         return links
-    after = with_end(link, _reported(link, event, time), event, offset, time)
+    after = with_end(link, _reported(link, event, time), event, offset)
     if after == link:
         return links
     if not isinstance(event, LinkAdvanced):  # told often, and a copy of it moves nothing back

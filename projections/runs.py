@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mesh_events.connectors import ConnectorFailed, ConnectorHalted
 from mesh_events.facts import CopyPurged, CopyRetained, LinkFailed, LinkStopped
+from mesh_events.meta import milliseconds
 from mesh_events.statements import StatementFailed, StatementHalted
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class EndedRun:
     """A run that ended.
 
     offset: of the fact that ended it.
-    time: of that fact, ms of the log.
+    time: when its keeper made that fact, ms by the keeper's clock.
     reason: why it failed, "" for another end.
     """
 
@@ -65,7 +66,7 @@ def open_run(job: "Link | Statement | Connector") -> str | None:
     return None if any(one.run == job.run for one in job.ended) else job.run
 
 
-def with_end(before: Job, after: Job, event: "Fact", offset: int, time: int) -> Job:
+def with_end(before: Job, after: Job, event: "Fact", offset: int) -> Job:
     """The job after a fact, with the run that the fact ends; one that did not count ends none."""
     run = open_run(before)
     if run is None or after is before:
@@ -74,4 +75,5 @@ def with_end(before: Job, after: Job, event: "Fact", offset: int, time: int) -> 
     if end is None:
         return after
     reason = (after.failure or "") if end is End.FAIL else ""
+    time = milliseconds(event.meta.time)
     return replace(after, ended=(*before.ended, EndedRun(run, end, offset, time, reason))[-MOST:])

@@ -276,7 +276,7 @@ def reported(statements: Statements, event: StatementFact, offset: int, time: in
     statement = statements.get(event.statement)
     if statement is None or not life.is_news(statement, event):
         return statements
-    after = with_end(statement, _reported(statement, event), event, offset, time)
+    after = with_end(statement, _reported(statement, event), event, offset)
     if after == statement:
         return statements
     if not isinstance(event, StatementAdvanced):  # told often, and a copy moves nothing back

@@ -1,7 +1,7 @@
 """What the keeper says about one connector: facts on the log, runs in the lineage."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +14,7 @@ from mesh_events.connectors import (
     ConnectorFailed,
     ConnectorHalted,
 )
-from mesh_events.meta import new_id
+from mesh_events.meta import milliseconds, new_id
 from processors.keepers.keeper import Reign
 from processors.lineage import Datasets, Lineage, connector_run
 from projections.connectors import Connector
@@ -37,7 +37,7 @@ class ConnectorTelling:
     def activated(self, principal: str, tasks: int, restarts: int) -> None:
         """It and all of its tasks run."""
         run, found = new_id(), self.connector
-        self._report(
+        at = self._report(
             ConnectorActivated,
             f"connector-activated-{found.changed}",
             principal=principal,
@@ -45,7 +45,7 @@ class ConnectorTelling:
             tasks=tasks,
             restarts=restarts,
         )
-        self._end(RunState.ABORT)
+        self._end(RunState.ABORT, at)
         self._tell(RunState.START, run)
 
     def goes_on(self) -> None:
@@ -54,8 +54,8 @@ class ConnectorTelling:
 
     def halted(self) -> None:
         """It stands still as desired, or is gone, and has no right any more."""
-        self._report(ConnectorHalted, f"connector-halted-{self.connector.changed}")
-        self._end(RunState.COMPLETE)
+        at = self._report(ConnectorHalted, f"connector-halted-{self.connector.changed}")
+        self._end(RunState.COMPLETE, at)
 
     def failed(self, code: str, reason: str, tasks: Sequence[int] = ()) -> None:
         """It does not run; said once, as long as the log says the same already."""
@@ -64,34 +64,42 @@ class ConnectorTelling:
             return
         log.warning("connector_failed", id=found.id, code=code, reason=reason)
         digest = sha256(repr((code, reason)).encode()).hexdigest()[:12]
-        self._report(
+        at = self._report(
             ConnectorFailed,
             f"connector-failed-{found.changed}-{digest}",
             code=code,
             reason=reason,
             tasks=list(tasks),
         )
-        self._end(RunState.FAIL, reason)
+        self._end(RunState.FAIL, at, reason)
 
     def ended(self, run: EndedRun) -> None:
         """A run that the log says has ended; for the lineage only."""
-        self._tell(RunState(run.end.value), run.run, run.reason or None)
+        self._tell(RunState(run.end.value), run.run, run.reason or None, at=run.time)
 
-    def _end(self, kind: RunState, reason: str | None = None) -> None:
-        """The open run has ended: the log says so first, so that a crash in between is seen."""
-        self._tell(kind, open_run(self.connector), reason)
+    def _end(self, kind: RunState, at: int, reason: str | None = None) -> None:
+        """The open run has ended: the log says so first, so that a crash in between is seen.
 
-    def _tell(self, kind: RunState, run: str | None, reason: str | None = None) -> None:
+        The event bears the fact's time, whoever writes it: a second one is the same event.
+        """
+        self._tell(kind, open_run(self.connector), reason, at=at)
+
+    def _tell(
+        self, kind: RunState, run: str | None, reason: str | None = None, *, at: int | None = None
+    ) -> None:
         """What has not run yet has no lineage."""
         if run is None:
             return
         found, datasets = self.connector, Datasets(self.image, self.schema_text)
         owner = self.image.identity.domains[found.domain].owner
-        self.lineage.tell(kind, connector_run(found, run, datasets, owner), reason)
+        told = replace(connector_run(found, run, datasets, owner), at=at)
+        self.lineage.tell(kind, told, reason)
 
-    def _report(self, kind: type[ConnectorFact], step: str, **fields: Any) -> None:
+    def _report(self, kind: type[ConnectorFact], step: str, **fields: Any) -> int:
+        """Report a fact; the time that it bears, ms."""
         found = self.connector
         meta = self.reign.meta(found.id, step, found.generation, correlation=found.correlation)
         self.reign.report(
             kind(meta=meta, connector=found.id, generation=found.generation, **fields)
         )
+        return milliseconds(meta.time)

@@ -2,7 +2,8 @@
 
 The topic is the truth, and the receiver follows it: every event in its order, at least once. After
 a crash, or when another worker takes over, the last few are sent again; a receiver knows an event
-by its run, type and time, and takes it twice.
+by its run, type and time, and takes it twice. The end of a run has the time of its fact on the log:
+written by two workers, one after the other, it is the same event and is sent once.
 """
 
 import json
@@ -23,6 +24,9 @@ log = structlog.get_logger(__name__)
 ROUND_S = 5.0
 """A round begins nothing new after so long; what is left is for the next."""
 RETRY_FIRST_S, RETRY_MOST_S = 1.0, 300.0
+ENDS = frozenset({"COMPLETE", "ABORT", "FAIL"})
+REMEMBERED = 1000
+"""So many ends of runs are remembered: two workers may have written the same one."""
 TRIES = 20
 """A receiver that fails over the same event so often, in about an hour, is not sent it any more."""
 
@@ -77,6 +81,8 @@ class ForwardingKeeper:
         # failures in a row, and how many of them the first event may be to blame for
         self._attempts = self._faults = 0
         self._not_before = float("-inf")
+        # (run, type, time) of the latest ends that were dealt with, the oldest first
+        self._ended: dict[tuple[str, str, str], None] = {}
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Forward for a while, unless the receiver or Kafka is waited for."""
@@ -109,10 +115,20 @@ class ForwardingKeeper:
         until = self._clock() + ROUND_S
         while self._clock() < until and (event := events.first()) is not None:
             reign.check()
-            if not self._is_dealt_with(event):
+            end = _end(event.value)
+            if end is not None and end in self._ended:
+                log.info("lineage_end_repeated", offset=event.offset, run=end[0])
+            elif not self._is_dealt_with(event):
                 return
+            elif end is not None:
+                self._remember(end)
             events.dealt_with()
             self._attempts = self._faults = 0
+
+    def _remember(self, end: tuple[str, str, str]) -> None:
+        self._ended[end] = None
+        if len(self._ended) > REMEMBERED:
+            del self._ended[next(iter(self._ended))]
 
     def _is_dealt_with(self, event: Written) -> bool:
         """Whether the next one may be sent."""
@@ -151,6 +167,16 @@ class ForwardingKeeper:
         if self._events is not None:
             self._events.close()
             self._events = None
+
+
+def _end(value: bytes | None) -> tuple[str, str, str] | None:
+    """(run, type, time) of the end of a run; None for another event, and for what is none."""
+    try:
+        found = json.loads(value or b"")
+        kind = str(found["eventType"])
+        return (str(found["run"]["runId"]), kind, str(found["eventTime"])) if kind in ENDS else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def _about(value: bytes | None) -> dict[str, str] | None:

@@ -1,7 +1,7 @@
 """What the keeper says about one link: facts on the log, runs in the lineage."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -17,7 +17,7 @@ from mesh_events.facts import (
     LinkFailed,
     LinkStopped,
 )
-from mesh_events.meta import new_id
+from mesh_events.meta import milliseconds, new_id
 from processors.keepers.flow import Started
 from processors.keepers.keeper import Reign
 from processors.lineage import Datasets, Lineage, link_run
@@ -48,7 +48,7 @@ class Telling:
     def activated(self, started: Started) -> None:
         """The copy runs."""
         run = new_id()
-        self._report(
+        at = self._report(
             LinkActivated,
             # a principal stands for one start only
             f"link-activated-{started.writer}",
@@ -61,7 +61,7 @@ class Telling:
             destination_topic_id=started.destination.id,
             positions=_named(started.positions),
         )
-        self._end(RunState.ABORT)
+        self._end(RunState.ABORT, at)
         self._tell(RunState.START, run)
 
     def goes_on(self) -> None:
@@ -76,22 +76,24 @@ class Telling:
     def stopped(self, positions: Mapping[int, int]) -> None:
         """The copy stands still as desired, and the fence is closed."""
         # told anew after a failure that came between
-        self._report(LinkStopped, f"link-stopped-{self.link.changed}", positions=_named(positions))
-        self._end(RunState.COMPLETE)
+        at = self._report(
+            LinkStopped, f"link-stopped-{self.link.changed}", positions=_named(positions)
+        )
+        self._end(RunState.COMPLETE, at)
 
     def failed(self, fault: CopyError) -> None:
         """The copy cannot run; said once, as long as the log says the same already."""
         if (self.link.failure_code, self.link.failure) == (fault.code, fault.reason):
             return
         log.warning("link_failed", link=self.link.id, code=fault.code, reason=fault.reason)
-        self._report(
+        at = self._report(
             LinkFailed,
             f"link-failed-{self.link.changed}-{_digest([fault.code, fault.reason])}",
             code=fault.code,
             reason=fault.reason,
             retriable=fault.retriable,
         )
-        self._end(RunState.FAIL, fault.reason)
+        self._end(RunState.FAIL, at, fault.reason)
 
     def purged(self, topic_id: str, unexpected_readers: list[str]) -> None:
         """The copy is deleted; the readers are principals that could read it without a grant."""
@@ -115,25 +117,33 @@ class Telling:
         newest = max(needing or accesses, key=lambda access: access.changed, default=None)
         return newest.request if newest is not None else self.link.id
 
-    def _report(self, kind: type[LinkFact], step: str, **fields: Any) -> None:
+    def _report(self, kind: type[LinkFact], step: str, **fields: Any) -> int:
+        """Report a fact; the time that it bears, ms."""
         link = self.link
         meta = self.reign.meta(link.id, step, link.generation, correlation=self.correlation)
         self.reign.report(kind(meta=meta, link=link.id, generation=link.generation, **fields))
+        return milliseconds(meta.time)
 
     def ended(self, run: EndedRun) -> None:
         """A run that the log says has ended; for the lineage only."""
-        self._tell(RunState(run.end.value), run.run, run.reason or None)
+        self._tell(RunState(run.end.value), run.run, run.reason or None, at=run.time)
 
-    def _end(self, kind: RunState, reason: str | None = None) -> None:
-        """The open run has ended: the log says so first, so that a crash in between is seen."""
-        self._tell(kind, open_run(self.link), reason)
+    def _end(self, kind: RunState, at: int, reason: str | None = None) -> None:
+        """The open run has ended: the log says so first, so that a crash in between is seen.
 
-    def _tell(self, kind: RunState, run: str | None, reason: str | None = None) -> None:
+        The event bears the fact's time, whoever writes it: a second one is the same event.
+        """
+        self._tell(kind, open_run(self.link), reason, at=at)
+
+    def _tell(
+        self, kind: RunState, run: str | None, reason: str | None = None, *, at: int | None = None
+    ) -> None:
         """A link that has not run yet has no lineage."""
         if run is None:
             return
         datasets = Datasets(self.image, self.schema_text)
-        self.lineage.tell(kind, link_run(self.link, run, datasets, self.correlation), reason)
+        told = replace(link_run(self.link, run, datasets, self.correlation), at=at)
+        self.lineage.tell(kind, told, reason)
 
 
 def _named(positions: Mapping[int, int]) -> dict[str, int]:

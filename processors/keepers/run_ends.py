@@ -2,7 +2,8 @@
 
 A keeper puts the end of a run on the log first and into the lineage then. A worker that dies in
 between leaves a run without an end: whoever takes over compares the ends on the log with those on
-`mesh.lineage`, once, and writes the missing ones.
+`mesh.lineage`, once, and writes the missing ones. The worker before may live on for its lease and
+write one as well: both have run, type and time of the same fact, by which receivers know an event.
 """
 
 from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from openlineage.client.event_v2 import RunState
 
-from mesh_events.meta import new_id
+from mesh_events.meta import milliseconds, new_id
 from mesh_events.statements import (
     StatementActivated,
     StatementAdvanced,
@@ -40,7 +40,7 @@ class StatementTelling:
     def activated(self, started: Started) -> None:
         """It runs."""
         run = new_id()
-        self._report(
+        at = self._report(
             StatementActivated,
             # a principal stands for one start only
             f"statement-activated-{started.writer}",
@@ -52,7 +52,7 @@ class StatementTelling:
             positions=_named(started.positions),
             **started.plan.more(),
         )
-        self._end(RunState.ABORT)
+        self._end(RunState.ABORT, at)
         self._tell(RunState.START, run, plan=started.plan)
 
     def goes_on(self) -> None:
@@ -77,39 +77,48 @@ class StatementTelling:
         """The same, with the offsets behind what stands in the two topics."""
         # told anew after a failure that came between
         step = f"statement-halted-{self.flow.changed}"
-        self._report(
+        at = self._report(
             StatementHalted,
             step,
             positions=_named(positions),
             written=_named(written),
             dead=_named(dead),
         )
-        self._end(RunState.COMPLETE)
+        self._end(RunState.COMPLETE, at)
 
     def failed(self, fault: CopyError) -> None:
         """It cannot run; said once, as long as the log says the same already."""
         if (self.flow.failure_code, self.flow.failure) == (fault.code, fault.reason):
             return
         log.warning("statement_failed", id=self.flow.id, code=fault.code, reason=fault.reason)
-        self._report(
+        at = self._report(
             StatementFailed,
             f"statement-failed-{self.flow.changed}-{_digest([fault.code, fault.reason])}",
             code=fault.code,
             reason=fault.reason,
             retriable=fault.retriable,
         )
-        self._end(RunState.FAIL, fault.reason)
+        self._end(RunState.FAIL, at, fault.reason)
 
     def ended(self, run: EndedRun) -> None:
         """A run that the log says has ended; for the lineage only."""
-        self._tell(RunState(run.end.value), run.run, run.reason or None)
+        self._tell(RunState(run.end.value), run.run, run.reason or None, at=run.time)
 
-    def _end(self, kind: RunState, reason: str | None = None) -> None:
-        """The open run has ended: the log says so first, so that a crash in between is seen."""
-        self._tell(kind, open_run(self.flow), reason)
+    def _end(self, kind: RunState, at: int, reason: str | None = None) -> None:
+        """The open run has ended: the log says so first, so that a crash in between is seen.
+
+        The event bears the fact's time, whoever writes it: a second one is the same event.
+        """
+        self._tell(kind, open_run(self.flow), reason, at=at)
 
     def _tell(
-        self, kind: RunState, run: str | None, reason: str | None = None, plan: Any = None
+        self,
+        kind: RunState,
+        run: str | None,
+        reason: str | None = None,
+        plan: Any = None,
+        *,
+        at: int | None = None,
     ) -> None:
         """What has not run yet has no lineage; columns are told once, at the start."""
         if run is None:
@@ -135,14 +144,17 @@ class StatementTelling:
                 owner=identity.domains[flow.domain].owner,
                 columns=plan.columns() if isinstance(plan, StatementPlan) else {},
                 decides=plan.decides() if isinstance(plan, StatementPlan) else (),
+                at=at,
             ),
             reason,
         )
 
-    def _report(self, kind: type[StatementFact], step: str, **fields: Any) -> None:
+    def _report(self, kind: type[StatementFact], step: str, **fields: Any) -> int:
+        """Report a fact; the time that it bears, ms."""
         flow = self.flow
         meta = self.reign.meta(flow.id, step, flow.generation, correlation=flow.correlation)
         self.reign.report(kind(meta=meta, statement=flow.id, generation=flow.generation, **fields))
+        return milliseconds(meta.time)
 
 
 def _named(positions: Mapping[int, int]) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Each run that began has one end in the lineage, also when the worker dies before writing it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,13 +12,16 @@ from openlineage.client.event_v2 import RunState
 
 from mesh_events.connectors import ConnectorDropped, ConnectorStopped
 from mesh_events.errors import InfrastructureError
+from processors.keepers.forwarding import ForwardingKeeper, Written
 from processors.keepers.run_ends import Recent, RunEndsKeeper
-from processors.lineage import JobRun
+from processors.lineage import JobRun, encoded
+from processors.lineage_receiver import Answer, Outcome
 from projections.image import Image
 from projections.links import Desired
 from projections.runs import MOST
 from tests.connectors.memory import NAME, MemoryConnector
 from tests.links.memory import MemoryLink
+from tests.paper_log import PaperLog
 from tests.statements.memory import MemoryStatement
 from tests.unit.processors.test_links_crashes import DiedError
 
@@ -31,8 +35,14 @@ class Mortal:
 
     told: list[tuple[RunState, JobRun, str | None]] = field(default_factory=list)
     dies_at: RunState | None = None
+    before: Callable[[], object] | None = None
+    """What happens while the writer stands still before the next end of a run."""
 
     def tell(self, kind: RunState, run: JobRun, reason: str | None = None) -> None:
+        before = self.before
+        if before is not None and kind in ENDS:
+            self.before = None
+            before()
         if kind is self.dies_at:
             self.dies_at = None
             raise DiedError(kind.value)
@@ -219,6 +229,80 @@ def test_a_lineage_that_cannot_be_read_is_read_again_and_what_is_older_is_left(
         keeper.reconcile(image, Leadership(image.offset + 1))
     assert list(lineage.ends().values()) == [[]]
     assert list(answers) == []
+
+
+class Topic:
+    """What two workers wrote, as the forwarding reads it."""
+
+    def __init__(self, lineage: Mortal) -> None:
+        self._values = [encoded(*one) for one in lineage.told]
+        self._at = 0
+
+    def first(self) -> Written | None:
+        if self._at == len(self._values):
+            return None
+        return Written(self._at, self._values[self._at])
+
+    def dealt_with(self) -> None:
+        self._at += 1
+
+    def save(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class Received:
+    """Who takes every event."""
+
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def send(self, event: bytes) -> Answer:
+        self.events.append(json.loads(event))
+        return Answer(Outcome.TAKEN, "")
+
+
+def forwarded(lineage: Mortal) -> Received:
+    """What a receiver gets of it."""
+    received = Received()
+    keeper = ForwardingKeeper(lambda: Topic(lineage), received)
+    keeper.reconcile(PaperLog().image, Leadership(1))
+    return received
+
+
+@pytest.mark.parametrize("job", ["connector", "link", "statement"])
+def test_an_end_that_two_live_workers_write_is_one_event_and_forwarded_once(
+    connector: MemoryConnector,
+    link: MemoryLink,
+    statement: MemoryStatement,
+    lineage: Mortal,
+    job: str,
+) -> None:
+    """The first one has reported the end on the log and stands still; its successor writes it."""
+    images = {
+        "connector": lambda: connector.log.image,
+        "link": lambda: link.desk.image,
+        "statement": lambda: statement.desk.image,
+    }
+    lineage.told.clear()
+    lineage.before = lambda: take_over(images[job](), lineage)
+    if job == "connector":
+        connector.api.fail(NAME, TRACE)
+        connector.look(times=2)
+    elif job == "link":
+        link.engine.queries.clear()
+        link.settle()
+    else:
+        statement.engine.queries.clear()
+        statement.settle()
+    written = [json.loads(encoded(*one)) for one in lineage.told if one[0] in ENDS]
+    assert [one["eventType"] for one in written] == ["FAIL", "FAIL"]
+    assert written[0]["run"] == written[1]["run"]
+    assert written[0]["eventTime"] == written[1]["eventTime"]
+    received = forwarded(lineage)
+    assert [one["eventType"] for one in received.events].count("FAIL") == 1
 
 
 def test_only_so_many_ended_runs_are_remembered(
