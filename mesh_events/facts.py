@@ -83,12 +83,13 @@ class AclRemoved(RightsFact):
 
 
 class DriftKind(StrEnum):
-    """How a cluster's rights differ from the log; UNKNOWN is what an older reader sees.
+    """How a cluster differs from the log; UNKNOWN is what an older reader sees.
 
     RIGHT_MISSING: the log says that it was applied, and it is not there. RIGHT_RETURNED: the log
     says that it is gone, and it is there. UNGRANTED_RIGHT: one of the mesh's own principals may do
     what no grant says. FOREIGN_RIGHT: a stranger may read or change what is the mesh's.
-    FOREIGN_DENIAL: somebody's denial shuts out who is entitled.
+    FOREIGN_DENIAL: somebody's denial shuts out who is entitled. TOPIC_MISSING: a product's topic
+    does not exist.
     """
 
     UNKNOWN = "UNKNOWN"
@@ -97,6 +98,7 @@ class DriftKind(StrEnum):
     UNGRANTED_RIGHT = "UNGRANTED_RIGHT"
     FOREIGN_RIGHT = "FOREIGN_RIGHT"
     FOREIGN_DENIAL = "FOREIGN_DENIAL"
+    TOPIC_MISSING = "TOPIC_MISSING"
 
 
 class Remedy(StrEnum):
@@ -113,18 +115,20 @@ class Remedy(StrEnum):
 
 
 class DriftFound(RightsFact):
-    """A cluster's rights are not as the log says; what was found and what was done."""
+    """A cluster's rights or topics are not as the log says; what was found and what was done."""
 
     subject: str = Field(
         description="Whose rights: a request id, domain/<name>, application/<id>, or "
-        "principal/<name> for rights that no subject has"
+        "principal/<name> for rights that no subject has; product/<id> for a product's topic"
     )
     cluster: str = Field(description="Cluster where it was found")
     generation: int = Field(description="Generation of the subject, -1 for principal/<name>")
     bindings: list[str] = Field(description="The ACL bindings that differ, one readable line each")
     drift: DriftKind = Field(description="How they differ")
     remedy: Remedy = Field(description="What was done")
-    principal: str = Field(description="Kafka user that the bindings are for, * for everybody")
+    principal: str = Field(
+        description="Kafka user that the bindings are for, * for everybody, empty for a topic"
+    )
     topics: list[str] = Field(description="Topics of the mesh that it touches, some of them")
     untold: int = Field(
         default=0,

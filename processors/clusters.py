@@ -77,6 +77,9 @@ class ClusterAdmin(Protocol):
     def topic(self, name: str) -> Topic | None:
         """The topic, or None."""
 
+    def topic_names(self) -> set[str]:
+        """The names of all topics."""
+
     def create_topic(
         self,
         name: str,
@@ -177,6 +180,15 @@ class KafkaAdmin:
         with self._doing("describing the cluster"):
             described = self._admin.describe_cluster(request_timeout=TIMEOUT_S)
             return len(self._result(described, "describing the cluster").nodes)
+
+    def topic_names(self) -> set[str]:
+        """The names of all topics."""
+        with self._doing("listing topics"):
+            try:
+                return set(self._admin.list_topics(timeout=TIMEOUT_S).topics)
+            except KafkaException as error:
+                self._reconnect(error.args[0])
+                raise
 
     def topic(self, name: str) -> Topic | None:
         """The topic, or None."""

@@ -23,6 +23,8 @@ RIGHTS = frozenset({DriftKind.RIGHT_MISSING, DriftKind.RIGHT_RETURNED})
 """What is compared with a wish."""
 STRANGE = frozenset({DriftKind.UNGRANTED_RIGHT, DriftKind.FOREIGN_RIGHT, DriftKind.FOREIGN_DENIAL})
 """What no wish calls for."""
+TOPICS = frozenset({DriftKind.TOPIC_MISSING})
+"""What is compared with the catalog."""
 _DESCRIBES = frozenset({"read", "write", "delete", "alter"})
 """What includes DESCRIBE, as Kafka's authorizer has it."""
 _MOST_TOPICS = 20

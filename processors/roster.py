@@ -22,6 +22,7 @@ from processors.keepers.forwarding import ForwardingKeeper
 from processors.keepers.keeper import Keeper
 from processors.keepers.lanes import SideBySide
 from processors.keepers.links import LinksKeeper, Mirrors
+from processors.keepers.product_topics import ProductTopics
 from processors.keepers.quotas import Budget, QuotasKeeper
 from processors.keepers.registries import RegistriesKeeper
 from processors.keepers.rights import RightsKeeper
@@ -91,7 +92,13 @@ def enforcers(
             SideBySide("quotas"),
         ),
         RightsKeeper(
-            clusters, SideBySide("rights"), settings.drift, strangers, settings.look_s, gate
+            clusters,
+            SideBySide("rights"),
+            settings.drift,
+            strangers,
+            settings.look_s,
+            gate,
+            ProductTopics(settings.look_s),
         ),
         links_keeper(settings, connection, clusters, registry, schemas),
         StatementsKeeper(

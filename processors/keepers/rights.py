@@ -25,6 +25,7 @@ from processors.keepers.checks import Clusters
 from processors.keepers.drift_telling import DriftTelling
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.keepers.product_topics import ProductTopics
 from processors.keepers.strangers import LOOK_S, Strangers
 from processors.rights import Binding, Operation, Resource, Wish, reader
 from projections.access import ENTITLED, Access, State
@@ -215,6 +216,7 @@ class RightsKeeper:
         strangers: looks for rights that nobody granted; nobody does without it.
         look_s: seconds from one look at a cluster to the next when no wish changed.
         gate: held while rights that hung on a grant are taken; who gives such rights holds it too.
+        topics: looks for the topics of products; nobody does without it.
     """
 
     name = "rights"
@@ -227,10 +229,11 @@ class RightsKeeper:
         strangers: Strangers | None = None,
         look_s: float = LOOK_S,
         gate: AbstractContextManager[object] | None = None,
+        topics: ProductTopics | None = None,
     ) -> None:
         self._clusters, self._lanes = clusters, lanes or OneByOne()
         self._policy, self._strangers, self._look_s = policy, strangers, look_s
-        self._gate = gate or Lock()
+        self._gate, self._topics = gate or Lock(), topics
         self._looked: dict[str, tuple[tuple[object, ...], float]] = {}
         self._tellings: dict[str, DriftTelling] = {}
 
@@ -305,6 +308,8 @@ class RightsKeeper:
         telling.left(found, RIGHTS)
         if self._strangers is not None:
             self._strangers.look(admin, wishes, telling)
+        if self._topics is not None:
+            self._topics.look(admin, telling)
         telling.held()
 
     def _leaves(self, wish: Wish) -> bool:

@@ -105,14 +105,21 @@ def _next(finding: Finding, *, told: bool) -> str:
 def _topic(finding: TopicFinding, image: Image) -> dict[str, Any]:
     link = image.links.get(finding.subject)
     failed = link is not None and link.state is State.FAILED
+    left = image.drifts.get(
+        (finding.cluster, f"product/{finding.subject}", DriftKind.TOPIC_MISSING)
+    )
+    is_told = left is not None and finding.kind is TopicDrift.TOPIC_MISSING
+    since = (left.since_time, left.since) if left is not None and is_told else None
+    if link is not None and failed:
+        since = link.changed_at, link.changed
     return {
         "cluster": finding.cluster,
         "kind": finding.kind,
         "subject": finding.subject,
         "principal": None,
         "topics": [finding.topic],
-        "told_since": stamp(link.changed_at) if link and failed else None,
-        "told_at_offset": link.changed if link and failed else None,
+        "told_since": stamp(since[0]) if since else None,
+        "told_at_offset": since[1] if since else None,
         "failure_code": link.failure_code if link else None,
         "next": f"{finding.detail}: {_TOPICS[finding.kind].format(subject=finding.subject)}",
         "bindings": [],

@@ -1,8 +1,9 @@
-"""What has failed by the log, of everything that is desired to run: cause and next step."""
+"""What has failed by the log: what is desired to run and products' topics, with the next step."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from mesh_events.facts import DriftKind
 from projections.connectors import Connector
 from projections.image import Image
 from projections.links import Desired, Link
@@ -19,8 +20,8 @@ _DESCRIBE = {
 
 
 def failures(image: Image) -> list[dict[str, Any]]:
-    """Every FAILED link, statement and connector, as lists show them."""
-    return [
+    """Every FAILED link, statement and connector, and product without its topic, for lists."""
+    return missing_topics(image) + [
         {
             "kind": kind,
             "name": one.id,
@@ -31,6 +32,28 @@ def failures(image: Image) -> list[dict[str, Any]]:
         }
         for kind, one in _resources(image)
         if one.state == "FAILED"
+    ]
+
+
+def missing_topics(image: Image, product: str | None = None) -> list[dict[str, Any]]:
+    """The products, or the one, whose topic was deleted without a word on the log."""
+    found = [
+        (image.catalog.get(subject.removeprefix("product/")), left)
+        for (_, subject, kind), left in sorted(image.drifts.items())
+        if kind is DriftKind.TOPIC_MISSING
+    ]
+    return [
+        {
+            "kind": "product",
+            "name": one.id,
+            "code": DriftKind.TOPIC_MISSING.value,
+            "since": stamp(left.since_time),
+            "next": f"create {one.topic} again, then `sdm product update {one.id} "
+            "--topic-replaced`; see docs/operating/drift.md",
+            "reason": f"the topic {one.topic} does not exist on cluster {one.cluster}",
+        }
+        for one, left in found
+        if one is not None and product in (None, one.id)
     ]
 
 

@@ -205,7 +205,7 @@ def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
         "products": len(image.catalog),
         "rows_behind": rows,
     }
-    empty = "no link, statement or connector has failed"
+    empty = "no link, statement or connector has failed, and no product lacks its topic"
     parts = {
         "findings": Listing(_FINDING, _findings(image), "no findings"),
         "failed": Listing(FAILURES, failures(image), empty),

@@ -15,6 +15,8 @@ from self_service.cli.access_view import fields as access_fields
 from self_service.cli.catalog import fields as product_fields
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
+from self_service.cli.failures import COLUMNS as FAILED_COLUMNS
+from self_service.cli.failures import missing_topics
 from self_service.cli.link import COLUMNS as LINK_COLUMNS
 from self_service.cli.link import fields as link_fields
 from self_service.cli.options import Reading, Saying, command, noun
@@ -183,7 +185,7 @@ def describe(
     name: Name,
     schema: Annotated[bool, typer.Option("--schema", help="With its schema's text.")] = False,
 ) -> None:
-    """Describe a product: promise, schema, who may read it, where it is copied."""
+    """Describe a product: promise, schema, who may read it, where it is copied, what has failed."""
     mesh = Mesh()
     image = mesh.image(reading)
     product = lookup.product(image, name)
@@ -196,6 +198,7 @@ def describe(
     parts = {
         "access": Listing(ACCESS_COLUMNS, readers, "nobody asked for it yet"),
         "links": Listing(LINK_COLUMNS, copies, "no copies"),
+        "failed": Listing(FAILED_COLUMNS, missing_topics(image, name), "its topic is there"),
     }
     show(Detail(shown, parts), reading.output)
 

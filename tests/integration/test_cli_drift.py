@@ -75,10 +75,18 @@ def test_a_strangers_right_is_shown_until_it_is_gone(kit: Mesh, owner: Domain, l
 
 
 def test_a_products_topic_that_is_widened_deleted_or_made_again_is_shown(
-    kit: Mesh, owner: Domain, look: Look
+    kit: Mesh, owner: Domain, look: Look, settings: PlatformSettings
 ) -> None:
     product, topic = owner.product()
-    admin = kit.admin()
+    admin, before = kit.admin(), kit.image().offset
+
+    def failed(*arguments: str) -> list[str]:
+        """The codes that a command lists for the product."""
+        variables = {"SDM_HOME": str(settings.home), "SDM_DOMAIN": None}
+        done = CliRunner().invoke(app, [*arguments, "-o", "json"], env=variables)
+        listed = json.loads(done.stdout)["failed"]
+        assert all(one["next"] for one in listed)
+        return [one["code"] for one in listed if one["name"] == product]
 
     def kinds() -> list[tuple[str, str]]:
         return [(one["kind"], one["subject"]) for one in about(look()[1], topic)]
@@ -88,12 +96,20 @@ def test_a_products_topic_that_is_widened_deleted_or_made_again_is_shown(
     eventually(lambda: kinds() == [("PARTITIONS_CHANGED", product)], "two partitions")
     admin.delete_topics([topic])[topic].result(15)
     eventually(lambda: kinds() == [("TOPIC_MISSING", product)], "no topic")
+    wait_told(kit, f"product/{product}", Remedy.LEFT)
+    describe = ("product", "describe", product)
+    assert failed("status") == failed(*describe) == ["TOPIC_MISSING"]
+    assert failed(*describe, "--at-offset", str(before)) == []
+    missing = kit.image().offset
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(15)
     eventually(lambda: kinds() == [("TOPIC_RECREATED", product)], "another topic")
     [found] = about(look()[1], topic)
     assert f"sdm product update {product} --topic-replaced" in found["next"]
     owner.say(ProductUpdated, product=product, topic_replaced=True)
     eventually(lambda: kinds() == [], "the topic is offered as it is")
+    wait_told(kit, f"product/{product}", Remedy.ENDED)
+    assert failed("status") == failed(*describe) == []
+    assert failed(*describe, "--at-offset", str(missing)) == ["TOPIC_MISSING"]
 
 
 @pytest.mark.usefixtures("kit")

@@ -51,9 +51,11 @@ class ClusterContract(ABC):
         assert self.admin.topic(self.topic) is None
         self.admin.create_topic(self.topic, 1, {})
         self.wait(lambda: self.admin.topic(self.topic) is not None)
+        assert self.topic in self.admin.topic_names()
         first = self.admin.topic(self.topic)
         self.admin.delete_topic(self.topic)
         self.wait(lambda: self.admin.topic(self.topic) is None)
+        assert self.topic not in self.admin.topic_names()
         self.admin.delete_topic(self.topic)
         self.admin.create_topic(self.topic, 1, {})
         self.wait(lambda: self.admin.topic(self.topic) is not None)

@@ -82,6 +82,10 @@ class MemoryCluster:
         self._answer()
         return 1
 
+    def topic_names(self) -> set[str]:
+        self._answer()
+        return set(self.topics)
+
     def topic(self, name: str) -> Topic | None:
         self._answer()
         found = self.topics.get(name)

@@ -1,0 +1,95 @@
+"""A product's topic that somebody deleted: told on the log once, shown, and ended."""
+
+import json
+
+import pytest
+
+from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
+from processors.keepers import product_topics, strangers
+from processors.keepers.drift_telling import DriftTelling
+from processors.keepers.product_topics import ProductTopics
+from self_service.cli.failures import failures, missing_topics
+from tests import paper_story as story
+from tests.connectors.memory import PaperReign
+from tests.links.memory import MemoryCluster
+from tests.paper_log import PaperLog
+
+PRODUCT, TOPIC = "east.users", "east.users"
+
+
+class World:
+    """East in memory, and the look over a log on paper; `time` in seconds."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.log, self.time = PaperLog(), 1000.0
+        story.published(self.log)
+        self.east, self.reign = MemoryCluster("east"), PaperReign(self.log)
+        self.east.create_topic(TOPIC, 1, {})
+        patch.setattr(product_topics.time, "monotonic", lambda: self.time)
+        self.topics = ProductTopics()
+        self.telling = DriftTelling("east", self.log.image, self.reign)
+
+    def look(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.time += strangers.LOOK_S + 1
+            self.telling.begin(self.log.image, self.reign)
+            self.topics.look(self.east, self.telling)
+
+    def told(self) -> list[Fact]:
+        """What was told since the last call."""
+        facts = list(self.reign.facts)
+        self.reign.facts.clear()
+        return facts
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
+
+
+def test_a_topic_that_is_there_is_nothing_to_tell(world: World) -> None:
+    world.look(5)
+    assert world.told() == []
+    assert missing_topics(world.log.image) == []
+
+
+def test_a_deleted_topic_is_told_once_and_listed_with_code_and_next_step(world: World) -> None:
+    world.look(2)
+    world.east.delete_topic(TOPIC)
+    world.look()
+    assert world.told() == []
+    before = world.log.image
+    world.look(5)
+    [fact] = world.told()
+    assert isinstance(fact, DriftFound)
+    assert (fact.drift, fact.remedy) == (DriftKind.TOPIC_MISSING, Remedy.LEFT)
+    assert (fact.subject, fact.cluster, fact.topics) == (f"product/{PRODUCT}", "east", [TOPIC])
+    [listed] = failures(world.log.image)
+    assert (listed["kind"], listed["name"], listed["code"]) == ("product", PRODUCT, "TOPIC_MISSING")
+    assert f"sdm product update {PRODUCT} --topic-replaced" in listed["next"]
+    json.dumps(listed)
+    # as of a moment before
+    assert failures(before) == []
+    assert missing_topics(world.log.image, PRODUCT) == [listed]
+    assert missing_topics(world.log.image, "east.other") == []
+
+
+def test_a_topic_that_is_there_again_ends_it_also_for_another_worker(world: World) -> None:
+    world.east.delete_topic(TOPIC)
+    world.look(3)
+    assert len(world.told()) == 1
+    world.topics = ProductTopics()
+    world.look(3)
+    assert world.told() == []
+    world.east.create_topic(TOPIC, 1, {})
+    world.look(3)
+    [fact] = world.told()
+    assert isinstance(fact, DriftFound)
+    assert fact.remedy is Remedy.ENDED
+    assert failures(world.log.image) == []
+
+
+def test_a_topic_of_another_cluster_is_not_looked_for(world: World) -> None:
+    world.telling = DriftTelling("west", world.log.image, world.reign)
+    world.look(3)
+    assert world.told() == []
