@@ -17,6 +17,7 @@ from spark_streams.provenance import Origin
 from spark_streams.sql import validated
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.compiled import Sources, compiled
+from spark_streams.sql.growing import limits
 from spark_streams.sql.names import OF_RECORD
 from spark_streams.sql.resolve import Lookup, Query
 from spark_streams.sql.shape import KEY, Field, Meaning, Shape
@@ -115,23 +116,36 @@ def selected(
 
     sources = {stream.alias: f"{_SOURCE}0"}
     rows = _with_stream(records, stream, sources[stream.alias])
+    names = limits.longest_names(
+        [stream.shape.reader, *(t.shape.row_schema for t in tables.values())]
+    )
     dead = f.col("fault").isNotNull()
     for number, lookup in enumerate(query.lookups, 1):
         alias = lookup.alias
         # what gives the key is of the sources before it, and the condition of this one, too
+        rows = limits.checked(rows, [one.node for one in lookup.key.values()], sources, names)
         found = _found(rows, lookup, tables[alias], find, sources)
         sources[alias] = f"{_SOURCE}{number}"
-        rows = _with_table(found, lookup, tables[alias], sources)
+        rows = _with_table(found, lookup, tables[alias], sources, names)
         if not lookup.outer:
             cheap = "__found" if lookup.condition is None else sources[alias]
             rows = rows.where(dead | f.col(cheap).isNotNull())
         rows = rows.drop("__found", "__value")
-    out = f.struct(*[compiled(one.expression, sources).alias(one.name) for one in query.out])
-    stays = f.lit(True) if query.where is None else compiled(query.where, sources)
+    stays = f.lit(True)
+    if query.where is not None:
+        rows = limits.checked(rows, [query.where], sources, names)
+        stays = compiled(query.where, sources)
     if stream.of_rows:
-        out = f.when(f.col("__row") & stays, out)
+        stays = f.col("__row") & stays
     elif query.where is not None:
-        rows = rows.where(dead | stays)
+        # not `dead | stays`: Spark may compute both before it looks at the first
+        rows = rows.where(f.coalesce(f.when(~dead, stays), dead))
+    # what is passed over is not computed, and so cannot be too much
+    expressions = [one.expression for one in query.out]
+    among = stays if stream.of_rows else None
+    rows = limits.checked(rows, expressions, sources, names, among)
+    out = f.struct(*[compiled(one.expression, sources).alias(one.name) for one in query.out])
+    out = f.when(~dead, f.when(stays, out) if stream.of_rows else out)
     return rows.select(out.alias("out"), "fault", "key", "value", "partition", "offset", "headers")
 
 
@@ -188,7 +202,10 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
         read = read.withColumn("__row", there & inner.isNotNull())
     known = {one.name for one in stream.columns}
     columns += [f.col(name[1:]).alias(name) for name in OF_RECORD if name not in known]
-    return read.withColumn("fault", fault).withColumn(name, f.struct(*columns))
+    # what a record lacks comes from the schema's defaults
+    size = limits.length("value") + limits.length("key") + f.lit(len(stream.shape.reader.encode()))
+    read = read.withColumn("fault", fault).withColumn(limits.BYTES, size)
+    return read.withColumn(name, f.struct(*columns))
 
 
 def _meant(struct: Any, column: Field) -> Any:
@@ -217,7 +234,7 @@ def _found(rows: Any, lookup: Lookup, table: Topic, find: Find, sources: Sources
     return rows.withColumn("__found", find(lookup.alias, _key(lookup, table, sources)))
 
 
-def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources) -> Any:
+def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names: int) -> Any:
     """Also the columns of the table's row as a struct, null where there is none."""
     from pyspark.sql.connect import functions as f
     from pyspark.sql.connect.avro.functions import from_avro
@@ -230,8 +247,12 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources) -> An
         columns.append(_parts(lookup, table, sources)[KEY].alias(KEY))
     name = sources[lookup.alias]
     rows = rows.withColumn(name, f.when(f.col("__found").isNotNull(), f.struct(*columns)))
+    more = limits.length("__found") + f.lit(len(table.shape.row_schema.encode()))
+    rows = rows.withColumn(limits.BYTES, f.col(limits.BYTES) + more)
     if lookup.condition is not None:
-        rows = rows.withColumn(name, f.when(compiled(lookup.condition, sources), f.col(name)))
+        rows = limits.checked(rows, [lookup.condition], sources, names)
+        found = f.when(compiled(lookup.condition, sources), f.col(name))
+        rows = rows.withColumn(name, f.when(f.col("fault").isNull(), found))
     return rows
 
 
@@ -245,7 +266,7 @@ def _key(lookup: Lookup, table: Topic, sources: Sources) -> Any:
     columns = [part.alias(name) for name, part in parts.items()]
     whole = columns[0] if list(parts) == [KEY] else f.struct(*columns)
     there = reduce(operator.and_, [part.isNotNull() for part in parts.values()])
-    return f.when(there, to_avro(whole, table.key))
+    return f.when(f.col("fault").isNull(), f.when(there, to_avro(whole, table.key)))
 
 
 def _parts(lookup: Lookup, table: Topic, sources: Sources) -> dict[str, Any]:
