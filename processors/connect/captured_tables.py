@@ -21,7 +21,12 @@ SELECT n.nspname || '.' || c.relname, a.attname,
         ELSE CASE t.typnamespace WHEN 'pg_catalog'::regnamespace THEN format_type(t.oid, NULL)
         ELSE t.typname END END END,
     coalesce(b.typname, ''), a.attgenerated <> '',
-    format_type(a.atttypid, a.atttypmod), a.attndims
+    format_type(a.atttypid, a.atttypmod), a.attndims,
+    coalesce((SELECT format('%%I.%%I', n.nspname, coalesce(o.relname, i.typname, s.typname))
+        FROM pg_type s
+        LEFT JOIN pg_type i ON i.oid = s.typelem AND s.typcategory = 'A'
+        LEFT JOIN pg_class o ON o.oid = coalesce(nullif(s.typrelid, 0), i.typrelid)
+        WHERE s.typnamespace = n.oid AND s.typname = t.typname AND s.oid <> t.oid), '')
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc

@@ -19,6 +19,7 @@ class Column(NamedTuple):
     base: the type that a domain is made of, else ""
     declared: its type as it was declared, such as numeric(5,-2)
     dimensions: of an array as it was declared
+    namesake: a table or type of the table's schema with the name of this column's type, else ""
     """
 
     table: str
@@ -28,6 +29,7 @@ class Column(NamedTuple):
     is_generated: bool
     declared: str
     dimensions: int
+    namesake: str = ""
 
     @property
     def path(self) -> str:
@@ -151,6 +153,12 @@ def fault(column: Column, *, precise: bool) -> str | None:
         return f"is of the type {column.declared}, which does not arrive in the topic"
     if column.dimensions > 1:
         return f"is an array of {column.dimensions} dimensions, of which nulls would arrive"
+    if column.namesake:
+        return (
+            f"is of the type {column.declared}, for which Debezium takes {column.namesake}, since "
+            "it looks for a type's name in the table's schema first: rename or move "
+            f"{column.namesake}"
+        )
     found = _SCALE.fullmatch(column.declared)
     if precise and found is not None and not 0 <= int(found[2]) <= int(found[1]):
         return (

@@ -262,6 +262,63 @@ def test_every_decimal_arrives_as_text_where_that_is_set(
         assert found == {name: one[2] or one[1] for name, one in text.items()}
 
 
+def test_a_scale_outside_of_the_precision_arrives_as_text(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    text = {
+        "hundreds": ("numeric(5, -2)", "-1234567", "-1234600"),
+        "nothing": ("numeric(5, -2)", "0", "0"),
+        "small": ("numeric(3, 5)", "0.00123", "0.00123"),
+        "tiny": ("numeric(3, 20)", "0.00000000000000000123", "0.00000000000000000123"),
+    }
+    make(schema[1], schema[0], {name: one[0] for name, one in text.items()})
+    values = [one[1] for one in text.values()]
+    as_text = ("--set", "decimal.handling.mode=string")
+    for row in captured_twice(sdm, owner, mesh, schema, values, *as_text):
+        assert {name: row[name] for name in text} == {name: one[2] for name, one in text.items()}
+
+
+NAMESAKES = ("text", "int4", "numeric", "uuid", "timestamptz", "point", "bool", "jsonb")
+"""Names of types that tables of anybody may have as well."""
+
+
+def test_each_type_arrives_beside_tables_of_another_schema_that_are_named_like_types(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    other = f"{place}_other"
+    database.execute(f"CREATE SCHEMA {other}")
+    try:
+        for name in NAMESAKES:
+            database.execute(f'CREATE TABLE {other}."{name}" (id int PRIMARY KEY)')
+        names = {kind: f"c{number}" for number, kind in enumerate(ARRIVE)}
+        make(database, place, {names[kind]: one[0] for kind, one in ARRIVE.items()})
+        values = [one[1] for one in ARRIVE.values()]
+        for row in captured_twice(sdm, owner, mesh, schema, values):
+            found = {kind: row.get(name, "missing") for kind, name in names.items()}
+            assert found == {kind: one[2] for kind, one in ARRIVE.items()}
+    finally:
+        database.execute(f"DROP SCHEMA {other} CASCADE")
+
+
+def test_a_column_whose_type_has_the_name_of_a_table_beside_it_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    for name in NAMESAKES:
+        database.execute(f'CREATE TABLE {place}."{name}" (id int PRIMARY KEY)')
+    database.execute(f"CREATE TYPE {place}.inet AS ENUM ('a')")
+    columns = {"a": "uuid", "b": "uuid[]", "c": "integer[]", "d": "inet", "e": "date"}
+    table = make(database, place, columns)
+    adding = (*NOUN, "add", fresh("kinds"), "--type", "debezium-postgres", "--table", table)
+    told = " ".join(sdm(*adding, "-d", owner.name, code=ExitCode.REFUSED).err.split())
+    assert "refused (column_not_captured)" in told
+    for column, namesake in (("a", "uuid"), ("b", "uuid"), ("c", "int4"), ("d", "inet")):
+        assert f"{table}.{column} is of the type" in told
+        assert f"takes {place}.{namesake}," in told
+    assert f"{table}.e" not in told
+
+
 def test_a_column_that_would_not_arrive_is_refused_and_can_be_left_out(
     sdm: Sdm, owner: Party, schema: tuple[str, Any]
 ) -> None:

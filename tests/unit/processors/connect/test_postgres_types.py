@@ -36,6 +36,7 @@ def test_each_type_is_there_once_and_arrives() -> None:
         (column("integer", is_generated=True), "is generated"),
         (column("integer[]", dimensions=2), "an array of 2 dimensions"),
         (column("numeric", "numeric(5,-2)"), "a scale outside of the precision"),
+        (column("uuid", namesake="public.uuid"), "takes public.uuid"),
         (column("numeric", "numeric(3,5)"), "a scale outside of the precision"),
     ],
 )
