@@ -84,11 +84,26 @@ class Amount:
         return _bounded(Amount(terms))
 
     def coarse(self) -> "Amount":
-        """A bound with one term for each degree: every symbol is taken for the whole record."""
+        """A bound with few terms: columns of a record are together no longer than it.
+
+        Terms with a lambda's parameter stay: what it is an element of may be longer.
+        """
         terms: dict[Term, int] = {}
+        columns: dict[tuple[Measure, str, str], int] = {}
         for term, factor in self.terms.items():
-            whole = (RECORD,) * len(term)
-            terms[whole] = terms.get(whole, 0) + factor
+            if any(not one.alias and one.path for one in term):
+                terms[term] = factor
+            elif len(term) == 1 and term[0] != RECORD:
+                [one] = term
+                root = (one.measure, one.alias, one.path[0])
+                columns[root] = columns.get(root, 0) + factor
+            else:
+                whole = (RECORD,) * len(term)
+                terms[whole] = terms.get(whole, 0) + factor
+        for measure in Measure:
+            most = max((one for root, one in columns.items() if root[0] is measure), default=0)
+            if most:
+                terms[(RECORD,)] = terms.get((RECORD,), 0) + most
         return Amount(terms)
 
     def replaced(self, change: Callable[[Term, int], "Amount"]) -> "Amount":
@@ -115,10 +130,11 @@ class Need:
 
 def total(amounts: Iterable[Amount]) -> Amount:
     """The sum."""
-    found = Amount()
+    terms: dict[Term, int] = {}
     for one in amounts:
-        found += one
-    return found
+        for term, factor in one.terms.items():
+            terms[term] = terms.get(term, 0) + factor
+    return _bounded(Amount(terms))
 
 
 def _bounded(amount: Amount) -> Amount:

@@ -26,6 +26,7 @@ LONGEST_RECORD = 2**31
 
 def smallest(found: Peak) -> int:
     """Bytes of the largest record for which nothing is near a limit, -1 if there is none."""
+    found = Peak(found.size.coarse(), found.elements.coarse(), found.steps.coarse())
     low, high = -1, LONGEST_RECORD
     while low < high:
         middle = (low + high + 1) // 2
@@ -133,7 +134,7 @@ def fault(
             (found.elements, MOST_ELEMENTS),
             (found.steps, MOST_STEPS),
         )
-        if amount.at(LONGEST_RECORD) > limit
+        if amount.coarse().at(LONGEST_RECORD) > limit
     ]
     is_beyond = beyond[0]
     for one in beyond[1:]:

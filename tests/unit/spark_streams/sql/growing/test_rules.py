@@ -80,6 +80,20 @@ def test_the_result_is_bounded_with_all_its_columns_together() -> None:
     assert limits.smallest(peak([one.expression for one in query.out])) < 20_000
 
 
+@pytest.mark.parametrize("number", [10, 300, 500, 5_000])
+def test_columns_as_they_are_need_no_more_than_the_record(number: int) -> None:
+    columns = [f"c{index}" for index in range(number)]
+    query = resolve(parse("SELECT * FROM c"), {"c": columns}, {})
+    assert limits.smallest(peak([one.expression for one in query.out])) >= 2 * MB
+
+
+def test_many_columns_in_a_function_are_bounded_by_the_element_that_they_are_put_into() -> None:
+    columns = [f"c{index}" for index in range(500)]
+    text = f"SELECT transform(c0, x -> concat(x, {', '.join(columns)})) AS v FROM c"
+    query = resolve(parse(text), {"c": columns}, {})
+    assert 1_000 < limits.smallest(peak([one.expression for one in query.out])) < 10_000
+
+
 def test_a_record_of_a_kilobyte_is_computed_whatever_is_asked() -> None:
     for name in ("levenshtein(s, t)", "repeat(s, 9999)", "replace(s, 'a', t)"):
         assert limits.smallest(need(name)) >= 1_000, name
