@@ -160,6 +160,11 @@ def fault(column: Column, *, precise: bool) -> str | None:
             f"{column.namesake}"
         )
     found = _SCALE.fullmatch(column.declared)
+    if not precise and found is not None and int(found[2]) < 0:
+        return (
+            f"is a {column.declared}, and the driver takes a scale below 0 for one of some "
+            "2000 digits: as text each value would have as many zeros"
+        )
     if precise and found is not None and not 0 <= int(found[2]) <= int(found[1]):
         return (
             f"is a {column.declared}, and no reader of Avro takes a scale outside of the precision"

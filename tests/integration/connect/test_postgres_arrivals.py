@@ -262,12 +262,10 @@ def test_every_decimal_arrives_as_text_where_that_is_set(
         assert found == {name: one[2] or one[1] for name, one in text.items()}
 
 
-def test_a_scale_outside_of_the_precision_arrives_as_text(
+def test_a_scale_above_the_precision_arrives_as_text(
     sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
 ) -> None:
     text = {
-        "hundreds": ("numeric(5, -2)", "-1234567", "-1234600"),
-        "nothing": ("numeric(5, -2)", "0", "0"),
         "small": ("numeric(3, 5)", "0.00123", "0.00123"),
         "tiny": ("numeric(3, 20)", "0.00000000000000000123", "0.00000000000000000123"),
     }
@@ -276,6 +274,18 @@ def test_a_scale_outside_of_the_precision_arrives_as_text(
     as_text = ("--set", "decimal.handling.mode=string")
     for row in captured_twice(sdm, owner, mesh, schema, values, *as_text):
         assert {name: row[name] for name in text} == {name: one[2] for name, one in text.items()}
+
+
+def test_a_scale_below_zero_is_refused_as_text_as_well(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table = make(database, place, {"hundreds": "numeric(5, -2)", "small": "numeric(3, 5)"})
+    adding = (*NOUN, "add", fresh("kinds"), "--type", "debezium-postgres", "--table", table)
+    as_text = ("--set", "decimal.handling.mode=string")
+    told = " ".join(sdm(*adding, *as_text, "-d", owner.name, code=ExitCode.REFUSED).err.split())
+    assert "refused (column_not_captured)" in told
+    assert f"--set column.exclude.list={table}.hundreds" in told
 
 
 NAMESAKES = ("text", "int4", "numeric", "uuid", "timestamptz", "point", "bool", "jsonb")

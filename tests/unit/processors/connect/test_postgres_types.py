@@ -44,6 +44,7 @@ def test_what_would_not_arrive_is_told(found: Column, told: str) -> None:
     assert told in str(fault(found, precise=True))
 
 
-def test_a_scale_outside_of_the_precision_arrives_as_text() -> None:
-    assert fault(column("numeric", "numeric(5,-2)"), precise=False) is None
+def test_a_scale_above_the_precision_arrives_as_text_and_one_below_zero_does_not() -> None:
+    assert fault(column("numeric", "numeric(3,5)"), precise=False) is None
+    assert "2000 digits" in str(fault(column("numeric", "numeric(5,-2)"), precise=False))
     assert fault(column("numeric", "numeric(20,4)"), precise=True) is None
