@@ -5,8 +5,8 @@ A `PartitionLog` is the port; `KafkaLog` is the real one. No groups, no commits.
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +21,8 @@ TIMEOUT_S = 15.0
 _POLL_S = 0.05
 _TRY_S = 2.0
 _STEP = 16
+MOST_CONSUMERS = 8
+"""Threads that one log answers at the same time; the next one waits for the first that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,9 @@ class PartitionLog(Protocol):
 
 
 class KafkaLog:
-    """Topics of a real cluster; threads that ask at the same time are served in turn.
+    """Topics of a real cluster; each thread that asks has a consumer of its own meanwhile.
+
+    A topic that does not answer holds up who asks for it, and nobody else.
 
     Args:
         connection: a login that may describe and read what it is asked for.
@@ -57,36 +61,51 @@ class KafkaLog:
         self, connection: Connection, *, committed: bool = False, timeout_s: float = TIMEOUT_S
     ) -> None:
         self._timeout_s = timeout_s
-        self._turn = threading.Lock()
         self._where = f"at {connection.bootstrap_servers} as {connection.user}"
-        self._consumer = Consumer(
-            {
-                **connection.config(),
-                # the client library wants a name; no group is ever joined
-                "group.id": f"{connection.user}.log",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "error",
-                "isolation.level": "read_committed" if committed else "read_uncommitted",
-                # only the last record of a range is wanted
-                "queued.max.messages.kbytes": 16_384,
-            }
-        )
+        self._config = {
+            **connection.config(),
+            # the client library wants a name; no group is ever joined
+            "group.id": f"{connection.user}.log",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+            # only the last record of a range is wanted
+            "queued.max.messages.kbytes": 16_384,
+        }
+        self._room = threading.BoundedSemaphore(MOST_CONSUMERS)
+        # the one that was used last is used next: the others are there for who comes beside it
+        self._idle = [Consumer(self._config)]
 
     def close(self) -> None:
         """Leave Kafka."""
-        self._consumer.close()
+        while self._idle:
+            self._idle.pop().close()
+
+    @contextmanager
+    def _consumer(self) -> Iterator[Any]:
+        """A consumer that no other thread uses meanwhile."""
+        with self._room:
+            try:
+                consumer = self._idle.pop()
+            except IndexError:
+                consumer = Consumer(self._config)
+            try:
+                yield consumer
+            finally:
+                self._idle.append(consumer)
 
     def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
         """Where the partitions begin and end now."""
-        with self._turn, translating(f"asking for the ends of {topic} {self._where}"):
-            return {partition: self._ends(topic, partition) for partition in partitions}
+        doing = f"asking for the ends of {topic} {self._where}"
+        with translating(doing), self._consumer() as consumer:
+            return {partition: self._ends(consumer, topic, partition) for partition in partitions}
 
-    def _ends(self, topic: str, partition: int) -> tuple[int, int]:
+    def _ends(self, consumer: Any, topic: str, partition: int) -> tuple[int, int]:
         deadline = time.monotonic() + self._timeout_s
         while True:
             try:
-                low, high = self._consumer.get_watermark_offsets(
+                low, high = consumer.get_watermark_offsets(
                     TopicPartition(topic, partition), timeout=min(_TRY_S, self._timeout_s)
                 )
             except KafkaException as error:
@@ -95,7 +114,7 @@ class KafkaLog:
                 # what the client remembers of the leader is out of date: it died, or the topic is
                 # a new one
                 with suppress(KafkaException):
-                    self._consumer.list_topics(topic, timeout=_TRY_S)
+                    consumer.list_topics(topic, timeout=_TRY_S)
                 time.sleep(_POLL_S)
             else:
                 return int(low), int(high)
@@ -125,20 +144,18 @@ class KafkaLog:
         doing = f"reading the end of {topic} {self._where}"
         found: dict[int, Last] = {}
         left = {p: high for p, (_, high) in ranges.items()}
-        with self._turn, translating(doing):
-            self._consumer.assign(
-                [TopicPartition(topic, p, start) for p, (start, _) in ranges.items()]
-            )
+        with translating(doing), self._consumer() as consumer:
+            consumer.assign([TopicPartition(topic, p, start) for p, (start, _) in ranges.items()])
             deadline = time.monotonic() + self._timeout_s
             while left:
-                message = self._consumer.poll(0.5)
+                message = consumer.poll(0.5)
                 if message is not None:
                     deadline = self._take(message, left, found, doing)
                 elif time.monotonic() > deadline:
                     raise InfrastructureError(
                         f"{doing}: no answer for partitions {sorted(left)}", retriable=True
                     )
-            self._consumer.unassign()
+            consumer.unassign()
         return found
 
     def _take(
