@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
     AclBindingFilter,
     AdminClient,
     ConfigResource,
+    NewPartitions,
     NewTopic,
     ScramCredentialInfo,
     ScramMechanism,
@@ -88,6 +89,9 @@ class ClusterAdmin(Protocol):
         replicas: int = CLUSTERS_DEFAULT,
     ) -> None:
         """Make a topic; one that exists already is left as it is."""
+
+    def add_partitions(self, name: str, partitions: int) -> None:
+        """Add partitions up to `partitions` in all; a topic that has as many is left as it is."""
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; one that is gone already is fine."""
@@ -217,6 +221,15 @@ class KafkaAdmin:
             new = NewTopic(name, partitions, replicas, config=dict(config))
             made = self._admin.create_topics([new], request_timeout=TIMEOUT_S)[name]
             self._result(made, doing, gone={KafkaError.TOPIC_ALREADY_EXISTS})
+
+    def add_partitions(self, name: str, partitions: int) -> None:
+        """Add partitions up to `partitions` in all; a topic that has as many is left as it is."""
+        doing = f"adding partitions to topic {name}"
+        with self._doing(doing):
+            new = NewPartitions(name, partitions)
+            added = self._admin.create_partitions([new], request_timeout=TIMEOUT_S)[name]
+            # Kafka's answer where there are as many already, or more
+            self._result(added, doing, gone={KafkaError.INVALID_PARTITIONS})
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; one that is gone already is fine."""

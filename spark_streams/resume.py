@@ -28,8 +28,8 @@ def start_positions(
     if tails.keys() != source.keys():
         raise CopyError(
             "partitions_differ",
-            f"the source has {len(source)} partitions, the destination {len(tails)}: "
-            f"give the destination as many, or {_AGAIN}",
+            f"the source has {len(source)} partitions, the destination {len(tails)}, and Kafka "
+            f"removes none: add partitions to the source, or {_AGAIN}",
         )
     starts = {}
     for partition in sorted(source):

@@ -116,6 +116,12 @@ class Kind(Protocol[F]):
         began must not be read under.
         """
 
+    def has_new_partitions(self, ends: "Ends[F]") -> bool:
+        """Whether the source has partitions that the flow was not started with.
+
+        Of a running flow; raises CopyError if the source is not the known one.
+        """
+
     def plan(self, ends: "Ends[F]") -> Plan:
         """What is to be done on the way. Raises CopyError where that is not possible."""
 

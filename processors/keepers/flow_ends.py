@@ -65,7 +65,7 @@ class Logs(Protocol):
 
 
 class ClusterLogs:
-    """Real clusters, one lasting connection per cluster and kind.
+    """Real clusters, one `KafkaLog` that lasts per cluster and kind.
 
     tls: how their brokers are reached
     """
@@ -263,6 +263,26 @@ class Ends(Generic[F]):
         # that a topic exists is no error above: it may be another's, who came a moment before
         self._require_alone(self._marks())
         return until(lambda: self.destination.topic(name), f"the new topic {name} to appear")
+
+    def add_partitions(self, partitions: int, check: Callable[[], None]) -> Topic:
+        """Give what the flow writes as many partitions as the source has; see that they are there.
+
+        Called while nobody can write there. More partitions than that are left: Kafka removes none.
+        """
+        found = [self._widened(name, partitions, check) for name in self.flow.writes]
+        return found[0]
+
+    def _widened(self, name: str, partitions: int, check: Callable[[], None]) -> Topic:
+        def seen() -> Topic | None:
+            found = self.destination.topic(name)
+            return found if found is not None and found.partitions >= partitions else None
+
+        before = seen()
+        if before is not None:
+            return before
+        check()
+        self.destination.add_partitions(name, partitions)
+        return until(seen, f"{name} to have {partitions} partitions")
 
 
 def copied_settings(source: Mapping[str, str]) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Starting one incarnation of a flow, in the only order that is exact.
 
-Right on the sources, topics, fence, tail, right on the destination, query, fact. Each effect may be
-the last one before a crash: the next attempt begins by closing the fence around whatever the
-earlier ones may still do. It takes a new principal if the engine may know the last one's password.
+Right on the sources, topics, fence, partitions, tail, right on the destination, query, fact. Each
+effect may be the last one before a crash: the next attempt begins by closing the fence around
+whatever the earlier ones may still do. It takes a new principal if the engine may know the last
+one's password.
 """
 
 import secrets
@@ -67,6 +68,7 @@ class FlowStart(Generic[F]):
             reign.check()
             destination = ends.make_destination(source)
         self._shut(ends, writer, destination, reign)
+        destination = ends.add_partitions(source.partitions, reign.check)
         crash_point(f"{self._kind.name}-after-fence")
 
         positions = plan.start(ends, source, destination, origin, fresh=fresh)

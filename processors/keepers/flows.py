@@ -194,6 +194,11 @@ class Flows(Generic[F]):
                 if isinstance(state, Failed) and state.writer == flow.principal:
                     reason = f"the query ended: {state.reason}"
                     raise EngineError("query_failed", reason, state.text)
+        self._start(voice)
+
+    def _start(self, voice: Voice[F]) -> None:
+        """Start the next incarnation."""
+        flow = voice.flow
         starts = self._memory[flow.id].starts
         if starts >= self._pace.starts:
             raise _exhausted(starts, "and that could not be reported")
@@ -215,15 +220,22 @@ class Flows(Generic[F]):
         if now - memory.looked < self._pace.look:
             return
         self._remember(flow, looked=now)
+        reached: Mapping[int, int] | None = None
         try:
-            reached = self._kind.reached(self._ends(voice))
-            self._require_progress(voice, reached)
+            ends = self._ends(voice)
+            if not self._kind.has_new_partitions(ends):
+                reached = self._kind.reached(ends)
+                self._require_progress(voice, reached)
         except CopyError:
             raise
         except MeshError as error:
             # a query outlives the restart of a broker by itself
             self._remember(flow, waiting={})
             log.warning("flow_not_seen", flow=flow.id, error=str(error))
+            return
+        if reached is None:
+            log.info("partitions_added", flow=flow.id, topic=flow.source_topic)
+            self._start(voice)
             return
         self._remember(flow, attempts=0)
         self._note_progress(flow, reached)

@@ -214,6 +214,10 @@ class Copying:
     def require_still(self, link: Link) -> None:
         """Nothing to ask: a grant's end is followed by the link's, and by the copy's."""
 
+    def has_new_partitions(self, ends: Ends[Link]) -> bool:
+        """By the log: a start reports a position for each partition of the source."""
+        return ends.source_topic(fresh=False).partitions > len(ends.flow.positions)
+
     def plan(self, ends: Ends[Link]) -> "CopyPlan":
         """Records are copied as they are, once their schemas can be found there."""
         ends.carry_schemas(anew=True)
@@ -275,7 +279,10 @@ class CopyPlan:
         """Behind the copy's tail; a fresh copy begins at the source's beginning."""
         link = ends.flow
         tails = read_tail(ends.tail_log, link.topic, destination.partitions, origin)
-        floor = {} if fresh else {int(p): offset for p, offset in link.positions.items()}
+        # each start reports every partition: one that is missing was added since, and begins at 0
+        added = dict.fromkeys(range(source.partitions), 0)
+        known = {int(p): offset for p, offset in link.positions.items()}
+        floor = {} if fresh else added | known
         bounds = ends.source_log.bounds(link.source_topic, range(source.partitions))
         compacts = destination.config.get("cleanup.policy") == "compact"
         return start_positions(tails, floor, bounds, compacted=compacts and self.keeps_times)

@@ -161,6 +161,11 @@ class Streaming:
         if withheld is not None:
             raise withheld
 
+    def has_new_partitions(self, ends: Ends[Statement]) -> bool:
+        """Asked at a start only, which refuses them."""
+        del ends
+        return False
+
     def plan(self, ends: Ends[Statement]) -> StatementPlan:
         """The text, over topics and schemas as they are now; its result's schema is registered."""
         statement = ends.flow

@@ -3,6 +3,7 @@
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 
 from mesh_events.kafka import Connection
 from processors.clusters import ClusterAdmin
@@ -46,6 +47,19 @@ class ClusterContract(ABC):
         assert made.config["retention.ms"] == "-1"
         self.admin.create_topic(self.topic, 5, {})
         assert self.admin.topic(self.topic) == made
+
+    def test_partitions_are_added_and_never_removed(self) -> None:
+        self.admin.create_topic(self.topic, 2, {})
+        self.wait(lambda: self.admin.topic(self.topic) is not None)
+        made = self.admin.topic(self.topic)
+        assert made is not None
+
+        def has(partitions: int) -> bool:
+            return self.admin.topic(self.topic) == replace(made, partitions=partitions)
+
+        for wanted, partitions in ((4, 4), (4, 4), (3, 4), (5, 5)):
+            self.admin.add_partitions(self.topic, wanted)
+            self.wait(lambda expected=partitions: has(expected))
 
     def test_a_topic_that_is_deleted_is_gone_and_one_made_again_has_another_id(self) -> None:
         assert self.admin.topic(self.topic) is None

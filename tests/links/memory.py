@@ -61,6 +61,11 @@ class MemoryTopic:
         self.described = Topic(name, f"id/{next(_ids)}", partitions, dict(config))
         self.partitions = [MemoryPartition() for _ in range(partitions)]
 
+    def grow(self, partitions: int) -> None:
+        """Add partitions up to `partitions`; Kafka removes none."""
+        self.partitions += [MemoryPartition() for _ in range(len(self.partitions), partitions)]
+        self.described = replace(self.described, partitions=len(self.partitions))
+
 
 class MemoryCluster:
     """A ClusterAdmin and a PartitionLog in one; `down` refuses every call."""
@@ -97,6 +102,10 @@ class MemoryCluster:
         del replicas
         self._answer()
         self.topics.setdefault(name, MemoryTopic(name, partitions, config))
+
+    def add_partitions(self, name: str, partitions: int) -> None:
+        self._answer()
+        self.topics[name].grow(partitions)
 
     def delete_topic(self, name: str) -> None:
         self._answer()
@@ -166,8 +175,10 @@ class MemoryCluster:
 
     def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
         self._answer()
-        found = self.topics[topic].partitions
-        return {p: (found[p].low, found[p].end) for p in partitions}
+        found, wanted = self.topics[topic].partitions, list(partitions)
+        if missing := [p for p in wanted if p >= len(found)]:
+            raise InfrastructureError(f"{topic} has no partition {missing[0]}", retriable=True)
+        return {p: (found[p].low, found[p].end) for p in wanted}
 
     def last(self, topic: str, within: Bounds) -> dict[int, Last]:
         self._answer()
@@ -272,6 +283,13 @@ class MemoryEngine:
         for query in self.queries:
             query.stopped = True
 
+    def discover(self) -> None:
+        """A batch ends: living queries find the partitions that were added to their sources."""
+        for query in self._living():
+            cluster = self._clusters[query.spec.source.bootstrap_servers]
+            found = cluster.topics[query.spec.source_topic].partitions
+            query.position |= {p: 0 for p in range(len(found)) if p not in query.position}
+
     def take(self) -> None:
         """Every living query reads all there is into its producer's buffer."""
         for query in self._living():
@@ -281,6 +299,8 @@ class MemoryEngine:
                 query.fault = "the source refused"
                 continue
             for number, partition in enumerate(cluster.topics[spec.source_topic].partitions):
+                if number not in query.position:
+                    continue
                 for at in sorted(at for at in partition.records if at >= query.position[number]):
                     key, headers = partition.records[at]
                     place = Provenance(spec.origin, number, at).encode()
@@ -296,6 +316,9 @@ class MemoryEngine:
             allowed = cluster.may(spec.writer, Operation.WRITE, spec.destination_topic)
             if topic is None or not allowed:
                 query.fault = query.fault or ("the destination refused" if query.buffer else None)
+                continue
+            if any(number >= len(topic.partitions) for number, _, _ in query.buffer[:most]):
+                query.fault = "the destination has no such partition"
                 continue
             for number, key, headers in query.buffer[:most]:
                 topic.partitions[number].append(key, headers)

@@ -47,6 +47,8 @@ class RealLink:
     pace = QUICK
     engine = Engine.SPARK
     errors: ErrorFiles | None = None
+    logs: ClusterLogs | None = None
+    """Set for links that share their connections; the next keeper gets them."""
     pause_s = 0.05
     """Between two looks of the keeper, seconds."""
 
@@ -86,7 +88,7 @@ class RealLink:
         return LinksKeeper(
             Reach(
                 lambda _, name: self.admins[name],
-                ClusterLogs(self.endpoints.tls),
+                self.logs or ClusterLogs(self.endpoints.tls),
                 errors=self.errors,
             ),
             self.new_engine(),

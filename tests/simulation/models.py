@@ -176,6 +176,9 @@ class Admin:
         del replicas
         self._change("create topic", lambda: self._cluster.create_topic(name, partitions, config))
 
+    def add_partitions(self, name: str, partitions: int) -> None:
+        self._change("add partitions", lambda: self._cluster.add_partitions(name, partitions))
+
     def delete_topic(self, name: str) -> None:
         self._change("delete topic", lambda: self._cluster.delete_topic(name))
 

@@ -63,9 +63,7 @@ def destination_foreign(link: MemoryLink) -> None:
 
 
 def partitions_differ(link: MemoryLink) -> None:
-    link.source.partitions.append(type(link.source.partitions[0])())
-    described = link.source.described
-    link.source.described = type(described)(described.name, described.id, 3, described.config)
+    link.destination.grow(3)
 
 
 FATAL: list[tuple[str, Spoil]] = [

@@ -1,0 +1,92 @@
+"""A source grows while Spark copies it between two real clusters."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Thread
+
+import pytest
+
+from local_platform import Endpoints
+from mesh_events.facts import LinkActivated, LinkFailed
+from processors.keepers.flow_ends import ClusterLogs
+from projections.links import State
+from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
+from tests.links.real import QUICK, RealLink, assert_exact
+
+LOOK_S = 5.0
+"""Longer than any look at a link that nothing happens to."""
+
+
+class PatientLink(RealLink):
+    """The first query of a Spark server starts slowly, and is not to be restarted for that."""
+
+    pace = replace(QUICK, stall=30)
+
+
+@pytest.fixture
+def link(platform: Endpoints) -> Iterator[RealLink]:
+    made = PatientLink(platform)
+    yield made
+    made.close()
+
+
+def test_partitions_added_under_load_reach_the_copy_in_order(link: RealLink) -> None:
+    link.produce(*numbered(0, 3_000, 3))
+    link.reconcile_until(link.caught_up)
+    add_partitions(link.east.login, link.topic, 5)
+    link.produce(*numbered(3_000, 5_000, 5))
+    link.reconcile_until(lambda: partitions_of(link) == 5 and link.caught_up())
+    link.produce(*numbered(8_000, 500, 5))
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+    assert link.desk.said(LinkFailed) == []
+    assert [set(fact.positions) for fact in link.desk.said(LinkActivated)] == [
+        {"0", "1", "2"},
+        {"0", "1", "2", "3", "4"},
+    ]
+
+
+def test_partitions_added_while_a_link_is_paused_are_copied_when_it_goes_on(
+    link: RealLink,
+) -> None:
+    link.produce(*numbered(0, 30, 3))
+    link.reconcile_until(link.caught_up)
+    link.desk.pause()
+    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    add_partitions(link.east.login, link.topic, 4)
+    link.produce(*numbered(30, 400, 4))
+    link.reconcile()
+    assert partitions_of(link) == 3
+    link.desk.resume()
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+    assert link.desk.said(LinkFailed) == []
+
+
+def test_a_link_whose_source_grows_does_not_hold_up_another_one(
+    platform: Endpoints, link: RealLink
+) -> None:
+    logs, other = ClusterLogs(platform.tls), PatientLink(platform)
+    try:
+        for one in (link, other):
+            one.logs = logs
+            one.keeper.close()
+            one.keeper = one.new_keeper()
+            one.produce(*numbered(0, 30, 3))
+            one.reconcile_until(one.caught_up)
+        add_partitions(link.east.login, link.topic, 6)
+        grown = Thread(target=link.reconcile_until, args=(lambda: partitions_of(link) == 6,))
+        grown.start()
+        slowest = 0.0
+        while grown.is_alive():
+            begun = time.monotonic()
+            other.reconcile()
+            slowest = max(slowest, time.monotonic() - begun)
+        grown.join()
+        assert slowest < LOOK_S
+        link.reconcile_until(link.caught_up)
+        assert_exact(link)
+        assert_exact(other)
+    finally:
+        other.close()

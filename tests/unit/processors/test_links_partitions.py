@@ -1,0 +1,131 @@
+"""Partitions that are added at the source of a link, over clusters and an engine in memory."""
+
+import pytest
+
+from mesh_events.facts import LinkActivated, LinkFailed
+from processors.keepers import flow_start
+from projections.links import State
+from tests.links.memory import MemoryLink
+from tests.unit.processors.test_links_crashes import Crashes, look
+
+PLACES = ["link-after-fence", "link-after-tail", "link-after-grant", "link-after-start"]
+
+
+@pytest.fixture
+def link() -> MemoryLink:
+    made = MemoryLink()
+    made.produce(6)
+    made.settle()
+    return made
+
+
+def test_partitions_added_at_the_source_are_added_to_the_copy_and_copied(link: MemoryLink) -> None:
+    link.source.grow(4)
+    link.produce(12)
+    link.settle()
+    assert link.destination.described.partitions == 4
+    assert link.findings() == []
+    assert link.desk.link.state is State.ACTIVE
+    assert link.desk.said(LinkFailed) == []
+    first, second = link.desk.said(LinkActivated)
+    assert second.positions == {"0": 3, "1": 3, "2": 0, "3": 0}
+    assert second.destination_topic_id == first.destination_topic_id
+
+
+def test_a_link_is_restarted_once_for_added_partitions(link: MemoryLink) -> None:
+    link.source.grow(3)
+    link.settle()
+    link.keeper = link.new_keeper()
+    link.settle()
+    assert len(link.desk.said(LinkActivated)) == 2
+
+
+def test_a_query_that_finds_added_partitions_by_itself_doubles_nothing(link: MemoryLink) -> None:
+    link.source.grow(3)
+    link.produce(6)
+    link.engine.discover()
+    link.engine.move()
+    link.settle()
+    assert link.findings() == []
+
+    # the copy has grown, and the query reads on before the keeper looks again
+    link.source.grow(4)
+    link.destination.grow(4)
+    link.produce(8)
+    link.engine.discover()
+    link.engine.take()
+    link.engine.land(3)
+    link.settle()
+    assert link.findings() == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_restart_for_added_partitions_that_was_cut_off_is_made_up_for(
+    place: str, link: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashes = Crashes()
+    monkeypatch.setattr(flow_start, "crash_point", crashes)
+    link.source.grow(4)
+    link.produce(8)
+    crashes.place = place
+    look(link)
+    assert crashes.passed[-1] == place
+    link.engine.discover()
+    link.engine.take()
+    link.engine.land(2)
+    link.settle()
+    assert link.findings() == []
+    assert link.desk.link.state is State.ACTIVE
+
+
+def test_added_partitions_of_a_paused_link_are_copied_when_it_goes_on(link: MemoryLink) -> None:
+    link.desk.pause()
+    link.settle()
+    link.source.grow(3)
+    link.produce(6)
+    link.settle()
+    assert link.destination.described.partitions == 2
+    link.desk.resume()
+    link.settle()
+    assert link.findings() == []
+
+
+def test_added_partitions_whose_first_records_are_gone_are_a_gap(link: MemoryLink) -> None:
+    link.desk.pause()
+    link.settle()
+    link.source.grow(3)
+    link.produce(6)
+    link.source.partitions[2].expire(1)
+    link.desk.resume()
+    link.settle()
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["source_gap"]
+    assert "partition 2" in link.desk.link.failure
+
+
+def test_too_few_slots_for_added_partitions_are_reported_and_waited_for() -> None:
+    link = MemoryLink(partitions=2, slots=3)
+    link.settle()
+    link.source.grow(4)
+    link.produce(8)
+    link.settle()
+    assert {fact.code for fact in link.desk.said(LinkFailed)} == {"engine_full"}
+    assert link.desk.link.state is State.FAILED
+
+
+def test_a_cluster_that_refuses_more_partitions_is_reported(
+    link: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mesh_events.errors import RefusedError
+
+    def refuse(name: str, partitions: int) -> None:
+        raise RefusedError("kafka_denied", f"{name} may not have {partitions} partitions")
+
+    monkeypatch.setattr(link.west, "add_partitions", refuse)
+    link.source.grow(3)
+    link.settle()
+    fault = link.desk.said(LinkFailed)[0]
+    assert (fault.code, fault.retriable) == ("cluster_unavailable", True)
+    assert "3 partitions" in fault.reason
+    monkeypatch.undo()
+    link.settle()
+    assert link.findings() == []
