@@ -103,7 +103,9 @@ class StatementPlan:
             dead_from=behind[1],
         )
         # what is known of the stream before its first start is where it is to begin
-        floor = {int(p): offset for p, offset in statement.positions.items()}
+        known = {int(p): offset for p, offset in statement.positions.items()}
+        # where something is known, a partition that is missing was added since, and begins at 0
+        floor = dict.fromkeys(range(source.partitions), 0) | known if known else {}
         bounds = ends.source_log.bounds(source.name, range(source.partitions))
         return {
             partition: _start(partition, floor, behind, bounds, ends.anew)
@@ -153,15 +155,18 @@ def _furthest(told: Mapping[str, int], found: Mapping[int, int]) -> dict[int, in
     return {p: max(known.get(p, 0), found.get(p, 0)) for p in known.keys() | found.keys()}
 
 
-def require_same_partitions(ends: Ends[Statement], source: Topic) -> None:
-    """Raise CopyError where a topic that is filled has another number of partitions."""
+def require_no_more_partitions(ends: Ends[Statement], source: Topic) -> None:
+    """Raise CopyError where a topic that is filled has more partitions than the stream.
+
+    One that has fewer gets as many, in the course of the start.
+    """
     for topic in (ends.destination.topic(name) for name in ends.flow.writes):
-        if topic is not None and topic.partitions != source.partitions:
+        if topic is not None and topic.partitions > source.partitions:
             raise CopyError(
                 "partitions_differ",
                 f"{source.name} has {source.partitions} partitions, {topic.name} has "
-                f"{topic.partitions}: give it as many, or add another statement that fills "
-                "another topic",
+                f"{topic.partitions}, and Kafka removes none: add partitions to {source.name}, or "
+                "add another statement that fills another topic",
             )
 
 

@@ -18,7 +18,7 @@ from processors.keepers.statement_end import StatementEnd
 from processors.keepers.statement_plan import (
     StatementEnds,
     StatementPlan,
-    require_same_partitions,
+    require_no_more_partitions,
 )
 from processors.keepers.statement_telling import StatementTelling
 from processors.lineage import Lineage
@@ -162,15 +162,14 @@ class Streaming:
             raise withheld
 
     def has_new_partitions(self, ends: Ends[Statement]) -> bool:
-        """Asked at a start only, which refuses them."""
-        del ends
-        return False
+        """By the log: a start reports a position for each partition of the stream."""
+        return ends.source_topic(fresh=False).partitions > len(ends.flow.positions)
 
     def plan(self, ends: Ends[Statement]) -> StatementPlan:
         """The text, over topics and schemas as they are now; its result's schema is registered."""
         statement = ends.flow
         source = ends.source_topic(fresh=True)
-        require_same_partitions(ends, source)
+        require_no_more_partitions(ends, source)
         tables = {name: _topic_id(ends, name) for name in statement.tables}
         # what is registered from here on may be in records behind these ends
         bounds = ends.source_log.bounds(statement.stream, range(source.partitions))

@@ -117,6 +117,8 @@ class Engine:
                 query.fault = "the stream refused"
                 continue
             for number, partition in enumerate(self._cluster.topics[STREAM].partitions):
+                if number not in query.position:
+                    continue
                 for at in sorted(at for at in partition.records if at >= query.position[number]):
                     key, headers = partition.records[at]
                     place = Provenance(spec.origin, number, at).encode()

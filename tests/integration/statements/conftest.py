@@ -189,9 +189,11 @@ class Stage:
         consumer.close()
         return sorted(found, key=lambda one: (one.partition, one.offset))
 
-    def until_landed(self, count: int) -> None:
+    def until_landed(self, count: int, partitions: int = PARTITIONS) -> None:
         """Wait until so many records came out."""
-        eventually(lambda: sum(self.ends(self.out).values()) >= count, f"{count} came out")
+        eventually(
+            lambda: sum(self.ends(self.out, partitions).values()) >= count, f"{count} came out"
+        )
 
     def numbers(self) -> dict[int, list[int]]:
         """Partition -> the numbers that came out, in their order; each names its own click."""

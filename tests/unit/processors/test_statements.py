@@ -178,6 +178,24 @@ def test_it_comes_back_to_a_stream_that_was_made_again(made: MemoryStatement) ->
     assert [len(one.records) for one in out] == [3, 2]
 
 
+def test_it_comes_back_to_a_stream_that_was_made_again_and_begins_later(
+    made: MemoryStatement,
+) -> None:
+    made.produce("good", "good")
+    made.settle()
+    dropped(made)
+    made.east.delete_topic(STREAM)
+    made.east.create_topic(STREAM, 2, {})
+    made.produce("good", "good", "good", "good")
+    for partition in made.east.topics[STREAM].partitions:
+        partition.expire(1)
+    assert made.desk.come_back(made.east).code == ""
+    made.settle()
+    assert codes(made) == []
+    out = made.east.topics[OUT].partitions
+    assert [len(one.records) for one in out] == [2, 2]
+
+
 def test_it_comes_back_where_somebody_else_has_written(made: MemoryStatement) -> None:
     made.produce("good", "good")
     made.settle()
@@ -459,7 +477,7 @@ def test_a_dead_letter_topic_with_other_partitions_is_named(made: MemoryStatemen
     made.desk.direct(Desired.PAUSED)
     made.settle()
     made.east.topics.pop(DEAD)
-    made.east.create_topic(DEAD, 1, {})
+    made.east.create_topic(DEAD, 3, {})
     made.desk.direct(Desired.RUNNING)
     made.settle()
     assert codes(made) == ["partitions_differ"]

@@ -1,0 +1,76 @@
+"""Partitions that are added to a statement's stream, over a cluster and an engine in memory."""
+
+import pytest
+
+from mesh_events.statements import StatementActivated, StatementFailed
+from processors.keepers import flow_start
+from processors.keepers.flows import LOST
+from projections.links import Desired
+from tests.statements.memory import DEAD, OUT, STREAM, MemoryStatement
+from tests.unit.processors.test_links_crashes import Crashes, DiedError
+
+PLACES = ["statement-after-fence", "statement-after-tail", "statement-after-grant"]
+KINDS = ("good", "dead", "good", "less") * 3
+
+
+@pytest.fixture
+def made() -> MemoryStatement:
+    found = MemoryStatement()
+    found.produce(*KINDS)
+    found.settle()
+    return found
+
+
+def grow(made: MemoryStatement, partitions: int) -> None:
+    made.east.topics[STREAM].grow(partitions)
+    made.produce(*KINDS)
+
+
+def test_partitions_added_to_the_stream_are_added_to_both_topics(made: MemoryStatement) -> None:
+    grow(made, 4)
+    made.settle()
+    assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {4}
+    assert made.wrong() == []
+    assert made.desk.said(StatementFailed) == []
+    first, second = made.desk.said(StatementActivated)
+    assert second.positions.keys() == {"0", "1", "2", "3"}
+    assert second.destination_topic_id == first.destination_topic_id
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_restart_for_added_partitions_that_was_cut_off_is_made_up_for(
+    place: str, made: MemoryStatement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashes = Crashes()
+    monkeypatch.setattr(flow_start, "crash_point", crashes)
+    grow(made, 3)
+    crashes.place = place
+    with pytest.raises(DiedError):
+        made.reconcile()
+    made.keeper = made.new_keeper()
+    made.settle()
+    assert made.wrong() == []
+    assert [fact.reason for fact in made.desk.said(StatementFailed)] == [LOST]
+
+
+def test_added_partitions_are_read_when_a_stopped_statement_goes_on(made: MemoryStatement) -> None:
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    grow(made, 3)
+    made.settle()
+    assert made.east.topics[OUT].described.partitions == 2
+    made.desk.direct(Desired.RUNNING)
+    made.settle()
+    assert made.wrong() == []
+
+
+def test_added_partitions_whose_first_records_are_gone_are_a_gap(made: MemoryStatement) -> None:
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    grow(made, 3)
+    made.east.topics[STREAM].partitions[2].expire(1)
+    made.desk.direct(Desired.RUNNING)
+    made.settle()
+    (fault,) = made.desk.said(StatementFailed)
+    assert fault.code == "source_gap"
+    assert "partition 2" in fault.reason
