@@ -1,0 +1,54 @@
+"""A source grows while MirrorMaker copies it between two real clusters, and after a handover."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from local_platform import Endpoints
+from mesh_events.facts import LinkActivated, LinkFailed
+from mesh_events.intents import Engine
+from projections.links import State
+from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
+from tests.links.real import QUICK, RealMirror, assert_exact
+
+
+class PatientMirror(RealMirror):
+    """A connector starts slowly on a busy machine, and is not to be restarted for that."""
+
+    pace = replace(QUICK, stall=30)
+
+
+@pytest.fixture
+def link(platform: Endpoints) -> Iterator[RealMirror]:
+    made = PatientMirror(platform)
+    yield made
+    made.close()
+
+
+def test_partitions_added_under_load_reach_the_copy_in_order(link: RealMirror) -> None:
+    link.produce(*numbered(0, 3_000, 3))
+    link.reconcile_until(link.caught_up, 90)
+    add_partitions(link.east.login, link.topic, 5)
+    link.produce(*numbered(3_000, 5_000, 5))
+    link.reconcile_until(lambda: partitions_of(link) == 5 and link.caught_up(), 90)
+    link.produce(*numbered(8_000, 500, 5))
+    link.reconcile_until(link.caught_up, 90)
+    assert_exact(link)
+    assert link.desk.said(LinkFailed) == []
+    assert [len(fact.positions) for fact in link.desk.said(LinkActivated)] == [3, 5]
+
+
+def test_spark_goes_on_with_partitions_that_were_added_while_the_link_was_paused(
+    link: RealMirror,
+) -> None:
+    link.produce(*numbered(0, 300, 3))
+    link.reconcile_until(link.caught_up, 90)
+    link.desk.pause()
+    link.reconcile_until(lambda: link.desk.link.state is State.PAUSED)
+    add_partitions(link.east.login, link.topic, 4)
+    link.produce(*numbered(300, 400, 4))
+    link.desk.resume(Engine.SPARK)
+    link.reconcile_until(link.caught_up)
+    assert_exact(link)
+    assert link.desk.said(LinkFailed) == []
