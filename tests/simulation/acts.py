@@ -362,6 +362,19 @@ def produce(world: World, a: int, b: int) -> None:
         topic.partitions[(a + number) % len(topic.partitions)].append(f"{a}.{number}".encode())
 
 
+@act(2)
+def add_partitions(world: World, a: int, b: int) -> None:
+    """An owner adds partitions to a topic."""
+    topic = world.clusters["east"].topics[pick(("east.users", "east.orders"), a)]
+    topic.grow(min(len(topic.partitions) + 1 + b % 2, 6))
+
+
+@act(1)
+def discover(world: World, _: int, __: int) -> None:
+    """Batches end: queries find the partitions that were added to their sources."""
+    world.engine.discover()
+
+
 @act(6)
 def take(world: World, _: int, __: int) -> None:
     """Every query reads what there is."""
