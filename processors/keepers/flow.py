@@ -96,9 +96,11 @@ class Kind(Protocol[F]):
     """What makes a link a link and a statement a statement. Methods may raise MeshError."""
 
     name: str
+    lanes: int
+    """How many flows of one queue are looked at side by side."""
 
-    def lane(self, flow: F) -> str:
-        """Flows of one lane are looked at one after the other."""
+    def queue(self, flow: F) -> str:
+        """Flows of one queue wait for the same servers."""
 
     def voice(self, flow: F, image: Image, reign: Reign) -> Voice[F]:
         """Speaks about the flow."""

@@ -5,7 +5,8 @@ What should be stands in the image, what is comes from the engine and the cluste
 A fault that only a person can mend closes the flow; any other is tried again, ever more seldom.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from traceback import format_exc
 from typing import Any, Generic
@@ -20,7 +21,7 @@ from processors.keepers.flow_ends import Logs
 from processors.keepers.flow_pace import Memory, Pace
 from processors.keepers.flow_start import FlowStart
 from processors.keepers.keeper import Reign, ReignOverError
-from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.keepers.lanes import Claims, Job, Lanes, OneByOne, for_a_while
 from processors.keepers.retry import wait_before
 from projections.image import Image
 from projections.links import Desired
@@ -43,7 +44,7 @@ class Flows(Generic[F]):
         engine: runs their queries.
         logs: looks into topics.
         pace: how often and how long.
-        lanes: flows of different lanes are kept side by side.
+        lanes: flows of different queues, and some of each queue, are kept side by side.
         errors: where the full texts of errors are kept; None: nowhere.
     """
 
@@ -64,32 +65,39 @@ class Flows(Generic[F]):
         self._starting: FlowStart[F] = FlowStart(kind, engine, logs, pace.quiet)
         self._ending: FlowEnd[F] = ending
         self._memory: dict[str, Memory] = {}
-        # lane -> the flow that was looked at last
+        # queue -> the flow that was looked at last
         self._turns: dict[str, str] = {}
+        self._claims = Claims()
 
     def reconcile(self, flows: Iterable[F], image: Image, reign: Reign) -> None:
         """Compare and repair every flow once."""
         states, trouble = self._states()
-        lanes: dict[str, list[F]] = {}
+        queues: dict[str, list[F]] = {}
         for flow in flows:
             if trouble is None and not states.get(flow.id) and self._is_lost(flow):
                 # started on an image that knows it: this one would end its run twice
-                self._report_lost(flow, image, reign)
+                with self._claims.claim(flow.id, image, reign) as mine:
+                    # else a lane is just restarting it
+                    if mine:
+                        self._report_lost(flow, image, reign)
                 continue
-            lanes.setdefault(self._kind.lane(flow), []).append(flow)
+            queues.setdefault(self._kind.queue(flow), []).append(flow)
 
-        def job(lane: str, here: list[F]) -> Job:
+        def job(queue: str, waiting: deque[F]) -> Job:
             def run() -> None:
-                due = (
-                    flow for flow in self._in_turn(lane, here) if self._due(flow, image, trouble)
-                )
-                for flow in for_a_while(due):
-                    self._turns[lane] = flow.id
-                    self._keep(flow, states.get(flow.id, ()), trouble, image, reign)
+                for flow in for_a_while(_taken(waiting)):
+                    with self._claims.claim(flow.id, image, reign) as mine:
+                        if mine and self._due(flow, image, trouble):
+                            self._turns[queue] = flow.id
+                            self._keep(flow, states.get(flow.id, ()), trouble, image, reign)
 
             return run
 
-        self._lanes.run({name: job(name, here) for name, here in lanes.items()}, image, reign)
+        jobs: dict[str, Job] = {}
+        for name, here in queues.items():
+            waiting = deque(self._in_turn(name, here))
+            jobs |= {f"{name}/{lane}": job(name, waiting) for lane in range(self._kind.lanes)}
+        self._lanes.run(jobs, image, reign)
 
     def _is_lost(self, flow: F) -> bool:
         """Whether the log says that it runs; asked where its engine has no query of it."""
@@ -106,9 +114,9 @@ class Flows(Generic[F]):
         except MeshError as error:
             log.warning("failure_not_told", flow=flow.id, error=str(error))
 
-    def _in_turn(self, lane: str, flows: list[F]) -> list[F]:
+    def _in_turn(self, queue: str, flows: list[F]) -> list[F]:
         """Ends before starts, since a revoked copy does not wait; else who comes after the last."""
-        last = self._turns.get(lane, "")
+        last = self._turns.get(queue, "")
         return sorted(
             flows, key=lambda one: (one.desired is Desired.RUNNING, one.id <= last, one.id)
         )
@@ -355,6 +363,15 @@ class Flows(Generic[F]):
 
     def _ends(self, voice: Voice[F]) -> Any:
         return self._kind.ends(voice.flow, voice.image)
+
+
+def _taken(waiting: deque[F]) -> Iterator[F]:
+    """Flows from the front of a queue that other lanes take from as well."""
+    while True:
+        try:
+            yield waiting.popleft()
+        except IndexError:
+            return
 
 
 def _exhausted(starts: int, last: str, text: str = "") -> CopyError:

@@ -6,7 +6,9 @@ A cluster that does not answer holds up its own lane and nobody else's.
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Protocol, TypeVar
 
 from mesh_events.errors import StateFaultError
@@ -54,6 +56,35 @@ def for_a_while(items: Iterable[Item], seconds: float = ROUND_S) -> Iterator[Ite
         yield item
         if time.monotonic() > until:
             return
+
+
+class Claims:
+    """Items of a queue that several lanes share: each item is in one lane at a time.
+
+    Lanes may be rounds apart. No item is handled on an older image than before, nor on one without
+    what was reported until then, or it is reported twice.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._claimed: set[str] = set()
+        # item -> the offset that its next image has at least
+        self._least: dict[str, int] = {}
+
+    @contextmanager
+    def claim(self, item: str, image: Image, reign: Reign) -> Iterator[bool]:
+        """Whether the item may be handled on this image, by nobody else until the block ends."""
+        with self._lock:
+            free = item not in self._claimed and image.offset >= self._least.get(item, -1)
+            if free:
+                self._claimed.add(item)
+        try:
+            yield free
+        finally:
+            if free:
+                with self._lock:
+                    self._claimed.discard(item)
+                    self._least[item] = max(image.offset, reign.last_report)
 
 
 @dataclass(slots=True)

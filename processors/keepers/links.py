@@ -1,6 +1,5 @@
 """The links keeper: every link copies, stands still or is gone, as the log says."""
 
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -173,6 +172,7 @@ class Copying:
     """What makes a flow a link: it copies a product into another cluster, as it is."""
 
     name = "link"
+    lanes = LANES_PER_PAIR
 
     def __init__(
         self, reach: Reach, lineage: Lineage, schema_text: Callable[[int], str | None]
@@ -180,10 +180,9 @@ class Copying:
         self._clusters, self._logs, self._schemas = reach.admin, reach.logs, reach.schemas
         self._lineage, self._schema_text = lineage, schema_text
 
-    def lane(self, link: Link) -> str:
-        """Links between the same clusters share a few lanes, always the same one for a link."""
-        number = zlib.crc32(link.id.encode()) % LANES_PER_PAIR
-        return f"{link.source_cluster}>{link.cluster}/{number}"
+    def queue(self, link: Link) -> str:
+        """Links between the same clusters share a few lanes: one that waits delays no other."""
+        return f"{link.source_cluster}>{link.cluster}"
 
     def voice(self, link: Link, image: Image, reign: Reign) -> Telling:
         """Speaks about the link."""

@@ -106,6 +106,7 @@ class Streaming:
     """What makes a flow a statement: each record is dealt with as its text says."""
 
     name = "statement"
+    lanes = 1
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class Streaming:
         self._engine, self._schemas, self._latest = engine, schemas, latest
         self._lineage = lineage
 
-    def lane(self, statement: Statement) -> str:
+    def queue(self, statement: Statement) -> str:
         """One lane for all of a domain: they share a server."""
         return statement.domain
 

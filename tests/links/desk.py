@@ -42,6 +42,10 @@ class Desk:
         self.create(engine)
 
     @property
+    def last_report(self) -> int:
+        return self.image.offset
+
+    @property
     def link(self) -> Link:
         return self.image.links[self.name]
 

@@ -137,7 +137,7 @@ def test_a_second_worker_that_believes_it_still_reigns_changes_nothing(link: Mem
 class OverAfter:
     """The reign of a worker that has been replaced: `checks` pass, then it is over."""
 
-    epoch = 0
+    epoch, last_report = 0, -1
 
     def __init__(self, link: MemoryLink, checks: int) -> None:
         self._link, self._left = link, checks

@@ -1,0 +1,127 @@
+"""Links between the same two clusters are kept side by side: one that waits delays no other."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from mesh_events.facts import LinkActivated, LinkFailed
+from mesh_events.intents import LinkCreated
+from processors.keepers import lanes as module
+from processors.keepers.flow_ends import Reach
+from processors.keepers.lanes import Claims, SideBySide
+from processors.keepers.links import LinksKeeper
+from projections import links
+from projections.image import EMPTY
+from projections.links import Desired, State, link_id
+from tests.kafka_client import eventually
+from tests.links.desk import meta
+from tests.links.memory import QUICK, MemoryLink, MemoryLogs
+
+PRODUCTS = [f"east.p{number}" for number in range(12)]
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> MemoryLink:
+    """Links of many products between the same clusters, in lanes of their own threads."""
+    monkeypatch.setattr(module, "PATIENCE_S", 0.02)
+    made = MemoryLink()
+    made.keeper = LinksKeeper(
+        Reach(lambda _, name: made.clusters[name], MemoryLogs(made.clusters)),
+        made.engine,
+        made.lineage,
+        lambda _: made.schema,
+        replace(QUICK, clock=lambda: made.time),
+        SideBySide("test"),
+    )
+    known = made.desk.image.catalog[made.topic]
+    for product in PRODUCTS:
+        made.east.create_topic(product, 2, {})
+        image, at = made.desk.image, made.desk.image.offset + 1
+        found = replace(known, id=product, topic=product)
+        event = LinkCreated(meta=meta("create"), product=product, cluster="west")
+        made.desk.image = image._replace(
+            catalog=image.catalog.set(product, found),
+            links=links.created(image.links, event, found, at, at * 1000),
+            offset=at,
+        )
+    return made
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Delays whoever waits for it until the end of the test."""
+    found = threading.Event()
+    yield found
+    found.set()
+
+
+def all_are(many: MemoryLink, state: State, products: list[str]) -> bool:
+    many.reconcile()
+    many.engine.move()
+    return all(many.desk.image.links[link_id(one, "west")].state is state for one in products)
+
+
+def test_a_link_whose_copy_gets_partitions_delays_no_other_link(
+    many: MemoryLink, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, others = PRODUCTS[0], PRODUCTS[1:]
+    eventually(lambda: all_are(many, State.ACTIVE, PRODUCTS), "all are active")
+    add = many.west.add_partitions
+
+    def add_slowly(name: str, partitions: int) -> None:
+        if name == slow:
+            gate.wait()
+        add(name, partitions)
+
+    monkeypatch.setattr(many.west, "add_partitions", add_slowly)
+    for product in PRODUCTS:
+        many.east.topics[product].grow(3)
+    eventually(
+        lambda: (
+            all_are(many, State.ACTIVE, others)
+            and all(many.west.topics[one].described.partitions == 3 for one in others)
+        ),
+        "the copies of the others have grown",
+    )
+    for product in others:
+        image, at = many.desk.image, many.desk.image.offset + 1
+        after = links.redirected(
+            image.links, link_id(product, "west"), Desired.PAUSED, at, at * 1000
+        )
+        many.desk.image = image._replace(links=after, offset=at)
+    eventually(lambda: all_are(many, State.PAUSED, others), "the others are paused")
+    assert many.west.topics[slow].described.partitions == 2
+    gate.set()
+    eventually(lambda: many.west.topics[slow].described.partitions == 3, "it goes on")
+    eventually(lambda: all_are(many, State.ACTIVE, [slow]), "it is active")
+    assert many.desk.said(LinkFailed) == []
+    activated = [fact.link for fact in many.desk.said(LinkActivated)]
+    assert {activated.count(link_id(one, "west")) for one in PRODUCTS} == {2}
+
+
+class PaperReign:
+    """As much of a reign as claims look at."""
+
+    last_report = -1
+
+
+def test_an_item_is_claimed_once_and_never_on_an_older_image() -> None:
+    claims, reign = Claims(), PaperReign()
+    at = [EMPTY._replace(offset=offset) for offset in range(10)]
+
+    def claim(image: object) -> bool:
+        with claims.claim("link", image, reign) as mine:  # type: ignore[arg-type]
+            with claims.claim("link", image, reign) as again:  # type: ignore[arg-type]
+                assert not again
+            return mine
+
+    assert claim(at[5])
+    assert claim(at[5])
+    assert not claim(at[4])
+    reign.last_report = 7
+    assert claim(at[6])
+    # what was reported meanwhile is not in this image
+    assert not claim(at[6])
+    assert claim(at[7])
