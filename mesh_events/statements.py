@@ -105,6 +105,9 @@ class StatementActivated(StatementFact):
     positions: dict[str, int] = Field(
         description="Partition -> stream offset from which on records are dealt with"
     )
+    table_partitions: dict[str, int] = Field(
+        default_factory=dict, description="Table -> number of partitions of its topic"
+    )
 
 
 class StatementAdvanced(StatementFact):

@@ -80,6 +80,7 @@ class Statement:
     run: str | None = None
     stream_topic_id: str | None = None
     table_topic_ids: Map[str, str] = field(default_factory=Map)
+    table_partitions: Map[str, int] = field(default_factory=Map)
     destination_topic_id: str | None = None
     schema_id: int | None = None
     positions: Map[str, int] = field(default_factory=Map)
@@ -298,6 +299,7 @@ def _reported(statement: Statement, event: StatementFact) -> Statement:
                 run=event.run,
                 stream_topic_id=event.stream_topic_id,
                 table_topic_ids=Map(event.table_topic_ids),
+                table_partitions=Map(event.table_partitions),
                 destination_topic_id=event.destination_topic_id,
                 schema_id=event.schema_id,
                 positions=forward(statement.positions, event.positions),

@@ -16,6 +16,7 @@
 | `query_stalled` | yes | the query lives, but a partition that has more to copy does not move |
 | `starts_exhausted` | no | many queries in a row ended before they had got on |
 | `table_recreated` | yes | a table of a statement was deleted and made again |
+| `table_partitions_added` | no | a table of a statement has more partitions than at first |
 | `source_not_granted` | with the grant | a statement's source is not granted any more |
 | `domain_quarantined` | with the release | a statement's domain is cut off |
 | `no_schema` | yes | a topic that a statement reads has no schema |

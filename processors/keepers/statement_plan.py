@@ -62,14 +62,14 @@ class StatementPlan:
     """One start of a statement.
 
     schema, schema_id: of the result's values.
-    tables: topic -> Kafka's id of it.
+    tables: topic -> the table as its cluster has it.
     """
 
     statement: Statement
     plan: Plan
     schema: str
     schema_id: int
-    tables: Mapping[str, str]
+    tables: Mapping[str, Topic]
     _result: Result | None = field(default=None, init=False)
 
     def start(
@@ -121,7 +121,11 @@ class StatementPlan:
 
     def more(self) -> Mapping[str, Any]:
         """The schema of the result, and which tables are read."""
-        return {"schema_id": self.schema_id, "table_topic_ids": dict(self.tables)}
+        return {
+            "schema_id": self.schema_id,
+            "table_topic_ids": {name: found.id for name, found in self.tables.items()},
+            "table_partitions": {name: found.partitions for name, found in self.tables.items()},
+        }
 
     def schemas(self) -> dict[str, str]:
         """Topic -> Avro schema of its values, of all that is read and of the result."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mesh_events.errors import RefusedError
+from processors.clusters import Topic
 from processors.keepers.flow_ends import Ends, Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
@@ -171,7 +172,9 @@ class Streaming:
         statement = ends.flow
         source = ends.source_topic(fresh=True)
         require_no_more_partitions(ends, source)
-        tables = {name: _topic_id(ends, name) for name in statement.tables}
+        tables = {name: _table(ends, name) for name in statement.tables}
+        for table in tables.values():
+            _require_known_partitions(statement, table)
         # what is registered from here on may be in records behind these ends
         bounds = ends.source_log.bounds(statement.stream, range(source.partitions))
         try:
@@ -204,11 +207,13 @@ class Streaming:
         ends.source_topic(fresh=False)
         ends.destination_topic()
         for name, known in statement.table_topic_ids.items():
-            if _topic_id(ends, name) != known:
+            table = _table(ends, name)
+            if table.id != known:
                 raise EngineError(
                     "table_recreated",
                     f"the table {name} was deleted and made again: it is read anew",
                 )
+            _require_known_partitions(statement, table)
         return dict(self._engine.progress(statement.id))
 
     def patience_s(self, statement: Statement, stall_s: float) -> float:
@@ -222,7 +227,25 @@ def _rests(statement: Statement) -> bool:
     return statement.is_over or statement.is_at_rest
 
 
-def _topic_id(ends: Ends[Statement], name: str) -> str:
+def _require_known_partitions(statement: Statement, table: Topic) -> None:
+    """Raise CopyError where a table has got partitions since the statement first read it.
+
+    A key whose rows stand in two partitions has no latest row: Kafka orders within a partition, and
+    compaction leaves one row in each.
+    """
+    known = statement.table_partitions.get(table.name)
+    same = statement.table_topic_ids.get(table.name) == table.id
+    if same and known is not None and table.partitions > known:
+        raise CopyError(
+            "table_partitions_added",
+            f"the table {table.name} has {table.partitions} partitions, and had {known} when it "
+            "was first read: rows of one key may stand in two of them, and which is the latest is "
+            "not known. Write its rows into a new topic and let the statement read that; or, where "
+            "each key stays in its partition, drop the statement and add it again",
+        )
+
+
+def _table(ends: Ends[Statement], name: str) -> Topic:
     found = ends.source.topic(name)
     if found is None:
         raise CopyError(
@@ -230,4 +253,4 @@ def _topic_id(ends: Ends[Statement], name: str) -> str:
             f"the table {name} does not exist on cluster {ends.source.name}: create it again, or "
             f"{ends.end}",
         )
-    return found.id
+    return found

@@ -1,15 +1,19 @@
 """Partitions that are added to a statement's stream, over a cluster and an engine in memory."""
 
+from dataclasses import replace
+
 import pytest
 
 from mesh_events.statements import StatementActivated, StatementFailed
 from processors.keepers import flow_start
+from processors.keepers import statements as keeper
 from processors.keepers.flows import LOST
 from projections.links import Desired
 from tests.statements.memory import DEAD, OUT, STREAM, MemoryStatement
 from tests.unit.processors.test_links_crashes import Crashes, DiedError
 
 PLACES = ["statement-after-fence", "statement-after-tail", "statement-after-grant"]
+TABLE = "east.users"
 KINDS = ("good", "dead", "good", "less") * 3
 
 
@@ -74,3 +78,34 @@ def test_added_partitions_whose_first_records_are_gone_are_a_gap(made: MemorySta
     (fault,) = made.desk.said(StatementFailed)
     assert fault.code == "source_gap"
     assert "partition 2" in fault.reason
+
+
+def test_a_table_that_gets_partitions_ends_the_statement_for_its_owner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MemoryStatement()
+    made.east.create_topic(TABLE, 2, {})
+    # what the text says of the table is not looked at here
+    monkeypatch.setattr(keeper, "require_same", lambda *_: None)
+    known = made.desk.statement
+    joined = replace(known, tables=(TABLE,))
+    made.desk.image = made.desk.image._replace(
+        statements=made.desk.image.statements.set(known.id, joined)
+    )
+    made.produce("good", "good")
+    made.settle()
+    assert dict(made.desk.statement.table_partitions) == {TABLE: 2}
+    made.east.topics[TABLE].grow(3)
+    made.settle()
+    (fault,) = made.desk.said(StatementFailed)
+    assert (fault.code, fault.retriable) == ("table_partitions_added", False)
+    assert TABLE in fault.reason
+    assert made.engine.living() == []
+
+    # a worker that was started anew knows it from the log
+    made.desk.direct(Desired.PAUSED)
+    made.settle()
+    made.keeper = made.new_keeper()
+    made.desk.direct(Desired.RUNNING)
+    made.settle()
+    assert [one.code for one in made.desk.said(StatementFailed)] == ["table_partitions_added"] * 2
