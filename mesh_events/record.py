@@ -48,6 +48,8 @@ class FaultCode(StrEnum):
     REVOKED_KEY = "revoked_key"
     FORGED = "forged"
     INVALID_PROOF = "invalid_proof"
+    DUPLICATE_INTENT = "duplicate_intent"
+    STALE_INTENT = "stale_intent"
     TOO_MANY_UNDECIDED = "too_many_undecided"
     TOO_MANY_IDS = "too_many_ids"
 

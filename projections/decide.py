@@ -15,7 +15,7 @@ from mesh_events.meta import MESH_DOMAIN, milliseconds
 from mesh_events.record import Entry, FaultCode
 from projections.identity import Key, Role
 from projections.image import Image
-from projections.intents import AHEAD_MS, WINDOW_MS
+from projections.intents import AHEAD_MS, WINDOW_MS, duplicate_of, too_old
 from projections.rules import (  # noqa: F401 - they fill the table
     access,
     catalog,
@@ -105,9 +105,7 @@ def _repeated(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
         return Rejected("invalid_id", "meta.id is not a UUID: use a fresh UUIDv7 for each intent")
     first = image.intents.first_offset(entry.signer, intent.meta.id)
     if first is not None and first != entry.offset:
-        return Rejected(
-            "duplicate_intent", f"the same intent stands at offset {first}; that one counts"
-        )
+        return Rejected(FaultCode.DUPLICATE_INTENT.value, duplicate_of(first))
     return None
 
 
@@ -124,11 +122,7 @@ def _mistimed(image: Image, claim: _Claim, clock: int) -> Rejected | None:
     entry, made = claim.entry, milliseconds(claim.intent.meta.time)
     age = min(clock, entry.time) - made
     if made < image.intents.horizon if image.clocks_disagree else age > WINDOW_MS:
-        return Rejected(
-            "stale_intent",
-            f"made {age // 1000} s before it reached the log, at most {WINDOW_MS // 1000} s are "
-            "allowed: emit it again",
-        )
+        return Rejected(FaultCode.STALE_INTENT.value, too_old(age))
     ahead = made - max(clock, entry.time, clock + image.worker_skew)
     if ahead > AHEAD_MS:
         return Rejected(

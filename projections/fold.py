@@ -22,7 +22,7 @@ from mesh_events.decisions import (
 )
 from mesh_events.errors import StateFaultError
 from mesh_events.intents import Intent
-from mesh_events.meta import MESH_DOMAIN, Event, Kind, milliseconds
+from mesh_events.meta import Event, Kind, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, StatementRow
 from mesh_events.statements import StatementFact
@@ -31,7 +31,7 @@ from projections import intents as pending
 from projections.access import Accesses
 from projections.enact import Acceptance, enact
 from projections.identity import Role
-from projections.image import TOLERANCE_MS, Bounds, Image
+from projections.image import MESH_BOUNDS, TOLERANCE_MS, Bounds, Image
 from projections.intents import Intents
 from projections.named_keys import unfit
 
@@ -101,32 +101,36 @@ def _waiting(image: Image, entry: Entry) -> Image:
     """A record waits for its decision; its time is not before that of the last decision."""
     if entry.time < image.clock:
         entry = replace(entry, time=image.clock)
-    expiring, domain_of = not image.clocks_disagree, image.identity.domain_of
+    expiring, party_of = not image.clocks_disagree, image.identity.party_of
     fault = unusable.untrusted(image.identity, entry)
     intents = image.intents
     if fault is None:
         if expiring:
-            intents = pending.expired(intents, image.clock, domain_of)
-        fault = _excess(image, intents, entry)
+            intents = pending.expired(intents, image.clock, party_of)
+        fault = pending.repeated(intents, entry, image.clock) or _excess(image, intents, entry)
     if fault is not None:
         runs = unusable.arrived(intents.unusable, entry.offset, fault)
         return image._replace(intents=intents._replace(unusable=runs))
-    intents = pending.arrived(intents, entry, image.clock, domain_of, expiring=expiring)
+    intents = pending.arrived(intents, entry, image.clock, party_of, expiring=expiring)
     return image._replace(intents=intents)
 
 
 def _excess(image: Image, intents: Intents, entry: Entry) -> Fault | None:
-    """Whether a domain is above one of its bounds; the mesh's own parts have none."""
-    domain, bounds = image.identity.domain_of(entry.signer), image.bounds
-    if domain == MESH_DOMAIN or entry.event is None:
+    """Whether a party is above one of its bounds.
+
+    The governor has none: each of its intents follows from the state, and it appends one that was
+    set aside again.
+    """
+    party, key = image.identity.party_of(entry.signer), image.identity.key_of(entry.signer)
+    if key is None or key.role is Role.GOVERNOR:
         return None
-    if intents.waiting.get(domain, 0) >= bounds.undecided:
-        reason = f"{bounds.undecided} intents of {domain} are undecided: emit it again later"
+    bounds = image.bounds if key.role is Role.DOMAIN else MESH_BOUNDS
+    if intents.waiting.get(party, 0) >= bounds.undecided:
+        reason = f"{bounds.undecided} intents of {party} are undecided: emit it again later"
         return Fault(FaultCode.TOO_MANY_UNDECIDED, reason)
-    known = intents.first_offset(entry.signer, entry.event.meta.id) is not None
-    if intents.remembered.get(domain, 0) >= bounds.ids and not known:
+    if intents.remembered.get(party, 0) >= bounds.ids:
         reason = (
-            f"{bounds.ids} intents of {domain} reached the log within about two hours: "
+            f"{bounds.ids} intents of {party} reached the log within about two hours: "
             "emit it again later"
         )
         return Fault(FaultCode.TOO_MANY_IDS, reason)
@@ -201,12 +205,12 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
         worker_skew=event.worker_skew,
         last_decision=event.meta.id,
     )
-    domain_of = image.identity.domain_of
+    party_of = image.identity.party_of
     if isinstance(event, RecordsSetAside) or decided is None:
         if isinstance(event, IntentAccepted):
             raise _unreadable(intents, entry, event)
-        return image._replace(intents=pending.set_aside(intents, event, domain_of))
-    image = image._replace(intents=pending.decided(intents, event.offset, domain_of))
+        return image._replace(intents=pending.set_aside(intents, event, party_of))
+    image = image._replace(intents=pending.decided(intents, event.offset, party_of))
     if not isinstance(event, IntentAccepted) or decided.event is None:
         return image
     speaker = image.identity.keys.get(decided.signer or "")

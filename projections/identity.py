@@ -164,10 +164,12 @@ class Identity:
         """The registered key of a signer, revoked or not."""
         return self.keys.get(signer) if signer is not None else None
 
-    def domain_of(self, signer: str | None) -> str:
-        """The domain that a signer's key speaks for, empty for an unknown key."""
+    def party_of(self, signer: str | None) -> str:
+        """Whose bound a signer counts to: its domain's, or `mesh/<role>` of a part of the mesh."""
         key = self.key_of(signer)
-        return key.domain if key is not None else ""
+        if key is None or key.role is Role.DOMAIN:
+            return key.domain if key is not None else ""
+        return f"{key.domain}/{key.role}"
 
     def has_role(self, signer: str | None, role: Role) -> bool:
         """Whether `signer` holds `role` now."""

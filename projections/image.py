@@ -24,13 +24,15 @@ RowKey = tuple[str, str]
 
 
 class Bounds(NamedTuple):
-    """How much a domain may have: undecided intents, and remembered ids of intents."""
+    """How much a party may have: undecided intents, and remembered ids of intents."""
 
     undecided: int = UNDECIDED_PER_DOMAIN
     ids: int = IDS_PER_DOMAIN
 
 
 DEFAULT_BOUNDS = Bounds()
+MESH_BOUNDS = Bounds(100_000, 1_000_000)
+"""Those of the operator's records, and of the keepers'; no setting makes them smaller."""
 TOLERANCE_MS = 60 * 1000
 """How far append times may be off the mesh's clock before one of them is taken for wrong."""
 

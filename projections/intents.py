@@ -9,7 +9,7 @@ from immutables import Map
 from mesh_events.decisions import Decision, RecordsSetAside
 from mesh_events.facts import Check
 from mesh_events.meta import milliseconds
-from mesh_events.record import Entry
+from mesh_events.record import Entry, Fault, FaultCode
 from projections import unusable as runs
 from projections.table import Table
 from projections.unusable import Unusable
@@ -20,8 +20,8 @@ AHEAD_MS = 5 * 60 * 1000
 """How far an emitter's clock may be ahead of the mesh's."""
 REMEMBERED_MS = WINDOW_MS + AHEAD_MS
 """How long ids are remembered, at least: as long as a copy of the intent would not be stale."""
-DomainOf = Callable[[str | None], str]
-"""The domain that a public key speaks for."""
+PartyOf = Callable[[str | None], str]
+"""Whose bound a public key counts to, see `Identity.party_of`."""
 
 
 class Intents(NamedTuple):
@@ -32,7 +32,7 @@ class Intents(NamedTuple):
     else's intent by writing it first. Where the clock of its maker was far ahead, an intent is
     refused and stands in `ahead` with the time (ms) until which a copy of it would not be stale:
     whoever reads the log can append it again. No id of an intent that was made since `horizon` (ms)
-    was forgotten. `waiting` counts a domain's undecided intents, `remembered` its ids.
+    was forgotten. `waiting` counts a party's undecided intents, `remembered` its ids.
     """
 
     undecided: Table[int, Entry] = Map()
@@ -65,8 +65,44 @@ class Intents(NamedTuple):
 EMPTY = Intents()
 
 
+def repeated(intents: Intents, entry: Entry, clock: int) -> Fault | None:
+    """Why an intent may be a copy of an earlier one, which anybody can append without a key.
+
+    Either its id is remembered, or it was made before `horizon`, so that its id may have been
+    forgotten: no copy is neither. Such an intent is stale also by the time of any decision on it.
+
+    Args:
+        intents: before it, with those ids forgotten that may be forgotten now.
+        entry: the record.
+        clock: the mesh's clock, ms.
+    """
+    if entry.event is None:
+        return None
+    meta = entry.event.meta
+    first = intents.first_offset(entry.signer, meta.id)
+    if first is not None:
+        return Fault(FaultCode.DUPLICATE_INTENT, duplicate_of(first))
+    made = milliseconds(meta.time)
+    if made < intents.horizon:
+        return Fault(FaultCode.STALE_INTENT, too_old(clock - made))
+    return None
+
+
+def duplicate_of(first: int) -> str:
+    """The reason for setting a copy of the intent at an offset aside."""
+    return f"the same intent stands at offset {first}; that one counts"
+
+
+def too_old(age: int) -> str:
+    """The reason for refusing an intent of an age in ms."""
+    return (
+        f"made {age // 1000} s before it reached the log, at most {WINDOW_MS // 1000} s are "
+        "allowed: emit it again"
+    )
+
+
 def arrived(
-    intents: Intents, entry: Entry, clock: int, domain_of: DomainOf = str, *, expiring: bool = True
+    intents: Intents, entry: Entry, clock: int, party_of: PartyOf = str, *, expiring: bool = True
 ) -> Intents:
     """An intent stands on the log that a governor can judge.
 
@@ -74,32 +110,32 @@ def arrived(
         intents: before it.
         entry: the record.
         clock: the mesh's clock, ms.
-        domain_of: as of now.
+        party_of: as of now.
         expiring: whether ids may be forgotten now.
     """
-    domain = domain_of(entry.signer)
+    party = party_of(entry.signer)
     intents = intents._replace(
         undecided=intents.undecided.set(entry.offset, entry),
-        waiting=_changed(intents.waiting, domain, 1),
+        waiting=_changed(intents.waiting, party, 1),
     )
     if entry.event is None:
         return intents
     if expiring:
-        intents = expired(intents, clock, domain_of)
+        intents = expired(intents, clock, party_of)
     who = entry.signer, entry.event.meta.id
     if intents.first_offset(*who) is None:
         intents = intents._replace(
             seen=intents.seen.set(who, entry.offset),
-            remembered=_changed(intents.remembered, domain, 1),
+            remembered=_changed(intents.remembered, party, 1),
         )
         made = milliseconds(entry.event.meta.time)
-        if made > clock + AHEAD_MS:
+        if made >= clock + AHEAD_MS:
             until = made + WINDOW_MS
             intents = intents._replace(ahead=intents.ahead.set(who, (entry.offset, until)))
     return intents
 
 
-def expired(intents: Intents, clock: int, domain_of: DomainOf) -> Intents:
+def expired(intents: Intents, clock: int, party_of: PartyOf) -> Intents:
     """Forget the ids of the window before the last one, but for those of undecided intents."""
     if clock - intents.window_start <= REMEMBERED_MS:
         return intents
@@ -110,22 +146,24 @@ def expired(intents: Intents, clock: int, domain_of: DomainOf) -> Intents:
         for who, (offset, until) in intents.ahead.items()
         if until >= clock or offset in undecided
     }
-    known = Counter(domain_of(signer) for signer, _ in {*kept, *intents.seen, *ahead})
+    # where the clock of its maker was ahead, an id may be younger than the window it arrived in
+    gone = (until - WINDOW_MS + 1 for who, (_, until) in intents.ahead.items() if who not in ahead)
+    known = Counter(party_of(signer) for signer, _ in {*kept, *intents.seen, *ahead})
     return intents._replace(
         seen=Map(kept),
         seen_before=intents.seen,
         ahead=Map(ahead),
         window_start=clock,
-        horizon=intents.window_start + AHEAD_MS,
+        horizon=max(intents.horizon, intents.window_start + AHEAD_MS, *gone),
         remembered=Map(known),
     )
 
 
-def _changed(counts: Table[str, int], domain: str, by: int) -> Table[str, int]:
-    count = counts.get(domain, 0) + by
+def _changed(counts: Table[str, int], party: str, by: int) -> Table[str, int]:
+    count = counts.get(party, 0) + by
     if count > 0:
-        return counts.set(domain, count)
-    return counts.delete(domain) if domain in counts else counts
+        return counts.set(party, count)
+    return counts.delete(party) if party in counts else counts
 
 
 def checked(intents: Intents, event: Check) -> Intents:
@@ -140,20 +178,20 @@ def checked(intents: Intents, event: Check) -> Intents:
     )
 
 
-def decided(intents: Intents, offset: int, domain_of: DomainOf = str) -> Intents:
+def decided(intents: Intents, offset: int, party_of: PartyOf = str) -> Intents:
     """The intent at `offset` is decided."""
     checks = intents.checks.delete(offset) if offset in intents.checks else intents.checks
-    domain = domain_of(intents.undecided[offset].signer)
+    party = party_of(intents.undecided[offset].signer)
     return intents._replace(
         undecided=intents.undecided.delete(offset),
         checks=checks,
-        waiting=_changed(intents.waiting, domain, -1),
+        waiting=_changed(intents.waiting, party, -1),
     )
 
 
-def set_aside(intents: Intents, event: Decision, domain_of: DomainOf) -> Intents:
+def set_aside(intents: Intents, event: Decision, party_of: PartyOf) -> Intents:
     """Records were decided as unusable, whether this version could judge them or not."""
     if isinstance(event, RecordsSetAside):
         for offset in [one for one in intents.undecided if event.decides(one)]:
-            intents = decided(intents, offset, domain_of)
+            intents = decided(intents, offset, party_of)
     return intents._replace(unusable=runs.decided(intents.unusable, event))

@@ -1,8 +1,8 @@
 """Records that can have no effect and are not decided yet, as runs: no memory for each of them.
 
 A record is unusable where its arrival alone shows that it has no effect: it cannot be understood,
-nobody's key in force has signed it, or its domain is above a bound. A run holds all of them from
-one offset to another; the other records between the two are its exceptions.
+nobody's key in force has signed it, it may be a copy, or its domain is above a bound. A run holds
+all of them from one offset to another; the other records between the two are its exceptions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

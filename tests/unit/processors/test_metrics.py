@@ -45,7 +45,7 @@ def story_with_refusals() -> PaperLog:
     log = PaperLog()
     story.domains(log)
     log.say(intents.ApplicationRegistered, "east", application="west.foreign")
-    log.put(log.records[-1])
+    log.say(intents.ApplicationRegistered, "east", application="west.another")
     log.govern()
     return log
 

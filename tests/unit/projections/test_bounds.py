@@ -5,6 +5,8 @@ import pytest
 from mesh_events import intents
 from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN, GovernorStarted
 from mesh_events.record import FaultCode
+from projections import fold
+from projections.image import Bounds
 from projections.intents import REMEMBERED_MS
 from projections.verdict import Accepted
 from tests import paper_story as story
@@ -125,9 +127,41 @@ def test_ids_are_counted_no_longer_when_they_are_forgotten(log: PaperLog) -> Non
 def test_the_counts_are_those_of_the_tables(log: PaperLog) -> None:
     story.published(log)
     said(log, 3)
-    pending, domain_of = log.image.intents, log.image.identity.domain_of
-    for domain in ("east", "west", "mesh"):
-        waits = [one for one in pending.undecided.values() if domain_of(one.signer) == domain]
-        ids = [who for who in (*pending.seen, *pending.seen_before) if domain_of(who[0]) == domain]
-        assert pending.waiting.get(domain, 0) == len(waits)
-        assert pending.remembered.get(domain, 0) == len(ids)
+    pending, party_of = log.image.intents, log.image.identity.party_of
+    for party in ("east", "west", "mesh/operator", "mesh/governor"):
+        waits = [one for one in pending.undecided.values() if party_of(one.signer) == party]
+        ids = [who for who in (*pending.seen, *pending.seen_before) if party_of(who[0]) == party]
+        assert pending.waiting.get(party, 0) == len(waits)
+        assert pending.remembered.get(party, 0) == len(ids)
+    assert set(pending.waiting) | set(pending.remembered) >= {"east", "mesh/operator"}
+
+
+def test_the_operator_has_a_bound_of_its_own(
+    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.start_governor()
+    known = log.image.intents.remembered["mesh/operator"]
+    monkeypatch.setattr(fold, "MESH_BOUNDS", Bounds(2, known + 3))
+    offsets = [frozen(log) for _ in range(3)]
+    assert sorted(log.image.intents.undecided) == offsets[:2]
+    assert code(log, offsets[2]) == FaultCode.TOO_MANY_UNDECIDED
+    log.govern()
+    frozen(log)
+    log.govern()
+    assert code(log, frozen(log)) == FaultCode.TOO_MANY_IDS
+
+
+def test_what_the_governor_appends_has_no_bound_and_uses_nobodys(
+    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(log, undecided=1, ids=1)
+    monkeypatch.setattr(fold, "MESH_BOUNDS", Bounds(1, 1000))
+    link = {"product": "east.users", "cluster": "west"}
+    own = [log.append(log.make(intents.LinkPaused, "mesh", **link), by="governor") for _ in "abc"]
+    freeze = frozen(log)
+    assert sorted(log.image.intents.undecided) == [*own, freeze]
+
+
+def frozen(log: PaperLog) -> int:
+    until = at(log.now + 3_600_000)
+    return log.operator(intents.DomainFrozen, domain="east", until=until, reason="r")

@@ -7,7 +7,7 @@ from mesh_events.facts import CheckPassed
 from projections.decide import decide
 from projections.image import TOLERANCE_MS
 from projections.speculation import decided
-from projections.verdict import Accepted, Rejected
+from projections.verdict import Accepted, Quarantined, Rejected
 from tests import paper_story as story
 from tests.paper_log import PaperLog, at, key
 
@@ -170,7 +170,7 @@ def test_an_intent_copied_behind_a_clock_that_was_ahead_stays_refused(log: Paper
     ahead(log, 26 * HOUR)
     offset = log.append(old, by="east")
     verdict = log.verdict(offset, clock=log.image.clock)
-    assert isinstance(verdict, Rejected)
+    assert isinstance(verdict, Quarantined)
     assert verdict.code == "stale_intent"
 
 

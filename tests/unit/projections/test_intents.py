@@ -1,12 +1,16 @@
 """Undecided records, their checks, and the ids that were seen."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mesh_events import facts, intents
 from mesh_events.record import Entry, Fault, FaultCode
 from projections import intents as pending
 from projections.intents import AHEAD_MS, WINDOW_MS, Intents
-from tests.paper_log import PaperLog
+from tests.paper_log import PaperLog, at
 
 LOG = PaperLog(founded=False)
 PAUSE = LOG.make(intents.LinkPaused, "east", product="east.users", cluster="two")
@@ -133,3 +137,58 @@ def test_no_id_is_forgotten_while_clocks_disagree() -> None:
         later = Entry(5 + hours, at, "S", other(), None)
         state = pending.arrived(state, later, at, expiring=False)
     assert state.first_offset("S", ID) == 5
+
+
+MINUTES = st.integers(-3 * 60, 3 * 60)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 0, 1, 4, 5, 6, 30, 61, 65, 66, 130, 600]),  # the clock goes on by
+            MINUTES.map(lambda ahead: ahead // 5 * 5),  # how far its maker's clock is ahead
+            st.booleans(),  # whether clocks agree
+            st.booleans(),  # whether it is decided at once
+        ),
+        max_size=12,
+    )
+)
+def test_a_copy_is_remembered_or_too_old_however_the_clock_goes(
+    story: list[tuple[int, int, bool, bool]],
+) -> None:
+    """Nothing that stood on the log is neither; and nothing is too old that is not stale."""
+    state, clock, made = pending.EMPTY, MADE, list[Entry]()
+    for offset, (minutes, ahead, agree, at_once) in enumerate(story):
+        clock += minutes * 60_000
+        event = other()
+        time = at(clock + ahead * 60_000)
+        entry = Entry(offset, clock, "S", replace_time(event, time), None)
+        if agree:
+            state = pending.expired(state, clock, str)
+        assert state.horizon <= max(clock - WINDOW_MS, AHEAD_MS)
+        faults = [pending.repeated(state, replace(one, offset=offset), clock) for one in made]
+        assert None not in faults
+        if pending.repeated(state, entry, clock) is None:
+            state = pending.arrived(state, entry, clock, expiring=agree)
+            made.append(entry)
+            if at_once:
+                state = pending.decided(state, offset)
+
+
+def replace_time(event: intents.Intent, time: object) -> intents.Intent:
+    return event.model_copy(update={"meta": event.meta.model_copy(update={"time": time})})
+
+
+def test_a_copy_of_what_is_remembered_names_the_first_one() -> None:
+    fault = pending.repeated(ONE, entry(9), MADE)
+    assert fault == Fault(
+        FaultCode.DUPLICATE_INTENT, "the same intent stands at offset 5; that one counts"
+    )
+    assert pending.repeated(ONE, entry(9, signer="other"), MADE) is None
+
+
+def test_what_came_too_late_and_was_never_there_is_for_the_rules() -> None:
+    """Clocks may disagree by the time of its decision; a record that is no copy is no flood."""
+    clock = MADE + WINDOW_MS + 1
+    late = Entry(9, clock, "S", other(), None)
+    assert pending.repeated(pending.expired(ONE, clock, str), late, clock) is None
