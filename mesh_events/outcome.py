@@ -4,6 +4,9 @@ A decision counts under the latest start of a governor only. A governor that was
 may still answer once: between the record and its answer then stands the start of another. It cannot
 answer on a record behind that start, since who reads so far learns that it was replaced. And it
 counts only if it follows the last one that counted, see `decision_chain`.
+
+Of several records with the same bytes one is judged: its answer is that of the others, see
+`repeats`.
 """
 
 import time
@@ -26,6 +29,7 @@ from mesh_events.kafka import Connection
 from mesh_events.meta import Event
 from mesh_events.read import LogReader
 from mesh_events.record import CE_ID, CE_TYPE, SIGNER, Record
+from mesh_events.repeats import Found, first_answer, is_repeat
 from mesh_events.signing import MeshKeys
 
 if TYPE_CHECKING:
@@ -88,6 +92,11 @@ class DecisionWatch:
 
     def take(self, record: Record) -> Outcome | None:
         """The outcome, once the record is the decision that counts."""
+        event = self.decision(record)
+        return _outcome(event, record.offset) if event is not None else None
+
+    def decision(self, record: Record) -> Decision | None:
+        """As `take`, the decision itself."""
         if record.offset <= self._offset:
             self._unread.append(record)
             return None
@@ -98,7 +107,7 @@ class DecisionWatch:
             return None
         if self._is_over(event.epoch) or not self._follows_last(record.offset, event):
             return None
-        return _outcome(event, record.offset)
+        return event
 
     def _add(self, record: Record) -> Event | None:
         event = _of_governor(record, self._schemas, self._keys)
@@ -146,28 +155,61 @@ def outcome_of(
 ) -> Outcome:
     """Wait until the governor has decided the intent at `receipt`.
 
-    Only a decision under the latest epoch is told; a replaced governor's has no effect.
+    Only a decision under the latest epoch is told; a replaced governor's has no effect. Where the
+    very same record stood on the log before, the answer to that one is told.
 
     Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
     """
-    deadline = time.monotonic() + timeout
+    wait = _Wait(receipt, connection, registry, keys, timeout)
+    found = wait.decision_on(receipt.offset)
+    if is_repeat(found.decision) and (own := wait.records.get(receipt.offset)) is not None:
+        found = first_answer(own, wait.between, wait.decision_on) or found
+    return _outcome(found.decision, found.offset)
 
-    def is_copy(name: str, before: int) -> bool:
-        return _has_started(connection, keys, name, before, deadline)
 
-    def earlier(first: int, end: int) -> Iterator[Record]:
-        return _between(connection, keys, first, end, deadline)
+class _Wait:
+    """Reads the log for one receipt, until a time; `records` has those that were waited for."""
 
-    watch = DecisionWatch(receipt.offset, _KnownSchemas(registry), keys, is_copy, earlier)
-    with LogReader(connection, watch.start) as reader:
-        for record in reader.follow(timeout):
-            found = watch.take(record)
-            if found is not None:
-                return found
-    raise WaitTimeoutError(
-        f"no decision on {receipt.id} at offset {receipt.offset} within {timeout:g} s: see "
-        f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
-    )
+    def __init__(
+        self,
+        receipt: Receipt,
+        connection: Connection,
+        registry: "Registry",
+        keys: MeshKeys,
+        timeout: float,
+    ) -> None:
+        self._receipt, self._connection, self._keys = receipt, connection, keys
+        self._schemas = _KnownSchemas(registry)
+        self._timeout, self._deadline = timeout, time.monotonic() + timeout
+        self.records: dict[int, Record] = {}
+
+    def decision_on(self, offset: int) -> Found:
+        """Wait for the decision on the record at an offset."""
+        watch = DecisionWatch(offset, self._schemas, self._keys, self._is_copy, self._earlier)
+        left = max(0.1, self._deadline - time.monotonic())
+        with LogReader(self._connection, watch.start) as reader:
+            for record in reader.follow(left):
+                if record.offset == offset:
+                    self.records[offset] = record
+                decision = watch.decision(record)
+                if decision is not None:
+                    return Found(decision, record.offset)
+        receipt = self._receipt
+        raise WaitTimeoutError(
+            f"no decision on {receipt.id} at offset {offset} within {self._timeout:g} s: see "
+            f"that the governor runs (`sdm status`), then look again with `sdm trace {receipt.id}`"
+        )
+
+    def between(self, first: int, end: int) -> Iterator[Record]:
+        """The records in [first, end)."""
+        return _between(self._connection, first, end, self._deadline)
+
+    def _earlier(self, first: int, end: int) -> Iterator[Record]:
+        signer = (self._keys.governor or "").encode()
+        return (one for one in self.between(first, end) if one.headers.get(SIGNER) == signer)
+
+    def _is_copy(self, name: str, before: int) -> bool:
+        return _has_started(self._connection, self._keys, name, before, self._deadline)
 
 
 def _of_governor(record: Record, schemas: Mapping[int, str], keys: MeshKeys) -> Event | None:
@@ -212,22 +254,17 @@ def _has_started(
     return False
 
 
-def _between(
-    connection: Connection, keys: MeshKeys, first: int, end: int, deadline: float
-) -> Iterator[Record]:
-    """The records in [first, end) that name the governor's key."""
-    signer = (keys.governor or "").encode()
+def _between(connection: Connection, first: int, end: int, deadline: float) -> Iterator[Record]:
     with LogReader(connection, first) as reader:
         for record in reader.to_end():
             if record.offset >= end:
                 return
             if time.monotonic() > deadline:
                 raise WaitTimeoutError(
-                    "it takes longer to see whether a decision follows the last one that counts: "
-                    "wait for longer"
+                    "it takes longer to read the log back to what a decision follows, or to the "
+                    "first record of several that are the same: wait for longer"
                 )
-            if record.headers.get(SIGNER) == signer:
-                yield record
+            yield record
 
 
 class _KnownSchemas(dict[int, str]):
