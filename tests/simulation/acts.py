@@ -249,6 +249,18 @@ def flood(world: World, a: int, b: int) -> None:
 
 
 @act(2)
+def flood_with_copies(world: World, a: int, b: int) -> None:
+    """Copies of what operators and domains have signed, with somebody's intents between."""
+    records = world.log.records
+    signed = [one for one in records if (one.headers.get("ce_type") or b"").endswith(b".intent")]
+    for number in range(2 + a % 4):
+        world.log.put(signed[-1 - (a * 8 + b + number) % len(signed)])
+        world.log.put(signed[-1 - b % len(signed)])
+        if number % 2 == 0:
+            TABLE["request"](world, a + number, b)
+
+
+@act(2)
 def forge(world: World, a: int, b: int) -> None:
     """A domain speaks as governor or keeper."""
     log, epoch = world.log, max((w.governor.image.epoch for w in world.workers.values()), default=0)
@@ -561,6 +573,13 @@ SCENES: tuple[tuple[Act, ...], ...] = (
     ),
     (("request", 0, 0), ("yield", 0, 3), ("decide", 0, 1), ("change_mesh_key", 2, 0)),
     (("revoke_key", 0, 0), ("request", 0, 0), ("decide", 0, 1)),
+    (
+        ("request", 0, 0),
+        ("freeze", 0, 1),
+        ("flood_with_copies", 3, 0),
+        ("get_on", 0, 7),
+        ("flood_with_copies", 0, 1),
+    ),
 )
 """How a schedule may begin.
 
@@ -570,6 +589,7 @@ answer to where the log ends, with a right to give in its hands, clocks that wer
 are right again, a forged record that waits when a snapshot is made, and a worker that is replaced
 while it starts a link, by one who starts it.
 Two governors whose decisions take turns on the log, a check that comes out while the intent is
-refused for want of it, a governor whose key is revoked while it appends a decision, and a domain's
-key that is revoked in the step that judges what the key has signed.
+refused for want of it, a governor whose key is revoked while it appends a decision, a domain's
+key that is revoked in the step that judges what the key has signed, and copies of a domain's and of
+the operator's intents.
 """

@@ -5,7 +5,7 @@ believe to reign, only one may be right.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mesh_events.codec import decode
@@ -41,6 +41,8 @@ class Ledger:
         self.waiting: set[int] = set(open_offsets(self.last))
         # offset -> code, of what nobody needs to judge
         self.unusable: dict[int, str] = {}
+        # (signer, id) of every intent that had its one turn to be judged
+        self.arrived = set(filter(None, map(_intent, entries.values())))
         self.followed = self.last.last_decision
         self.judgements = Judgements()
         self.judgements.take(self.last)
@@ -78,7 +80,27 @@ class Ledger:
         if self._counts(plain, entry):
             self._doubt(entry, offset)
         self.last = self.images[offset] = apply(before, entry)
+        if offset in self.waiting:
+            self._check_arrival(entry)
         self.judgements.take(self.last)
+
+    def _check_arrival(self, entry: Entry) -> None:
+        """Of all records with one signer and id the first is judged, and no copy ever.
+
+        An intent that is no copy may be set aside only where it is an hour old by the mesh's clock.
+        """
+        offset, who = entry.offset, _intent(entry)
+        usable = offset in self.last.intents.undecided
+        if offset not in self.unusable and who is not None:
+            event: Any = entry.event
+            too_old = self.last.clock - milliseconds(event.meta.time) > HOUR
+            if who in self.arrived or (too_old and not usable):
+                self.unusable[offset] = COPY
+            self.arrived.add(who)
+        assert usable is (offset not in self.unusable), (
+            f"the record at {offset} waits for a decision: {usable}, "
+            f"but is {self.unusable.get(offset, 'usable')}"
+        )
 
     def _counts(self, plain: Plain, entry: Entry) -> bool:
         """Whether the record is a decision that counts; keeps epoch and what waits."""
@@ -162,7 +184,7 @@ class Ledger:
         about = {one for one in self.waiting if event.decides(one)}
         usable = sorted(about - set(self.unusable))
         assert not usable, f"the decision at {offset} sets the usable record at {usable} aside"
-        told = getattr(event, "counts", None) or {event.code: 1}
+        told = _merged(getattr(event, "counts", None) or {event.code: 1})
         found = Counter(self.unusable[one] for one in about)
         assert found == told, f"the decision at {offset} counts {told}, there stand {found}"
         self.waiting -= about
@@ -371,6 +393,25 @@ class Ledger:
         for rows in image.catalog, image.access.requests, image.links:
             for name in rows:
                 assert any(name == key for _, key in self.world.rows.latest()), f"no row {name}"
+
+
+COPY = "copy"
+"""Stands for both codes of copies: whether an id is forgotten does not matter."""
+
+
+def _merged(counts: Mapping[str, int]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for code, count in counts.items():
+        found[COPY if code in ("duplicate_intent", "stale_intent") else code] += count
+    return found
+
+
+def _intent(entry: Entry) -> tuple[str | None, str] | None:
+    """(signer, id) of an intent, None for any other record."""
+    event: Any = entry.event
+    if event is None or type(event).__name__ not in _INTENTS:
+        return None
+    return entry.signer, event.meta.id
 
 
 _LINK = ("desired", "state", "generation", "copy", "incarnation", "positions")

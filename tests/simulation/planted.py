@@ -19,6 +19,7 @@ from processors.keepers.strangers import Strangers
 from processors.mesh_clock import MeshClock
 from processors.reign import LogReign
 from projections import access, fold, identity, links, unusable
+from projections import intents as pending
 from projections.identity import Identity
 from projections.image import Image
 from projections.intents import Intents
@@ -206,6 +207,11 @@ def facts_count_under_any_key(patch: pytest.MonkeyPatch) -> None:
 @planted
 def the_same_intent_counts_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Intents, "first_offset", lambda *_: None)
+
+
+@planted
+def copies_wait_for_a_decision(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pending, "repeated", lambda *_: None)
 
 
 @planted
