@@ -187,6 +187,29 @@ def test_a_range_of_unusable_records_holds(log: PaperLog) -> None:
     assert good in run.exceptions
 
 
+def test_copies_that_were_set_aside_hold(log: PaperLog) -> None:
+    first = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    waiting = log.put(log.records[first])
+    log.govern()
+    operators = offset_of(log, "ClusterRegistered")
+    copies = [log.put(log.records[one]) for one in (first, operators, first)]
+    log.govern()
+    report = verified(log.records)
+    assert not report.findings
+    assert not report.differing
+    assert (report.set_aside, report.undecided) == (1 + len(copies), 0)
+    assert log.event_at(waiting) == log.event_at(first)
+
+
+def test_a_copy_that_was_accepted_is_found(log: PaperLog) -> None:
+    first = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    log.govern()
+    copy = log.put(log.records[first])
+    decision = log.append(log.decision(copy, Accepted()), by="governor")
+    (found,) = verified(log.records).findings
+    assert (found.offset, found.code) == (decision, "state_fault")
+
+
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
