@@ -4,7 +4,8 @@
 //   node client.js follow   reads mesh.catalog from POSITION on, until QUIET_MS without a record
 //
 // Settings come from the environment: BOOTSTRAP, MESH_USER, MESH_PASSWORD, DOMAIN, KEY_FILE,
-// ROOT_KEY, GOVERNOR_KEY, REGISTRY, APPLICATION, POSITION. Prints one JSON object per line.
+// ROOT_KEY, GOVERNOR_KEY, REGISTRY, APPLICATION, POSITION, and APPENDS, how often the very same
+// record is produced, as after an answer of Kafka that was lost. Prints one JSON object per line.
 "use strict";
 
 const crypto = require("node:crypto");
@@ -144,6 +145,14 @@ function decides({ type, event }, offset) {
   );
 }
 
+const DUPLICATE = "duplicate_intent";
+
+// Whether a decision judges a record; otherwise it sets it aside, perhaps as a copy of another one.
+function judges({ type, event }) {
+  if (type === "mesh.IntentAccepted") return true;
+  return type === "mesh.IntentRejected" && event.code !== DUPLICATE;
+}
+
 function codeOf(event) {
   if (event.code !== undefined) return event.code;
   const codes = Object.keys(event.counts ?? {});
@@ -184,61 +193,73 @@ async function say() {
   const signer = privateKey(env.KEY_FILE);
   const key = Buffer.from(`application/${env.APPLICATION.replace(".", "/")}`);
   const value = encode("mesh.ApplicationRegistered", event);
+  const record = {
+    key,
+    value,
+    partition: 0,
+    headers: {
+      ce_specversion: "1.0",
+      ce_id: id,
+      ce_type: "mesh.ApplicationRegistered.intent",
+      ce_source: `mesh/${env.DOMAIN}`,
+      "content-type": "application/avro",
+      mesh_key: publicText(signer),
+      mesh_signature: crypto.sign(null, signedBytes(key, value), signer),
+    },
+  };
   const producer = kafka.producer({ idempotent: true });
   await producer.connect();
-  const [{ baseOffset }] = await producer.send({
-    topic: LOG,
-    acks: -1,
-    messages: [
-      {
-        key,
-        value,
-        partition: 0,
-        headers: {
-          ce_specversion: "1.0",
-          ce_id: id,
-          ce_type: "mesh.ApplicationRegistered.intent",
-          ce_source: `mesh/${env.DOMAIN}`,
-          "content-type": "application/avro",
-          mesh_key: publicText(signer),
-          mesh_signature: crypto.sign(null, signedBytes(key, value), signer),
-        },
-      },
-    ],
-  });
+  let place;
+  for (let count = 0; count < Number(env.APPENDS ?? 1); count += 1) {
+    const [{ baseOffset }] = await producer.send({ topic: LOG, acks: -1, messages: [record] });
+    place = Number(baseOffset);
+  }
   await producer.disconnect();
-  print({ said: id, offset: Number(baseOffset) });
+  print({ said: id, offset: place });
 
   // a decision counts under the latest start of a governor, if it follows the one that counted last;
   // a start with an id that stood on the log before is a copy, which anybody can append: so starts
-  // and decisions are read from the beginning
+  // and decisions are read from the beginning. Of the records with the same bytes one is judged:
+  // that is the answer, and that all of them were set aside is one only if none is a copy
   const starts = new Set();
   const decided = [];
   let epoch = -1;
   let last = null;
+  const same = [];
   await read(LOG, 0, (message) => {
+    if (
+      message.headers.mesh_key?.toString() === publicText(signer) &&
+      message.key?.equals(key) &&
+      message.value?.equals(value)
+    ) {
+      same.push(Number(message.offset));
+    }
     if (message.headers.mesh_key?.toString() !== env.GOVERNOR_KEY) return false;
     const found = decode(message.value);
     if (found?.type !== "mesh.GovernorStarted" && !DECISIONS.includes(found?.type)) return false;
     if (!verifies(env.GOVERNOR_KEY, message)) return false;
     const { event } = found;
-    const place = Number(message.offset);
+    const at = Number(message.offset);
     if (found.type === "mesh.GovernorStarted") {
       if (starts.has(event.meta.id)) return false;
       starts.add(event.meta.id);
-      [epoch, last] = [place, event.meta.id];
+      [epoch, last] = [at, event.meta.id];
       return false;
     }
     const basis = Number(event.basis);
     if (Number(event.epoch) !== epoch || event.follows !== last) return false;
-    if (basis < epoch || basis >= place) return false;
+    if (basis < epoch || basis >= at) return false;
     if (found.type === "mesh.RecordsSetAside") {
       if (Number(event.last) > basis) return false;
     } else if (decided.some((one) => decides(one, Number(event.offset)))) return false;
     last = event.meta.id;
     decided.push(found);
-    if (!decides(found, Number(baseOffset))) return false;
-    print({ decision: found.type, offset: Number(message.offset), code: codeOf(event) });
+    const codes = Object.keys(event.counts ?? { [event.code]: 1 });
+    const judged = judges(found) && same.some((one) => decides(found, one));
+    const isCopy = same.length > 1 && codes.includes(DUPLICATE);
+    const refused = decides(found, place) && !isCopy;
+    if (!judged && !refused) return false;
+    print({ decision: found.type, offset: at, code: codeOf(event) });
     return true;
   });
 }

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from mesh_events.decisions import IntentAccepted
 from mesh_events.intents import ProductUpdated, intents_login
 from tests.mesh_kit import Domain, Mesh, fresh
 
@@ -98,6 +99,19 @@ def test_says_something_and_learns_what_became_of_it(client: Path, domain: Domai
     assert decided["decision"] == "mesh.IntentAccepted"
     assert decided["offset"] > said["offset"]
     assert application in domain.mesh.image().identity.applications
+
+
+def test_is_told_the_decision_on_the_first_of_equal_records(client: Path, domain: Domain) -> None:
+    application = f"{domain.name}.{fresh('thrice')}"
+
+    said, decided = run(client, domain, "say", APPLICATION=application, APPENDS="3")
+
+    assert decided["decision"] == "mesh.IntentAccepted"
+    mesh = domain.mesh
+    assert mesh.code(said["offset"]) in ("duplicate_intent", "records_set_aside")
+    found = mesh.entries[decided["offset"]].event
+    assert isinstance(found, IntentAccepted)
+    assert found.offset < said["offset"]
 
 
 def test_is_told_the_code_of_a_refusal(client: Path, domain: Domain) -> None:

@@ -518,8 +518,10 @@ def test_a_program_speaks_with_what_the_registration_left_in_the_home(
 ) -> None:
     with Emitter.at_home(owner.name, actor="nightly", home=settings.home) as voice:
         said = ApplicationRegistered(meta=voice.meta(), application=f"{owner.name}.nightly")
-        assert voice.outcome(voice.emit(said)).accepted
-        assert voice.outcome(voice.emit(said)).code == "duplicate_intent"
+        first = voice.outcome(voice.emit(said))
+        assert first.accepted
+        # the very same event again, as after an answer of Kafka that was lost
+        assert voice.outcome(voice.emit(said)) == first
 
 
 def test_a_program_without_a_home_is_told_what_is_missing(

@@ -4,21 +4,31 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from confluent_kafka import Producer
 
 from mesh_events import avro, topics
 from mesh_events.codec import frame
-from mesh_events.decisions import Decision, GovernorStarted, IntentAccepted, SchemaIntroduced
+from mesh_events.decisions import (
+    Decision,
+    GovernorStarted,
+    IntentAccepted,
+    RecordsSetAside,
+    SchemaIntroduced,
+)
 from mesh_events.facts import Fact
 from mesh_events.intents import (
     ApplicationRegistered,
+    DomainFrozen,
+    Intent,
     KeyRevoked,
     ProductPublished,
     ProductUpdated,
     intents_login,
 )
+from mesh_events.record import Record
 from tests.integration.governance.cases import as_mesh, chained
 from tests.integration.governance.conftest import Scene
 from tests.integration.governance.test_bad_input import effect_free, established
@@ -33,6 +43,9 @@ def test_the_same_intent_emitted_twice_counts_once(scene: Scene) -> None:
 
     assert scene.kit.code(first) == ""
     assert scene.kit.code(second) == "duplicate_intent"
+    told = [scene.owner.emitter.outcome(one) for one in (first, second)]
+    assert told[0] == told[1]
+    assert told[0].accepted
     made = scene.kit.image().identity.applications[intent.application]
     assert made.generation < next(
         offset
@@ -261,3 +274,47 @@ def test_a_flood_of_garbage_is_decided_in_ranges(scene: Scene) -> None:
     assert {kit.code(offset) for offset in (flood[0], flood[-1], last)} == {"garbage"}
     decisions = {id(kit.decisions(offset)[0]) for offset in (*flood, last)}
     assert len(decisions) < len(flood) / 10
+
+
+def test_a_flood_of_copies_keeps_nobodys_intent_out_and_delays_no_freeze(scene: Scene) -> None:
+    """Anybody with a login for the log can append what others have signed."""
+    kit, victim = scene.kit, scene.kit.register_domain("copied")
+    kit.accepted(victim.say(ApplicationRegistered, application=f"{victim.name}.first"))
+    signers = (victim.key.public, kit.key("operator").public)
+    copied = [newest(scene, signer) for signer in signers]
+    until = (datetime.now(UTC) + timedelta(hours=1)).replace(microsecond=0)
+    frozen = {"domain": scene.kit.register_domain("quiet").name, "until": until, "reason": "a test"}
+    honest = [
+        scene.wire(
+            victim.make(ApplicationRegistered, application=f"{victim.name}.second"), victim.key
+        ),
+        scene.wire(DomainFrozen(meta=kit.operator.meta(), **frozen), kit.key("operator")),
+    ]
+    *copies, said, freeze = scene.stranger.raw.write_all(
+        [
+            *[(one.value, one.key, list(one.headers.items())) for one in copied * 2000],
+            *[(wire.value, wire.key, list(wire.headers)) for wire in honest],
+        ]
+    )
+
+    assert {kit.code(offset) for offset in (said, freeze)} == {""}
+    assert {kit.code(offset) for offset in (copies[0], copies[-1])} == {"duplicate_intent"}
+    # who waits behind the copies would have had to wait for a decision on each
+    ranges = [kit.decisions(offset)[0] for offset in copies[::100]]
+    assert {type(one) for one in ranges} == {RecordsSetAside}
+    assert len({one.meta.id for one in ranges}) < 10
+    waiting = kit.images[freeze].intents.waiting
+    assert waiting.get(victim.name, 0) <= 1
+    assert waiting.get("mesh/operator", 0) <= 1
+
+
+def newest(scene: Scene, signer: str) -> Record:
+    """The last intent that a key has signed, as it stands on the log."""
+    kit = scene.kit
+    kit.image()
+    offset = max(
+        offset
+        for offset, entry in kit.entries.items()
+        if entry.signer == signer and isinstance(entry.event, Intent)
+    )
+    return kit.records[offset]
