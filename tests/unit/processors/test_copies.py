@@ -128,3 +128,23 @@ def test_a_copy_is_set_aside_with_the_offset_of_the_first(log: PaperLog) -> None
     assert fault is not None
     assert fault.code is FaultCode.DUPLICATE_INTENT
     assert str(first) in fault.reason
+
+
+def test_a_copy_of_a_forgotten_intent_of_the_governor_is_too_old(log: PaperLog) -> None:
+    """The rules find none of the governor's intents too old."""
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    created = next(
+        record.offset
+        for record in log.records
+        if record.headers["ce_type"] == b"mesh.LinkCreated.intent"
+    )
+    for number in range(3):
+        log.now += 2 * 3_600_000
+        log.say(intents.ApplicationRegistered, "west", application=f"west.later{number}")
+        log.govern()
+    (copy,) = copied(log, created, 1)
+    fault = log.image.intents.unusable.fault_at(copy)
+    assert fault is not None
+    assert fault.code is FaultCode.STALE_INTENT
