@@ -9,8 +9,9 @@ from projections.connector_values import (
     BOOLEAN,
     FIELD,
     FIELDS,
+    OUTBOX_ROUTED,
     PATTERN,
-    REPLACEMENT,
+    ROUTED,
     TEXT,
     Kind,
     listed,
@@ -61,7 +62,7 @@ _OUTBOX: Mapping[str, Kind] = {
     "table.op.invalid.behavior": one_of("warn", "error", "fatal"),
     "route.by.field": FIELD,
     "route.topic.regex": PATTERN,
-    "route.topic.replacement": REPLACEMENT,
+    "route.topic.replacement": OUTBOX_ROUTED,
     "route.tombstone.on.empty.payload": BOOLEAN,
 }
 _OF_KEY_OR_VALUE: Mapping[str, Mapping[str, Kind]] = {
@@ -96,7 +97,7 @@ _OF_KEY_OR_VALUE: Mapping[str, Mapping[str, Kind]] = {
     },
 }
 TRANSFORMS: Mapping[str, Mapping[str, Kind]] = {
-    f"{_KAFKA}.RegexRouter": {"regex": PATTERN, "replacement": REPLACEMENT},
+    f"{_KAFKA}.RegexRouter": {"regex": PATTERN, "replacement": ROUTED},
     **{
         f"{_KAFKA}.{name}${side}": settings
         for name, settings in _OF_KEY_OR_VALUE.items()

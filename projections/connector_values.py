@@ -7,7 +7,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MOST_QUANTIFIERS = 3
+from projections import connector_patterns
+
+MOST_LISTED = 200
+"""Values in a list."""
+LONGEST_TARGET = 249
 LONGEST_IDENTIFIER = 63
 """Bytes of a name in PostgreSQL."""
 _HOST = re.compile(
@@ -18,9 +22,6 @@ _HOST = re.compile(
 _NO_PART = re.compile(r'[\x00-\x1f\x7f-\x9f,."\\`]')
 """What a part of a table's name may not have here: Debezium could not tell `a."b.c"` from
 `"a.b".c`."""
-_TOKEN = re.compile(
-    r"\\[.\-_$\\dws]|\[\^?[A-Za-z0-9 _.,:@\-]+\]|[*+?]|\{[0-9,]{1,7}\}|\(|\)|[^\\\[{]"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,10 @@ def matching(pattern: str, words: str) -> Kind:
 def listed(kind: Kind) -> Kind:
     """A list of values of one kind, with commas."""
     return Kind(
-        lambda text: all(kind.fits(one.strip()) for one in text.split(",")),
-        f"with a comma between them: {kind.words}",
+        lambda text: (
+            text.count(",") < MOST_LISTED and all(kind.fits(one.strip()) for one in text.split(","))
+        ),
+        f"at most {MOST_LISTED} with a comma between them: {kind.words}",
     )
 
 
@@ -66,30 +69,14 @@ def is_host(text: str) -> bool:
     return _HOST.fullmatch(text) is not None
 
 
-def is_bounded_pattern(text: str) -> bool:
-    """Whether it is a regular expression whose search ends soon on a name of a topic.
-
-    A group that is repeated, a reference back, or a look around may take a time that is
-    exponential in the name's length; so none of them is allowed, and few repetitions.
-    """
-    at, open_groups, quantifiers, before = 0, 0, 0, ""
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            return False
-        part, at = found[0], found.end()
-        if part[0] in "*+?{":
-            quantifiers += 1
-            if before in ("", "(", ")", "|") or quantifiers > MOST_QUANTIFIERS:
-                return False
-        open_groups += (part == "(") - (part == ")")
-        before = part
-    return bool(text) and open_groups == 0
-
-
 def _is_part(text: str) -> bool:
-    size = len(text.encode("utf-8", "surrogatepass"))
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return 0 < size <= LONGEST_IDENTIFIER and text == text.strip() and not _NO_PART.search(text)
+
+
+def _is_target(text: str, group: str) -> bool:
+    legal = re.fullmatch(rf"(?:[a-zA-Z0-9._-]|{group}){{1,{LONGEST_TARGET}}}", text)
+    return legal is not None and not connector_patterns.repeats_group(text)
 
 
 def _within(text: str, low: int, high: int) -> bool:
@@ -113,13 +100,14 @@ TABLE = Kind(
 )
 TABLES = Kind(lambda text: bool(text) and listed(TABLE).fits(text), f"a list of {TABLE.words}")
 COLUMNS = listed(Kind(lambda text: parts(text, 3) is not None, "schema.table.column"))
-PATTERN = Kind(
-    is_bounded_pattern,
-    f"a regular expression with at most {MOST_QUANTIFIERS} of * + ? {{}}, none of them behind a "
-    "group, no look around and no reference back",
+PATTERN = Kind(connector_patterns.is_linear, connector_patterns.WORDS)
+_NAMED_ONCE = "each at most once"
+ROUTED = Kind(
+    lambda text: _is_target(text, r"\$[1-9]"), f"a topic's name with $1 to $9, {_NAMED_ONCE}"
 )
-REPLACEMENT = matching(
-    r"(?:[a-zA-Z0-9._-]|\$[1-9]|\$\{routedByValue\}){1,249}", "a topic's name with $1 to $9"
+OUTBOX_ROUTED = Kind(
+    lambda text: _is_target(text, r"\$[1-9]|\$\{routedByValue\}"),
+    f"a topic's name with $1 to $9 or ${{routedByValue}}, {_NAMED_ONCE}",
 )
 REFERENCE = Kind(lambda _: True, "a reference to a secret")
 """Judged by its own rule."""

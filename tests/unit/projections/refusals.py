@@ -363,6 +363,7 @@ def _connectors() -> list[Refusal]:
         add_with("foreign_slot", slot_name="sdm_west_shop"),
         add_with("foreign_slot", publication_name="sdm_west_shop"),
         add("topic_shared", more={"table.include.list": "a.t,b.t"}),
+        add("setting_not_allowed", more={"transforms.route.regex": "(a|a)" * 40 + "b"}),
         sink("invalid_connector", **{"topics.regex": "east.*"}),
         sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied"}),
         sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied.dead"}),

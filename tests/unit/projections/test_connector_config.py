@@ -242,7 +242,12 @@ SOURCE_REFUSED = [
     {"transforms.route.regex": "(a+)+b"},
     {"transforms.route.regex": "(?=a)b"},
     {"transforms.route.regex": "(a)\\1"},
-    {"transforms.route.regex": "a*a*a*a*b"},
+    {"transforms.route.regex": "a*a*b"},
+    {"transforms.route.regex": "(a|a)" * 60 + "b"},
+    {"transforms.route.regex": "a" * 251},
+    {"transforms.route.replacement": "east.$1.$1"},
+    {"transforms.route.replacement": "${routedByValue}"},
+    {"column.exclude.list": ",".join(f"a.b.c{number}" for number in range(201))},
     {"transforms.route.unknown": "x"},
 ]
 
