@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from projections import connector_settings
 from projections.connector_settings import JDBC_SINK, MOST_TASKS, POSTGRES
-from projections.connector_tables import JDBC, ROUTE, TABLES, Table, captured, filled, tables
+from projections.connector_tables import JDBC, TABLES, Table, captured, filled, tables
 
 __all__ = ["JDBC_SINK", "MOST_TASKS", "POSTGRES", "Table", "captured", "filled"]
 Config = Mapping[str, str]
@@ -71,18 +71,20 @@ def writes(config: Config) -> tuple[str, ...]:
 
 
 def foreign_topics(config: Config, domain: str) -> list[str]:
-    """Settings that name topics outside of the domain's prefix, as `setting=value`.
+    """Settings that name topics outside of the domain's prefix, and tables that are routed there.
 
-    What a config does not name as such, such as another transform's result, Kafka refuses later.
+    What a config does not name, such as the topics of an outbox, Kafka refuses later.
     """
     own = f"{domain}."
     names = [one for one in _TOPIC_SETTINGS if config.get(one) and not config[one].startswith(own)]
     names += [
         one for one in _PREFIX_SETTINGS if one in config and not f"{config[one]}.".startswith(own)
     ]
-    if any(not one.topic.startswith(own) for one in captured(config)):
-        names.append(ROUTE)
-    return [f"{one}={config[one]}" for one in names]
+    routed = [one for one in captured(config) if not one.topic.startswith(own)]
+    return [
+        *(f"{one}={config[one]}" for one in names),
+        *(f"the topic {one.topic} of the table {one.name}" for one in routed[:_FAULTS_TOLD]),
+    ]
 
 
 def own_logins(config: Config) -> list[str]:

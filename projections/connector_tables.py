@@ -4,14 +4,17 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from immutables import Map
+
+from projections import connector_routes
 from projections.connector_rows import with_whole_rows
 from projections.connector_settings import JDBC_SINK, POSTGRES
-from projections.connector_values import LONGEST_IDENTIFIER, is_host
+from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host
 
 Config = Mapping[str, str]
 TABLES = "table.include.list"
-ROUTE, _ROUTED = "transforms.route.replacement", "transforms.route.regex"
 JDBC = re.compile(
     r"jdbc:(?P<kind>postgresql|mysql|mariadb)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>[0-9]{1,5}))?"
     r"/(?P<database>[A-Za-z0-9_-]+)(?:[?](?P<more>[A-Za-z]+=[A-Za-z0-9_.-]*"
@@ -32,19 +35,14 @@ class Table:
 
 
 def captured(config: Config) -> list[Table]:
-    """Tables that Debezium captures, where the config routes them to `<domain>.<table>`."""
-    replacement = config.get(ROUTE, "")
-    if config.get("connector.class") != POSTGRES or not replacement.endswith("$1"):
-        return []
+    """Tables that Debezium captures and the topics that its transforms make of them."""
     place = f"{config.get('database.hostname')}:{config.get('database.port', '5432')}"
-    with_schema = config.get(_ROUTED) == route_with_schema(config.get("topic.prefix", ""))
+    database = config.get("database.dbname")
+    known = set(tables(config))
     return [
-        Table(
-            f"postgres://{place}",
-            f"{config.get('database.dbname')}.{table}",
-            f"{replacement[:-2]}{_in_topic(table if with_schema else table.rpartition('.')[2])}",
-        )
-        for table in tables(config)
+        Table(f"postgres://{place}", f"{database}.{table}", topic)
+        for table, topic in _topics(config)
+        if table in known
     ]
 
 
@@ -64,13 +62,16 @@ def route_with_schema(prefix: str) -> str:
 
 
 def merged(config: Config) -> list[tuple[str, list[str]]]:
-    """Topics that more than one of the captured tables would fill, with these tables."""
-    found: dict[str, list[str]] = {}
-    for table, one in zip(tables(config), captured(config), strict=False):
+    """Topics that more than one source would fill, with the tables and Debezium's own sources."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for table, topic in _topics(config):
         # Kafka takes . and _ for the same
-        found.setdefault(one.topic.replace(".", "_"), []).append(table)
-    topics = {one.topic.replace(".", "_"): one.topic for one in captured(config)}
-    return [(topics[key], sorted(names)) for key, names in found.items() if len(names) > 1]
+        found.setdefault(topic.replace(".", "_"), []).append((topic, table))
+    return [
+        (sources[0][0], sorted(table for _, table in sources))
+        for sources in found.values()
+        if len(sources) > 1
+    ]
 
 
 def slot_of(connector: str) -> str:
@@ -161,9 +162,23 @@ def place_of(config: Config) -> tuple[str, int] | None:
     return (host, int(port)) if is_host(host) and port.isdecimal() else None
 
 
-def _in_topic(table: str) -> str:
-    """A table's name in a topic's: what Kafka does not allow there becomes _."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", table)
+def _topics(config: Config) -> tuple[tuple[str, str], ...]:
+    """(table, topic) of what a capturing connector fills, as far as its config has it."""
+    if config.get("connector.class") != POSTGRES or not config.get("topic.prefix"):
+        return ()
+    return _routed(config if isinstance(config, Map) else Map(config))
+
+
+@lru_cache(maxsize=1024)
+def _routed(config: Map[str, str]) -> tuple[tuple[str, str], ...]:
+    prefix = config["topic.prefix"]
+    names = list(dict.fromkeys(tables(config)))[: MOST_LISTED + 1]
+    sources = [(table, f"{prefix}.{table}") for table in names]
+    if config.get("heartbeat.interval.ms", "0") != "0":
+        sources.append(("Debezium's heartbeats", f"__debezium-heartbeat.{prefix}"))
+    if config.get("provide.transaction.metadata") == "true":
+        sources.append(("Debezium's transactions", f"{prefix}.transaction"))
+    return tuple(connector_routes.topics(config, sources))
 
 
 def _exactly(name: str) -> str:

@@ -5,6 +5,7 @@ A class that is not here may run code, read files or call hosts out of its setti
 
 from collections.abc import Iterator, Mapping
 
+from projections.connector_routes import router_faults
 from projections.connector_values import (
     BOOLEAN,
     FIELD,
@@ -130,6 +131,7 @@ def faults(config: Mapping[str, str]) -> Iterator[str]:
             yield f"{noun}: give at most {MOST_TRANSFORMS} names, each of {_NAME.words}"
             continue
         yield from _of(config, noun, names, known)
+    yield from router_faults(config)
 
 
 def _of(

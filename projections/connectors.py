@@ -72,7 +72,7 @@ class Connector:
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """Topics that its config says it writes; a transform may lead to others of the domain."""
+        """Topics that its config says it writes; those of an outbox follow from its rows."""
         return connector_config.writes(self.config)
 
     @property

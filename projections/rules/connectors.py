@@ -231,13 +231,16 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
     wanted, reads = connector_config.writes(config), connector_config.reads(config)
     _few(connector, wanted)
     merged = connector_tables.merged(config)
+    doubles = "; ".join(
+        f"{' and '.join(sources)} would both fill {topic}" for topic, sources in merged
+    )
+    kept = connector_tables.route_with_schema(config.get("topic.prefix", ""))
     require(
         not merged,
         "topic_shared",
-        "; ".join(f"{' and '.join(tables)} would both fill {topic}" for topic, tables in merged)
-        + ", a row of one in the place of another's: capture one of them by another connector with "
-        "another route, or keep the schema in the topics' names: transforms.route.regex="
-        f"{connector_tables.route_with_schema(config.get('topic.prefix', ''))}",
+        f"{doubles}, a row of one in the place of another's: capture one of them by another "
+        "connector with another route or prefix; two tables of one name keep their schemas in the "
+        f"topics' names with a RegexRouter of regex={kept}",
     )
     for topic in wanted:
         names.legal_topic(topic)

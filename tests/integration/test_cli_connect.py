@@ -147,14 +147,18 @@ def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helpe
     )
     told = sdm(*adding, code=ExitCode.REFUSED)
     assert "foreign_topic" in told.err
-    # what a transform of another kind leads to, nobody sees before Kafka does
     adding = (
         *("connect", "connector", "add", name, "--type", "debezium-postgres", "--table", name),
         *("--set", "transforms=route,away"),
         *("--set", "transforms.away.type=org.apache.kafka.connect.transforms.RegexRouter"),
-        *("--set", f"transforms.away.regex={owner.name}[.]{name}"),
         *("--set", f"transforms.away.replacement={foreign}", "-d", owner.name),
     )
+    regex = f"transforms.away.regex={owner.name}[.]{name}"
+    told = sdm(*adding, "--set", regex, code=ExitCode.REFUSED)
+    assert "foreign_topic" in told.err
+    # where the heartbeats go, nobody sees before Kafka does
+    regex = "transforms.away.regex=__debezium-heartbeat[.].*"
+    adding = (*adding, "--set", regex, "--set", "heartbeat.interval.ms=1000")
 
     def failed() -> bool:
         found = sdm("connect", "connector", "describe", connector).document
@@ -166,7 +170,7 @@ def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helpe
         assert admin(mesh, "east").topic(foreign) is None
         change = ("update", name, "--set", "transforms=route", "-d", owner.name)
         unset = [("--unset", f"transforms.away.{one}") for one in ("type", "regex", "replacement")]
-        words = [word for pair in unset for word in pair]
+        words = ["--unset", "heartbeat.interval.ms", *(word for pair in unset for word in pair)]
         mended = sdm("connect", "connector", *change, *words)
         assert mended.document["state"] == "ACTIVE"
         eventually(lambda: admin(mesh, "east").topic(connector), f"{connector} is there")

@@ -330,6 +330,12 @@ def _connectors() -> list[Refusal]:
         named = {name.replace("_", "."): value for name, value in more.items()}
         return add(code, more={"table.include.list": "public.t", **named})
 
+    def away(topic: str) -> dict[str, str]:
+        of = "transforms.away"
+        kind = story.connector()["config"]["transforms.route.type"]
+        routed = {f"{of}.type": kind, f"{of}.regex": "east.[tu]", f"{of}.replacement": topic}
+        return {"transforms": "route,away", **routed}
+
     def sink(code: str, **more: str) -> Refusal:
         config = {"connector.class": "some.Sink", "topics": "east.users", **more}
         return add(code, more={}, config=config)
@@ -363,7 +369,11 @@ def _connectors() -> list[Refusal]:
         add_with("foreign_slot", slot_name="sdm_west_shop"),
         add_with("foreign_slot", publication_name="sdm_west_shop"),
         add("topic_shared", more={"table.include.list": "a.t,b.t"}),
+        add("topic_shared", more={"table.include.list": "a.x y,a.x_y"}),
+        add("topic_shared", more={"table.include.list": "a.t,a.u", **away("east.x")}),
         add("setting_not_allowed", more={"transforms.route.regex": "(a|a)" * 40 + "b"}),
+        add("foreign_topic", more={"table.include.list": "a.t", **away("west.x")}),
+        add("topic_filled", more={"table.include.list": "a.t", **away("east.orders")}),
         sink("invalid_connector", **{"topics.regex": "east.*"}),
         sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied"}),
         sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied.dead"}),

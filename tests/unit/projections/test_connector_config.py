@@ -22,7 +22,7 @@ from projections.connector_config import (
     unfit,
     writes,
 )
-from projections.connector_tables import merged, pinned, route_with_schema, slot_of
+from projections.connector_tables import pinned, slot_of
 
 SMT = "org.apache.kafka.connect.transforms"
 OF_POSTGRES = {
@@ -31,8 +31,10 @@ OF_POSTGRES = {
     "database.dbname": "shop",
     "database.password": OWN_SECRET,
     "table.include.list": "public.users, sales.orders",
+    "topic.prefix": "east.shop",
     "transforms": "route",
     "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "transforms.route.regex": r"east\.shop\.[^.]+\.(.+)",
     "transforms.route.replacement": "east.$1",
 }
 SINK = {
@@ -140,7 +142,7 @@ def test_captured_tables_are_known_by_their_names_and_topics() -> None:
         Table("postgres://db.test:5432", "shop.sales.orders", "east.orders"),
     ]
     assert writes(OF_POSTGRES) == ("east.users", "east.orders")
-    assert captured({**OF_POSTGRES, "transforms.route.replacement": "x"}) == []
+    assert captured({**OF_POSTGRES, "topic.prefix": ""}) == []
 
 
 def test_filled_tables_are_known_where_their_names_follow_from_the_topics() -> None:
@@ -245,8 +247,10 @@ SOURCE_REFUSED = [
     {"transforms.route.regex": "a*a*b"},
     {"transforms.route.regex": "(a|a)" * 60 + "b"},
     {"transforms.route.regex": "a" * 251},
+    {"transforms.route.replacement": "east.$1.$2"},
     {"transforms.route.replacement": "east.$1.$1"},
     {"transforms.route.replacement": "${routedByValue}"},
+    {"transforms.route.predicate": "tombstone"},
     {"column.exclude.list": ",".join(f"a.b.c{number}" for number in range(201))},
     {"transforms.route.unknown": "x"},
 ]
@@ -367,14 +371,6 @@ def test_an_outbox_is_tidied_up_as_its_service_likes() -> None:
 
 def test_the_slots_of_two_connectors_are_never_the_same() -> None:
     assert len({slot_of(one) for one in ("a-b.c", "a.b-c", "a.b_c", "a-b-c.d", "a.b-c-d")}) == 5
-
-
-def test_tables_of_one_name_share_no_topic() -> None:
-    both = {**OF_POSTGRES, "topic.prefix": "east.shop", "table.include.list": "a.dup,b.dup,a.x"}
-    assert merged(both) == [("east.dup", ["a.dup", "b.dup"])]
-    apart = {**both, "transforms.route.regex": route_with_schema("east.shop")}
-    assert merged(apart) == []
-    assert writes(apart) == ("east.a.dup", "east.b.dup", "east.a.x")
 
 
 def test_names_that_kafka_takes_for_the_same_clash() -> None:

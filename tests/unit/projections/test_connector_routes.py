@@ -1,0 +1,177 @@
+"""The topics that captured tables fill, through the transforms of a config."""
+
+import pytest
+
+from projections.connector_config import captured, foreign_topics, not_allowed, writes
+from projections.connector_routes import (
+    LONGEST_TOPIC,
+    MOST_OF_PATTERNS,
+    MOST_ROUTERS,
+    REGEX_ROUTER,
+    TOPIC_MATCHES,
+    of_table,
+)
+from projections.connector_rows import EVENT_ROUTER
+from projections.connector_settings import POSTGRES
+from projections.connector_tables import merged, route, route_with_schema
+from projections.connector_values import MOST_LISTED
+
+PREFIX = "east.shop"
+
+
+def config(tables: str, *routers: tuple[str, str], **more: str) -> dict[str, str]:
+    """A config that captures tables through RegexRouters r0, r1, ... of (regex, replacement)."""
+    found = {
+        "connector.class": POSTGRES,
+        "database.hostname": "db.test",
+        "database.dbname": "shop",
+        "topic.prefix": PREFIX,
+        "table.include.list": tables,
+    }
+    if routers:
+        found["transforms"] = ",".join(f"r{at}" for at in range(len(routers)))
+    for at, (regex, replacement) in enumerate(routers):
+        of = f"transforms.r{at}"
+        found |= {f"{of}.type": REGEX_ROUTER, f"{of}.regex": regex}
+        found[f"{of}.replacement"] = replacement
+    return found | {name.replace("__", "."): value for name, value in more.items()}
+
+
+OWN = (route(PREFIX), "east.$1")
+WITH_SCHEMA = (route_with_schema(PREFIX), "east.$1")
+OF_TOPIC = {"predicates": "p", "predicates.p.type": TOPIC_MATCHES}
+
+
+# as io.debezium.schema.SchemaTopicNamingStrategy 3.6.3 names them
+@pytest.mark.parametrize(
+    ("table", "topic"),
+    [
+        ("held.x_y", "east.shop.held.x_y"),
+        ("held.x y", "east.shop.held.x_y"),
+        ("held.Zoë", "east.shop.held.Zo_"),
+        ("held.\U0001f600", "east.shop.held.__"),
+        ("held.x$y(z)", "east.shop.held.x_y_z_"),
+        ("held." + "a" * 300, "east.shop.held." + "a" * (LONGEST_TOPIC - 15)),
+    ],
+)
+def test_a_topic_is_named_as_debezium_names_it(table: str, topic: str) -> None:
+    assert of_table(f"{PREFIX}.{table}") == topic
+
+
+@pytest.mark.parametrize(
+    ("found", "topic"),
+    [
+        (config("a.dup,b.dup", OWN), "east.dup"),
+        (config("a.x y,a.x_y"), "east.shop.a.x_y"),
+        (config("a.x-y,a.x_y", ("(.*)-y", "$1_y")), "east.shop.a.x_y"),
+        (config("a.t,a.u", OWN, ("east.(t|u)", "east.x")), "east.x"),
+        (config("a.b,a_b.c", WITH_SCHEMA, (r"east\.a\.b", "east.a.b.c")), "east.a.b.c"),
+        (config(f"a.{'ä' * 30}x,a.{'ö' * 30}x"), f"east.shop.a.{'_' * 30}x"),
+        (
+            config("a.t", (".*", "east.x"), provide__transaction__metadata="true"),
+            "east.x",
+        ),
+        (config("a.t", (".*", "east.x"), heartbeat__interval__ms="1000"), "east.x"),
+    ],
+)
+def test_sources_that_fill_one_topic_are_found_whatever_leads_them_there(
+    found: dict[str, str], topic: str
+) -> None:
+    [(first, sources)] = merged(found)
+    assert first == topic
+    assert len(sources) == 2
+
+
+@pytest.mark.parametrize(
+    ("found", "topics"),
+    [
+        (config("a.t,b.t"), ("east.shop.a.t", "east.shop.b.t")),
+        (config("a.t,b.t", WITH_SCHEMA), ("east.a.t", "east.b.t")),
+        (config("a.t,b.u", OWN, (r"east\.u", "east.users")), ("east.t", "east.users")),
+        # a router that matches a part of the name changes nothing
+        (config("a.t", ("shop", "x")), ("east.shop.a.t",)),
+        (config("a.t", heartbeat__interval__ms="1000"), ("east.shop.a.t",)),
+    ],
+)
+def test_every_router_is_applied_in_order(found: dict[str, str], topics: tuple[str, ...]) -> None:
+    assert writes(found) == topics
+    assert [one.topic for one in captured(found)] == list(topics)
+    assert merged(found) == []
+
+
+@pytest.mark.parametrize(
+    ("negate", "topics"),
+    [({}, ("east.x", "east.shop.a.u")), ({"transforms.r0.negate": "true"}, ("east.shop.a.t", "x"))],
+)
+def test_a_router_is_applied_to_the_topics_of_its_predicate(
+    negate: dict[str, str], topics: tuple[str, ...]
+) -> None:
+    target = "x" if negate else "east.x"
+    chosen = {**OF_TOPIC, "predicates.p.pattern": ".*t", "transforms.r0.predicate": "p"}
+    assert writes({**config("a.t,a.u", (".*", target)), **chosen, **negate}) == topics
+
+
+def test_the_topics_of_an_outbox_follow_from_its_rows() -> None:
+    outbox = {"transforms": "o", "transforms.o.type": EVENT_ROUTER}
+    assert captured({**config("a.outbox"), **outbox}) == []
+    others = {**OF_TOPIC, "predicates.p.pattern": ".*outbox", "transforms.o.predicate": "p"}
+    assert writes({**config("a.outbox,a.t"), **outbox, **others}) == ("east.shop.a.t",)
+
+
+def test_a_table_that_any_router_leads_out_of_the_domain_is_named() -> None:
+    found = config("a.t,a.u", OWN, (r"east\.u", "west.u"))
+    assert foreign_topics(found, "east") == ["the topic west.u of the table shop.a.u"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        config("a.t", *[("a", "east.b")] * (MOST_ROUTERS + 1)),
+        config("a.t", ("(.*)", "$1$2")),
+        config("a.t", ("(.*)", "$1${routedByValue}")),
+        config("a.t", ("(.*)", "$1" * 100)),
+        config("a.t", ("(a|a)" * 40 + "b", "east.x")),
+        config("a.t", ("a" * 251, "east.x")),
+        {**config("a.t", ("a", "east.b")), "transforms.r0.predicate": "p", "predicates": "p",
+         "predicates.p.type": "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"},
+        {**config("a.t", *[("a" * 250, "east.b")] * 3), **OF_TOPIC,
+         "predicates.p.pattern": "a" * (MOST_OF_PATTERNS - 749)},
+    ],
+)  # fmt: skip
+def test_routers_that_are_not_allowed_are_refused_and_lead_nowhere(wrong: dict[str, str]) -> None:
+    assert "transforms" in str(not_allowed(wrong))
+    assert captured(wrong) == []
+
+
+@pytest.mark.parametrize(
+    ("regex", "replacement", "is_allowed"),
+    [
+        (None, "east.${routedByValue}", True),
+        (None, "east.$1", True),
+        (None, "east.$2", False),
+        ("(.*)", "east.$1", True),
+        ("(.*)", "east.${routedByValue}", False),
+        ("(.*)", None, False),
+        (None, "${routedByValue}" * 2, False),
+    ],
+)
+def test_an_outbox_is_routed_by_the_groups_that_there_are(
+    regex: str | None, replacement: str | None, *, is_allowed: bool
+) -> None:
+    of = "transforms.o"
+    more = {"transforms": "o", f"{of}.type": EVENT_ROUTER}
+    more |= {f"{of}.route.topic.regex": regex} if regex else {}
+    more |= {f"{of}.route.topic.replacement": replacement} if replacement else {}
+    assert (not_allowed({**config("a.outbox"), **more}) is None) is is_allowed
+
+
+def test_a_config_lists_a_bounded_number_of_tables() -> None:
+    tables = ",".join(f"a.t{number}" for number in range(MOST_LISTED))
+    assert not_allowed(config(tables)) is None
+    assert "table.include.list" in str(not_allowed(config(f"{tables},a.u")))
+    assert len(writes(config(f"{tables},a.u,a.v"))) == MOST_LISTED + 1
+
+
+def test_a_name_that_grows_from_router_to_router_is_not_followed_without_end() -> None:
+    long = ("(.*)", "a" * 200 + "$1")
+    assert max(map(len, writes(config("a.t", long, long, long)))) <= 2 * LONGEST_TOPIC
