@@ -104,11 +104,11 @@ def filled(config: Config) -> list[Table]:
         table = form.replace("${topic}", topic.replace(".", "_"))
         return f"{url['database']}.{table if '.' in table else schema + table}"
 
-    return [
-        Table(f"{kind}://{place}", name(topic), topic)
-        for topic in _listed(config.get("topics", ""))
-        if "${source." not in form
-    ]
+    if "${source." in form:
+        return []
+    topics = _listed(config.get("topics", ""))
+    routed = connector_routes.topics(config, [(topic, topic) for topic in topics])
+    return [Table(f"{kind}://{place}", name(after), topic) for topic, after in routed]
 
 
 def foreign_names(config: Config, connector: str, before: Config) -> list[str]:

@@ -153,6 +153,12 @@ def test_filled_tables_are_known_where_their_names_follow_from_the_topics() -> N
     ]
     named = {**SINK, "topics": "east.users", "collection.name.format": "crm.people"}
     assert filled(named) == [Table(place, "reports.crm.people", "east.users")]
+    routed = {"transforms": "r", "transforms.r.type": f"{SMT}.RegexRouter"}
+    routed |= {"transforms.r.regex": r"east\.(.*)", "transforms.r.replacement": "$1"}
+    assert [one.name for one in filled({**SINK, **routed})] == [
+        "reports.public.users",
+        "reports.public.orders",
+    ]
     assert filled({**SINK, "collection.name.format": "${source.table}"}) == []
     assert filled({**SINK, "connection.url": "jdbc:oracle:thin:@x"}) == []
 
