@@ -18,6 +18,7 @@ from mesh_events.errors import StateFaultError
 from mesh_events.facts import Fact
 from mesh_events.meta import Event
 from mesh_events.record import Fault, FaultCode, Record
+from projections.connector_tables import route
 from projections.image import Image
 from projections.unusable import Run
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
@@ -357,6 +358,7 @@ class AnyLog(RuleBasedStateMachine):
           name=CONNECTORS, speaker=DOMAINS, table=st.sampled_from(["orders", "bills"]))  # fmt: skip
     def connect(self, kind: type[Event], name: str, speaker: str, table: str) -> None:
         more = {"table.include.list": f"public.{table}", "topic.prefix": name}
+        more["transforms.route.regex"] = route(name)
         self.log.say(kind, speaker, **story.connector(connector=name, more=more))
 
     @rule(kind=st.sampled_from(CONNECTOR_DIRECTIONS), name=CONNECTORS, speaker=DOMAINS)
