@@ -273,6 +273,21 @@ class LogReader:
         self.partition.seek(offset)
         return self.to_end()
 
+    def between(self, first: int, last: int) -> Iterator[Record]:
+        """The records from offset `first` to `last`; nothing is fetched afterwards.
+
+        Raises as `to_end`.
+        """
+        try:
+            for record in self.since(first):
+                if record.offset > last:
+                    return
+                yield record
+                if record.offset == last:
+                    return
+        finally:
+            self.partition.rest()
+
     def follow(self, timeout: float) -> Iterator[Record]:
         """Records as they come, until `timeout` seconds have passed."""
         deadline = time.monotonic() + timeout

@@ -22,7 +22,7 @@ from self_service.cli.finding import OF_CHECKPOINTS, Finding, ordered
 from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.times import stamp
-from self_service.cli.verification import Kept, Report, Scope, verify
+from self_service.cli.verification import Kept, Report, Scope, Source, verify
 from snapshots.place import open_store, store_path
 from snapshots.store import ORIGIN, SnapshotError
 
@@ -99,8 +99,8 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
             Finding(0, "checkpoint_missing", f"the file {path} is {evidence.file}")
         )
     began = time.monotonic()
-    with LogReader(connection) as reader:
-        report = _verified(mesh, reader, evidence, scope)
+    with LogReader(connection) as reader, LogReader(connection, start=None) as again:
+        report = _verified(mesh, reader, again, evidence, scope)
     seconds = time.monotonic() - began
     report.findings = ordered([*report.findings, *evidence.findings])
     _tell(report, evidence, seconds, shown, strict=doubted.strict)
@@ -144,7 +144,9 @@ def _topic(connection: Connection) -> list[Found]:
         return []
 
 
-def _verified(mesh: Mesh, reader: LogReader, evidence: Evidence, scope: Scope) -> Report:
+def _verified(
+    mesh: Mesh, reader: LogReader, again: LogReader, evidence: Evidence, scope: Scope
+) -> Report:
     low, end = reader.partition.bounds()
     if low:
         text = f"offsets 0 to {low - 1} were deleted: the log begins at {low}; restore it"
@@ -155,8 +157,8 @@ def _verified(mesh: Mesh, reader: LogReader, evidence: Evidence, scope: Scope) -
         mesh.profile.governor_key,
         chain=evidence.chain,
         scope=scope,
-        end=end,
         kept=_kept(mesh),
+        source=Source(end, again.between),
     )
 
 

@@ -1,6 +1,7 @@
 """Judging decisions again: each names its basis, and what it follows."""
 
 from collections import deque
+from collections.abc import Callable
 
 from mesh_events.decisions import (
     SEVERAL_CODES,
@@ -22,14 +23,28 @@ RULES_DIFFER = "rules_differ"
 """Code of a decision that another version of the rules may have made."""
 
 
+MOST_IMAGES = 10_000
+"""So many of the latest images are kept for the basis of the next decision."""
+Refold = Callable[[Image, int], Image]
+"""(an earlier image, offset) -> the image at that offset, folded from the log again."""
+
+
 class Judgements:
     """Rebuilds what the governor saw, while a log is folded.
 
-    Images share what did not change; those before the basis of the latest decision are let go.
+    Kept are the image at the basis of the latest decision and the latest ones behind it. A basis
+    that stands further back is folded again from there. Within an epoch no basis goes back, so no
+    record is folded more than twice.
+
+    Args:
+        refold: folds again what is not kept; None keeps every image behind the latest basis.
     """
 
-    def __init__(self) -> None:
-        self._images: deque[Image] = deque([EMPTY])
+    def __init__(self, refold: Refold | None = None) -> None:
+        self._refold = refold
+        self._images: deque[Image] = deque(maxlen=None if refold is None else MOST_IMAGES)
+        # the image at the latest basis, or at the start of the epoch
+        self._behind = EMPTY
         self._basis = -1
         # the state behind the decisions of one basis, and those that it does not hold yet
         self._state = EMPTY
@@ -37,10 +52,18 @@ class Judgements:
 
     def take(self, image: Image) -> None:
         """The log was folded up to here."""
-        self._images.append(image)
+        newest = self._images[-1] if self._images else self._behind
+        if image.epoch != newest.epoch:
+            # no decision that counts has a basis before its epoch
+            self._images.clear()
+            self._behind = image
+        else:
+            self._images.append(image)
 
     def state(self, event: Decision) -> Image | None:
         """What a decision was judged on; None where its basis does not hold what it follows."""
+        if event.basis < self._basis:
+            return None
         self._rest_on(event.basis)
         for before, signer in self._pending:
             self._state = decided(self._state, before, signer)
@@ -49,15 +72,20 @@ class Judgements:
 
     def counted(self, event: Decision, signer: str) -> None:
         """A decision had its effect: what has the same basis is judged behind it."""
+        if event.basis < self._basis:
+            return
         self._rest_on(event.basis)
         self._pending.append((event, signer))
 
     def _rest_on(self, basis: int) -> None:
         if basis == self._basis:
             return
-        while len(self._images) > 1 and self._images[1].offset <= basis:
-            self._images.popleft()
-        self._basis, self._state = basis, self._images[0]
+        images = self._images
+        if len(images) == images.maxlen and basis < images[0].offset and self._refold is not None:
+            self._behind = self._refold(self._behind, basis)
+        while images and images[0].offset <= basis:
+            self._behind = images.popleft()
+        self._basis, self._state = basis, self._behind
         self._pending.clear()
 
 

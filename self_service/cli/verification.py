@@ -1,6 +1,6 @@
 """Verifying a log from its first record: tree, signatures, schemas, decisions. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from mesh_events import avro
@@ -21,7 +21,7 @@ from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.trust import Trusted
 from self_service.cli.finding import Finding, ordered
-from self_service.cli.rejudging import RULES_DIFFER, Judgements, doubted
+from self_service.cli.rejudging import RULES_DIFFER, Judgements, Refold, doubted
 from self_service.cli.tree_check import TreeCheck
 
 
@@ -68,6 +68,24 @@ class Scope:
 
 
 WHOLE = Scope()
+Reread = Callable[[int, int], Iterable[Record]]
+"""(first, last) offset -> the records between them, both included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the records come from.
+
+    end: the offset behind the log's last record, which need not be read up to
+    reread: reads a part of the log again, for a decision whose basis stands far before it; None
+        keeps the state at every record until the next decision
+    """
+
+    end: int | None = None
+    reread: Reread | None = None
+
+
+ONCE = Source()
 MOST_FAULTY = 1000
 """So many undecided unreadable records are looked at in the end, at most."""
 
@@ -81,6 +99,33 @@ class Kept:
     root: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How records are decoded: which signatures are checked, and which believed."""
+
+    trusted: Trusted
+    scope: Scope
+
+    def doubts(self, record: Record) -> bool:
+        """Whether the signature of a record is checked."""
+        return self.scope.holds(record.offset) or not self.trusted.vouches_for(record)
+
+    def entry(self, record: Record, image: Image) -> Entry:
+        """A record by the schemas of the image before it."""
+        root = image.identity.root
+        return decode(record, image.schemas, root, verify=self.doubts(record))
+
+    def refold(self, reread: Reread) -> Refold:
+        """Folds a part of the log again that held when it was folded first."""
+
+        def fold(image: Image, last: int) -> Image:
+            for record in reread(image.offset + 1, last):
+                image = apply(image, self.entry(record, image))
+            return image
+
+        return fold
+
+
 def verify(
     records: Iterable[Record],
     root_key: str,
@@ -88,8 +133,8 @@ def verify(
     *,
     chain: Chain | None = None,
     scope: Scope = WHOLE,
-    end: int | None = None,
     kept: Kept | None = None,
+    source: Source = ONCE,
 ) -> Report:
     """Fold the log and doubt every record of it that has an effect.
 
@@ -102,12 +147,13 @@ def verify(
         chain: checkpoints that were signed over the log.
         scope: where signatures and decisions are doubted. Elsewhere a record is believed where a
             checkpoint covers it, and reading ends behind the scope.
-        end: the offset behind the log's last record, which need not be read up to.
         kept: what was kept elsewhere of this log.
+        source: where the records come from.
     """
     report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Fault]()
-    judgements = Judgements()
     trusted = Trusted(chain.path() if chain else (), root_key)
+    read = _Reading(trusted, scope)
+    judgements = Judgements(read.refold(source.reread) if source.reread is not None else None)
     passed_over, faulted, stopped = -1, False, False
     for record in records:
         # before the foundation nobody knows whose checkpoints count
@@ -115,9 +161,8 @@ def verify(
         if founded and _is_over(record.offset, scope, report.tree, faulted=faulted):
             stopped = True
             break
-        inside = scope.holds(record.offset)
-        doubted = inside or not trusted.vouches_for(record)
-        entry = decode(record, image.schemas, image.identity.root, verify=doubted)
+        inside, doubted = scope.holds(record.offset), read.doubts(record)
+        entry = read.entry(record, image)
         report.tree.take(record, entry, image.identity, checked=doubted)
         _doubt_position(report, entry)
         _count(report, entry, checked=doubted)
@@ -147,7 +192,7 @@ def verify(
         _doubt_governor(report, image, governor_key)
         _doubt_length(report, kept)
     _doubt_end(report, image, faulty, passed_over)
-    _doubt_tree(report, image, end if stopped else report.last + 1)
+    _doubt_tree(report, image, source.end if stopped else report.last + 1)
     return report
 
 

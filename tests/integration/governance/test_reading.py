@@ -50,3 +50,10 @@ def test_a_seek_forgets_what_was_not_taken(kit: Mesh) -> None:
         next(reader.poll(20))
         reader.seek(5)
         assert next(reader.poll(20)).offset() == 5
+
+
+def test_a_part_of_the_log_is_read_again_and_nothing_behind_it(kit: Mesh) -> None:
+    with LogReader(kit.login("mesh.operator"), start=None) as reader:
+        for first, last in ((3, 9), (2, 2), (5, 12)):
+            found = [record.offset for record in reader.between(first, last)]
+            assert found == [*range(first, last + 1)]

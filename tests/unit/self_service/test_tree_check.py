@@ -13,7 +13,7 @@ from mesh_events.decisions import MeshRole
 from mesh_events.record import Record
 from self_service.cli.checkpoint_audit import Evidence, behind, is_behind, judge
 from self_service.cli.finding import Finding
-from self_service.cli.verification import WHOLE, Report, Scope, verify
+from self_service.cli.verification import WHOLE, Report, Scope, Source, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 from tests.signed_log import ORIGIN, busy_log, signed_over
@@ -100,10 +100,10 @@ def test_a_cut_tail_is_named() -> None:
 def test_a_cut_tail_is_named_though_only_the_beginning_is_read() -> None:
     chain = judge(ORIGIN, found(SIGNED), None).chain
     keys = key("root").public, key("governor").public
-    whole = verify(RECORDS, *keys, chain=chain, scope=Scope(0, 36), end=LAST + 1)
+    whole = verify(RECORDS, *keys, chain=chain, scope=Scope(0, 36), source=Source(LAST + 1))
     assert whole.findings == []
     assert whole.last < LAST
-    cut = verify(RECORDS, *keys, chain=chain, scope=Scope(0, 36), end=LAST - 1)
+    cut = verify(RECORDS, *keys, chain=chain, scope=Scope(0, 36), source=Source(LAST - 1))
     assert [(one.offset, one.code) for one in cut.findings] == [(LAST - 1, "tail_cut")]
 
 
@@ -169,7 +169,7 @@ def test_a_key_that_counts_behind_the_scope_is_no_stranger() -> None:
             governor,
             chain=chain,
             scope=Scope(0, last),
-            end=len(log.records),
+            source=Source(len(log.records)),
         )
         assert seen.findings == []
 
