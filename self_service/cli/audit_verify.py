@@ -21,6 +21,7 @@ from self_service.cli.exits import FindingError, UsageError
 from self_service.cli.finding import OF_CHECKPOINTS, Finding, ordered
 from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
+from self_service.cli.rejudging import NOT_JUDGED
 from self_service.cli.times import stamp
 from self_service.cli.verification import Kept, Report, Scope, Source, verify
 from snapshots.place import open_store, store_path
@@ -58,6 +59,16 @@ class Doubted:
         ),
     ] = False
 
+    other_versions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--other-version",
+            metavar="VERSION",
+            help="A version of the mesh's software that governed here once; repeat for several. "
+            "What it decided against today's rules is listed and does not fail.",
+        ),
+    ] = None
+
     require_file: Annotated[
         bool,
         typer.Option(
@@ -70,7 +81,7 @@ class Doubted:
         """The offsets; raises UsageError for none."""
         if self.last is not None and (self.first or 0) > self.last:
             raise UsageError(f"--from {self.first} lies behind --to {self.last}")
-        return Scope(self.first or 0, self.last)
+        return Scope(self.first or 0, self.last, frozenset(self.other_versions or ()))
 
 
 @command(
@@ -79,6 +90,7 @@ class Doubted:
     "sdm audit verify",
     "sdm audit verify --strict -o json",
     "sdm audit verify --require-file",
+    "sdm audit verify --other-version 0.1.0",
     "sdm audit verify --from 1000 --to 2000",
     "sdm audit verify --checkpoints /mnt/witness/local.notes",
 )
@@ -86,7 +98,9 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
     """Verify the log against its checkpoints, every signature, schema and decision.
 
     8 names the first bad offset or range. Records that were set aside are no fault of the log:
-    they have no effect. With --from or --to, the rest is verified by its hashes only.
+    they have no effect. With --from or --to, the rest is verified by its hashes only. NOT_JUDGED
+    counts, by version, decisions against today's rules whose governor named another version: the
+    rules may have changed since, or whoever stole the governor's key named it.
     """
     mesh, scope = Mesh(), doubted.scope
     connection = mesh.governance(mesh.reader)
@@ -191,7 +205,7 @@ def _tell(
         parts = {name: part for name, part in parts.items() if part.items}
     show(Detail(_fields(report, evidence, seconds, valid=not bad), parts), shown.output)
     if bad:
-        raise FindingError(_sentence(bad[0], log_holds={one.code for one in bad} <= OF_CHECKPOINTS))
+        raise FindingError(_sentence(bad, report))
     note(f"all {report.records} records hold, up to offset {report.last}")
 
 
@@ -206,6 +220,7 @@ def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) 
         "set_aside": report.set_aside,
         "undecided": report.undecided,
         "differing": len(report.differing),
+        "not_judged": dict(report.not_judged),
         "marked_gaps": report.marked,
         "tree_size": report.tree.size,
         "root": base64.b64encode(report.tree.root).decode(),
@@ -219,13 +234,17 @@ def _fields(report: Report, evidence: Evidence, seconds: float, *, valid: bool) 
     }
 
 
-def _sentence(first: Finding, *, log_holds: bool) -> str:
+def _sentence(bad: list[Finding], report: Report) -> str:
     """The first finding; that the log itself is whole must not be missed."""
-    if log_holds:
+    first, codes = bad[0], {one.code for one in bad}
+    if codes <= OF_CHECKPOINTS:
         return (
             f"every record of the log holds; of its checkpoints one does not ({first.code}): "
             f"{first.text}"
         )
+    if codes == {NOT_JUDGED}:
+        versions = ", ".join(f"{count} of {name!r}" for name, count in report.not_judged.items())
+        return f"decisions of other versions were not judged: {versions}; {first.text}"
     place = f"offset {first.offset}"
     if first.last is not None:
         place = f"offsets {first.offset} to {first.last}"

@@ -20,11 +20,15 @@ from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waitin
 from self_service.cli.finding import Finding
 
 RULES_DIFFER = "rules_differ"
-"""Code of a decision that another version of the rules may have made."""
+"""Code of a refusal that another version of the rules may have made."""
+NOT_JUDGED = "not_judged"
+"""Code of a decision against these rules under another version, whose rules nobody can ask here."""
 
 
 MOST_IMAGES = 10_000
 """So many of the latest images are kept for the basis of the next decision."""
+LONGEST_VERSION = 60
+"""Characters of a version that a finding repeats: a stolen key may have named anything."""
 Refold = Callable[[Image, int], Image]
 """(an earlier image, offset) -> the image at that offset, folded from the log again."""
 
@@ -90,7 +94,7 @@ class Judgements:
 
 
 def doubted(
-    state: Image | None, event: Decision, offset: int, *, same_version: bool
+    state: Image | None, event: Decision, offset: int, *, governor_version: str
 ) -> Finding | None:
     """What is wrong with a decision, judged again on its state and at its time; None for nothing.
 
@@ -98,10 +102,10 @@ def doubted(
         state: what it was judged on, None where its basis does not hold what it follows.
         event: the decision.
         offset: where it stands.
-        same_version: whether the governor's rules are those of this software.
+        governor_version: of the software that the governor named when it started.
     """
     if state is not None and isinstance(event, RecordsSetAside):
-        return _doubted_range(state, event, offset, same_version=same_version)
+        return _doubted_range(state, event, offset, governor_version)
     verdict = _verdict(state, event) if state is not None else None
     if verdict is None:
         text = (
@@ -115,18 +119,29 @@ def doubted(
     if accepted and isinstance(verdict, Quarantined):
         text = f"the record at {event.offset} was accepted, but: {verdict.reason}"
         return Finding(offset, "accepted_untrusted", text)
-    if accepted and same_version:
+    if not accepted:
         text = (
-            f"the record at {event.offset} was accepted, but the rules of the same version "
-            f"({version()}) say {_code(verdict)}"
+            f"the record at {event.offset} was {_decided(event)}, today's rules say "
+            f"{_code(verdict)}"
         )
-        return Finding(offset, "accepted_against_rules", text)
-    text = f"the record at {event.offset} was {_decided(event)}, today's rules say {_code(verdict)}"
-    return Finding(offset, RULES_DIFFER, text)
+        return Finding(offset, RULES_DIFFER, text)
+    text = f"the record at {event.offset} was accepted, but the rules of {version()} say "
+    return _against_rules("accepted_against_rules", text + _code(verdict), offset, governor_version)
+
+
+def _against_rules(code: str, text: str, offset: int, governor_version: str) -> Finding:
+    """A finding, as far as the rules of the governor's version are those of this software."""
+    if governor_version == version():
+        return Finding(offset, code, text)
+    text = (
+        f"{text}; its governor named version {governor_version[:LONGEST_VERSION]!r}, whose rules "
+        "this software does not have: verify with that version, or name it with --other-version"
+    )
+    return Finding(offset, NOT_JUDGED, text)
 
 
 def _doubted_range(
-    state: Image, event: RecordsSetAside, offset: int, *, same_version: bool
+    state: Image, event: RecordsSetAside, offset: int, governor_version: str
 ) -> Finding | None:
     """Are all records of a range unusable, and are they counted rightly?"""
     swallowed = [one for one in state.intents.undecided if event.decides(one)]
@@ -139,7 +154,7 @@ def _doubted_range(
     else:
         return None
     text = f"the range from {event.offset} to {event.last} {text}"
-    return Finding(offset, code if same_version else RULES_DIFFER, text)
+    return _against_rules(code, text, offset, governor_version)
 
 
 def _verdict(state: Image, event: Decision) -> Verdict | None:

@@ -1,5 +1,6 @@
 """Verifying a log from its first record: tree, signatures, schemas, decisions. Pure."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -14,14 +15,20 @@ from mesh_events.decisions import (
 )
 from mesh_events.errors import StateFaultError
 from mesh_events.record import Entry, Fault, Record
-from processors.decision import version
 from projections.chain import Chain
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
 from projections.trust import Trusted
 from self_service.cli.finding import Finding, ordered
-from self_service.cli.rejudging import RULES_DIFFER, Judgements, Refold, doubted
+from self_service.cli.rejudging import (
+    LONGEST_VERSION,
+    NOT_JUDGED,
+    RULES_DIFFER,
+    Judgements,
+    Refold,
+    doubted,
+)
 from self_service.cli.tree_check import TreeCheck
 
 
@@ -33,6 +40,7 @@ class Report:
     findings: what an unaltered log cannot hold
     gaps: offsets without a record; Kafka's own marks of transactions leave them too
     differing: decisions that today's rules would have made otherwise; no fault by itself
+    not_judged: version -> decisions against these rules whose governor named that other version
     schemas: introduced ones that took effect; copies and forged introductions do not
     set_aside: records without effect: they could not be understood or trusted
     governor_version: of the software that started the latest epoch
@@ -49,6 +57,7 @@ class Report:
     undecided: int = 0
     marked: int = 0
     governor_version: str = ""
+    not_judged: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     differing: list[Finding] = field(default_factory=list)
     gaps: list[Finding] = field(default_factory=list)
@@ -57,10 +66,16 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Offsets whose signatures and decisions are doubted; of the others only the hashes are."""
+    """What is doubted.
+
+    first, last: offsets whose signatures and decisions are; of the others only the hashes are
+    known_versions: other versions of the software that the caller knows to have governed; what
+        they decided against these rules is no finding
+    """
 
     first: int = 0
     last: int | None = None
+    known_versions: frozenset[str] = frozenset()
 
     def holds(self, offset: int) -> bool:
         """Whether an offset is in it."""
@@ -183,7 +198,7 @@ def verify(
         if inside:
             _note_fault(faulty, entry)
             _doubt_root(report, entry, root_key)
-            passed = _doubt_effect(report, judgements, before, image, entry)
+            passed = _doubt_effect(report, judgements, scope, (before, image), entry)
             passed_over = max(passed_over, passed)
         if image.last_decision != before.last_decision and isinstance(entry.event, Decision):
             judgements.counted(entry.event, entry.signer or "")
@@ -265,14 +280,18 @@ def _doubt_root(report: Report, entry: Entry, root_key: str) -> None:
 
 
 def _doubt_effect(
-    report: Report, judgements: Judgements, before: Image, after: Image, entry: Entry
+    report: Report,
+    judgements: Judgements,
+    scope: Scope,
+    around: tuple[Image, Image],
+    entry: Entry,
 ) -> int:
-    """Judge what a record has changed.
+    """Judge what a record has changed; `around` are the images before and behind it.
 
     Returns the offset before which its governor can have left no unreadable record undecided, -1 if
     it does not tell: those are set aside in their order, and what a decision follows was readable.
     """
-    event = entry.event
+    event, (before, after) = entry.event, around
     if after.schemas is not before.schemas:
         _doubt_schema(report, entry)
     if not isinstance(event, Decision) or after.intents.is_open(entry.offset):
@@ -286,13 +305,25 @@ def _doubt_effect(
     if isinstance(event, RecordsSetAside):
         report.set_aside += sum(event.counts.values())
     report.set_aside += isinstance(event, IntentQuarantined)
-    same_version = report.governor_version == version()
-    found = doubted(judgements.state(event), event, entry.offset, same_version=same_version)
-    if found is not None:
-        (report.differing if found.code == RULES_DIFFER else report.findings).append(found)
+    _doubt_decision(report, judgements.state(event), scope, event, entry.offset)
     if isinstance(event, RecordsSetAside):
         return event.last
     return event.offset if before.intents.unusable.holds(event.offset) else -1
+
+
+def _doubt_decision(
+    report: Report, state: Image | None, scope: Scope, event: Decision, offset: int
+) -> None:
+    """Judge a decision that counts again."""
+    governor = report.governor_version
+    found = doubted(state, event, offset, governor_version=governor)
+    if found is None:
+        return
+    known = found.code == RULES_DIFFER
+    if found.code == NOT_JUDGED:
+        report.not_judged[governor[:LONGEST_VERSION]] += 1
+        known = governor in scope.known_versions
+    (report.differing if known else report.findings).append(found)
 
 
 def _doubt_schema(report: Report, entry: Entry) -> None:

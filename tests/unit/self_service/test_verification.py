@@ -13,7 +13,7 @@ from projections.replay import fold
 from projections.tree import CompactRange
 from projections.unusable import Run
 from projections.verdict import Accepted, Rejected
-from self_service.cli.verification import Kept, Report, verify
+from self_service.cli.verification import Kept, Report, Scope, verify
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned, sign
 
@@ -27,8 +27,10 @@ def log() -> PaperLog:
     return found
 
 
-def verified(records: list[Record]) -> Report:
-    return verify(records, key("root").public, key("governor").public)
+def verified(records: list[Record], *known_versions: str) -> Report:
+    """What was found; the governor of a paper log is of version 1 until another one starts."""
+    scope = Scope(known_versions=frozenset(known_versions))
+    return verify(records, key("root").public, key("governor").public, scope=scope)
 
 
 def offset_of(log: PaperLog, name: str) -> int:
@@ -235,9 +237,9 @@ def test_a_range_of_another_version_is_told_apart(log: PaperLog) -> None:
     log.put(replace(log.records[-1], value=b"garbage"))
     (run,) = log.image.intents.unusable.in_order()
     decision = log.set_aside(run._replace(exceptions=()))
-    report = verified(log.records)
+    report = verified(log.records, "1")
     assert not report.findings
-    assert [(one.offset, one.code) for one in report.differing] == [(decision, "rules_differ")]
+    assert [(one.offset, one.code) for one in report.differing] == [(decision, "not_judged")]
     log.govern()
     assert "west.new" not in log.image.identity.applications
 
@@ -260,8 +262,8 @@ def test_decisions_of_one_step_are_judged_on_those_before_them(log: PaperLog) ->
         log.append(event, by="governor")
         follows = event.meta.id
     report = verified(log.records)
-    assert [(one.offset, one.code) for one in report.differing] == [
-        (log.records[-1].offset, "rules_differ")
+    assert [(one.offset, one.code) for one in report.findings] == [
+        (log.records[-1].offset, "not_judged")
     ]
 
 
@@ -276,6 +278,34 @@ def test_what_the_rules_of_the_same_version_refuse_is_a_finding(log: PaperLog) -
     assert [(one.offset, one.code) for one in report.findings] == [
         (accepted, "accepted_against_rules")
     ]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_stolen_key_does_not_hide_behind_the_version_that_it_names(
+    log: PaperLog, *, known: bool
+) -> None:
+    started = log.make(GovernorStarted, "mesh", version="0.0.1")
+    log.epoch = log.append(started, by="governor")
+    theft = {"domain": "east", "public_key": key("east").public, "reason": "mine now"}
+    accepted = log.accept(log.say(intents.KeyRevoked, "west", **theft))
+    report = verified(log.records, *(["0.0.1"] if known else []))
+    listed, other = report.findings, report.differing
+    if known:
+        listed, other = other, listed
+    assert [(one.offset, one.code) for one in listed] == [(accepted, "not_judged")]
+    assert not other
+    assert "0.0.1" in listed[0].text
+    assert report.not_judged == {"0.0.1": 1}
+
+
+def test_what_another_version_decided_as_these_rules_do_needs_no_name(log: PaperLog) -> None:
+    started = log.make(GovernorStarted, "mesh", version="0.0.1")
+    log.epoch = log.append(started, by="governor")
+    log.say(intents.ApplicationRegistered, "west", application="west.new")
+    log.govern()
+    report = verified(log.records)
+    assert not report.findings
+    assert not report.not_judged
 
 
 def test_a_decision_on_what_its_basis_does_not_hold_is_a_finding(log: PaperLog) -> None:
