@@ -211,19 +211,14 @@ def _outcome(proof: Proof, subject: _Read, roles: _Roles) -> Outcome:
 def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -> Outcome:
     """The decision on the record, once all is right about it; raises FindingError."""
     one, start = decided.decision, decided.start
-    found, began = _read(one, roles.root), _read(start, roles.root)
     place = f"the record at offset {one.offset}"
+    found = _read_introduced(one, roles)
+    began = _read_introduced(start, roles)
     event = found.event
-    for read, at in ((found, one), (began, start)):
-        # whose schema it is comes first: by another one the bytes may say anything
-        _require_introducer(at, read, roles)
     if not isinstance(event, Decision) or not event.decides(placed.record.offset):
         raise FindingError(f"{place} is no decision on the one at {placed.record.offset}")
     for read, at in ((found, one), (began, start)):
-        if not roles.has(read.signer, at.placed, Role.GOVERNOR):
-            raise FindingError(
-                f"the record at offset {at.offset} is not signed by a governor that the proof names"
-            )
+        _require_governor(read, at, roles)
     if not isinstance(began.event, GovernorStarted) or start.offset != event.epoch:
         raise FindingError(
             f"{place} decides under the epoch {event.epoch}, and the one at {start.offset} is not "
@@ -231,6 +226,7 @@ def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -
         )
     if one.placed.index <= max(placed.index, start.placed.index):
         raise FindingError(f"{place} decides what stands behind it")
+    _require_counted(decided, event, began.event, roles)
     state, code, reason = State.ACCEPTED, "", ""
     if isinstance(event, IntentRejected):
         state, code, reason = State.REJECTED, event.code, event.reason
@@ -243,6 +239,60 @@ def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -
         )
     time = one.placed.record.time
     return Outcome(state, code, reason, one.offset, time, event.epoch, found.signer)
+
+
+def _require_counted(
+    decided: Decided, event: Decision, start: GovernorStarted, roles: _Roles
+) -> None:
+    """Does the decision follow one that counted?
+
+    What stands up to its `basis` its governor had read, and knew which one counted there last;
+    those behind must all be in the proof. Where one of them was lost, no later one has any effect.
+    """
+    behind, follower = decided.decision, event
+    for one in reversed(decided.before):
+        _require_basis(behind, follower, decided.start)
+        found = _read_introduced(one, roles)
+        _require_governor(found, one, roles)
+        before = found.event
+        if not isinstance(before, Decision) or before.meta.id != follower.follows:
+            raise _uncounted(behind, follower)
+        if before.epoch != event.epoch or one.placed.index >= behind.placed.index:
+            raise _uncounted(behind, follower)
+        behind, follower = one, before
+    _require_basis(behind, follower, decided.start)
+    read = bool(decided.before) and behind.offset <= event.basis
+    if not read and follower.follows != start.meta.id:
+        raise _uncounted(behind, follower)
+
+
+def _require_basis(one: Legible, event: Decision, start: Legible) -> None:
+    if not start.offset <= event.basis < one.offset:
+        raise FindingError(
+            f"the record at offset {one.offset} names the basis {event.basis}, which does not lie "
+            "between the start of its epoch and the record"
+        )
+
+
+def _uncounted(one: Legible, event: Decision) -> FindingError:
+    return FindingError(
+        f"the record at offset {one.offset} follows the decision {event.follows}, which the proof "
+        "does not hold in front of it: one behind a lost decision has no effect"
+    )
+
+
+def _require_governor(found: _Read, one: Legible, roles: _Roles) -> None:
+    if not roles.has(found.signer, one.placed, Role.GOVERNOR):
+        raise FindingError(
+            f"the record at offset {one.offset} is not signed by a governor that the proof names"
+        )
+
+
+def _read_introduced(one: Legible, roles: _Roles) -> _Read:
+    """What a record says; by a schema of a stranger's the bytes may say anything."""
+    found = _read(one, roles.root)
+    _require_introducer(one, found, roles)
+    return found
 
 
 def _read(one: Legible, root: str) -> _Read:

@@ -1,8 +1,8 @@
 """The file of a proof: JSON, read and written. Pure; `proof.check` judges what it holds.
 
-It holds the record, the decision on it, and what shows who signed them: the start of the
-governor's epoch, the first record of the log, whose signer is the root, and the records by which
-the root named the keys of the mesh's parts.
+It holds the record, the decision on it, those in front of it that its governor had not read yet,
+and what shows who signed them: the start of the governor's epoch, the first record of the log,
+whose signer is the root, and the records by which the root named the keys of the mesh's parts.
 """
 
 import base64
@@ -17,7 +17,7 @@ from mesh_events.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.record import Record
 from self_service.cli.exits import FindingError
 
-FORMAT = "streaming-data-mesh proof v2"
+FORMAT = "streaming-data-mesh proof v3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,15 @@ class Legible:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The decision on a record, and the start of the governor under whose epoch it was made."""
+    """The decision on a record, and the start of the governor under whose epoch it was made.
+
+    before: the decisions in front of it, in their order: from the one that it follows back to the
+        last one up to its `basis`, which its governor had read, or to the first of the epoch
+    """
 
     decision: Legible
     start: Legible
+    before: Sequence[Legible] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class Proof:
         """Every record of it."""
         legible = [self.subject]
         if self.decided is not None:
-            legible += [self.decided.decision, self.decided.start]
+            legible += [self.decided.decision, self.decided.start, *self.decided.before]
         legible += self.authority.keys
         found: list[Placed | None] = [self.authority.first]
         for one in legible:
@@ -88,9 +93,7 @@ def written(proof: Proof) -> str:
     document: dict[str, Any] = {
         "format": FORMAT,
         **_legible(proof.subject),
-        "decision": (
-            {**_legible(decided.decision), "start": _legible(decided.start)} if decided else None
-        ),
+        "decision": _decided(decided) if decided else None,
         "authority": {
             "first": _placed(authority.first),
             "keys": [_legible(one) for one in authority.keys],
@@ -144,6 +147,11 @@ class _Legible(_Place):
 
 class _Decided(_Legible):
     start: _Legible
+    before: list[_Legible]
+
+    def decided(self) -> Decided:
+        before = [one.legible() for one in self.before]
+        return Decided(self.legible(), self.start.legible(), before)
 
 
 class _Authority(_Strict):
@@ -152,17 +160,24 @@ class _Authority(_Strict):
 
 
 class _File(_Legible):
-    format: Literal["streaming-data-mesh proof v2"]
+    format: Literal["streaming-data-mesh proof v3"]
     decision: _Decided | None
     authority: _Authority
     checkpoint: str
 
     def proof(self) -> Proof:
-        one = self.decision
-        decided = Decided(one.legible(), one.start.legible()) if one else None
+        decided = self.decision.decided() if self.decision else None
         keys = [key.legible() for key in self.authority.keys]
         authority = Authority(self.authority.first.placed(), keys)
         return Proof(self.legible(), decided, authority, read_checkpoint(self.checkpoint))
+
+
+def _decided(decided: Decided) -> dict[str, Any]:
+    return {
+        **_legible(decided.decision),
+        "start": _legible(decided.start),
+        "before": [_legible(one) for one in decided.before],
+    }
 
 
 def _legible(one: Legible) -> dict[str, Any]:

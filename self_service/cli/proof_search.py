@@ -1,14 +1,16 @@
 """One walk over the log for a proof: the wanted record, the decision on it, and all leaves. Pure.
 
 Kept on the way are few records: those that may be wanted, introductions of schemas, starts of
-governors and the root's namings of keys.
+governors, the root's namings of keys, and the decisions of the latest step.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import schema_id_of
+from mesh_events.decisions import Decision
 from mesh_events.errors import UnusableRecordError
 from mesh_events.leaf import leaf_hash
 from mesh_events.meta import Kind
@@ -72,7 +74,7 @@ class _Seen:
     introduced: schema id -> where it was introduced
     starts: epoch -> its GovernorStarted
     named: public key -> where the root named it
-    decided: offset of a wanted record -> (the decision on it, the decision's epoch)
+    decided: offset of a wanted record -> (the decision on it, its epoch, those in front of it)
     """
 
     leaves: list[bytes] = field(default_factory=list)
@@ -80,8 +82,12 @@ class _Seen:
     introduced: dict[int, int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)
     named: dict[str, int] = field(default_factory=dict)
-    decided: dict[int, tuple[int, int]] = field(default_factory=dict)
+    decided: dict[int, tuple[int, int, tuple[int, ...]]] = field(default_factory=dict)
     _open: set[int] = field(default_factory=set)
+    # (number, offset) of decisions that counted in this epoch: the last one up to the basis of the
+    # latest, and those behind it
+    _step: deque[tuple[int, int]] = field(default_factory=deque)
+    _pinned: set[int] = field(default_factory=set)
 
     @property
     def last(self) -> int:
@@ -97,9 +103,19 @@ class _Seen:
 
     def take(self, entry: Entry, before: Image, after: Image, *, wanted: bool) -> None:
         """Keep the last record or forget it; the images are those around it."""
+        if after.epoch != before.epoch:
+            self._forget(len(self._step))
+        counted = after.last_decision != before.last_decision and isinstance(entry.event, Decision)
+        if counted and isinstance(entry.event, Decision):
+            while len(self._step) > 1 and self._step[1][1] <= entry.event.basis:
+                self._forget(1)
         kept = (wanted, self._names(entry, before, after), self._decides(entry, after))
-        if self.last and not any(kept):
+        if not self.last or any(kept):
+            self._pinned.add(self.last)
+        elif not counted:
             del self.records[self.last]
+        if counted:
+            self._step.append((self.last, entry.offset))
         if wanted and after.intents.is_open(entry.offset):
             self._open.add(entry.offset)
 
@@ -126,8 +142,18 @@ class _Seen:
             return False
         settled = {one for one in self._open if not after.intents.is_open(one)}
         self._open -= settled
-        self.decided |= dict.fromkeys(settled, (self.last, after.epoch))
+        front = tuple(number for number, _ in self._step)
+        self.decided |= dict.fromkeys(settled, (self.last, after.epoch, front))
+        if settled:
+            self._pinned.update(front)
         return bool(settled)
+
+    def _forget(self, count: int) -> None:
+        """Forget the first decisions of the step but for those that stand in the proof."""
+        for _ in range(count):
+            number, _ = self._step.popleft()
+            if number not in self._pinned:
+                del self.records[number]
 
 
 def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof, Key]:
@@ -147,8 +173,10 @@ def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof,
     subject, decided = write.legible(index), None
     shown = [subject]
     if decision is not None:
-        decided = Decided(write.legible(decision[0]), write.legible(seen.starts[decision[1]]))
-        shown += [decided.decision, decided.start]
+        number, epoch, front = decision
+        before = [write.legible(one) for one in front]
+        decided = Decided(write.legible(number), write.legible(seen.starts[epoch]), before)
+        shown += [decided.decision, decided.start, *before]
     authority = Authority(write.placed(0), write.keys(shown))
     return Proof(subject, decided, authority, one), keeper
 

@@ -233,13 +233,17 @@ def genuine(offset: int) -> Proof:
     decided = found.decided
     return Proof(
         legible(offset),
-        Decided(legible(decided.decision.offset), legible(decided.start.offset)),
+        Decided(
+            legible(decided.decision.offset),
+            legible(decided.start.offset),
+            [legible(one.offset) for one in decided.before],
+        ),
         Authority(placed(0), [legible(one.offset) for one in found.authority.keys]),
         signed_over(LOG.records, len(LOG.records))[-1],
     )
 
 
-def deciding(proof: Proof, **changes: Legible) -> Proof:
+def deciding(proof: Proof, **changes: Any) -> Proof:
     assert proof.decided is not None
     return replace(proof, decided=replace(proof.decided, **changes))
 
@@ -287,6 +291,18 @@ ATTEMPTS: dict[str, tuple[str, Callable[[Proof], Proof]]] = {
         "is not the root's",
         lambda one: knowing(one, keys=[legible(LOG.stray["key"])]),
     ),
+    "no decisions in front": (
+        "has no effect",
+        lambda one: deciding(one, before=[]),
+    ),
+    "another decision in front": (
+        "has no effect",
+        lambda one: deciding(one, before=[legible(decision_of(LOG.accepted))]),
+    ),
+    "a domain's own decision in front": (
+        "not signed by a governor",
+        lambda one: deciding(one, before=[legible(LOG.stray["accepted"])]),
+    ),
     "no keys": ("not signed by a governor", lambda one: knowing(one, keys=[])),
     "another first record": (
         "not the signed first one",
@@ -324,6 +340,72 @@ def test_a_decision_that_was_left_out_makes_no_acceptance() -> None:
     document = json.loads(written(LOG.proof(LOG.rejected)))
     document["decision"] = None
     assert check(read(json.dumps(document)), KEEPER).outcome.state is State.UNDECIDED
+
+
+def one_step(count: int) -> tuple[PaperLog, list[int], list[int]]:
+    """A log with intents that were decided in one step: their offsets and the decisions'."""
+    log = PaperLog()
+    story.domains(log)
+    said = [
+        log.say(intents.ApplicationRegistered, "east", application=f"east.app-{number}")
+        for number in range(count)
+    ]
+    basis, follows = log.image.offset, log.image.last_decision
+    decisions = []
+    for offset in said:
+        event = log.decision(offset, Accepted(), basis=basis, follows=follows)
+        decisions.append(event)
+        follows = event.meta.id
+    return log, said, [log.append(one, by="governor") for one in decisions]
+
+
+def proof_of(log: PaperLog, offset: int) -> Proof:
+    signed = signed_over(log.records, 10)
+    return Search(f"#{offset}").run(log.records, trusting(signed), chained(ORIGIN, signed))[0]
+
+
+def test_a_proof_holds_the_decisions_that_its_governor_had_not_read() -> None:
+    log, said, decisions = one_step(4)
+    later = log.say(intents.ApplicationRegistered, "east", application="east.later")
+    log.govern()
+    for number, offset in enumerate(said):
+        found = proof_of(log, offset)
+        assert str(check(read(written(found)), KEEPER).outcome) == "ACCEPTED"
+        assert found.decided is not None
+        # the last one that was read, and those of the step in front
+        assert [one.offset for one in found.decided.before][1:] == decisions[:number]
+    read_all = proof_of(log, later).decided
+    assert read_all is not None
+    assert [one.offset for one in read_all.before] == [decisions[-1]]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_decision_behind_a_lost_one_proves_nothing(left: int) -> None:
+    """It stands on the log, and the fold does not count it."""
+    whole, said, decisions = one_step(3)
+    log = PaperLog()
+    log.records = [one for one in whole.records if one.offset < decisions[0]]
+    kept = [whole.records[one] for number, one in enumerate(decisions) if number != left]
+    for one in kept:
+        log.put(one)
+    decision = log.records[-1].offset
+    assert said[2] in log.image.intents.undecided
+    proof = proof_of(log, said[2])
+    assert proof.decided is None
+    leaves = [leaf_hash(one) for one in log.records]
+    numbered = dict(enumerate(log.records))
+
+    def shown(offset: int) -> Legible:
+        schema = int.from_bytes((log.records[offset].value or b"")[1:5], "big") - 1
+        return Legible(place(numbered, leaves, offset), place(numbered, leaves, schema))
+
+    signed = signed_over(log.records, len(log.records))[-1]
+    keys = [shown(one.offset) for one in proof_of(log, said[0] - 3).authority.keys]
+    for before in ([], [shown(decision - 1)], [shown(one) for one in (decision - 2, decision - 1)]):
+        decided = Decided(shown(decision), shown(log.image.epoch), before)
+        authority = Authority(place(numbered, leaves, 0), keys)
+        with pytest.raises(FindingError):
+            check(Proof(shown(said[2]), decided, authority, signed), KEEPER)
 
 
 def test_a_new_governors_decision_is_known_by_the_roots_word() -> None:
