@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mesh_events import avro
-from mesh_events.codec import decode, has_valid_signature, schema_id_of
 from mesh_events.decisions import (
     Decision,
     GovernorStarted,
@@ -22,15 +20,23 @@ from mesh_events.decisions import (
     RecordsSetAside,
     SchemaIntroduced,
 )
-from mesh_events.errors import UnusableRecordError
 from mesh_events.leaf import leaf_hash
 from mesh_events.meta import Event, Kind
-from mesh_events.record import SIGNER, Record
 from projections.identity import Role
 from projections.named_keys import unfit
 from projections.tree import is_included
 from self_service.cli.exits import FindingError
 from self_service.cli.proof_file import Authority, Decided, Legible, Placed, Proof
+from self_service.cli.proof_reading import (
+    Read,
+    Roles,
+    introduction_of,
+    read,
+    read_introduced,
+    require_governor,
+    require_introducer,
+    signer_of,
+)
 
 
 class State(StrEnum):
@@ -77,35 +83,12 @@ class Proven:
     root: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A record as its schema lets it be read; `signer` and `introducer` as of `Proven`."""
-
-    event: Event | None
-    fault: str
-    signer: str | None
-    introducer: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Roles:
-    """The mesh's root, and key -> (what it may do, number of the record that says so)."""
-
-    root: str
-    named: Mapping[str, tuple[Role, int]]
-
-    def has(self, key: str | None, placed: Placed, *roles: Role) -> bool:
-        """Whether a key had one of the roles when a record was appended."""
-        role, since = self.named.get(key or "", (None, 0))
-        return role in roles and since <= placed.index
-
-
 def check(proof: Proof, key: str) -> Proven:
     """Check everything with the keeper's public key; raises FindingError for what is wrong."""
     _require_places(proof, key)
     roles = _roles(proof.authority)
-    subject = _read(proof.subject, roles.root)
-    _require_introducer(proof.subject, subject, roles)
+    subject = read(proof.subject, roles.root)
+    require_introducer(proof.subject, subject, roles)
     outcome = _outcome(proof, subject, roles)
     return Proven(
         proof, subject.event, subject.fault, subject.signer, subject.introducer, outcome, roles.root
@@ -134,20 +117,20 @@ def _require_places(proof: Proof, key: str) -> None:
             )
 
 
-def _roles(authority: Authority) -> _Roles:
+def _roles(authority: Authority) -> Roles:
     """The roles of the root and of those that it named."""
     first = authority.first
-    root = _signer(first.record, None)
-    _introduction(first.record)
+    root = signer_of(first.record, None)
+    introduction_of(first.record)
     if first.index or root is None:
         raise FindingError(
             f"the record at offset {first.record.offset} is not the signed first one of the log: "
             "nobody can tell whose word counts there"
         )
-    roles = _Roles(root, {root: (Role.ROOT, 0)})
+    roles = Roles(root, {root: (Role.ROOT, 0)})
     for one in sorted(authority.keys, key=lambda found: found.placed.index):
-        found = _read(one, root)
-        _require_introducer(one, found, roles)
+        found = read(one, root)
+        require_introducer(one, found, roles)
         named = _named(found.event, root)
         if found.signer != root or not named:
             raise FindingError(
@@ -157,7 +140,7 @@ def _roles(authority: Authority) -> _Roles:
         since = one.placed.index
         # a key keeps the role that it was given first
         given = {public: (role, since) for public, role in named.items()}
-        roles = _Roles(root, {**given, **roles.named})
+        roles = Roles(root, {**given, **roles.named})
     return roles
 
 
@@ -178,16 +161,6 @@ def _named(event: Event | None, root: str) -> Mapping[str, Role]:
             return {}
 
 
-def _require_introducer(one: Legible, found: _Read, roles: _Roles) -> None:
-    """A schema of a stranger's would make the same bytes say something else."""
-    if one.schema is None or roles.has(found.introducer, one.schema, Role.ROOT, Role.GOVERNOR):
-        return
-    raise FindingError(
-        f"the record at offset {one.schema.record.offset}, which is said to introduce the schema "
-        f"of the one at {one.offset}, is not signed by the root or a governor that the proof names"
-    )
-
-
 _SPEAKERS = {
     Kind.INTENT: (),
     Kind.FACT: (Role.KEEPER,),
@@ -197,7 +170,7 @@ _SPEAKERS = {
 """Whose word counts without a decision."""
 
 
-def _outcome(proof: Proof, subject: _Read, roles: _Roles) -> Outcome:
+def _outcome(proof: Proof, subject: Read, roles: Roles) -> Outcome:
     if proof.decided is not None:
         return _decision(proof.decided, proof.subject.placed, subject, roles)
     event = subject.event
@@ -208,17 +181,17 @@ def _outcome(proof: Proof, subject: _Read, roles: _Roles) -> Outcome:
     return Outcome(State.NONE_NEEDED if counts else State.UNDECIDED)
 
 
-def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -> Outcome:
+def _decision(decided: Decided, placed: Placed, subject: Read, roles: Roles) -> Outcome:
     """The decision on the record, once all is right about it; raises FindingError."""
     one, start = decided.decision, decided.start
     place = f"the record at offset {one.offset}"
-    found = _read_introduced(one, roles)
-    began = _read_introduced(start, roles)
+    found = read_introduced(one, roles)
+    began = read_introduced(start, roles)
     event = found.event
     if not isinstance(event, Decision) or not event.decides(placed.record.offset):
         raise FindingError(f"{place} is no decision on the one at {placed.record.offset}")
-    for read, at in ((found, one), (began, start)):
-        _require_governor(read, at, roles)
+    for seen, at in ((found, one), (began, start)):
+        require_governor(seen, at, roles)
     if not isinstance(began.event, GovernorStarted) or start.offset != event.epoch:
         raise FindingError(
             f"{place} decides under the epoch {event.epoch}, and the one at {start.offset} is not "
@@ -242,7 +215,7 @@ def _decision(decided: Decided, placed: Placed, subject: _Read, roles: _Roles) -
 
 
 def _require_counted(
-    decided: Decided, event: Decision, start: GovernorStarted, roles: _Roles
+    decided: Decided, event: Decision, start: GovernorStarted, roles: Roles
 ) -> None:
     """Does the decision follow one that counted?
 
@@ -252,8 +225,8 @@ def _require_counted(
     behind, follower = decided.decision, event
     for one in reversed(decided.before):
         _require_basis(behind, follower, decided.start)
-        found = _read_introduced(one, roles)
-        _require_governor(found, one, roles)
+        found = read_introduced(one, roles)
+        require_governor(found, one, roles)
         before = found.event
         if not isinstance(before, Decision) or before.meta.id != follower.follows:
             raise _uncounted(behind, follower)
@@ -279,49 +252,3 @@ def _uncounted(one: Legible, event: Decision) -> FindingError:
         f"the record at offset {one.offset} follows the decision {event.follows}, which the proof "
         "does not hold in front of it: one behind a lost decision has no effect"
     )
-
-
-def _require_governor(found: _Read, one: Legible, roles: _Roles) -> None:
-    if not roles.has(found.signer, one.placed, Role.GOVERNOR):
-        raise FindingError(
-            f"the record at offset {one.offset} is not signed by a governor that the proof names"
-        )
-
-
-def _read_introduced(one: Legible, roles: _Roles) -> _Read:
-    """What a record says; by a schema of a stranger's the bytes may say anything."""
-    found = _read(one, roles.root)
-    _require_introducer(one, found, roles)
-    return found
-
-
-def _read(one: Legible, root: str) -> _Read:
-    """What a record says, by the schema that the log itself introduced."""
-    schemas, introducer = {-1: ""}, None
-    if one.schema is not None:
-        event = _introduction(one.schema.record)
-        schemas[event.schema_id] = event.schema_text
-        introducer = _signer(one.schema.record, root)
-    record = one.placed.record
-    entry = decode(record, schemas, root, verify=False)
-    fault = entry.fault.reason if entry.fault else ""
-    return _Read(entry.event, fault, _signer(record, root), introducer)
-
-
-def _introduction(record: Record) -> SchemaIntroduced:
-    """The event of the record that is said to introduce the schema; its own schema is known."""
-    fault = f"the record at offset {record.offset} introduces no schema"
-    try:
-        own = {schema_id_of(record.value or b""): avro.text_of(SchemaIntroduced.type_name())}
-    except UnusableRecordError as error:
-        raise FindingError(f"{fault}: {error.reason}") from error
-    event = decode(record, own, None, verify=False).event
-    if not isinstance(event, SchemaIntroduced):
-        raise FindingError(fault)
-    return event
-
-
-def _signer(record: Record, root: str | None) -> str | None:
-    """Who signed a record in the mesh of a root; None for the root of the signer itself."""
-    named = record.headers.get(SIGNER)
-    return named.decode("ascii") if named and has_valid_signature(record, root) else None
