@@ -130,6 +130,11 @@ class DriftFound(RightsFact):
         description="Kafka user that the bindings are for, * for everybody, empty for a topic"
     )
     topics: list[str] = Field(description="Topics of the mesh that it touches, some of them")
+    basis: int = Field(
+        default=-1,
+        description="Offset up to which the keeper had read the log when it looked; a fact from "
+        "before the last one on the same finding changes nothing",
+    )
     untold: int = Field(
         default=0,
         description="Repairs of the same kind before this one that were too many to be told",

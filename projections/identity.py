@@ -367,9 +367,12 @@ def credentials_failed(identity: Identity, event: EffectFailed) -> Identity:
 
 
 def rights_applied(identity: Identity, event: AclApplied) -> Identity:
-    """A domain's or an application's own rights exist on a cluster."""
+    """A domain's or an application's own rights exist on a cluster.
+
+    No keeper reports so of a domain that is cut off: the fact would undo that they are gone.
+    """
     owner = _owner(identity, event)
-    if owner is None:
+    if owner is None or _domain_of(owner) in identity.quarantines:
         return identity
     return _put(identity, replace(owner, rights=owner.rights.set(event.cluster, event.generation)))
 
@@ -391,6 +394,10 @@ def _owner(identity: Identity, event: RightsFact) -> Domain | Application | None
     elif kind == "application":
         found = identity.applications.get(name)
     return found if found is not None and found.generation == event.generation else None
+
+
+def _domain_of(owner: Domain | Application) -> str:
+    return owner.name if isinstance(owner, Domain) else owner.id.partition(".")[0]
 
 
 def _put(identity: Identity, owner: Domain | Application) -> Identity:

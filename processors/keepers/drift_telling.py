@@ -17,6 +17,7 @@ from mesh_events.facts import DriftFound, DriftKind, Remedy
 from mesh_events.meta import Meta
 from processors.drift import Finding, shortened
 from processors.keepers.keeper import Reign
+from projections.drift import all_left, left_at
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
@@ -88,11 +89,11 @@ class DriftTelling:
         here = {(one.subject, one.kind): one for one in found}
         silent = self._settled | {(one.subject, one.kind) for one in uncertain}
         for thing, one in sorted(here.items()):
-            known = self.image.drifts.get((self.cluster, *thing))
+            known = left_at(self.image.drifts, (self.cluster, *thing))
             told = None if known is None else known.bindings
             if told != frozenset(_lines(one)) and self._may(thing):
                 self._report(one, Remedy.LEFT)
-        for (cluster, subject, kind), known in sorted(self.image.drifts.items()):
+        for (cluster, subject, kind), known in sorted(all_left(self.image.drifts)):
             thing = (subject, kind)
             ours = cluster == self.cluster and kind in kinds and thing not in here
             if ours and thing not in silent and self._may(thing):
@@ -126,6 +127,7 @@ class DriftTelling:
                 remedy=remedy,
                 principal=shortened(finding.principal),
                 topics=list(finding.topics),
+                basis=self.image.offset,
                 untold=untold,
             )
         )
@@ -142,6 +144,7 @@ class DriftTelling:
                 remedy=Remedy.ENDED,
                 principal=bindings[0].partition(" ")[0] if bindings else "",
                 topics=[],
+                basis=self.image.offset,
             )
         )
 

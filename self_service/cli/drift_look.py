@@ -10,6 +10,7 @@ from processors.clusters import ClusterAdmin, Topic
 from processors.drift import Finding
 from processors.keepers.rights import desired
 from processors.topic_drift import TopicDrift, TopicFinding
+from projections.drift import left_at
 from projections.image import Image
 from projections.links import State
 from self_service.cli.drift_log import DriftLog
@@ -69,7 +70,7 @@ def topics(said: DriftLog, admins: Mapping[str, ClusterAdmin]) -> Iterator[dict[
 
 
 def _right(finding: Finding, image: Image) -> dict[str, Any]:
-    left = image.drifts.get((finding.cluster, finding.subject, finding.kind))
+    left = left_at(image.drifts, (finding.cluster, finding.subject, finding.kind))
     return {
         "cluster": finding.cluster,
         "kind": finding.kind,

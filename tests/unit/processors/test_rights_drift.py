@@ -17,7 +17,7 @@ from processors.keepers.rights import RightsKeeper
 from processors.keepers.strangers import Strangers
 from processors.rights import Acl, reader
 from projections.access import State
-from projections.drift import Left
+from projections.drift import Left, all_left
 from projections.image import Image
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
@@ -97,7 +97,7 @@ class World:
 
     @property
     def left(self) -> dict[str, Left]:
-        return {subject: left for (_, subject, _), left in self.log.image.drifts.items()}
+        return {subject: left for (_, subject, _), left in all_left(self.log.image.drifts)}
 
 
 @pytest.fixture

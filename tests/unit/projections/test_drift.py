@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from mesh_events.facts import DriftFound, DriftKind, Remedy
-from projections.drift import Left
+from projections import drift
+from projections.drift import Left, all_left
 from projections.image import Image
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -22,6 +23,7 @@ def told(log: PaperLog, remedy: Remedy, *lines: str, by: str = "keeper", **chang
         "remedy": remedy,
         "principal": "mallory",
         "topics": [],
+        "basis": log.image.offset,
     }
     return log.append(log.make(DriftFound, "mesh", **{**fields, **changes}), by=by)
 
@@ -36,14 +38,14 @@ def log() -> PaperLog:
 
 
 def left(log: PaperLog) -> list[Left]:
-    return list(log.image.drifts.values())
+    return [one for _, one in all_left(log.image.drifts)]
 
 
 def test_what_is_left_is_known_since_it_was_told_first(log: PaperLog) -> None:
     first = told(log, Remedy.LEFT, "one")
     when = log.image.time
-    told(log, Remedy.LEFT, "one", "two")
-    assert left(log) == [Left(frozenset({"one", "two"}), first, when)]
+    last = told(log, Remedy.LEFT, "one", "two")
+    assert left(log) == [Left(frozenset({"one", "two"}), first, when, last)]
 
 
 @pytest.mark.parametrize("remedy", [Remedy.ENDED, Remedy.REPAIRED, Remedy.UNKNOWN])
@@ -51,7 +53,37 @@ def test_another_end_closes_it_and_only_it(log: PaperLog, remedy: Remedy) -> Non
     told(log, Remedy.LEFT, "one")
     told(log, Remedy.LEFT, "one", cluster="east")
     told(log, remedy, "one")
-    assert [cluster for cluster, _, _ in log.image.drifts] == ["east"]
+    assert [cluster for (cluster, _, _), _ in all_left(log.image.drifts)] == ["east"]
+
+
+def test_a_copy_of_an_earlier_fact_brings_nothing_back_and_hides_nothing(log: PaperLog) -> None:
+    first = told(log, Remedy.LEFT, "one")
+    end = told(log, Remedy.ENDED, "one")
+    log.put(log.records[first])
+    assert not left(log)
+    told(log, Remedy.LEFT, "two")
+    [found] = left(log)
+    for copy in (first, end):
+        log.put(log.records[copy])
+        assert left(log) == [found]
+
+
+def test_what_has_ended_may_be_left_again(log: PaperLog) -> None:
+    told(log, Remedy.LEFT, "one")
+    told(log, Remedy.ENDED, "one")
+    again = told(log, Remedy.LEFT, "one")
+    assert [one.since for one in left(log)] == [again]
+
+
+def test_findings_that_ended_are_remembered_up_to_a_bound(
+    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drift, "MOST_ENDED", 3)
+    for number in range(5):
+        for remedy in (Remedy.LEFT, Remedy.ENDED):
+            told(log, remedy, "one", subject=f"principal/mallory-{number}")
+    names = {subject for _, subject, _ in log.image.drifts}
+    assert names == {f"principal/mallory-{number}" for number in (2, 3, 4)}
 
 
 def test_nobody_but_the_keeper_tells(log: PaperLog) -> None:
