@@ -11,10 +11,13 @@ from enum import StrEnum
 
 from projections.access import ENTITLED, Access
 from projections.catalog import Product
+from projections.connectors import Connector
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Copy, Desired, Link
+from projections.runs import End, open_run
 from projections.sources import not_granted
+from projections.statements import Statement
 from projections.steps import Place
 
 _THERE = frozenset({Copy.PRESENT, Copy.RETAINED})
@@ -37,7 +40,8 @@ class Reader:
 
     principal: login at the cluster, None of a job that has not started
     entitled: whether what was decided lets it read
-    enforced: whether the log says that the right is there
+    enforced: whether the log says that the right is there; of a job, that it runs or may not have
+        been stopped yet
     right: id of what gives the right: a domain, a request, a job
     offset: generation of that right on the log
     access: the request, where the right is a grant
@@ -130,16 +134,17 @@ def _jobs(image: Image, place: Place) -> Iterator[Reader]:
     )
     for via, jobs in kinds:
         for name, one in jobs:
-            if one.cluster != place[0] or place[1] not in one.reads or not one.stands:
+            if one.cluster != place[0] or place[1] not in one.reads:
                 continue
             denied = not_granted(image, one.domain, one.application, one.cluster, [place[1]])
-            entitled = not denied and one.domain not in image.identity.quarantines
+            cut_off = one.domain in image.identity.quarantines
+            entitled = one.stands and not denied and not cut_off
             yield Reader(
                 one.principal,
                 via,
                 place,
                 entitled,
-                one.state == "ACTIVE",
+                _may_run(one),
                 name,
                 one.generation,
                 one.state,
@@ -150,18 +155,29 @@ def _jobs(image: Image, place: Place) -> Iterator[Reader]:
 def _links(image: Image, product: Product, home: Place) -> Iterator[Reader]:
     """What copies a product reads it at its source."""
     for name, one in sorted(image.links.items()):
-        if one.product == product.id and not one.is_over:
+        if one.product == product.id:
             yield Reader(
                 one.principal,
                 Via.LINK,
                 home,
-                _copies(one),
-                one.is_active,
+                one.desired is Desired.RUNNING,
+                _may_run(one),
                 name,
                 one.generation,
                 one.state,
             )
 
 
-def _copies(link: Link) -> bool:
-    return link.desired is Desired.RUNNING
+def _may_run(job: Link | Statement | Connector) -> bool:
+    """Whether a job may be running: from its start until the log says that it stands still.
+
+    One that was stopped while it was starting may have started.
+    """
+    if job.state == "ACTIVE" or open_run(job) is not None:
+        return True
+    if job.desired is Desired.RUNNING or job.is_at_rest or job.is_over:
+        return False
+    # a link that is to go was stopped before its copy goes
+    last = job.ended[-1] if job.ended else None
+    stopped = last is not None and last.end is End.COMPLETE and last.offset > job.generation
+    return not stopped

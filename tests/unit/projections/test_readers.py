@@ -2,14 +2,17 @@
 
 import pytest
 
-from mesh_events import intents
+from mesh_events import connectors, facts, intents
+from mesh_events.meta import Event
 from mesh_events.record import Record
 from processors.keepers.rights import desired
 from processors.rights import Operation, Resource
+from projections import connector_config
 from projections.catalog import Product
 from projections.image import Image
 from projections.readers import Via, readers
 from projections.replay import fold
+from projections.runs import open_run
 from tests import paper_story as story
 from tests.fixtures import recording
 from tests.paper_log import PaperLog
@@ -103,3 +106,90 @@ def test_a_statement_that_reads_it_is_told() -> None:
     jobs = [one for one in found if one.via is Via.STATEMENT]
     assert [(one.right, one.enforced) for one in jobs] == [(story.STATEMENT, True)]
     assert "east.own" in {one.principal for one in found if one.via is Via.OWN}
+
+
+def reading(log: PaperLog, via: Via) -> list[tuple[bool, bool, str]]:
+    """(entitled, enforced, state) of the jobs of a kind that read the product."""
+    found = readers(log.image, log.image.catalog[story.PRODUCT])
+    return [(one.entitled, one.enforced, one.state) for one in found if one.via is via]
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [(intents.LinkPaused, "PAUSING"), (intents.LinkRemoved, "REMOVING")],
+)
+def test_a_link_is_told_until_its_keeper_has_stopped_it(kind: type[Event], state: str) -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    log.say(kind, "west", product=story.PRODUCT, cluster="west", reason="quiet")
+    log.govern()
+    assert reading(log, Via.LINK) == [(False, True, state)]
+    # it could not be stopped: nobody knows whether it still reads
+    failed = {"code": "cluster_unavailable", "reason": "no answer", "retriable": True}
+    story.told(log, facts.LinkFailed, **failed)
+    assert reading(log, Via.LINK) == [(False, True, "FAILED")]
+
+
+@pytest.mark.parametrize("kind", [intents.LinkPaused, intents.LinkRemoved])
+def test_a_link_that_was_stopped_reads_no_more(kind: type[Event]) -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    log.say(kind, "west", product=story.PRODUCT, cluster="west", reason="quiet")
+    log.govern()
+    story.told(log, facts.LinkStopped, positions=story.POSITIONS)
+    assert reading(log, Via.LINK) == []
+
+
+def test_a_dropped_statement_is_told_until_its_keeper_has_stopped_it() -> None:
+    log = PaperLog()
+    story.published(log)
+    log.say(story.statements.StatementAdded, "east", **story.statement())
+    story.settle(log)
+    dropped = story.statements.StatementDropped
+    log.say(dropped, "east", statement=story.STATEMENT, reason="done")
+    log.govern()
+    assert reading(log, Via.STATEMENT) == [(False, True, "DROPPING")]
+    story.settle(log)
+    assert reading(log, Via.STATEMENT) == []
+
+
+def test_a_dropped_sink_is_told_until_its_keeper_has_stopped_it() -> None:
+    log = PaperLog()
+    story.published(log)
+    sink = {
+        "connector.class": connector_config.JDBC_SINK,
+        "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
+        "connection.password": connectors.OWN_SECRET,
+        "topics": "east.users",
+    }
+    log.say(connectors.ConnectorAdded, "east", connector="east.out", config=sink)
+    story.settle(log)
+    assert reading(log, Via.CONNECTOR) == [(True, True, "ACTIVE")]
+    log.say(connectors.ConnectorDropped, "east", connector="east.out", reason="done")
+    log.govern()
+    assert reading(log, Via.CONNECTOR) == [(False, True, "DROPPING")]
+    story.settle(log)
+    assert reading(log, Via.CONNECTOR) == []
+
+
+@pytest.mark.parametrize("name", recording.names())
+def test_whatever_has_started_and_not_ended_is_told(name: str) -> None:
+    """At every offset of every recorded log."""
+    for image in fold(recording.load(name)):
+        for product in image.catalog.values():
+            home = (product.cluster, product.topic)
+            jobs = (image.links, image.statements, image.connectors)
+            running = {
+                name
+                for table in jobs
+                for name, one in table.items()
+                if open_run(one) is not None
+                and home[1] in one.reads
+                and home[0] == getattr(one, "source_cluster", one.cluster)
+            }
+            enforced = {one.right for one in readers(image, product) if one.enforced}
+            assert running <= enforced, image.offset
