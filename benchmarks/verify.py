@@ -22,7 +22,8 @@ from mesh_events.record import Record
 from projections.chain import Chain, chained
 from projections.replay import replay
 from projections.trust import Trusted
-from self_service.cli.verification import Scope, verify
+from self_service.cli.verification import verify
+from self_service.cli.verification_scope import Scope
 
 SIGNED = 20_000
 """Intents that are encoded with and without a signature."""

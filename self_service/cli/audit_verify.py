@@ -23,7 +23,8 @@ from self_service.cli.options import Shown, command
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.rejudging import NOT_JUDGED
 from self_service.cli.times import stamp
-from self_service.cli.verification import Kept, Report, Scope, Source, verify
+from self_service.cli.verification import Report, verify
+from self_service.cli.verification_scope import Kept, Scope, Source
 from snapshots.place import open_store, store_path
 from snapshots.store import ORIGIN, SnapshotError
 

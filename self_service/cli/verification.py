@@ -1,11 +1,10 @@
 """Verifying a log from its first record: tree, signatures, schemas, decisions. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mesh_events import avro
-from mesh_events.codec import decode
 from mesh_events.decisions import (
     Decision,
     GovernorStarted,
@@ -26,10 +25,10 @@ from self_service.cli.rejudging import (
     NOT_JUDGED,
     RULES_DIFFER,
     Judgements,
-    Refold,
     doubted,
 )
 from self_service.cli.tree_check import TreeCheck
+from self_service.cli.verification_scope import ONCE, WHOLE, Kept, Reading, Scope, Source
 
 
 @dataclass(slots=True)
@@ -64,81 +63,8 @@ class Report:
     tree: TreeCheck = field(default_factory=TreeCheck)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What is doubted.
-
-    first, last: offsets whose signatures and decisions are; of the others only the hashes are
-    known_versions: other versions of the software that the caller knows to have governed; what
-        they decided against these rules is no finding
-    """
-
-    first: int = 0
-    last: int | None = None
-    known_versions: frozenset[str] = frozenset()
-
-    def holds(self, offset: int) -> bool:
-        """Whether an offset is in it."""
-        return offset >= self.first and (self.last is None or offset <= self.last)
-
-
-WHOLE = Scope()
-Reread = Callable[[int, int], Iterable[Record]]
-"""(first, last) offset -> the records between them, both included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where the records come from.
-
-    end: the offset behind the log's last record, which need not be read up to
-    reread: reads a part of the log again, for a decision whose basis stands far before it; None
-        keeps the state at every record until the next decision
-    """
-
-    end: int | None = None
-    reread: Reread | None = None
-
-
-ONCE = Source()
 MOST_FAULTY = 1000
 """So many undecided unreadable records are looked at in the end, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The state of a log at one of its records as it was read before, and the tree up to there."""
-
-    image: Image
-    size: int
-    root: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """How records are decoded: which signatures are checked, and which believed."""
-
-    trusted: Trusted
-    scope: Scope
-
-    def doubts(self, record: Record) -> bool:
-        """Whether the signature of a record is checked."""
-        return self.scope.holds(record.offset) or not self.trusted.vouches_for(record)
-
-    def entry(self, record: Record, image: Image) -> Entry:
-        """A record by the schemas of the image before it."""
-        root = image.identity.root
-        return decode(record, image.schemas, root, verify=self.doubts(record))
-
-    def refold(self, reread: Reread) -> Refold:
-        """Folds a part of the log again that held when it was folded first."""
-
-        def fold(image: Image, last: int) -> Image:
-            for record in reread(image.offset + 1, last):
-                image = apply(image, self.entry(record, image))
-            return image
-
-        return fold
 
 
 def verify(
@@ -167,7 +93,7 @@ def verify(
     """
     report, image, faulty = Report(tree=TreeCheck(chain)), EMPTY, dict[int, Fault]()
     trusted = Trusted(chain.path() if chain else (), root_key)
-    read = _Reading(trusted, scope)
+    read = Reading(trusted, scope)
     judgements = Judgements(read.refold(source.reread) if source.reread is not None else None)
     passed_over, faulted, stopped = -1, False, False
     for record in records:

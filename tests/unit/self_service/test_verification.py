@@ -13,7 +13,8 @@ from projections.replay import fold
 from projections.tree import CompactRange
 from projections.unusable import Run
 from projections.verdict import Accepted, Rejected
-from self_service.cli.verification import Kept, Report, Scope, verify
+from self_service.cli.verification import Report, verify
+from self_service.cli.verification_scope import Kept, Scope
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned, sign
 

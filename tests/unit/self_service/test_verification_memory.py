@@ -10,7 +10,8 @@ from mesh_events.record import Record
 from projections.image import Image
 from self_service.cli import rejudging
 from self_service.cli.rejudging import MOST_IMAGES
-from self_service.cli.verification import Report, Reread, Source, verify
+from self_service.cli.verification import Report, verify
+from self_service.cli.verification_scope import Reread, Source
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 

@@ -15,7 +15,8 @@ from mesh_events.record import Record
 from mesh_events.vocabulary import EVENTS
 from projections.chain import chained
 from projections.verdict import Accepted
-from self_service.cli.verification import Report, Scope, verify
+from self_service.cli.verification import Report, verify
+from self_service.cli.verification_scope import Scope
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, record_of, resigned, sign
 from tests.signed_log import ORIGIN, signed_over
