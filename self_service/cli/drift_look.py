@@ -106,9 +106,8 @@ def _next(finding: Finding, *, told: bool) -> str:
 def _topic(finding: TopicFinding, image: Image) -> dict[str, Any]:
     link = image.links.get(finding.subject)
     failed = link is not None and link.state is State.FAILED
-    left = image.drifts.get(
-        (finding.cluster, f"product/{finding.subject}", DriftKind.TOPIC_MISSING)
-    )
+    missing = (finding.cluster, f"product/{finding.subject}", DriftKind.TOPIC_MISSING)
+    left = left_at(image.drifts, missing)
     is_told = left is not None and finding.kind is TopicDrift.TOPIC_MISSING
     since = (left.since_time, left.since) if left is not None and is_told else None
     if link is not None and failed:

@@ -5,6 +5,7 @@ from typing import Any
 
 from mesh_events.facts import DriftKind
 from projections.connectors import Connector
+from projections.drift import all_left
 from projections.image import Image
 from projections.links import Desired, Link
 from projections.statements import Statement
@@ -39,7 +40,7 @@ def missing_topics(image: Image, product: str | None = None) -> list[dict[str, A
     """The products, or the one, whose topic was deleted without a word on the log."""
     found = [
         (image.catalog.get(subject.removeprefix("product/")), left)
-        for (_, subject, kind), left in sorted(image.drifts.items())
+        for (_, subject, kind), left in sorted(all_left(image.drifts))
         if kind is DriftKind.TOPIC_MISSING
     ]
     return [
