@@ -147,14 +147,16 @@ def expired(intents: Intents, clock: int, party_of: PartyOf) -> Intents:
         if until >= clock or offset in undecided
     }
     # where the clock of its maker was ahead, an id may be younger than the window it arrived in
-    gone = (until - WINDOW_MS + 1 for who, (_, until) in intents.ahead.items() if who not in ahead)
+    gone = [until - WINDOW_MS + 1 for who, (_, until) in intents.ahead.items() if who not in ahead]
+    if len(kept) < len(intents.seen_before):
+        gone.append(intents.window_start + AHEAD_MS)
     known = Counter(party_of(signer) for signer, _ in {*kept, *intents.seen, *ahead})
     return intents._replace(
         seen=Map(kept),
         seen_before=intents.seen,
         ahead=Map(ahead),
         window_start=clock,
-        horizon=max(intents.horizon, intents.window_start + AHEAD_MS, *gone),
+        horizon=max([intents.horizon, *gone]),
         remembered=Map(known),
     )
 

@@ -54,6 +54,8 @@ class Ledger:
         self.revoked: set[str] = set()
         # offsets of records that were undecided while broker and workers agreed on a wrong time
         self.deceived: set[int] = set()
+        # intents made before this time (ms) may be older than what is remembered
+        self.forgotten = 0
         self.rows_seen: Counter[str] = Counter()
         self.told: Plain = {}
 
@@ -81,21 +83,28 @@ class Ledger:
             self._doubt(entry, offset)
         self.last = self.images[offset] = apply(before, entry)
         if offset in self.waiting:
-            self._check_arrival(entry)
+            self._check_arrival(entry, before.clock)
         self.judgements.take(self.last)
 
-    def _check_arrival(self, entry: Entry) -> None:
+    def _check_arrival(self, entry: Entry, clock: int) -> None:
         """Of all records with one signer and id the first is judged, and no copy ever.
 
-        An intent that is no copy may be set aside only where it is an hour old by the mesh's clock.
+        An intent that is no copy may be set aside only where it is an hour old by the mesh's clock,
+        `clock` before it in ms. Ids are forgotten while the broker is not behind that clock.
         """
         offset, who = entry.offset, _intent(entry)
         usable = offset in self.last.intents.undecided
         if offset not in self.unusable and who is not None:
             event: Any = entry.event
-            too_old = self.last.clock - milliseconds(event.meta.time) > HOUR
+            made = milliseconds(event.meta.time)
+            too_old = self.last.clock - made > HOUR
             if who in self.arrived or (too_old and not usable):
                 self.unusable[offset] = COPY
+            in_time = abs(made - self.world.log.moments.get(offset, made)) <= HOUR
+            if entry.time >= clock - TOLERANCE_MS:
+                self.forgotten = max(self.forgotten, clock - HOUR)
+            due = usable or who in self.arrived or not in_time or made < self.forgotten
+            assert due, f"the intent at {offset} was emitted in time and set aside"
             self.arrived.add(who)
         assert usable is (offset not in self.unusable), (
             f"the record at {offset} waits for a decision: {usable}, "

@@ -139,6 +139,13 @@ def test_no_id_is_forgotten_while_clocks_disagree() -> None:
     assert state.first_offset("S", ID) == 5
 
 
+def test_nothing_is_taken_for_a_copy_where_no_id_was_forgotten() -> None:
+    """Both clocks were a day ahead for a moment, and an intent from before it comes late."""
+    late = Entry(9, MADE, "S", replace_time(other(), at(MADE)), None)
+    state = pending.expired(ONE, MADE + 26 * 60 * 60_000, str)
+    assert pending.repeated(state, late, MADE + 26 * 60 * 60_000) is None
+
+
 MINUTES = st.integers(-3 * 60, 3 * 60)
 
 
