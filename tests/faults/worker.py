@@ -13,7 +13,7 @@ from typing import Any
 import requests
 
 REPOSITORY = Path(__file__).parents[2]
-LIFETIME_S = 600
+LIFETIME_S = 3600
 """A worker that its test forgot ends by itself."""
 _PROGRAM = (
     "import runpy, signal; "

@@ -24,7 +24,7 @@ from local_platform.site import Site
 from mesh_events.files import write_atomically
 from mesh_events.topics import GOVERNANCE
 from self_service.cli.app import app
-from tests.conftest import new_settings
+from tests.conftest import LIFETIME_S, new_settings
 from tests.faults.run.three_brokers import Process
 from tests.faults.worker import WorkerProcess
 from tests.integration.clock.broker import ClockedBroker
@@ -39,7 +39,7 @@ def offsets(first: int, *others: int) -> tuple[int, ...]:
     return (first, *others) if os.environ.get("SDM_TEST_LONG") else (first,)
 
 
-LIFETIME_S, START_S = 1200, 400
+START_S = 400
 GOVERNING = ("kafka-west", "registry", "found")
 """What a governor needs besides the cluster east; there are no links."""
 WITH_LINKS = (*GOVERNING, "spark")
@@ -149,7 +149,7 @@ def clocked_mesh(
     brokers: int = 1, *, off_ms: int = 0, services: Sequence[str] = GOVERNING
 ) -> Iterator[ClockedMesh]:
     """A mesh that is founded while all brokers of east are `off_ms` ahead; gone at the end."""
-    settings = new_settings().model_copy(update={"lifetime_s": LIFETIME_S})
+    settings = new_settings()
     platform = LocalPlatform(settings, services)
     platform.fetch()
     site = Site.of(settings)

@@ -60,7 +60,7 @@ class Shop:
         return {one["product"] for one in listed}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def clocked() -> Iterator[ClockedMesh]:
     with clocked_mesh(brokers=2, services=WITH_LINKS) as mesh:
         mesh.govern()
