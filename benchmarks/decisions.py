@@ -29,6 +29,7 @@ from mesh_events.intents import DomainFrozen, DomainThawed, ProductUpdated, inte
 from mesh_events.kafka import Connection
 from mesh_events.meta import Event
 from mesh_events.read import PartitionReader, to_record
+from mesh_events.statements import StatementAdded
 
 DOMAINS = 20
 ROUNDS = 5
@@ -45,7 +46,7 @@ def run(endpoints: Endpoints, home: Path, intents: int) -> None:
     figures: Figures = {"decisions": _rates(members, emitters, intents)}
     writer, reader = emitters[0], emitters[1]
     figures["intent -> row, alone"] = _row_latency(members, reader)
-    for kind in ("unusable records", "signed intents"):
+    for kind in _FLOODS:
         with _flood(members, writer, kind) as rate:
             figures[f"intent -> row, beside {kind}"] = _row_latency(members, reader) | rate()
         _drain(members)
@@ -164,10 +165,7 @@ def _freezes(members: Members) -> dict[str, Any]:
 @contextmanager
 def _flood(members: Members, emitter: Emitter, kind: str) -> Iterator[Callable[[], dict[str, Any]]]:
     """Another process writes as much as Kafka takes, as the first domain; yields its rate."""
-    wires = [_unusable() for _ in range(1000)]
-    if kind == "signed intents":
-        product = _product(members, 0)
-        wires = [_wire(emitter, members, _update(emitter, product, "x")) for _ in range(20_000)]
+    wires = _FLOODS[kind](members, emitter)
     context = multiprocessing.get_context("spawn")
     stop, written = context.Event(), context.Value("q", 0)
     process = context.Process(target=flood, args=(_login(members, 0), wires, stop, written))
@@ -182,8 +180,39 @@ def _flood(members: Members, emitter: Emitter, kind: str) -> Iterator[Callable[[
         process.join(60)
 
 
-def _unusable() -> Wire:
-    return Wire(os.urandom(8), os.urandom(100), [])
+def _unusable(_: Members, __: Emitter) -> list[Wire]:
+    return [Wire(os.urandom(8), os.urandom(100), []) for _ in range(1000)]
+
+
+def _signed(members: Members, emitter: Emitter) -> list[Wire]:
+    """Intents that are decided at once; behind the last one come copies of the first."""
+    product = _product(members, 0)
+    return [_wire(emitter, members, _update(emitter, product, "x")) for _ in range(20_000)]
+
+
+def _checked(members: Members, emitter: Emitter) -> list[Wire]:
+    """Statements whose texts have to be parsed before they are refused: no two are the same."""
+    product = _product(members, 0)
+    sums = ", ".join(" + ".join(f"length(v{i}{j})" for j in range(20)) for i in range(5))
+
+    def added(number: int) -> Event:
+        return StatementAdded(
+            meta=emitter.meta(),
+            statement=f"{product.partition('.')[0]}.s{number}",
+            sql=" ".join(["SELECT", sums, ",", str(number), "FROM", f"`{product}`"]),
+            stream=product,
+            destination=f"{product}-s{number}",
+        )
+
+    return [_wire(emitter, members, added(number)) for number in range(2_000)]
+
+
+_FLOODS: dict[str, Callable[[Members, Emitter], list[Wire]]] = {
+    "unusable records": _unusable,
+    "signed intents": _signed,
+    "statements to check": _checked,
+}
+"""What a domain writes as fast as Kafka takes it."""
 
 
 def flood(login: Connection, wires: Sequence[Wire], stop: Any, written: Any) -> None:
