@@ -19,6 +19,7 @@ MOST_BRANCHES = 500
 MOST_EXPANDED = 100_000
 """Types with each name replaced by its type, as Spark and other readers expand them."""
 _INNER = ("items", "values", "type")
+_KINDS = ("record", "error", "enum", "fixed", "array", "map")
 
 
 class SchemaTooLargeError(RefusedError):
@@ -55,7 +56,10 @@ def parsed(text: str, subject: str) -> Any:
 
 
 def require_bounded(schema: Any, subject: str) -> None:
-    """Raise SchemaTooLargeError for too many levels, named types, or branches of a union."""
+    """Raise SchemaTooLargeError for too many levels, named types, or branches of a union.
+
+    Also for what a few bytes stand for without a bound, see `_require_bytes`.
+    """
     types = 0
     left = [(schema, 0)]
     while left:
@@ -74,6 +78,47 @@ def require_bounded(schema: Any, subject: str) -> None:
         raise SchemaTooLargeError(
             f"{subject}: the schema defines {types} named types, at most {MOST_TYPES} are allowed: "
             "split it into several topics"
+        )
+    _require_bytes(schema, subject)
+
+
+def _require_bytes(schema: Any, subject: str) -> None:
+    """Raise SchemaTooLargeError for items that take no bytes, and a record right within itself.
+
+    A message of ten bytes can hold any number of such items, and no machine does; such a record has
+    no value. Takes time linear in the text.
+    """
+    types = _Types(schema)
+    for record in types.records:
+        if not types.ends(record):
+            raise SchemaTooLargeError(
+                f"{subject}: the record {types.records[record]} holds itself in every value: make "
+                'the field a union with "null"'
+            )
+    for items, space in types.items:
+        if types.is_empty(items, space):
+            raise SchemaTooLargeError(
+                f"{subject}: the items of an array, {str(items)[:80]}, take no bytes, so that a "
+                "short record may have any number of them: use a count instead of the array"
+            )
+
+
+def require_no_recursion(schema: Any, subject: str) -> None:
+    """Raise RefusedError `schema_not_usable` where a record may hold another one of its type.
+
+    Avro's reader calls itself for each level, and a megabyte has room for a million: the server
+    ends with a stack overflow.
+
+    Args:
+        schema: bounded, see `require_bounded`.
+        subject: what an error names.
+    """
+    name = _Types(schema).recursive()
+    if name is not None:
+        raise RefusedError(
+            "schema_not_usable",
+            f"{subject}: a record {name} may hold another one, in any number of levels, and is not "
+            "read: write such values as a list that names their parents",
         )
 
 
@@ -146,3 +191,106 @@ def _too_deep(subject: str) -> str:
         f"{subject}: the schema nests types more than {MOST_LEVELS} levels deep: define types "
         "once, and use them by their names"
     )
+
+
+class _Types:
+    """The records of a schema by identity, with their names, and the items of its arrays."""
+
+    def __init__(self, schema: Any) -> None:
+        self.records: dict[int, str] = {}
+        self.items: list[tuple[Any, str]] = []
+        self._named: dict[str, Any] = {}
+        self._fields: dict[int, list[tuple[Any, str]]] = {}
+        self._empty: dict[int, bool] = {}
+        left = [(schema, "")]
+        while left:
+            one, space = left.pop()
+            if isinstance(one, dict) and "name" in one:
+                space = self._define(one, space)
+            if isinstance(one, dict) and one.get("type") == "array":
+                self.items.append((one.get("items"), space))
+            left.extend((inner, space) for inner in inner_types(one))
+
+    def _define(self, one: Any, space: str) -> str:
+        """Keep a named type; returns the namespace within it."""
+        before, dot, short = str(one["name"]).rpartition(".")
+        space = before if dot else str(one.get("namespace", space) or "")
+        name = f"{space}.{short}" if space else short
+        self._named[name] = one
+        if one.get("type") in ("record", "error"):
+            self.records[id(one)] = name
+            self._fields[id(one)] = [(inner, space) for inner in inner_types(one)]
+        return space
+
+    def ends(self, record: int) -> bool:
+        """Whether reading a record ends where no bytes are left; finds what takes none."""
+        entered: set[int] = set()
+        left = [record]
+        while left:
+            one = left[-1]
+            if one in self._empty:
+                left.pop()
+                continue
+            inner = [self._resolved(*field) for field in self._fields[one]]
+            if one in entered:
+                self._empty[one] = all(self._is_empty(kind) for kind in inner)
+                entered.remove(one)
+                continue
+            entered.add(one)
+            below = [id(kind) for kind in inner if id(kind) in self._fields]
+            if not entered.isdisjoint(below):
+                return False
+            left.extend(kind for kind in below if kind not in self._empty)
+        return True
+
+    def recursive(self) -> str | None:
+        """A record that holds itself in some value, None if there is none."""
+        done: set[int] = set()
+        for record in self.records:
+            entered: set[int] = set()
+            left = [record]
+            while left:
+                one = left[-1]
+                if one in done or one in entered:
+                    done.add(left.pop())
+                    entered.discard(one)
+                    continue
+                entered.add(one)
+                below = self._held(one)
+                if not entered.isdisjoint(below):
+                    return self.records[one]
+                left.extend(below - done)
+        return None
+
+    def _held(self, record: int) -> set[int]:
+        """The records that its fields, their branches, items and values are."""
+        found: set[int] = set()
+        left = list(self._fields[record])
+        while left:
+            kind, space = left.pop()
+            kind = self._resolved(kind, space)
+            if id(kind) in self._fields:
+                found.add(id(kind))
+            else:
+                left.extend((inner, space) for inner in inner_types(kind))
+        return found
+
+    def is_empty(self, kind: Any, space: str) -> bool:
+        """Whether a value of the type takes no bytes."""
+        return self._is_empty(self._resolved(kind, space))
+
+    def _is_empty(self, kind: Any) -> bool:
+        if isinstance(kind, dict) and kind.get("type") == "fixed":
+            return kind.get("size") == 0
+        return kind == "null" or self._empty.get(id(kind), False)
+
+    def _resolved(self, kind: Any, space: str) -> Any:
+        """The definition that a name stands for, and the type that another one only wraps."""
+        while isinstance(kind, dict) and id(kind) not in self._fields:
+            if not isinstance(kind.get("type"), dict | str) or kind["type"] in _KINDS:
+                return kind
+            kind = kind["type"]
+        if isinstance(kind, str):
+            name = f"{space}.{kind}" if space and "." not in kind else kind
+            return self._named.get(name, kind)
+        return kind

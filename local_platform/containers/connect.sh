@@ -20,5 +20,9 @@ KafkaConnect {
   org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileLoginModule required file="/tmp/connect.users";
 };
 END
-export KAFKA_OPTS="-Djava.security.auth.login.config=/tmp/connect.jaas -Dorg.apache.kafka.allowed.login.modules=$scram"
+# what a length in a record of Avro may claim
+limits=-Dorg.apache.avro.limits.bytes.maxLength=16777216
+limits="$limits -Dorg.apache.avro.limits.string.maxLength=16777216"
+limits="$limits -Dorg.apache.avro.limits.collectionItems.maxLength=1048576"
+export KAFKA_OPTS="$limits -Djava.security.auth.login.config=/tmp/connect.jaas -Dorg.apache.kafka.allowed.login.modules=$scram"
 exec /opt/kafka/bin/connect-distributed.sh /tmp/connect.properties

@@ -4,10 +4,15 @@ set -eu
 umask 077
 SPARK_CONNECT_AUTHENTICATE_TOKEN=$(cat /run/secrets/spark_token)
 export SPARK_CONNECT_AUTHENTICATE_TOKEN
+# what a length in a record of Avro may claim
+limits=-Dorg.apache.avro.limits.bytes.maxLength=16777216
+limits="$limits -Dorg.apache.avro.limits.string.maxLength=16777216"
+limits="$limits -Dorg.apache.avro.limits.collectionItems.maxLength=1048576"
 exec /opt/spark/bin/spark-submit \
     --class org.apache.spark.sql.connect.service.SparkConnectServer \
     --master 'local[512]' \
     --driver-memory 1g \
+    --driver-java-options "$limits" \
     --conf spark.connect.grpc.binding.address=127.0.0.1 \
     --conf spark.connect.grpc.binding.port=15002 \
     --conf spark.connect.session.manager.defaultSessionTimeout=-1 \

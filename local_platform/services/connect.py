@@ -9,6 +9,7 @@ from local_platform.files import private_folder
 from local_platform.own_jars import compile_transformations, transformations_jar
 from local_platform.services.base import Command, Service
 from local_platform.services.java import (
+    avro_limits,
     java,
     log4j_options,
     properties,
@@ -52,6 +53,7 @@ class Connect(Service):
         options = [
             *small_jvm(),
             *self._archive().options(),
+            *avro_limits(),
             *log4j_options(self.site.layout.conf),
             f"-Dorg.apache.kafka.allowed.login.modules={LOGIN_MODULE}",
             f"-Djava.security.auth.login.config={self._jaas}",

@@ -10,7 +10,7 @@ from local_platform.jars import Jar, JarStore, joined
 from local_platform.own_jars import pyspark_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
-from local_platform.services.java import java, log4j_options, packaged_runtime
+from local_platform.services.java import avro_limits, java, log4j_options, packaged_runtime
 from local_platform.site import Site
 
 HEAP_MB = 1024
@@ -49,6 +49,7 @@ class SparkConnect(Service):
             "-XX:+UseSerialGC",
             *self._archive().options(),
             *opened,
+            *avro_limits(),
             *log4j_options(self.log4j_folder),
             *settings,
         ]

@@ -102,7 +102,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
 
   private def run(): Unit =
     try follow(Config(text))
-    catch { case NonFatal(error) => fault = error }
+    catch { case error: Throwable => fault = error } // also out of memory: a table that stands still is told
     finally { synchronized { over = true }; loaded.countDown(); closed(this) }
 
   private def follow(config: Config): Unit = {

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from mesh_events.compatibility import misread
 from mesh_events.errors import RefusedError
+from mesh_events.schema_size import parsed, require_no_recursion
 from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
@@ -196,7 +197,7 @@ def _require_same_times(source: Source, subject: str, writers: Mapping[int, str]
 
 def _writers(source: Source, subject: str, schemas: Schemas) -> Mapping[int, str]:
     try:
-        return schemas.versions(subject)
+        found = schemas.versions(subject)
     except RefusedError as error:
         if error.code != "unsupported_schema":
             raise
@@ -205,6 +206,9 @@ def _writers(source: Source, subject: str, schemas: Schemas) -> Mapping[int, str
             f"{error}: streaming SQL reads Avro; read a topic that has the same records as Avro",
             source.place,
         ) from error
+    for number, schema in found.items():
+        require_no_recursion(parsed(schema, subject), f"{subject}, schema {number}")
+    return found
 
 
 def _columns(table: Topic) -> list[str]:

@@ -17,6 +17,7 @@ from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
 from local_platform.services.connect import WORKER
+from local_platform.services.java import avro_limits
 from local_platform.services.kafka import SMALL_NODE
 from local_platform.services.registry import ACCESS
 from local_platform.settings import PlatformSettings
@@ -35,6 +36,12 @@ SCRIPTS = sorted(FOLDER.glob("*.sh"))
 def properties(name: str) -> dict[str, str]:
     lines = (FOLDER / name).read_text().splitlines()
     return dict(line.split("=", 1) for line in lines)
+
+
+def test_spark_and_connect_bound_what_a_record_of_avro_claims() -> None:
+    for name in ("spark.sh", "connect.sh"):
+        found = re.findall(r"-Dorg\.apache\.avro\.limits\S+=\d+", (FOLDER / name).read_text())
+        assert found == avro_limits(), name
 
 
 def images() -> dict[str, str]:

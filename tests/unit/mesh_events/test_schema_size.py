@@ -9,7 +9,12 @@ from mesh_events.compatibility import Level, breaks, fields
 from mesh_events.errors import RefusedError
 from mesh_events.patterns import places, require_usable
 from mesh_events.schema_resolution import Comparison, named_types
-from mesh_events.schema_size import expanded_size, parsed, require_bounded
+from mesh_events.schema_size import (
+    expanded_size,
+    parsed,
+    require_bounded,
+    require_no_recursion,
+)
 
 pytestmark = pytest.mark.timeout(20)
 DEPTHS = [10, 30, 60]
@@ -144,3 +149,92 @@ def test_a_long_enum_is_cut_where_its_fields_are_listed() -> None:
     assert max(map(len, found)) < 1_200
     # one symbol more shows
     assert found != of(20_001)
+
+
+EMPTY = {"type": "fixed", "name": "Nothing", "size": 0}
+NO_BYTES = {
+    "null": "null",
+    "null, written as a type": {"type": "null"},
+    "a fixed of no size": EMPTY,
+    "a record without fields": record("E"),
+    "a record of such fields": record(
+        "E", field("n", "null"), field("f", EMPTY), field("g", "Nothing")
+    ),
+    "a record of such a record": record("E", field("a", record("F")), field("b", "F")),
+}
+
+
+@pytest.mark.parametrize("items", NO_BYTES.values(), ids=NO_BYTES)
+def test_an_array_whose_items_take_no_bytes_is_refused(items: Any) -> None:
+    schema = record(
+        "T", field("s", "string"), field("a", ["null", {"type": "array", "items": items}])
+    )
+    with pytest.raises(RefusedError, match=r"the subject: the items of an array, .* take no bytes"):
+        parsed(json.dumps(schema), "the subject")
+    with pytest.raises(RefusedError, match="take no bytes"):
+        Comparison(record("T", field("s", "string")), schema)
+
+
+def test_an_array_of_a_name_is_refused_where_the_name_means_no_bytes() -> None:
+    inner = {**record("V"), "namespace": "a"}
+    other = {**record("V", field("n", "int")), "namespace": "b"}
+    for items, refused in (("V", False), ("a.V", True), ("b.V", False)):
+        array = field("l", {"type": "array", "items": items})
+        outer = {**record("T", field("x", inner), field("y", other), array), "namespace": "b"}
+        if refused:
+            with pytest.raises(RefusedError, match="take no bytes"):
+                require_bounded(outer, "the subject")
+        else:
+            require_bounded(outer, "the subject")
+
+
+def test_a_record_that_holds_itself_in_every_value_is_refused() -> None:
+    for inner in ("T", record("U", field("t", "T"))):
+        with pytest.raises(RefusedError, match="the record T holds itself in every value: make"):
+            parsed(json.dumps(record("T", field("t", inner), field("s", "string"))), "the subject")
+
+
+def test_a_record_that_may_hold_itself_is_not_refused() -> None:
+    for inner in (["null", "T"], {"type": "array", "items": "T"}, {"type": "map", "values": "T"}):
+        parsed(json.dumps(record("T", field("t", inner))), "the subject")
+    value = {**record("Value", field("n", "int")), "namespace": "west"}
+    parsed(json.dumps({**record("Value", field("v", value)), "namespace": "east"}), "the subject")
+
+
+def test_records_within_each_other_a_thousand_times_come_to_an_end() -> None:
+    held = [
+        record(f"R{number}", *(field(f"f{one}", f"R{number + 1}") for one in range(40)))
+        for number in range(1500)
+    ]
+    last = record("R1500")
+    whole = record(
+        "T",
+        field("l", {"type": "array", "items": "R0"}),
+        *(field(f"h{number}", one) for number, one in enumerate([*held, last])),
+    )
+    with pytest.raises(RefusedError, match="take no bytes"):
+        require_bounded(whole, "the subject")
+
+
+RECURSIVE = {
+    "a union": ["null", "N"],
+    "items": {"type": "array", "items": "N"},
+    "values": {"type": "map", "values": ["null", "N"]},
+    "another record": ["null", record("M", field("n", ["null", "N"]))],
+}
+
+
+@pytest.mark.parametrize("inner", RECURSIVE.values(), ids=RECURSIVE)
+def test_a_record_that_may_hold_itself_is_found(inner: Any) -> None:
+    whole = record("T", field("a", "int"), field("n", ["null", record("N", field("n", inner))]))
+    with pytest.raises(
+        RefusedError, match=r"the subject: a record [NM] may hold another one, in any"
+    ):
+        require_no_recursion(whole, "the subject")
+
+
+def test_a_record_that_is_used_twice_does_not_hold_itself() -> None:
+    require_no_recursion(doubling(60), "the subject")
+    value = {**record("Value", field("n", "int")), "namespace": "west"}
+    whole = {**record("Value", field("v", value), field("w", ["null", "west.Value"]))}
+    require_no_recursion({**whole, "namespace": "east"}, "the subject")

@@ -18,15 +18,25 @@ from tests.paper_log import Fails, PaperLog, Passes
 
 FIELDS = [{"name": "ip", "type": "string"}, {"name": "qty", "type": "int"}]
 AVRO = json.dumps({"type": "record", "name": "R", "fields": FIELDS})
-TOPICS = ("west.clicks", "west.filled", "west.taken", "west.sql", "west.keyless", "west.nothing")
+NESTED = {"name": "n", "type": ["null", {"type": "record", "name": "N", "fields": [
+    {"name": "n", "type": ["null", "N"]}]}]}  # fmt: skip
+TOPICS = tuple(
+    f"west.{name}" for name in ("clicks", "filled", "taken", "sql", "keyless", "nested", "nothing")
+)
 
 
 class Registry:
-    """Every topic but `west.nothing` has a schema; `west.keyless` has none for its keys."""
+    """Every topic but `west.nothing` has a schema; `west.keyless` has none for its keys.
+
+    A value of `west.nested` was nested without a bound before.
+    """
 
     def versions(self, subject: str) -> dict[int, str]:
         if subject.startswith("west.nothing") or subject == "west.keyless-key":
             return {}
+        if subject == "west.nested-value":
+            before = {"type": "record", "name": "R", "fields": [*FIELDS, NESTED]}
+            return {1: json.dumps(before), 2: AVRO}
         return {1: '"string"' if subject.endswith("-key") else AVRO}
 
 
@@ -65,6 +75,7 @@ STATEMENTS = {
     "INSERT INTO out SELECT nothing FROM `east.users`": "source_not_granted",
     "INSERT INTO out SELECT ip FROM `nowhere.at_all`": "source_not_granted",
     "INSERT INTO out SELECT ip FROM `nothing`": "no_schema",
+    "INSERT INTO out SELECT ip FROM nested": "schema_not_usable",
     "INSERT INTO filled SELECT ip FROM clicks": "statement_exists",
     "INSERT INTO `east.out` SELECT ip FROM clicks": "foreign_topic",
     "INSERT INTO `west.x.dead` SELECT ip FROM clicks": "invalid_name",
