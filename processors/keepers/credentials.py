@@ -13,7 +13,7 @@ from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.retry import wait_before
 from processors.secrets import SecretStore
 from projections.identity import ISSUE_CREDENTIALS, Credentials
@@ -63,7 +63,7 @@ class CredentialsKeeper:
 
         def job(here: list[Credentials]) -> Job:
             def run() -> None:
-                for wanted in for_a_while(here):
+                for wanted in for_a_while(in_turn(here, _domain)):
                     self._issue(image, wanted, reign)
 
             return run
@@ -133,6 +133,11 @@ class CredentialsKeeper:
                 code=error.code if isinstance(error, RefusedError) else "cluster_unavailable",
             )
         )
+
+
+def _domain(wanted: Credentials) -> str:
+    """Whose login it is: a domain that asks for thousands delays its own."""
+    return wanted.principal.partition(".")[0]
 
 
 def _meta(reign: Reign, wanted: Credentials, step: str) -> Meta:

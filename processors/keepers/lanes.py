@@ -4,7 +4,8 @@ A cluster that does not answer holds up its own lane and nobody else's.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,6 +57,16 @@ def for_a_while(items: Iterable[Item], seconds: float = ROUND_S) -> Iterator[Ite
         yield item
         if time.monotonic() > until:
             return
+
+
+def in_turn(items: Iterable[Item], owner: Callable[[Item], Hashable]) -> list[Item]:
+    """One item of each owner after the other, an owner's own in their order."""
+    ranks: Counter[Hashable] = Counter()
+    ranked: list[tuple[int, Item]] = []
+    for item in items:
+        ranked.append((ranks[owner(item)], item))
+        ranks[owner(item)] += 1
+    return [item for _, item in sorted(ranked, key=lambda one: one[0])]
 
 
 class Claims:

@@ -24,7 +24,7 @@ from processors.keepers import fence
 from processors.keepers.checks import Clusters
 from processors.keepers.drift_telling import DriftTelling
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.product_topics import ProductTopics
 from processors.keepers.strangers import LOOK_S, Strangers
 from processors.rights import Binding, Operation, Resource, Wish, reader
@@ -204,6 +204,19 @@ def _by_topic(actual: Iterable[Binding]) -> dict[str, set[Binding]]:
     return found
 
 
+def _in_order(wishes: Iterable[Wish]) -> list[Wish]:
+    """Revocations first, what was reported last, and one wish of each domain after the other.
+
+    A domain that asks for thousands of rights delays its own.
+    """
+
+    def kind(wish: Wish) -> tuple[bool, bool]:
+        return wish.wanted, wish.reported
+
+    turns = in_turn(wishes, lambda wish: (*kind(wish), wish.principal.partition(".")[0]))
+    return sorted(turns, key=kind)
+
+
 class RightsKeeper:
     """Grants what is missing, withdraws what was revoked, and reports what it saw.
 
@@ -266,7 +279,7 @@ class RightsKeeper:
         image: Image,
         reign: Reign,
     ) -> None:
-        """Compare and repair one cluster; revocations come first."""
+        """Compare and repair one cluster."""
         self._looked.pop(cluster, None)
         parts = _parts(image, reign)
         telling = self._tellings.setdefault(cluster, DriftTelling(cluster, image, reign))
@@ -278,7 +291,7 @@ class RightsKeeper:
             # the rest comes with the next image: what is revoked meanwhile comes first there, and
             # before an earlier revocation of the same right, which would take it for drift
             left = len(wishes)
-            for wish in for_a_while(sorted(wishes, key=lambda wish: (wish.wanted, wish.reported))):
+            for wish in for_a_while(_in_order(wishes)):
                 if wish.through:
                     self._end_readers(wish, admin, held, reign)
                 self._settle(wish, admin, actual, keep, reign)

@@ -171,3 +171,16 @@ def test_a_login_that_the_mesh_has_closed_may_be_opened_again() -> None:
     cluster.logins[APP] = None
     logins.require_ours(cluster, APP, (), place="-")
     assert Map(cluster.logins) == Map({APP: None})
+
+
+def test_a_domain_that_registers_very_many_applications_delays_its_own(world: World) -> None:
+    for number in range(20):
+        world.log.say(intents.ApplicationRegistered, "east", application=f"east.a{number}")
+    world.log.operator(intents.DomainRegistered, **story.domain("north", "east"))
+    world.log.govern()
+    world.log.say(intents.ApplicationRegistered, "north", application="north.app")
+    world.log.govern()
+    world.keep()
+    order = [one.principal for one in world.told(CredentialsIssued)]
+    assert [order.index(name) < 6 for name in ("north", "north.app", "north.intents")] == [True] * 3
+    assert len(order) == 26

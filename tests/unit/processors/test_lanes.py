@@ -8,7 +8,7 @@ import pytest
 from mesh_events.errors import StateFaultError
 from processors.keepers import lanes as module
 from processors.keepers.keeper import ReignOverError
-from processors.keepers.lanes import SideBySide, for_a_while
+from processors.keepers.lanes import SideBySide, for_a_while, in_turn
 from projections.image import EMPTY
 from tests.kafka_client import eventually
 
@@ -129,3 +129,9 @@ def test_a_fault_of_the_program_is_not_hidden_by_the_end_of_a_reign(lanes: SideB
 def test_a_job_begins_nothing_new_after_a_while() -> None:
     assert list(for_a_while("abc", seconds=60)) == ["a", "b", "c"]
     assert list(for_a_while("abc", seconds=-1)) == ["a"]
+
+
+def test_owners_come_in_turn_whoever_has_more() -> None:
+    items = [*(f"a{number}" for number in range(5)), "b0", "c0", "b1"]
+    turns = ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
+    assert in_turn(items, lambda item: item[0]) == turns

@@ -1,7 +1,7 @@
 """Which rights the image calls for, before any cluster is asked."""
 
 from mesh_events import facts, intents
-from processors.keepers.rights import Wish, desired
+from processors.keepers.rights import Wish, _in_order, desired
 from processors.rights import reader
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -78,3 +78,19 @@ def test_a_grant_that_was_not_reported_yet_may_have_been_applied() -> None:
     assert wish is not None
     assert (wish.wanted, wish.reported) == (False, True)
     assert log.image.access.requests[request].removed_at is None
+
+
+def test_the_rights_of_a_domain_come_in_turn_with_those_of_one_with_very_many() -> None:
+    log = PaperLog()
+    story.published(log)
+    for number in range(20):
+        log.say(intents.ApplicationRegistered, "east", application=f"east.a{number}")
+    request = story.granted(log, "north")
+    log.say(intents.AccessRevoked, "east", product="east.users", request=request, reason="over")
+    log.say(intents.ApplicationRegistered, "west", application="west.late")
+    log.govern()
+    order = [one for one in _in_order(desired(log.image)) if not one.reported]
+    subjects = [one.subject for one in order]
+    assert subjects[0] == request, "what is revoked comes first"
+    assert subjects.index("application/west.late") < subjects.index("application/east.a5")
+    assert "application/east.a19" in subjects
