@@ -48,6 +48,7 @@ class FaultCode(StrEnum):
     REVOKED_KEY = "revoked_key"
     FORGED = "forged"
     INVALID_PROOF = "invalid_proof"
+    INVALID_ID = "invalid_id"
     DUPLICATE_INTENT = "duplicate_intent"
     STALE_INTENT = "stale_intent"
     TOO_MANY_UNDECIDED = "too_many_undecided"

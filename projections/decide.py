@@ -4,7 +4,6 @@ First whether the record can be understood and trusted, then whether it is new, 
 speaker may speak for the domain, then the rule for the intent.
 """
 
-import uuid
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -101,8 +100,6 @@ def _claim(image: Image, entry: Entry) -> _Claim | Rejected | Quarantined:
 
 
 def _repeated(image: Image, entry: Entry, intent: Intent) -> Rejected | None:
-    if not _is_uuid(intent.meta.id):
-        return Rejected("invalid_id", "meta.id is not a UUID: use a fresh UUIDv7 for each intent")
     first = image.intents.first_offset(entry.signer, intent.meta.id)
     if first is not None and first != entry.offset:
         return Rejected(FaultCode.DUPLICATE_INTENT.value, duplicate_of(first))
@@ -191,11 +188,3 @@ def _overlong(intent: Intent) -> Rejected | None:
                 f"meta.{name} has {length} characters, at most {LONGEST_ID} are kept for ever",
             )
     return None
-
-
-def _is_uuid(text: str) -> bool:
-    """Whether `text` is a UUID in its one canonical spelling; a second would be a second id."""
-    try:
-        return str(uuid.UUID(text)) == text
-    except ValueError:
-        return False

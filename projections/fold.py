@@ -106,7 +106,8 @@ def _waiting(image: Image, entry: Entry) -> Image:
     intents = image.intents
     if fault is None:
         if expiring:
-            intents = pending.expired(intents, image.clock, party_of)
+            in_force = image.identity.is_in_force
+            intents = pending.expired(intents, image.clock, party_of, in_force)
         fault = pending.repeated(intents, entry, image.clock) or _excess(image, intents, entry)
     if fault is not None:
         runs = unusable.arrived(intents.unusable, entry.offset, fault)

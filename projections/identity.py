@@ -171,6 +171,11 @@ class Identity:
             return key.domain if key is not None else ""
         return f"{key.domain}/{key.role}"
 
+    def is_in_force(self, signer: str | None) -> bool:
+        """Whether what `signer` signs may count."""
+        key = self.key_of(signer)
+        return key is not None and key.revoked is None
+
     def has_role(self, signer: str | None, role: Role) -> bool:
         """Whether `signer` holds `role` now."""
         key = self.key_of(signer)

@@ -22,6 +22,8 @@ REMEMBERED_MS = WINDOW_MS + AHEAD_MS
 """How long ids are remembered, at least: as long as a copy of the intent would not be stale."""
 PartyOf = Callable[[str | None], str]
 """Whose bound a public key counts to, see `Identity.party_of`."""
+IsInForce = Callable[[str | None], bool]
+"""Whether a public key still signs for somebody, see `Identity.is_in_force`."""
 
 
 class Intents(NamedTuple):
@@ -135,25 +137,40 @@ def arrived(
     return intents
 
 
-def expired(intents: Intents, clock: int, party_of: PartyOf) -> Intents:
-    """Forget the ids of the window before the last one, but for those of undecided intents."""
+def expired(
+    intents: Intents, clock: int, party_of: PartyOf, is_in_force: IsInForce = bool
+) -> Intents:
+    """Forget the ids of the window before the last one, but for those of undecided intents.
+
+    Copies of what a revoked key has signed are known by the key: its ids are forgotten, however far
+    the clocks of their makers were ahead.
+    """
     if clock - intents.window_start <= REMEMBERED_MS:
         return intents
     undecided = intents.undecided
     kept = {who: offset for who, offset in intents.seen_before.items() if offset in undecided}
+    seen = {
+        who: offset
+        for who, offset in intents.seen.items()
+        if is_in_force(who[0]) or offset in undecided
+    }
     ahead = {
         who: (offset, until)
         for who, (offset, until) in intents.ahead.items()
-        if until >= clock or offset in undecided
+        if (until >= clock and is_in_force(who[0])) or offset in undecided
     }
     # where the clock of its maker was ahead, an id may be younger than the window it arrived in
-    gone = [until - WINDOW_MS + 1 for who, (_, until) in intents.ahead.items() if who not in ahead]
+    gone = [
+        until - WINDOW_MS + 1
+        for who, (_, until) in intents.ahead.items()
+        if who not in ahead and is_in_force(who[0])
+    ]
     if len(kept) < len(intents.seen_before):
         gone.append(intents.window_start + AHEAD_MS)
-    known = Counter(party_of(signer) for signer, _ in {*kept, *intents.seen, *ahead})
+    known = Counter(party_of(signer) for signer, _ in {*kept, *seen, *ahead})
     return intents._replace(
         seen=Map(kept),
-        seen_before=intents.seen,
+        seen_before=Map(seen),
         ahead=Map(ahead),
         window_start=clock,
         horizon=max([intents.horizon, *gone]),

@@ -5,12 +5,14 @@ nobody's key in force has signed it, it may be a copy, or its domain is above a 
 all of them from one offset to another; the other records between the two are its exceptions.
 """
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from immutables import Map
 
 from mesh_events.decisions import Decision, IntentQuarantined, RecordsSetAside
+from mesh_events.intents import Intent
 from mesh_events.record import Entry, Fault, FaultCode
 from projections.identity import Identity, Role
 from projections.table import Table
@@ -85,7 +87,20 @@ def untrusted(identity: Identity, entry: Entry) -> Fault | None:
             FaultCode.REVOKED_KEY,
             f"{key.domain}'s key was revoked at offset {key.revoked}: sign with one in force",
         )
+    # an id is remembered for a while: its length is known before
+    if isinstance(entry.event, Intent) and not _is_uuid(entry.event.meta.id):
+        return Fault(
+            FaultCode.INVALID_ID, "meta.id is not a UUID: use a fresh UUIDv7 for each intent"
+        )
     return None
+
+
+def _is_uuid(text: str) -> bool:
+    """Whether `text` is a UUID in its one canonical spelling; a second would be a second id."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def arrived(known: Unusable, offset: int, fault: Fault) -> Unusable:

@@ -7,7 +7,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
-from processors.rights import reader
 from projections.access import State
 from projections.links import State as LinkState
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, read, reading, write
@@ -225,24 +224,6 @@ def test_after_a_rotation_only_the_new_password_logs_in(
     assert old.password != new.password
     assert read(reading(old, application.group), topic) == "_AUTHENTICATION"
     assert read(reading(new, application.group), topic) == [b"one", b"two"]
-
-
-def test_a_revoked_right_that_comes_back_is_withdrawn(
-    kit: Mesh, owner: Domain, buyer: Domain, application: Application
-) -> None:
-    """As a worker does that was replaced in the middle of a grant, and ends it later."""
-    product, topic = filled(owner)
-    request = buyer.request(product, application.name)
-    owner.grant(product, request)
-    owner.revoke(product, request)
-    admin = keeper_of(kit, "east")
-    late = reader(application.name, topic)
-
-    admin.grant(late)
-    assert application.read(topic) == [b"one", b"two"]
-    # the keeper looks every few seconds
-    eventually(lambda: not late & admin.rights(principal=application.name), "the end of it")
-    assert application.read(topic) == DENIED
 
 
 def login(application: Application) -> Connection:

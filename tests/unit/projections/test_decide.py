@@ -103,8 +103,10 @@ def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: PaperLog) -> None:
     ],
 )
 def test_an_id_has_one_spelling(log: PaperLog, identity: str) -> None:
+    before = log.image.intents
     offset = log.append(pause(log, id=identity), by="east")
     assert code(log.verdict(offset)) == "invalid_id"
+    assert log.image.intents.remembered == before.remembered, "an id of any length is kept"
 
 
 def test_the_same_intent_again_is_refused_by_its_first_offset(log: PaperLog) -> None:

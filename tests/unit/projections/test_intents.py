@@ -146,6 +146,21 @@ def test_nothing_is_taken_for_a_copy_where_no_id_was_forgotten() -> None:
     assert pending.repeated(state, late, MADE + 26 * 60 * 60_000) is None
 
 
+def test_ids_of_a_revoked_key_are_forgotten_however_far_ahead_they_were() -> None:
+    """Else a key that was stolen once would fill the bound of its domain for good."""
+    state, far, clock = pending.EMPTY, at(MADE + 1000 * FRESH_MS), MADE
+    for offset, signer in enumerate(["gone", "here"]):
+        one = Entry(offset, clock, signer, replace_time(other(), far), None)
+        state = pending.decided(pending.arrived(state, one, clock), offset)
+    before = state.horizon
+    for _ in range(3):
+        clock += 2 * FRESH_MS
+        state = pending.expired(state, clock, str, lambda signer: signer == "here")
+    assert dict(state.remembered) == {"here": 1}
+    assert {signer for signer, _ in state.ahead} == {"here"}
+    assert before <= state.horizon <= clock - WINDOW_MS
+
+
 MINUTES = st.integers(-3 * 60, 3 * 60)
 
 
