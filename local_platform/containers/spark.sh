@@ -19,5 +19,6 @@ exec /opt/spark/bin/spark-submit \
     --conf spark.kafka.producer.cache.timeout=2s \
     --conf spark.kafka.producer.cache.evictorThreadRunInterval=1s \
     --conf spark.sql.shuffle.partitions=2 \
+    --conf spark.executor.killOnFatalError.depth=0 \
     --conf spark.ui.enabled=false \
     spark-internal

@@ -135,6 +135,8 @@ class SparkConnect(Service):
             "spark.local.dir": str(self.scratch),
             "spark.sql.warehouse.dir": str(self.data / "warehouse"),
             "spark.sql.shuffle.partitions": "2",
+            # a task without room for a record ends its own query, and not the server with all
+            "spark.executor.killOnFatalError.depth": "0",
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": str(self.site.port(self.listeners[0])),
             # an idle session takes its running queries along, after 60 minutes by default
