@@ -1,0 +1,1 @@
+"""Tests of Spark's regular expressions as RE2 matches them."""
