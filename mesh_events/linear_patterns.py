@@ -39,11 +39,14 @@ class PatternError(ValueError):
 class LinearPattern:
     """A pattern of a domain.
 
-    Raises PatternError for what is none, is not RE2's, or is too large.
+    Raises PatternError for what is none, is not RE2's, or has more than `longest` characters or
+    `most` instructions.
     """
 
-    def __init__(self, pattern: str) -> None:
-        _require_short(pattern)
+    def __init__(
+        self, pattern: str, longest: int = LONGEST_PATTERN, most: int = MOST_INSTRUCTIONS
+    ) -> None:
+        _require_short(pattern, longest)
         options = re2.Options()
         options.log_errors = False
         try:
@@ -51,9 +54,9 @@ class LinearPattern:
         except re2.error as error:
             raise PatternError(f"{_reason(error)}: {_NEXT}") from error
         _require_portable(pattern)
-        if self._compiled.programsize > MOST_INSTRUCTIONS:
+        if self._compiled.programsize > most:
             raise PatternError(
-                f"it has {self._compiled.programsize} instructions, at most {MOST_INSTRUCTIONS} "
+                f"it has {self._compiled.programsize} instructions, at most {most} "
                 "are allowed: repeat less in it"
             )
 
@@ -99,11 +102,11 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
-def _require_short(pattern: str) -> None:
+def _require_short(pattern: str, longest: int) -> None:
     """Raise PatternError for a pattern that is too long, or is no UTF-8."""
-    if len(pattern) > LONGEST_PATTERN:
+    if len(pattern) > longest:
         raise PatternError(
-            f"it has {len(pattern)} characters, at most {LONGEST_PATTERN} are allowed: shorten it"
+            f"it has {len(pattern)} characters, at most {longest} are allowed: shorten it"
         )
     if any("\ud800" <= one <= "\udfff" for one in pattern):
         raise PatternError("it has half of a surrogate pair: write whole characters")

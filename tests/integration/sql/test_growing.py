@@ -16,7 +16,7 @@ GROWING = {
     "transform(split(s, ''), x -> s)": "transform",
     "length(repeat(s, 9999))": "repeat",
     "length(replace(s, 'a', t))": "replace",
-    "length(regexp_replace(s, '', t))": "regexp_replace",
+    "length(regexp_replace(s, '.', t))": "regexp_replace",
     "length(array_join(split(s, ''), t))": "array_join",
     "array_repeat(s, 9999)": "array_repeat",
     "zip_with(split(s, ''), a, (x, y) -> s)": "zip_with",
