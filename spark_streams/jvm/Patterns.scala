@@ -11,8 +11,9 @@ import org.apache.spark.sql.api.java.{UDF2, UDF3}
 
 /**
  * SQL functions that match regular expressions by RE2, in time that is linear in the string. The
- * patterns are checked before they get here: `mesh_events/linear_patterns.py`, decision 0024. An
- * argument that is null gives null.
+ * patterns are checked and written for RE2 before they get here: `spark_streams/sql/regex`, and
+ * `mesh_events/linear_patterns.py` for those of schemas; decision 0024. An argument that is null
+ * gives null.
  */
 trait Patterns extends Serializable {
   // a task has an instance of its own; patterns are literals, so there are few
@@ -84,15 +85,35 @@ class FindAllPattern extends UDF3[String, String, Integer, Array[String]] with P
     }
 }
 
-/** As Spark's `regexp_replace`, but null for a group that the pattern does not have. */
+/** As Spark's `regexp_replace`, but null for a replacement that Java refuses, as `$` or `$9`. */
 class ReplacePattern extends UDF3[String, String, String, String] with Patterns {
   override def call(text: String, pattern: String, by: String): String =
     if (by == null) null
     else searched(text, pattern) { found =>
       val out = new java.lang.StringBuilder
-      while (found.find()) found.appendReplacement(out, by)
+      while (found.find()) {
+        ReplacePattern.require(by)
+        found.appendReplacement(out, by)
+      }
       found.appendTail(out).toString
     }
+}
+
+object ReplacePattern {
+  /** Throws IllegalArgumentException for a sign that names no group, or a backslash before nothing. */
+  def require(by: String): Unit = {
+    var index = 0
+    while (index < by.length) {
+      val after = if (index + 1 < by.length) by.charAt(index + 1) else ' '
+      by.charAt(index) match {
+        case '\\' if index + 1 < by.length => index += 1
+        case '\\' => throw new IllegalArgumentException("a backslash at the end")
+        case '$' if after < '0' || after > '9' => throw new IllegalArgumentException("no group")
+        case _ =>
+      }
+      index += 1
+    }
+  }
 }
 
 /** As Spark's `split`, for a pattern that is not empty. */

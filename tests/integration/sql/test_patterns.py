@@ -98,6 +98,8 @@ def test_a_group_that_a_pattern_does_not_have_is_null_and_stops_nothing(spark: A
     schema = record("Value", s="string", by="string")
     text = "SELECT regexp_replace(s, 'a', by) AS r, regexp_extract(s, '(a)', 2) AS e FROM x c"
     made = Statement(spark, text, {"c": {7: schema}}, {})
-    rows = [wire(7, schema, {"s": "ab", "by": by}) for by in ("x", "$1")]
+    given = ("x", "$0$0", "$1", "$", "a$b", "${a}", "a\\")
+    rows = [wire(7, schema, {"s": "ab", "by": by}) for by in given]
     found = made.values([(b"k", row, 0, offset) for offset, row in enumerate(rows)])
-    assert found == [{"r": "xb", "e": None}, {"r": None, "e": None}]
+    assert [one["r"] for one in found] == ["xb", "aab", None, None, None, None, None]
+    assert {one["e"] for one in found} == {None}
