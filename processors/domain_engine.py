@@ -52,6 +52,10 @@ class DomainEngine:
         """Every living query, and those that failed."""
         return self._through(lambda engine: engine.states())
 
+    def require_room(self, link: str, partitions: int) -> None:
+        """Raise `engine_full` where the server has fewer free task slots than that."""
+        self._through(lambda engine: engine.require_room(link, partitions))
+
     def start(self, spec: CopySpec) -> None:
         """Start a query and return when it lives."""
         self._through(lambda engine: engine.start(spec))

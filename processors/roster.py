@@ -14,7 +14,7 @@ from processors import founding
 from processors.clusters import ClusterAdmin, KafkaAdmin
 from processors.domain_engine import DomainEngine
 from processors.error_files import ErrorFiles
-from processors.keepers.checks import ChecksKeeper, Clusters
+from processors.keepers.checks import ChecksKeeper, Clusters, Servers
 from processors.keepers.connectors import ConnectorsKeeper
 from processors.keepers.credentials import CredentialsKeeper
 from processors.keepers.flow_ends import ClusterLogs, Reach
@@ -22,6 +22,7 @@ from processors.keepers.forwarding import ForwardingKeeper
 from processors.keepers.keeper import Keeper
 from processors.keepers.lanes import SideBySide
 from processors.keepers.links import LinksKeeper, Mirrors
+from processors.keepers.partition_limit import Most
 from processors.keepers.product_topics import ProductTopics
 from processors.keepers.quotas import Budget, QuotasKeeper
 from processors.keepers.registries import RegistriesKeeper
@@ -81,9 +82,8 @@ def enforcers(
             registry,
             waiting,
             SideBySide("checks"),
-            settings.tls,
-            ClusterLogs(settings.tls),
-            connect,
+            Servers(settings.tls, ClusterLogs(settings.tls), connect),
+            Most(settings.link_partitions, settings.statement_partitions),
         ),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
         QuotasKeeper(
@@ -102,7 +102,12 @@ def enforcers(
         ),
         links_keeper(settings, connection, clusters, registry, schemas),
         StatementsKeeper(
-            Reach(clusters, ClusterLogs(settings.tls), errors=ErrorFiles(settings.home)),
+            Reach(
+                clusters,
+                ClusterLogs(settings.tls),
+                errors=ErrorFiles(settings.home),
+                most_partitions=settings.statement_partitions,
+            ),
             lambda domain: DomainEngine(domain, settings),
             settings.registry(),
             image,
@@ -147,7 +152,13 @@ def links_keeper(
     # every worker of a mesh meets the same session, so that copies outlive the worker
     engine = SparkEngine(settings.spark_remote, token, settings.mesh, clears=True)
     return LinksKeeper(
-        Reach(clusters, ClusterLogs(settings.tls), schemas, ErrorFiles(settings.home)),
+        Reach(
+            clusters,
+            ClusterLogs(settings.tls),
+            schemas,
+            ErrorFiles(settings.home),
+            settings.link_partitions,
+        ),
         engine,
         LineageTopic(connection),
         registry.avro_text,

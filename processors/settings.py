@@ -18,6 +18,7 @@ from processors.connect.cluster import ConnectCluster
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.drift import Policy
+from processors.keepers.partition_limit import MOST_PARTITIONS
 from processors.keepers.strangers import LOOK_S
 from processors.lineage_receiver import HttpReceiver
 from processors.own_topics.wanted import Durability
@@ -92,6 +93,9 @@ class WorkerSettings(BaseSettings):
         (`SDM_UNDECIDED_PER_DOMAIN`)
     ids_per_domain: remembered ids of a domain's intents, of the last one to two hours, above which
         its next one is set aside (`SDM_IDS_PER_DOMAIN`)
+    link_partitions: partitions of a topic above which no link copies it (`SDM_LINK_PARTITIONS`)
+    statement_partitions: partitions of a topic above which no statement reads it
+        (`SDM_STATEMENT_PARTITIONS`)
     domain_spark: domain -> its own Spark Connect server, for its statements (`SDM_DOMAIN_SPARK`,
         JSON)
     domain_spark_command: for domains that are not named there: starts a domain's server unless it
@@ -140,6 +144,8 @@ class WorkerSettings(BaseSettings):
     snapshot_records: int = Field(default=EVERY, ge=1, le=100_000)
     undecided_per_domain: int = Field(default=UNDECIDED_PER_DOMAIN, ge=1, le=1_000_000)
     ids_per_domain: int = Field(default=IDS_PER_DOMAIN, ge=1, le=10_000_000)
+    link_partitions: int = Field(default=MOST_PARTITIONS, ge=1, le=10_000)
+    statement_partitions: int = Field(default=MOST_PARTITIONS, ge=1, le=10_000)
     domain_spark: dict[str, DomainSpark] = Field(default_factory=dict)
     domain_spark_command: list[str] = Field(default_factory=list)
     connect_url: str | None = None

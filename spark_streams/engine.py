@@ -84,6 +84,12 @@ class FlowEngine(Protocol):
     def states(self) -> States:
         """Every living query, also those started by an earlier process, and those that failed."""
 
+    def require_room(self, link: str, partitions: int) -> None:
+        """Raise EngineError `engine_full` where a copy of so many partitions would find no room.
+
+        Whatever runs of the link itself was stopped before.
+        """
+
     def start(self, spec: CopySpec) -> None:
         """Start a copy and return when it lives.
 

@@ -11,6 +11,7 @@
 | `partitions_differ` | no | source and destination have another number of partitions |
 | `readers_remain` | yes | a grant's reader still may read a copy that is to be removed |
 | `engine_unavailable` | yes | the Spark Connect server, or Kafka Connect, does not answer |
+| `too_many_partitions` | no | the source has more partitions than a link or a statement may read |
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
 | `query_failed` | yes | the query ended with an error, or is gone with its engine |
 | `query_stalled` | yes | the query lives, but a partition that has more to copy does not move |

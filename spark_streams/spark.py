@@ -68,13 +68,16 @@ class SparkEngine:
             self._known |= active
             return {link: tuple(states) for link, states in found.items()}
 
+    def require_room(self, link: str, partitions: int) -> None:
+        """Raise `engine_full` where the server has fewer free task slots than that."""
+        with self._turn:
+            self._require_slots(f"asking for task slots for {link}", link, partitions)
+
     def start(self, spec: CopySpec) -> None:
         """Start a copy and return when it lives."""
         with self._turn:
             doing = f"starting the copy {spec.link}"
-            active = self._session.call(doing, _active)
-            master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
-            require_slots(master, active, spec)
+            self._require_slots(doing, spec.link, len(spec.start))
             name = _SEPARATOR.join((spec.link, spec.writer, str(len(spec.start))))
             self._known[name] = self._session.call(
                 doing, lambda s: _start(s, spec, name, clears=self._clears)
@@ -108,6 +111,11 @@ class SparkEngine:
         with self._turn:
             return self._session.call(doing, act)
 
+    def _require_slots(self, doing: str, link: str, partitions: int) -> None:
+        active = self._session.call(doing, _active)
+        master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
+        require_slots(master, active, link, partitions)
+
     def _fault(self, query: Any) -> tuple[str, str]:
         """Why a query ended, and Spark's own text of it."""
         try:
@@ -135,23 +143,24 @@ def _progress_of(query: Any) -> Callable[[Any], dict[int, int]]:
     return ask
 
 
-def require_slots(master: str, active: dict[str, Any], spec: CopySpec) -> None:
+def require_slots(master: str, active: dict[str, Any], link: str, partitions: int) -> None:
     """Raise `engine_full` if the copy would wait for ever: a partition holds its slot for good.
 
     Args:
         master: `local[N]` or `local[*]`; another master has its own ways to grow.
         active: living queries by name.
-        spec: the copy that is to start.
+        link: the copy that is to start.
+        partitions: so many slots it needs.
     """
     match = re.fullmatch(r"local\[(\*|\d+)(?:,\d+)?\]", master)
     if match is None:
         return
     slots = os.cpu_count() or 1 if match[1] == "*" else int(match[1])
     used = sum(int(name.rsplit(_SEPARATOR, 1)[1]) for name in active)
-    if used + len(spec.start) > slots:
+    if used + partitions > slots:
         raise EngineError(
             "engine_full",
-            f"the copy {spec.link} needs {len(spec.start)} task slots, but {used} of the Spark "
+            f"the copy {link} needs {partitions} task slots, but {used} of the Spark "
             f"server's {slots} are taken: give it more (spark.master=local[N]) or stop a link",
         )
 

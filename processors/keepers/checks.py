@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 
@@ -33,11 +34,18 @@ from processors.keepers.findings import (
     schema_registered,
     statement_sound,
     target_free,
+    too_many_partitions,
     topic_exists,
 )
 from processors.keepers.flow_ends import Logs
 from processors.keepers.keeper import Reign, ReignOverError
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
+from processors.keepers.partition_limit import (
+    OF_LINKS,
+    OF_STATEMENTS,
+    Most,
+    PartitionLimit,
+)
 from processors.waiting import Awaited
 from projections.catalog import SCHEMA_REGISTERED
 from projections.image import Image
@@ -73,6 +81,19 @@ class Task:
     intent: Intent
 
 
+class Servers(NamedTuple):
+    """What checks ask beside the registered clusters and the registry.
+
+    tls: how a new cluster's brokers are reached.
+    logs: reads the ends of topics.
+    connect: validates connectors; None where the mesh has none.
+    """
+
+    tls: Tls | None = None
+    logs: Logs | None = None
+    connect: ConnectCluster | None = None
+
+
 class ChecksKeeper:
     """Runs each missing check of each waiting intent; a server that is down is asked again.
 
@@ -84,9 +105,8 @@ class ChecksKeeper:
         registry: where schemas are looked up.
         waiting: offset -> what the governor found a record waiting for.
         lanes: runs the checks side by side.
-        tls: how a new cluster's brokers are reached.
-        logs: reads the ends of topics.
-        connect: validates connectors; None where the mesh has none.
+        servers: what is asked beside the clusters and the registry.
+        most: partitions of a topic that a link or a statement may read.
     """
 
     name = "checks"
@@ -97,13 +117,15 @@ class ChecksKeeper:
         registry: Registry,
         waiting: Callable[[], Mapping[int, Awaited]],
         lanes: Lanes | None = None,
-        tls: Tls | None = None,
-        logs: Logs | None = None,
-        connect: ConnectCluster | None = None,
+        servers: Servers | None = None,
+        most: Most | None = None,
     ) -> None:
+        most = most or Most()
+        self._of_links = PartitionLimit(most.links, OF_LINKS)
+        self._of_statements = PartitionLimit(most.statements, OF_STATEMENTS)
         self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
         self._waiting = waiting
-        self._tls, self._logs, self._connect = tls, logs, connect
+        self._tls, self._logs, self._connect = servers or Servers()
         # (offset, check) -> since when it fails, s of the monotonic clock
         self._failing: dict[tuple[int, str], float] = {}
 
@@ -190,7 +212,13 @@ class ChecksKeeper:
         admin = self._clusters(image, access.cluster)
         # an earlier grant's copy is being made: its mark is older than the topic
         made = link is not None and known is None and fence.marks(admin, access.topic, link.id).ours
-        return target_free(access.topic, known, admin, being_made=made)
+        free = target_free(access.topic, known, admin, being_made=made)
+        if free.code:
+            return free
+        # the link that follows would not start
+        product = image.catalog[access.product]
+        source = self._clusters(image, product.cluster).topic(product.topic)
+        return too_many_partitions([source], product.cluster, self._of_links) or free
 
     def _statement_sound(self, image: Image, intent: Wording) -> Finding:
         """The text can be understood over the topics that it names; see `statement_sound`."""
@@ -201,7 +229,8 @@ class ChecksKeeper:
             destination = known.destination
         admin = self._clusters(image, home)
         before = known.sql if known is not None and isinstance(intent, StatementUpdated) else None
-        found = statement_sound(intent, destination, admin, self._registry, before)
+        limit = self._of_statements
+        found = statement_sound(intent, destination, admin, self._registry, before, limit)
         if found.code or not isinstance(intent, StatementAdded) or self._logs is None:
             return found
         if intent.begin is not Begin.LATEST:

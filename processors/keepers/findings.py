@@ -17,6 +17,7 @@ from mesh_events.statements import StatementAdded, Wording
 from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, KafkaAdmin, Topic
 from processors.connect.cluster import ConnectCluster
+from processors.keepers.partition_limit import TOO_MANY_PARTITIONS, PartitionLimit
 from processors.keepers.planning import plan_statement
 from processors.own_registry import OwnRegistry
 from projections import connector_config
@@ -150,6 +151,17 @@ def target_free(
     )
 
 
+def too_many_partitions(
+    topics: Sequence[Topic | None], cluster: str, limit: PartitionLimit
+) -> Finding | None:
+    """The finding on the first topic above the limit, in the words of what would not start."""
+    for topic in topics:
+        if topic is not None and (reason := limit.finding(topic, cluster)) is not None:
+            where = {"cluster": cluster, "topic": topic.name, "partitions": str(topic.partitions)}
+            return Finding(where, TOO_MANY_PARTITIONS, reason)
+    return None
+
+
 def _require_usable(versions: Sequence[Version], subject: str) -> None:
     """Raise RefusedError where the latest version is too large, or has an unsupported pattern."""
     for latest in versions[-1:]:
@@ -170,8 +182,9 @@ def statement_sound(
     admin: ClusterAdmin,
     registry: Registry,
     before: str | None = None,
+    limit: PartitionLimit | None = None,
 ) -> Finding:
-    """The topics are there, and the text can be understood over their schemas.
+    """The topics are there and not too large, and the text can be understood over their schemas.
 
     The types of its columns are Spark's to judge, when it starts. `before` is the text that is to
     be replaced, if one is.
@@ -188,6 +201,8 @@ def statement_sound(
         return Finding(where, error.code, str(error), CERTAIN_S if error.code == "no_schema" else 0)
     stream = topics[intent.stream]
     assert stream is not None  # noqa: S101 - for the type checker; refused above
+    if limit is not None and (found := too_many_partitions([*topics.values()], admin.name, limit)):
+        return found
     columns = ", ".join(one.name for one in plan.query.out)
     return Finding({**where, "partitions": str(stream.partitions), "columns": columns})
 

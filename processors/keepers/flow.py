@@ -118,6 +118,12 @@ class Kind(Protocol[F]):
         began must not be read under.
         """
 
+    def require_size(self, ends: "Ends[F]", source: Topic) -> None:
+        """Raise CopyError `too_many_partitions` where what is read has too many.
+
+        Called before anything is changed for a start.
+        """
+
     def has_new_partitions(self, ends: "Ends[F]") -> bool:
         """Whether the source has partitions that the flow was not started with.
 

@@ -14,6 +14,7 @@ from processors.clusters import ClusterAdmin, Topic
 from processors.error_files import ErrorFiles
 from processors.keepers import fence
 from processors.keepers.flow import F
+from processors.keepers.partition_limit import MOST_PARTITIONS
 from processors.rights import Binding
 from processors.schema_ids import Carried, OneRegistry
 from projections.image import Image
@@ -110,12 +111,14 @@ class Reach(NamedTuple):
     """How clusters are reached: to change them, to look into topics, to have schemas there.
 
     errors: where the full texts of errors are kept; None: nowhere.
+    most_partitions: of a topic that is read there.
     """
 
     admin: Clusters
     logs: Logs
     schemas: Carried = OneRegistry()
     errors: ErrorFiles | None = None
+    most_partitions: int = MOST_PARTITIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Starting one incarnation of a flow, in the only order that is exact.
 
-Right on the sources, topics, fence, partitions, tail, right on the destination, query, fact. Each
-effect may be the last one before a crash: the next attempt begins by closing the fence around
-whatever the earlier ones may still do. It takes a new principal if the engine may know the last
-one's password.
+Room in the engine, right on the sources, topics, fence, partitions, tail, right on the
+destination, query, fact. Each effect may be the last one before a crash: the next attempt begins by
+closing the fence around whatever the earlier ones may still do. It takes a new principal if the
+engine may know the last one's password.
 """
 
 import secrets
@@ -57,12 +57,15 @@ class FlowStart(Generic[F]):
         destination = ends.destination_topic()
         fresh = ends.is_fresh(destination)
         source = ends.source_topic(fresh=fresh)
+        self._kind.require_size(ends, source)
         origin = Origin(flow.source_cluster, source.id)
         plan = self._kind.plan(ends)
         writer = self._unused.setdefault(flow.id, fence.fresh_writer(flow.id))
 
         reign.check()
         self._engine.stop(flow.id)
+        # before any topic or right is changed; the engine asks once more at the start
+        self._engine.require_room(flow.id, source.partitions)
         self._admit(ends, writer, reign)
         if destination is None or not ends.is_complete():
             reign.check()

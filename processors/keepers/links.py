@@ -18,6 +18,7 @@ from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Lanes
 from processors.keepers.link_end import LinkEnd
 from processors.keepers.link_telling import Telling
+from processors.keepers.partition_limit import OF_LINKS, PartitionLimit
 from processors.lineage import Lineage
 from processors.mirror import config as mirror
 from processors.rights import Binding
@@ -179,6 +180,7 @@ class Copying:
     ) -> None:
         self._clusters, self._logs, self._schemas = reach.admin, reach.logs, reach.schemas
         self._lineage, self._schema_text = lineage, schema_text
+        self._limit = PartitionLimit(reach.most_partitions, OF_LINKS)
 
     def queue(self, link: Link) -> str:
         """Links between the same clusters share a few lanes: one that waits delays no other."""
@@ -212,6 +214,10 @@ class Copying:
 
     def require_still(self, link: Link) -> None:
         """Nothing to ask: a grant's end is followed by the link's, and by the copy's."""
+
+    def require_size(self, ends: Ends[Link], source: Topic) -> None:
+        """The copy gets as many partitions as the source has."""
+        self._limit.require(source, ends.source.name)
 
     def has_new_partitions(self, ends: Ends[Link]) -> bool:
         """By the log: a start reports a position for each partition of the source."""

@@ -15,6 +15,7 @@ from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.partition_limit import OF_STATEMENTS, PartitionLimit
 from processors.keepers.statement_end import StatementEnd
 from processors.keepers.statement_plan import (
     StatementEnds,
@@ -118,6 +119,7 @@ class Streaming:
         lineage: Lineage,
     ) -> None:
         self._clusters = clusters
+        self._limit = PartitionLimit(clusters.most_partitions, OF_STATEMENTS)
         self._engine, self._schemas, self._latest = engine, schemas, latest
         self._lineage = lineage
 
@@ -162,6 +164,11 @@ class Streaming:
         withheld = self.withheld(statement, self._latest())
         if withheld is not None:
             raise withheld
+
+    def require_size(self, ends: Ends[Statement], source: Topic) -> None:
+        """The stream's partitions take slots and are those of the result; tables are read whole."""
+        for topic in (source, *(_table(ends, name) for name in ends.flow.tables)):
+            self._limit.require(topic, ends.source.name)
 
     def has_new_partitions(self, ends: Ends[Statement]) -> bool:
         """By the log: a start reports a position for each partition of the stream."""

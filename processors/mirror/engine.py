@@ -43,6 +43,10 @@ class MirrorEngine:
                     states[link] = (*states.get(link, ()), _state(found))
         return states
 
+    def require_room(self, link: str, partitions: int) -> None:
+        """One task copies all partitions."""
+        del link, partitions
+
     def start(self, spec: CopySpec) -> None:
         """Make the connector and return when its task runs.
 
@@ -146,6 +150,11 @@ class NoEngine:
 
     def states(self) -> States:
         """Say why there is none."""
+        raise EngineError("engine_unavailable", self.why)
+
+    def require_room(self, link: str, partitions: int) -> None:
+        """Say why there is none."""
+        del link, partitions
         raise EngineError("engine_unavailable", self.why)
 
     def start(self, spec: CopySpec) -> None:

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mesh_events.errors import InfrastructureError, RefusedError
+from mesh_events.intents import Engine
 from mesh_events.kafka import Connection
 from processors.clusters import Login, Topic
 from processors.keepers.flow_ends import Reach
 from processors.keepers.flow_pace import Pace
-from processors.keepers.links import LinksKeeper
+from processors.keepers.links import LinksKeeper, Mirrors
+from processors.keepers.partition_limit import MOST_PARTITIONS
 from processors.rights import Acl, Binding, Operation, Resource
 from projections.identity import Cluster
 from projections.image import Image
@@ -255,10 +257,15 @@ class MemoryEngine:
 
     def start(self, spec: CopySpec) -> None:
         self._answer()
-        taken = sum(len(query.spec.start) for query in self._living())
-        if taken + len(spec.start) > self._slots:
-            raise EngineError("engine_full", f"{taken} of {self._slots} slots are taken")
+        self.require_room(spec.link, len(spec.start))
         self.queries.append(MemoryQuery(spec, dict(spec.start)))
+
+    def require_room(self, link: str, partitions: int) -> None:
+        del link
+        self._answer()
+        taken = sum(len(query.spec.start) for query in self._living())
+        if taken + partitions > self._slots:
+            raise EngineError("engine_full", f"{taken} of {self._slots} slots are taken")
 
     def stop(self, link: str) -> None:
         self._answer()
@@ -335,7 +342,13 @@ class MemoryEngine:
 class MemoryLink:
     """One link from `east` to `west`, its keeper, and the whole world around it."""
 
-    def __init__(self, partitions: int = 2, slots: int = 512) -> None:
+    def __init__(
+        self,
+        partitions: int = 2,
+        slots: int = 512,
+        most: int = MOST_PARTITIONS,
+        by: Engine = Engine.SPARK,
+    ) -> None:
         self.topic = "east.users"
         self.east, self.west = MemoryCluster("east"), MemoryCluster("west")
         self.clusters = {"east": self.east, "west": self.west}
@@ -345,20 +358,27 @@ class MemoryLink:
             Cluster(found.name, found.bootstrap_servers, "admin", "env:NONE", 0)
             for found in self.clusters.values()
         ]
-        self.desk = Desk(registered, self.topic, self.topic)
+        self.desk = Desk(registered, self.topic, self.topic, by)
         self.lineage = LineageList()
         self.time = 100.0
         self.pace: dict[str, float] = {}
         self.schema = '"bytes"'
-        self.keeper = self.new_keeper()
+        by_mirror = by is Engine.MIRRORMAKER
+        self.mirrors = Mirrors(self.engine, "connect") if by_mirror else None
+        self.keeper = self.new_keeper(most)
 
-    def new_keeper(self) -> LinksKeeper:
+    def new_keeper(self, most: int = MOST_PARTITIONS) -> LinksKeeper:
         return LinksKeeper(
-            Reach(lambda _, name: self.clusters[name], MemoryLogs(self.clusters)),
+            Reach(
+                lambda _, name: self.clusters[name],
+                MemoryLogs(self.clusters),
+                most_partitions=most,
+            ),
             self.engine,
             self.lineage,
             lambda _: self.schema,
             replace(QUICK, clock=lambda: self.time, **self.pace),
+            mirrors=self.mirrors,
         )
 
     @property

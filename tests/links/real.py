@@ -20,6 +20,7 @@ from processors.keepers import fence
 from processors.keepers.flow_ends import ClusterLogs, Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.links import LinksKeeper, Mirrors
+from processors.keepers.partition_limit import MOST_PARTITIONS
 from processors.lineage import JobRun
 from processors.mirror.engine import MirrorEngine
 from projections.identity import Cluster
@@ -49,6 +50,7 @@ class RealLink:
     errors: ErrorFiles | None = None
     logs: ClusterLogs | None = None
     """Set for links that share their connections; the next keeper gets them."""
+    most_partitions = MOST_PARTITIONS
     pause_s = 0.05
     """Between two looks of the keeper, seconds."""
 
@@ -90,6 +92,7 @@ class RealLink:
                 lambda _, name: self.admins[name],
                 self.logs or ClusterLogs(self.endpoints.tls),
                 errors=self.errors,
+                most_partitions=self.most_partitions,
             ),
             self.new_engine(),
             self.lineage,

@@ -264,6 +264,9 @@ class Engine:
     def states(self) -> States:
         return self._engine.states()
 
+    def require_room(self, link: str, partitions: int) -> None:
+        self._engine.require_room(link, partitions)
+
     def start(self, spec: CopySpec) -> None:
         self._interrupts.effect("start query", lambda: self._engine.start(spec))
 

@@ -18,6 +18,7 @@ from mesh_events.statements import Begin, StatementAdded, StatementFact, Stateme
 from processors.keepers.findings import Finding, destination_free
 from processors.keepers.flow_ends import Reach
 from processors.keepers.keeper import ReignOverError
+from processors.keepers.partition_limit import MOST_PARTITIONS
 from processors.keepers.statements import StatementsKeeper
 from processors.rights import Operation
 from projections import statements
@@ -57,7 +58,7 @@ class Engine:
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
         self.queries: list[Query] = []
-        self.down = False
+        self.down, self.slots = False, 512
         self.refusal: Exception | None = None
 
     def _answer(self) -> None:
@@ -74,8 +75,15 @@ class Engine:
                 found[name] = (*found.get(name, ()), state)
         return found
 
-    def start(self, spec: CopySpec) -> None:
+    def require_room(self, link: str, partitions: int) -> None:
+        del link
         self._answer()
+        taken = sum(len(query.spec.start) for query in self.living())
+        if taken + partitions > self.slots:
+            raise EngineError("engine_full", f"{taken} of {self.slots} slots are taken")
+
+    def start(self, spec: CopySpec) -> None:
+        self.require_room(spec.link, len(spec.start))
         self.queries.append(Query(spec, dict(spec.start)))
 
     def stop(self, link: str) -> None:
@@ -288,9 +296,9 @@ class MemoryStatement:
         self.latest: Callable[[], Image] = lambda: self.desk.image
         self.keeper = self.new_keeper()
 
-    def new_keeper(self, **pace: float) -> StatementsKeeper:
+    def new_keeper(self, most: int = MOST_PARTITIONS, **pace: float) -> StatementsKeeper:
         return StatementsKeeper(
-            Reach(lambda *_: self.east, MemoryLogs({"east": self.east})),
+            Reach(lambda *_: self.east, MemoryLogs({"east": self.east}), most_partitions=most),
             lambda _: self.engine,
             self.registry,
             self._latest,

@@ -10,6 +10,7 @@ import pytest
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated, LinkFailed
 from processors.keepers.flow_ends import ClusterLogs
+from processors.rights import Operation
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
 from tests.links.real import QUICK, RealLink, assert_exact
@@ -45,6 +46,26 @@ def test_partitions_added_under_load_reach_the_copy_in_order(link: RealLink) -> 
         {"0", "1", "2"},
         {"0", "1", "2", "3", "4"},
     ]
+
+
+def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(link: RealLink) -> None:
+    link.produce(*numbered(0, 300, 3))
+    link.reconcile_until(link.caught_up)
+    link.keeper.close()
+    link.most_partitions = 3
+    link.keeper = link.new_keeper()
+    add_partitions(link.east.login, link.topic, 4)
+    link.produce(*numbered(300, 400, 4))
+    link.reconcile_until(lambda: link.desk.link.failure_code == "too_many_partitions")
+    assert partitions_of(link) == 3
+    rights = link.west.rights(topic=link.topic)
+    assert not [one for one in rights if one.operation is Operation.WRITE]
+    link.keeper.close()
+    link.most_partitions = 4
+    link.keeper = link.new_keeper()
+    link.reconcile_until(lambda: partitions_of(link) == 4 and link.caught_up())
+    assert_exact(link)
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["too_many_partitions"]
 
 
 def test_partitions_added_while_a_link_is_paused_are_copied_when_it_goes_on(

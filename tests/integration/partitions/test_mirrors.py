@@ -8,6 +8,7 @@ import pytest
 from local_platform import Endpoints
 from mesh_events.facts import LinkActivated, LinkFailed
 from mesh_events.intents import Engine
+from processors.rights import Operation
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
 from tests.links.real import QUICK, RealMirror, assert_exact
@@ -37,6 +38,28 @@ def test_partitions_added_under_load_reach_the_copy_in_order(link: RealMirror) -
     assert_exact(link)
     assert link.desk.said(LinkFailed) == []
     assert [len(fact.positions) for fact in link.desk.said(LinkActivated)] == [3, 5]
+
+
+def test_a_source_above_the_limit_stops_its_link_until_it_is_raised(
+    link: RealMirror,
+) -> None:
+    link.produce(*numbered(0, 300, 3))
+    link.reconcile_until(link.caught_up, 90)
+    link.keeper.close()
+    link.most_partitions = 3
+    link.keeper = link.new_keeper()
+    add_partitions(link.east.login, link.topic, 4)
+    link.produce(*numbered(300, 400, 4))
+    link.reconcile_until(lambda: link.desk.link.failure_code == "too_many_partitions", 90)
+    assert partitions_of(link) == 3
+    rights = link.west.rights(topic=link.topic)
+    assert not [one for one in rights if one.operation is Operation.WRITE]
+    link.keeper.close()
+    link.most_partitions = 4
+    link.keeper = link.new_keeper()
+    link.reconcile_until(lambda: partitions_of(link) == 4 and link.caught_up(), 90)
+    assert_exact(link)
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["too_many_partitions"]
 
 
 def test_spark_goes_on_with_partitions_that_were_added_while_the_link_was_paused(

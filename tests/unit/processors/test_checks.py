@@ -1,6 +1,7 @@
 """Checks are made for every domain alike, and a server that starts is given time to know."""
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from mesh_events.statements import StatementAdded, StatementUpdated
-from processors.keepers import checks, planning
+from processors.keepers import checks, findings, planning
 from processors.keepers.checks import CHECKED, ChecksKeeper, missing
 from processors.keepers.findings import CERTAIN_S
 from processors.keepers.lanes import SideBySide
+from processors.keepers.partition_limit import OF_STATEMENTS, Most, PartitionLimit
 from processors.waiting import Awaited
 from projections.decide import decide
 from projections.replay import fold
@@ -21,7 +23,7 @@ from projections.verdict import Waiting
 from spark_streams.sql.errors import SqlError
 from tests import paper_story as story
 from tests.kafka_client import eventually
-from tests.links.memory import MemoryCluster
+from tests.links.memory import MemoryCluster, MemoryLink
 from tests.paper_log import Never, PaperLog, meta
 
 STATEMENT_CHECKS = ("statement_sound", "destination_free")
@@ -193,6 +195,73 @@ def test_a_text_that_is_parsed_for_long_delays_no_other_domains_texts(
         assert ("east", "statement_sound") not in reign.told
     finally:
         gate.set()
+
+
+class Outcomes:
+    """A reign that keeps what is reported."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+
+    def meta(self, *_: object, **__: object) -> Any:
+        return meta("mesh", "01a0c451-0000-7000-8000-000000000000", 0)
+
+    def report(self, fact: Fact) -> None:
+        self.facts.append(fact)
+
+
+@pytest.mark.parametrize(("partitions", "code"), [(3, None), (4, "too_many_partitions")])
+def test_a_grant_whose_link_could_not_start_is_refused_as_the_link_would_fail(
+    partitions: int, code: str | None
+) -> None:
+    log = PaperLog(checks={"target_free": Never()})
+    story.published(log)
+    story.granted(log)
+    clusters = {name: MemoryCluster(name) for name in ("east", "west")}
+    clusters["east"].create_topic("east.users", partitions, {})
+    outcomes = Outcomes()
+    keeper = ChecksKeeper(
+        lambda _, name: clusters[name],
+        Slow(_open()),  # type: ignore[arg-type]  # it is not asked
+        lambda: waiting(log),
+        most=Most(links=3),
+    )
+    keeper.reconcile(log.image, outcomes)  # type: ignore[arg-type]
+    (fact,) = outcomes.facts
+    if code is None:
+        assert isinstance(fact, CheckPassed)
+        return
+    assert isinstance(fact, CheckFailed)
+    link = MemoryLink(partitions=partitions, most=3)
+    link.settle()
+    assert (fact.code, fact.reason) == (code, link.desk.link.failure)
+
+
+@pytest.mark.parametrize("large", ["east.t", "east.table"])
+def test_a_statement_over_a_topic_above_the_limit_is_refused(
+    large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan(intent: Any, _: str, __: str, topic: Any, *___: Any) -> Any:
+        for name in (intent.stream, *intent.tables):
+            topic(name)
+        return SimpleNamespace(query=SimpleNamespace(out=[]))
+
+    monkeypatch.setattr(findings, "plan_statement", plan)
+    cluster = MemoryCluster("east")
+    for name in ("east.t", "east.table"):
+        cluster.create_topic(name, 4 if name == large else 3, {})
+    names = {"statement": "east.s", "stream": "east.t", "destination": "east.o"}
+    intent = StatementAdded(
+        meta=meta("east", "01a0c451-0000-7000-8000-000000000000", 0),
+        sql="",
+        tables=("east.table",),
+        **names,
+    )
+    limit = PartitionLimit(3, OF_STATEMENTS)
+    found = findings.statement_sound(intent, "east.o", cluster, Slow(_open()), limit=limit)  # type: ignore[arg-type]
+    assert found.code == "too_many_partitions"
+    for part in (large, "4 partitions", "at most 3", OF_STATEMENTS):
+        assert part in found.reason
 
 
 def _open() -> threading.Event:

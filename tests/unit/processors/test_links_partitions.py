@@ -3,7 +3,9 @@
 import pytest
 
 from mesh_events.facts import LinkActivated, LinkFailed
+from mesh_events.intents import Engine
 from processors.keepers import flow_start
+from processors.rights import Operation
 from projections.links import State
 from tests.links.memory import MemoryLink
 from tests.unit.processors.test_links_crashes import Crashes, look
@@ -110,6 +112,66 @@ def test_too_few_slots_for_added_partitions_are_reported_and_waited_for() -> Non
     link.settle()
     assert {fact.code for fact in link.desk.said(LinkFailed)} == {"engine_full"}
     assert link.desk.link.state is State.FAILED
+
+
+def test_without_free_slots_neither_topic_nor_right_is_changed() -> None:
+    link = MemoryLink(partitions=2, slots=3)
+    link.settle()
+    before = set(link.west.bindings), set(link.east.bindings)
+    link.source.grow(4)
+    link.settle()
+    assert link.destination.described.partitions == 2
+    assert (link.west.bindings, link.east.bindings) == before
+
+    first = MemoryLink(partitions=4, slots=3)
+    first.settle()
+    assert first.topic not in first.west.topics
+    assert first.desk.link.failure_code == "engine_full"
+    assert (first.west.bindings, first.west.logins) == (set(), {})
+
+
+@pytest.mark.parametrize("engine", [Engine.SPARK, Engine.MIRRORMAKER])
+def test_a_source_above_the_limit_is_never_copied(engine: Engine) -> None:
+    link = MemoryLink(partitions=4, most=3, by=engine)
+    link.settle()
+    (fault,) = link.desk.said(LinkFailed)
+    assert (fault.code, fault.retriable) == ("too_many_partitions", False)
+    for part in (link.topic, "4 partitions", "at most 3", "SDM_LINK_PARTITIONS"):
+        assert part in fault.reason
+    assert link.topic not in link.west.topics
+    assert link.engine.queries == []
+
+
+def test_a_source_that_grows_above_the_limit_stops_its_link_and_leaves_the_copy(
+    link: MemoryLink,
+) -> None:
+    link.keeper = link.new_keeper(3)
+    link.source.grow(4)
+    link.produce(8)
+    link.settle()
+    (fault,) = link.desk.said(LinkFailed)
+    assert (fault.code, fault.retriable) == ("too_many_partitions", False)
+    assert link.destination.described.partitions == 2
+    assert all(query.stopped for query in link.engine.queries)
+    assert not any(found.operation is Operation.WRITE for found in link.west.bindings)
+    assert [one.end for one in link.destination.partitions] == [3, 3]
+
+
+@pytest.mark.parametrize("again", ["worker", "owner"])
+def test_a_link_goes_on_when_the_limit_is_raised(link: MemoryLink, again: str) -> None:
+    link.keeper = link.new_keeper(3)
+    link.source.grow(4)
+    link.produce(8)
+    link.settle()
+    link.keeper = link.new_keeper(4)
+    if again == "owner":
+        link.desk.pause()
+        link.settle()
+        link.desk.resume()
+    link.settle()
+    assert link.desk.link.state is State.ACTIVE
+    assert link.destination.described.partitions == 4
+    assert link.findings() == []
 
 
 def test_a_cluster_that_refuses_more_partitions_is_reported(

@@ -50,13 +50,29 @@ def test_a_start_that_fails_before_its_query_leaves_one_login(
     assert len(link.west.logins) == 1
 
 
-def test_an_engine_without_room_leaves_one_login_and_is_waited_for(link: MemoryLink) -> None:
+def test_an_engine_without_room_leaves_no_login_and_is_waited_for(link: MemoryLink) -> None:
     link.engine._slots = 1
+    for _ in range(2 * MOST):
+        link.reconcile()
+    assert len(link.west.logins) == 0
+    assert {fact.code for fact in link.desk.said(LinkFailed)} == {"engine_full"}
+    link.engine._slots = 512
+    link.settle()
+    assert link.findings() == []
+
+
+def test_an_engine_that_fills_up_during_a_start_leaves_one_login(
+    link: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(spec: CopySpec) -> None:
+        raise EngineError("engine_full", f"others took the slots for {spec.link}")
+
+    monkeypatch.setattr(link.engine, "start", start)
     for _ in range(2 * MOST):
         link.reconcile()
     assert len(link.west.logins) == 1
     assert {fact.code for fact in link.desk.said(LinkFailed)} == {"engine_full"}
-    link.engine._slots = 512
+    monkeypatch.undo()
     link.settle()
     assert link.findings() == []
 

@@ -80,6 +80,48 @@ def test_added_partitions_whose_first_records_are_gone_are_a_gap(made: MemorySta
     assert "partition 2" in fault.reason
 
 
+def test_a_stream_that_grows_above_the_limit_stops_its_statement(made: MemoryStatement) -> None:
+    made.keeper = made.new_keeper(3)
+    grow(made, 4)
+    made.settle()
+    (fault,) = made.desk.said(StatementFailed)
+    assert (fault.code, fault.retriable) == ("too_many_partitions", False)
+    for part in (STREAM, "4 partitions", "at most 3", "SDM_STATEMENT_PARTITIONS"):
+        assert part in fault.reason
+    assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {2}
+    assert made.engine.living() == []
+
+    # a worker with a higher limit starts it where it stood
+    made.keeper = made.new_keeper(4)
+    made.settle()
+    assert made.wrong() == []
+    assert made.desk.statement.is_active
+
+
+def test_without_free_slots_no_topic_of_a_statement_is_widened(made: MemoryStatement) -> None:
+    made.engine.slots = 3
+    grow(made, 4)
+    made.settle()
+    assert {fact.code for fact in made.desk.said(StatementFailed)} == {"engine_full"}
+    assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {2}
+
+
+def test_a_table_above_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MemoryStatement()
+    made.keeper = made.new_keeper(3)
+    made.east.create_topic(TABLE, 4, {})
+    monkeypatch.setattr(keeper, "require_same", lambda *_: None)
+    joined = replace(made.desk.statement, tables=(TABLE,))
+    made.desk.image = made.desk.image._replace(
+        statements=made.desk.image.statements.set(joined.id, joined)
+    )
+    made.settle()
+    (fault,) = made.desk.said(StatementFailed)
+    assert fault.code == "too_many_partitions"
+    assert TABLE in fault.reason
+    assert made.engine.queries == []
+
+
 def test_a_table_that_gets_partitions_ends_the_statement_for_its_owner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

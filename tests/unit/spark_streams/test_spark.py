@@ -1,7 +1,6 @@
 import json
 import socket
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -58,15 +57,15 @@ def test_a_spec_does_not_show_its_passwords() -> None:
 def test_a_copy_that_would_wait_for_slots_for_ever_is_refused(master: str, used: int) -> None:
     active = {f"other{n}|writer|1": None for n in range(used)}
     with pytest.raises(EngineError) as caught:
-        require_slots(master, active, SPEC)
+        require_slots(master, active, SPEC.link, 2)
     assert caught.value.code == "engine_full"
     assert caught.value.retriable
 
 
 def test_a_copy_with_enough_slots_is_let_in() -> None:
-    require_slots("local[4]", {"other|writer|2": None}, SPEC)
-    require_slots("spark://elsewhere:7077", {f"o{n}|w|9": None for n in range(99)}, SPEC)
-    require_slots("local[*]", {}, replace(SPEC, start={}))
+    require_slots("local[4]", {"other|writer|2": None}, SPEC.link, 2)
+    require_slots("spark://elsewhere:7077", {f"o{n}|w|9": None for n in range(99)}, SPEC.link, 2)
+    require_slots("local[*]", {}, SPEC.link, 0)
 
 
 def test_a_call_that_hangs_is_left_behind() -> None:
