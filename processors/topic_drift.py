@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from processors.clusters import Topic
-from processors.keepers.flow_ends import copied_settings
+from processors.keepers.copy_settings import copied_settings
 from projections.catalog import Product
 from projections.links import Copy, Desired, Link
 

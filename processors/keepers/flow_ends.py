@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -13,6 +13,7 @@ from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, Topic
 from processors.error_files import ErrorFiles
 from processors.keepers import fence
+from processors.keepers.copy_settings import copied_settings
 from processors.keepers.flow import F
 from processors.keepers.partition_limit import MOST_PARTITIONS
 from processors.rights import Binding
@@ -25,28 +26,6 @@ Clusters = Callable[[Image, str], ClusterAdmin]
 Found = TypeVar("Found")
 _APPEAR_TIMEOUT_S = 10.0
 _POLL_S = 0.05
-_SAME_SETTINGS = (
-    "cleanup.policy",
-    "compression.type",
-    "delete.retention.ms",
-    "max.compaction.lag.ms",
-    "message.timestamp.after.max.ms",
-    "message.timestamp.before.max.ms",
-    "min.cleanable.dirty.ratio",
-    "min.compaction.lag.ms",
-    "retention.bytes",
-    "retention.ms",
-    "segment.bytes",
-    "segment.ms",
-)
-"""Settings of the source that its copy gets, where the source has them; the rest is the cluster's.
-
-Times count from the copying: Spark's sink cannot set a record's time.
-"""
-_MAX_RECORD = "max.message.bytes"
-_KAFKAS_MAX_RECORD = 1_048_588
-_HEADER_ROOM = 4_096
-"""A record as large as the source takes still has to fit with one more header."""
 
 
 class Logs(Protocol):
@@ -286,18 +265,6 @@ class Ends(Generic[F]):
         check()
         self.destination.add_partitions(name, partitions)
         return until(seen, f"{name} to have {partitions} partitions")
-
-
-def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
-    """Settings of the copy, from those that the source has of its own."""
-    same = {name: source[name] for name in _SAME_SETTINGS if name in source}
-    largest = int(source.get(_MAX_RECORD, _KAFKAS_MAX_RECORD)) + _HEADER_ROOM
-    return same | {_MAX_RECORD: str(largest)}
-
-
-def max_record_bytes(destination: Topic) -> int:
-    """The largest record that the copy takes."""
-    return int(destination.config.get(_MAX_RECORD, _KAFKAS_MAX_RECORD))
 
 
 def until(

@@ -13,8 +13,9 @@ from typing import Generic
 from processors.clusters import Topic
 from processors.crash_points import crash_point
 from processors.keepers import fence
+from processors.keepers.copy_settings import max_record_bytes
 from processors.keepers.flow import F, Kind, Plan, Started, Voice
-from processors.keepers.flow_ends import Ends, Logs, allowed, max_record_bytes
+from processors.keepers.flow_ends import Ends, Logs, allowed
 from processors.keepers.keeper import Reign
 from processors.rights import Binding, reader
 from spark_streams.engine import CopySpec, FlowEngine

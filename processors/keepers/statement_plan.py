@@ -6,7 +6,8 @@ from typing import Any
 
 from mesh_events.kafka import Connection
 from processors.clusters import Topic
-from processors.keepers.flow_ends import Ends, copied_settings, until
+from processors.keepers.copy_settings import copied_settings
+from processors.keepers.flow_ends import Ends, until
 from processors.lineage import Origin
 from projections.statements import Statement
 from spark_streams import provenance

@@ -1,0 +1,63 @@
+"""Settings of a copy, from those that its source has of its own. Pure.
+
+The owner of the source chooses them for a topic on another domain's cluster. What changes which
+records readers find there follows the source. What costs the cluster files, memory or work for no
+record more stays within a range.
+"""
+
+from collections.abc import Mapping
+
+from processors.clusters import Topic
+
+_SAME = (
+    "cleanup.policy",
+    "compression.type",
+    "delete.retention.ms",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+    "min.compaction.lag.ms",
+    "retention.bytes",
+    "retention.ms",
+)
+"""The copy has them as the source has them.
+
+Times count from the copying: Spark's sink cannot set a record's time.
+"""
+_HOUR_MS, _MIB = 3_600_000, 1_048_576
+_INFINITE = float("inf")
+_RANGES: Mapping[str, tuple[float, float]] = {
+    # a segment is four files, which brokers hold open: 10 minutes are at most 1008 a week
+    "segment.ms": (_HOUR_MS // 6, _INFINITE),
+    "segment.bytes": (16 * _MIB, 1024 * _MIB),
+    # for a compacted topic Kafka closes segments by it as by segment.ms
+    "max.compaction.lag.ms": (_HOUR_MS // 6, _INFINITE),
+    # at 0 the cleaner writes a partition anew for each closed segment
+    "min.cleanable.dirty.ratio": (0.1, 1),
+}
+"""Setting -> least and largest value; one outside becomes the nearest."""
+_MAX_RECORD = "max.message.bytes"
+_KAFKAS_MAX_RECORD = 1_048_588
+LARGEST_RECORD = 16 * _MIB
+"""Bytes of a record that is copied: brokers and readers need the memory for it at once."""
+_HEADER_ROOM = 4_096
+"""A record as large as the source takes still has to fit with one more header."""
+
+
+def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
+    """Setting -> value of a copy; what the source does not set is the cluster's default."""
+    same = {name: source[name] for name in _SAME if name in source}
+    within = {name: _nearest(name, source[name]) for name in _RANGES if name in source}
+    largest = min(int(source.get(_MAX_RECORD, _KAFKAS_MAX_RECORD)), LARGEST_RECORD)
+    return same | within | {_MAX_RECORD: str(largest + _HEADER_ROOM)}
+
+
+def max_record_bytes(copy: Topic) -> int:
+    """The largest record that a copy takes."""
+    return int(copy.config.get(_MAX_RECORD, _KAFKAS_MAX_RECORD))
+
+
+def _nearest(name: str, value: str) -> str:
+    least, largest = _RANGES[name]
+    if float(value) < least:
+        return str(least)
+    return str(largest) if float(value) > largest else value

@@ -1,0 +1,60 @@
+"""Settings of copies over those of their sources: what follows, and what stays within a range."""
+
+import pytest
+
+from processors.clusters import Topic
+from processors.keepers.copy_settings import LARGEST_RECORD, copied_settings, max_record_bytes
+
+MIB = 1_048_576
+
+
+@pytest.mark.parametrize(
+    ("setting", "source", "copy"),
+    [
+        ("segment.ms", "1", "600000"),
+        ("segment.ms", "600001", "600001"),
+        ("segment.bytes", "14", str(16 * MIB)),
+        ("segment.bytes", str(2**31 - 1), str(1024 * MIB)),
+        ("segment.bytes", str(64 * MIB), str(64 * MIB)),
+        ("max.compaction.lag.ms", "1", "600000"),
+        ("max.compaction.lag.ms", str(2**63 - 1), str(2**63 - 1)),
+        ("min.cleanable.dirty.ratio", "0.0", "0.1"),
+        ("min.cleanable.dirty.ratio", "0.5", "0.5"),
+    ],
+)
+def test_settings_that_cost_files_or_work_stay_within_a_range(
+    setting: str, source: str, copy: str
+) -> None:
+    assert copied_settings({setting: source})[setting] == copy
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("cleanup.policy", "compact,delete"),
+        ("retention.ms", "-1"),
+        ("retention.bytes", "1"),
+        ("delete.retention.ms", "5"),
+        ("min.compaction.lag.ms", "86400000"),
+    ],
+)
+def test_settings_by_which_records_are_found_follow_the_source(setting: str, value: str) -> None:
+    assert copied_settings({setting: value})[setting] == value
+
+
+@pytest.mark.parametrize(
+    "setting", ["min.insync.replicas", "follower.replication.throttled.replicas", "preallocate"]
+)
+def test_any_other_setting_is_the_clusters_own(setting: str) -> None:
+    assert set(copied_settings({setting: "1"})) == {"max.message.bytes"}
+
+
+@pytest.mark.parametrize(
+    ("source", "largest"),
+    [(2_000_000, 2_000_000), (LARGEST_RECORD, LARGEST_RECORD), (2**31 - 1, LARGEST_RECORD)],
+)
+def test_a_copy_takes_a_record_of_the_source_with_one_more_header_up_to_a_limit(
+    source: int, largest: int
+) -> None:
+    config = copied_settings({"max.message.bytes": str(source)})
+    assert max_record_bytes(Topic("east.users", "id", 1, config)) == largest + 4096
