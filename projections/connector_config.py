@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from projections import connector_settings
 from projections.connector_settings import JDBC_SINK, MOST_TASKS, POSTGRES
-from projections.connector_tables import JDBC, TABLES, Table, captured, filled, tables
+from projections.connector_tables import JDBC, TABLES, Table, beside, captured, filled, tables
 
 __all__ = ["JDBC_SINK", "MOST_TASKS", "POSTGRES", "Table", "captured", "filled"]
 Config = Mapping[str, str]
@@ -65,13 +65,14 @@ def reads(config: Config) -> tuple[str, ...]:
 
 
 def writes(config: Config) -> tuple[str, ...]:
-    """Topics that are named as such, and those that tables are captured into."""
+    """Topics that are named as such, those that tables are captured into, and Debezium's own."""
     named = [config[one] for one in _TOPIC_SETTINGS if config.get(one)]
-    return tuple(dict.fromkeys([*named, *(one.topic for one in captured(config))]))
+    captures = [one.topic for one in captured(config)]
+    return tuple(dict.fromkeys([*named, *captures, *(topic for _, topic in beside(config))]))
 
 
 def foreign_topics(config: Config, domain: str) -> list[str]:
-    """Settings that name topics outside of the domain's prefix, and tables that are routed there.
+    """Settings that name topics outside of the domain's prefix, and what is routed there.
 
     What a config does not name, such as the topics of an outbox, Kafka refuses later.
     """
@@ -80,10 +81,11 @@ def foreign_topics(config: Config, domain: str) -> list[str]:
     names += [
         one for one in _PREFIX_SETTINGS if one in config and not f"{config[one]}.".startswith(own)
     ]
-    routed = [one for one in captured(config) if not one.topic.startswith(own)]
+    filling = [(f"the table {one.name}", one.topic) for one in captured(config)]
+    routed = [one for one in (*filling, *beside(config)) if not one[1].startswith(own)]
     return [
         *(f"{one}={config[one]}" for one in names),
-        *(f"the topic {one.topic} of the table {one.name}" for one in routed[:_FAULTS_TOLD]),
+        *(f"the topic {topic} of {source}" for source, topic in routed[:_FAULTS_TOLD]),
     ]
 
 

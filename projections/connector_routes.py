@@ -40,16 +40,19 @@ class _Router:
             return True
         return connector_patterns.matches(self.predicate, topic) is not self.negate
 
-    def topic(self, before: str) -> str | None:
+    def topic(self, before: str, *, of_rows: bool) -> str | None:
         """The topic after it; None where that follows from the row."""
         if not self.is_for(before):
             return before
         if self.pattern is None:
-            return None
+            # an outbox's router passes on what is no change of a row
+            return None if of_rows else before
         return connector_patterns.replaced(self.pattern, self.replacement, before)
 
 
-def topics(config: Config, sources: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def topics(
+    config: Config, sources: Iterable[tuple[str, str]], *, of_rows: bool = True
+) -> list[tuple[str, str]]:
     """(source, topic) of each source whose topic follows from the config.
 
     That of an outbox follows from its rows. None is known where a router is not allowed.
@@ -57,11 +60,12 @@ def topics(config: Config, sources: Iterable[tuple[str, str]]) -> list[tuple[str
     Args:
         config: of a Debezium connector.
         sources: (source, name), as `public.users`, `east.shop.public.users`.
+        of_rows: whether their records are changes of rows.
     """
     routers = _routers(config)
     if routers is None:
         return []
-    found = ((source, _routed(routers, name)) for source, name in sources)
+    found = ((source, _routed(routers, name, of_rows=of_rows)) for source, name in sources)
     return [(source, topic) for source, topic in found if topic is not None]
 
 
@@ -120,12 +124,12 @@ def _missing(setting: str, pattern: str | None, replacement: str) -> Iterator[st
         yield f"{setting}: its regular expression has no group for {', '.join(missing)}"
 
 
-def _routed(routers: list[_Router], name: str) -> str | None:
-    topic: str | None = of_table(name)
+def _routed(routers: list[_Router], name: str, *, of_rows: bool) -> str | None:
+    topic: str | None = of_table(name) if of_rows else name
     for router in routers:
         if topic is None or len(topic) > LONGEST_TOPIC:
             break
-        topic = router.topic(topic)
+        topic = router.topic(topic, of_rows=of_rows)
     return topic
 
 

@@ -118,6 +118,7 @@ _POSTGRES: Mapping[str, Kind] = {
     "schema.refresh.mode": one_of("columns_diff"),
     "poll.interval.ms": number(1, 3_600_000),
     "heartbeat.interval.ms": number(0, _DAY_MS),
+    "topic.heartbeat.prefix": TOPIC,
     "snapshot.mode": one_of("always", "initial", "initial_only", "no_data", "when_needed"),
     "snapshot.isolation.mode": one_of("serializable", "repeatable_read"),
     "snapshot.fetch.size": number(1, 20_000),

@@ -21,6 +21,9 @@ JDBC = re.compile(
     r"(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*))?"
 )
 """An address of a database."""
+HEARTBEATS, TRANSACTIONS = "Debezium's heartbeats", "Debezium's transactions"
+"""What Debezium may write beside the rows of tables."""
+HEARTBEAT_PREFIX = "topic.heartbeat.prefix"
 _PORTS = {"postgres": "5432", "mysql": "3306"}
 _KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
 
@@ -44,6 +47,11 @@ def captured(config: Config) -> list[Table]:
         for table, topic in _topics(config)
         if table in known
     ]
+
+
+def beside(config: Config) -> list[tuple[str, str]]:
+    """(source, topic) of what Debezium writes beside the rows of tables."""
+    return [one for one in _topics(config) if one[0] in (HEARTBEATS, TRANSACTIONS)]
 
 
 def tables(config: Config) -> list[str]:
@@ -127,8 +135,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     """A config as Debezium is to have it: it captures the tables that are named and no other.
 
     To Debezium a name is a pattern without regard to case, so each is written as one that matches
-    itself alone. Its own slot is put in where the config names none. It fails at a change that does
-    not hold the whole row.
+    itself alone. Its own slot is put in where the config names none, and heartbeats go to a topic
+    of its domain. It fails at a change that does not hold the whole row.
     """
     if config.get("connector.class") != POSTGRES:
         return dict(config)
@@ -138,6 +146,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "slot.name": own,
         "publication.name": own,
         "publication.autocreate.mode": "filtered",
+        **({HEARTBEAT_PREFIX: _heartbeat_prefix(config)} if _has_heartbeats(config) else {}),
         **config,
     }
     for name in (TABLES, "column.include.list", "column.exclude.list"):
@@ -174,11 +183,27 @@ def _routed(config: Map[str, str]) -> tuple[tuple[str, str], ...]:
     prefix = config["topic.prefix"]
     names = list(dict.fromkeys(tables(config)))[: MOST_LISTED + 1]
     sources = [(table, f"{prefix}.{table}") for table in names]
-    if config.get("heartbeat.interval.ms", "0") != "0":
-        sources.append(("Debezium's heartbeats", f"__debezium-heartbeat.{prefix}"))
+    others = []
+    if _has_heartbeats(config):
+        others.append((HEARTBEATS, f"{_heartbeat_prefix(config)}.{prefix}"))
     if config.get("provide.transaction.metadata") == "true":
-        sources.append(("Debezium's transactions", f"{prefix}.transaction"))
-    return tuple(connector_routes.topics(config, sources))
+        others.append((TRANSACTIONS, f"{prefix}.transaction"))
+    of_tables = connector_routes.topics(config, sources)
+    return (*of_tables, *connector_routes.topics(config, others, of_rows=False))
+
+
+def _has_heartbeats(config: Config) -> bool:
+    prefixed = bool(config.get("topic.prefix"))
+    return prefixed and config.get("heartbeat.interval.ms", "").strip("-0") != ""
+
+
+def _heartbeat_prefix(config: Config) -> str:
+    """What stands before the topic's prefix in the name of the heartbeats' topic.
+
+    Debezium's own would lie outside of the domain's names.
+    """
+    domain = config["topic.prefix"].partition(".")[0]
+    return config.get(HEARTBEAT_PREFIX, f"{domain}.__heartbeat")
 
 
 def _exactly(name: str) -> str:

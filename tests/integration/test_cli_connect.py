@@ -24,6 +24,10 @@ from tests.kafka_client import eventually, fresh, read, reading
 pytestmark = pytest.mark.long
 
 __all__ = ["owner", "sdm"]
+OUTBOX = """
+CREATE TABLE {} (id uuid PRIMARY KEY, aggregatetype text NOT NULL, aggregateid text NOT NULL,
+                 type text NOT NULL, payload jsonb NOT NULL)
+"""
 
 
 @pytest.fixture
@@ -137,7 +141,7 @@ def configs(mesh: Endpoints) -> str:
 def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helped(
     sdm: Sdm, owner: Party, table: tuple[str, Any], mesh: Endpoints
 ) -> None:
-    name, _ = table
+    name, database = table
     connector, other = f"{owner.name}.{name}", register(sdm, "east")
     foreign = f"{other.name}.{name}"
     adding = (
@@ -156,26 +160,71 @@ def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helpe
     regex = f"transforms.away.regex={owner.name}[.]{name}"
     told = sdm(*adding, "--set", regex, code=ExitCode.REFUSED)
     assert "foreign_topic" in told.err
-    # where the heartbeats go, nobody sees before Kafka does
-    regex = "transforms.away.regex=__debezium-heartbeat[.].*"
-    adding = (*adding, "--set", regex, "--set", "heartbeat.interval.ms=1000")
+    regex = f"transforms.away.regex={owner.name}[.]__heartbeat[.].*"
+    beats = ("--set", "heartbeat.interval.ms=1000")
+    told = sdm(*adding, "--set", regex, *beats, code=ExitCode.REFUSED)
+    assert "foreign_topic" in told.err
+
+    # where the rows of an outbox lead, nobody sees before Kafka does
+    database.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+    database.execute(sql.SQL(OUTBOX).format(sql.Identifier(name)))
+    database.execute(
+        sql.SQL("INSERT INTO {} VALUES (gen_random_uuid(), %s, '7', 'Paid', '{{}}')").format(
+            sql.Identifier(name)
+        ),
+        (foreign,),
+    )
+    route = "transforms.outbox.route.topic.replacement"
 
     def failed() -> bool:
         found = sdm("connect", "connector", "describe", connector).document
         return found["state"] == "FAILED" and "Authorization" in found["failure"]
 
     try:
-        sdm(*adding, "--until", "decided")
+        sdm(
+            *("connect", "connector", "add", name, "--type", "debezium-outbox", "--table", name),
+            *("--set", f"{route}=${{routedByValue}}", "-d", owner.name, "--until", "decided"),
+        )
         eventually(failed, "the connector has failed")
         assert admin(mesh, "east").topic(foreign) is None
-        change = ("update", name, "--set", "transforms=route", "-d", owner.name)
-        unset = [("--unset", f"transforms.away.{one}") for one in ("type", "regex", "replacement")]
-        words = ["--unset", "heartbeat.interval.ms", *(word for pair in unset for word in pair)]
-        mended = sdm("connect", "connector", *change, *words)
+        change = ("update", name, "--set", f"{route}={owner.name}.${{routedByValue}}")
+        mended = sdm("connect", "connector", *change, "-d", owner.name)
         assert mended.document["state"] == "ACTIVE"
-        eventually(lambda: admin(mesh, "east").topic(connector), f"{connector} is there")
+        led = f"{owner.name}.{foreign}"
+        eventually(lambda: admin(mesh, "east").topic(led), f"{led} is there")
     finally:
         sdm("connect", "connector", "drop", connector, "-d", owner.name)
+
+
+def test_heartbeats_of_a_quiet_table_fill_a_topic_of_the_domain(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], mesh: Endpoints
+) -> None:
+    name, database = table
+    connector, own = f"{owner.name}.{name}", ("-d", owner.name)
+    topic = f"{owner.name}.__heartbeat.{connector}"
+    added = sdm(
+        *("connect", "connector", "add", name, "--type", "debezium-postgres", "--table", name),
+        *("--set", "heartbeat.interval.ms=500", *own),
+    )
+    assert added.document["state"] == "ACTIVE"
+    try:
+        reading = ("topic", "consume", topic, *own, "--follow", "--timeout", "240", "--max", "3")
+        beats = sdm(*reading).lines
+        assert all(one["value"]["ts_ms"] for one in beats)
+        shown = sdm("connect", "connector", "describe", connector).document
+        assert set(shown["topics"]) == {connector, topic}
+        slot = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name LIKE %s"
+        before = database.execute(slot, (f"%{name}",)).fetchone()
+        # nothing that is captured, but the database's log grows
+        database.execute("SELECT pg_logical_emit_message(false, 'other', 'x')")
+        eventually(
+            lambda: database.execute(slot, (f"%{name}",)).fetchone() > before,
+            "the slot lets go of the database's log",
+        )
+        assert admin(mesh, "east").topic(f"__debezium-heartbeat.{connector}") is None
+        assert sdm("connect", "connector", "describe", connector).document["state"] == "ACTIVE"
+    finally:
+        sdm("connect", "connector", "drop", connector, *own)
 
 
 def test_a_task_that_fails_is_started_again_by_itself(
@@ -500,12 +549,6 @@ def test_a_connector_stands_still_goes_on_and_is_changed(
         assert sdm(*noun, "restart", name, *own).document["state"] == "ACTIVE"
     finally:
         sdm(*noun, "drop", name, *own)
-
-
-OUTBOX = """
-CREATE TABLE {} (id uuid PRIMARY KEY, aggregatetype text NOT NULL, aggregateid text NOT NULL,
-                 type text NOT NULL, payload jsonb NOT NULL)
-"""
 
 
 def test_events_of_an_outbox_leave_with_their_transaction_and_in_its_order(

@@ -321,6 +321,10 @@ def _statements() -> list[Refusal]:
     ]
 
 
+BEATS, OF_BEATS = {"heartbeat.interval.ms": "10000"}, r"east\.__heartbeat\..*"
+"""Heartbeats of a connector, and what matches their topic."""
+
+
 def _connectors() -> list[Refusal]:
     def add(code: str, speaker: str = "east", **changes: Any) -> Refusal:
         fresh = {"connector": "east.other", "more": {"table.include.list": "public.t"}, **changes}
@@ -330,10 +334,10 @@ def _connectors() -> list[Refusal]:
         named = {name.replace("_", "."): value for name, value in more.items()}
         return add(code, more={"table.include.list": "public.t", **named})
 
-    def away(topic: str) -> dict[str, str]:
+    def away(topic: str, regex: str = "east.[tu]") -> dict[str, str]:
         of = "transforms.away"
         kind = story.connector()["config"]["transforms.route.type"]
-        routed = {f"{of}.type": kind, f"{of}.regex": "east.[tu]", f"{of}.replacement": topic}
+        routed = {f"{of}.type": kind, f"{of}.regex": regex, f"{of}.replacement": topic}
         return {"transforms": "route,away", **routed}
 
     def sink(code: str, **more: str) -> Refusal:
@@ -374,6 +378,14 @@ def _connectors() -> list[Refusal]:
         add("setting_not_allowed", more={"transforms.route.regex": "(a|a)" * 40 + "b"}),
         add("foreign_topic", more={"table.include.list": "a.t", **away("west.x")}),
         add("topic_filled", more={"table.include.list": "a.t", **away("east.orders")}),
+        *(
+            add(code, more={"table.include.list": "a.t", **BEATS, **away(topic, OF_BEATS)})
+            for code, topic in (
+                ("foreign_topic", "west.x"),
+                ("topic_filled", "east.orders"),
+                ("topic_shared", "east.t"),
+            )
+        ),
         sink("invalid_connector", **{"topics.regex": "east.*"}),
         sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied"}),
         sink("topic_filled", **{connector_config.DEAD_LETTERS: "east.copied.dead"}),
@@ -395,6 +407,7 @@ def _connectors() -> list[Refusal]:
         ),
         add_with("foreign_topic", topic_prefix="west.shop"),
         add_with("foreign_topic", topic_prefix="eastern"),
+        add_with("foreign_topic", topic_heartbeat_prefix="__debezium-heartbeat"),
         add_with("foreign_topic", topic="west.orders"),
         add_with("foreign_topic", errors_deadletterqueue_topic_name="orders.dead"),
         add_with("foreign_topic", transforms_route_replacement="west.$1"),

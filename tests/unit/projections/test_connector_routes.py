@@ -13,7 +13,7 @@ from projections.connector_routes import (
 )
 from projections.connector_rows import EVENT_ROUTER
 from projections.connector_settings import POSTGRES
-from projections.connector_tables import merged, route, route_with_schema
+from projections.connector_tables import merged, pinned, route, route_with_schema
 from projections.connector_values import MOST_LISTED
 
 PREFIX = "east.shop"
@@ -90,7 +90,7 @@ def test_sources_that_fill_one_topic_are_found_whatever_leads_them_there(
         (config("a.t,b.u", OWN, (r"east\.u", "east.users")), ("east.t", "east.users")),
         # a router that matches a part of the name changes nothing
         (config("a.t", ("shop", "x")), ("east.shop.a.t",)),
-        (config("a.t", heartbeat__interval__ms="1000"), ("east.shop.a.t",)),
+        (config("a.t", heartbeat__interval__ms="0"), ("east.shop.a.t",)),
     ],
 )
 def test_every_router_is_applied_in_order(found: dict[str, str], topics: tuple[str, ...]) -> None:
@@ -116,6 +116,73 @@ def test_the_topics_of_an_outbox_follow_from_its_rows() -> None:
     assert captured({**config("a.outbox"), **outbox}) == []
     others = {**OF_TOPIC, "predicates.p.pattern": ".*outbox", "transforms.o.predicate": "p"}
     assert writes({**config("a.outbox,a.t"), **outbox, **others}) == ("east.shop.a.t",)
+
+
+BEATS = {"heartbeat__interval__ms": "1000"}
+
+
+@pytest.mark.parametrize(
+    ("found", "topic"),
+    [
+        (config("a.t", **BEATS), "east.__heartbeat.east.shop"),
+        (config("a.t", OWN, **BEATS), "east.__heartbeat.east.shop"),
+        (config("a.t", OWN, (r"east\.__heartbeat\..+", "east.beats"), **BEATS), "east.beats"),
+        (config("a.t", topic__heartbeat__prefix="east.b", **BEATS), "east.b.east.shop"),
+        (config("a.t", provide__transaction__metadata="true"), "east.shop.transaction"),
+    ],
+)
+def test_what_debezium_writes_beside_rows_is_among_what_a_connector_writes(
+    found: dict[str, str], topic: str
+) -> None:
+    table, own = writes(found)
+    assert own == topic
+    assert [one.topic for one in captured(found)] == [table]
+    assert foreign_topics(found, "east") == []
+    assert not_allowed(found) is None
+
+
+def test_an_outbox_s_router_leaves_the_topic_of_the_heartbeats() -> None:
+    outbox = {"transforms": "o", "transforms.o.type": EVENT_ROUTER}
+    assert writes({**config("a.outbox", **BEATS), **outbox}) == ("east.__heartbeat.east.shop",)
+
+
+@pytest.mark.parametrize(
+    ("found", "reasons"),
+    [
+        (
+            config("a.t", OWN, (r"east\.__heartbeat\..+", "west.beats"), **BEATS),
+            ["the topic west.beats of Debezium's heartbeats"],
+        ),
+        (
+            config("a.t", topic__heartbeat__prefix="west.b", **BEATS),
+            [
+                "topic.heartbeat.prefix=west.b",
+                "the topic west.b.east.shop of Debezium's heartbeats",
+            ],
+        ),
+        (
+            config("a.t", topic__heartbeat__prefix="__debezium-heartbeat"),
+            ["topic.heartbeat.prefix=__debezium-heartbeat"],
+        ),
+    ],
+)
+def test_heartbeats_outside_of_the_domain_are_named(
+    found: dict[str, str], reasons: list[str]
+) -> None:
+    assert foreign_topics(found, "east") == reasons
+
+
+@pytest.mark.parametrize("setting", ["heartbeat.topics.prefix", "topic.delimiter"])
+def test_no_other_setting_names_the_topic_of_the_heartbeats(setting: str) -> None:
+    assert setting in (not_allowed({**config("a.t", **BEATS), setting: "x"}) or "")
+
+
+def test_debezium_is_given_the_prefix_of_the_heartbeats_where_there_are_any() -> None:
+    given = pinned("east.shop", config("a.t", **BEATS))
+    assert given["topic.heartbeat.prefix"] == "east.__heartbeat"
+    own = pinned("east.shop", config("a.t", topic__heartbeat__prefix="east.b", **BEATS))
+    assert own["topic.heartbeat.prefix"] == "east.b"
+    assert "topic.heartbeat.prefix" not in pinned("east.shop", config("a.t"))
 
 
 def test_a_table_that_any_router_leads_out_of_the_domain_is_named() -> None:
