@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,9 @@ class Node(KafkaBroker):
 
     def _cluster_id(self) -> str:
         """The same for all three, made from what only this mesh has."""
-        return (self.site.credentials.password("east", "cluster-id") + "A" * 22)[:22]
+        shared = self.site.credentials.password("east", "cluster-id")
+        # a password may begin with "-", which Kafka's tool takes for an option
+        return sha256(shared.encode()).hexdigest()[:22]
 
     def probe(self) -> None:
         """Three brokers are there, and the platform's own principals."""

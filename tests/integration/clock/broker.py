@@ -5,6 +5,7 @@ jars on the class path.
 """
 
 import struct
+from hashlib import sha256
 from pathlib import Path
 
 from local_platform.jars import joined
@@ -84,7 +85,9 @@ class ClockedBroker(KafkaBroker):
     def _format_arguments(self, settings: Path) -> str:
         lines = super()._format_arguments(settings).splitlines()
         at = lines.index("--cluster-id") + 1
-        lines[at] = (self.site.credentials.password("east", "cluster-id") + "A" * 22)[:22]
+        shared = self.site.credentials.password("east", "cluster-id")
+        # a password may begin with "-", which Kafka's tool takes for an option
+        lines[at] = sha256(shared.encode()).hexdigest()[:22]
         if self.number > _FIRST:
             lines.remove("--standalone")
         return "\n".join(lines) + "\n"
