@@ -485,17 +485,22 @@ READERS: tuple[Act, ...] = (
     ("get_on", 0, 7),
 )
 
+CREATED_AGAIN: tuple[Act, ...] = (
+    *READERS,
+    ("direct", 2, 0),
+    *[("get_on", 0, 7)] * 3,
+    ("direct", 3, 0),
+    ("get_on", 0, 7),
+)
+"""A link that ran, was removed, and is created again."""
+
 SCENES: tuple[tuple[Act, ...], ...] = (
     (),
     (("request", 0, 0), ("get_on", 0, 7), ("grant", 0, 0), ("get_on", 0, 7)),
     READERS,
-    (
-        *READERS,
-        ("direct", 2, 0),
-        *[("get_on", 0, 7)] * 3,
-        ("direct", 3, 0),
-        *[("get_on", 0, 7)] * 3,
-    ),
+    (*CREATED_AGAIN, *[("get_on", 0, 7)] * 2),
+    # each copy is the latest fact of the next choice: so this copies one fact after the other
+    (*CREATED_AGAIN, *[("write_again", number // 4, 2 * number % 8) for number in range(16)]),
     (
         ("request", 2, 0),
         ("get_on", 0, 7),
