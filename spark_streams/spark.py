@@ -173,7 +173,8 @@ def source_options(spec: CopySpec) -> dict[str, str]:
     start = {spec.source_topic: {str(p): offset for p, offset in spec.start.items()}}
     return {
         **_login(spec.source),
-        "subscribe": spec.source_topic,
+        # not `subscribe`: at a batch's end that takes a task slot for each partition added since
+        "assign": json.dumps({spec.source_topic: sorted(spec.start)}),
         "startingOffsets": json.dumps(start),
         "includeHeaders": "true",
         "failOnDataLoss": "true",

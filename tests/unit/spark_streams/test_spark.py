@@ -28,6 +28,8 @@ SPEC = CopySpec(
 def test_the_source_is_read_committed_from_the_given_offsets_and_loses_nothing() -> None:
     options = source_options(SPEC)
     assert json.loads(options["startingOffsets"]) == {"east.users": {"0": 5, "1": 0}}
+    assert json.loads(options["assign"]) == {"east.users": [0, 1]}
+    assert not options.keys() & {"subscribe", "subscribePattern"}
     assert options["kafka.isolation.level"] == "read_committed"
     assert options["failOnDataLoss"] == "true"
     assert options["includeHeaders"] == "true"
