@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
+from processors.keepers.partition_limit import MOST_PARTITIONS
 from projections.access import State
 from projections.links import State as LinkState
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, read, reading, write
@@ -76,6 +77,24 @@ def test_readers_lose_a_copy_with_its_link_and_read_it_again_when_it_is_back(
         f"the grant {request} to be enforced again",
     )
     eventually(lambda: reader_far.read(topic) == [b"one", b"two"], "the copy's two values")
+
+
+def test_a_grant_is_refused_whose_link_would_have_too_many_partitions(
+    owner: Domain, kit: Mesh
+) -> None:
+    product, topic = filled(owner)
+    east = keeper_of(kit, "east")
+    east.add_partitions(topic, MOST_PARTITIONS + 1)
+    eventually(
+        lambda: (found := east.topic(topic)) and found.partitions > MOST_PARTITIONS,
+        f"{topic} has its partitions",
+    )
+    far = kit.register_domain("far", "west")
+    request = far.request(product, far.application().name)
+    grant = owner.say(AccessGranted, product=product, request=request)
+    assert kit.code(grant) == "too_many_partitions"
+    assert f"{product}@west" not in kit.image().links
+    assert keeper_of(kit, "west").topic(topic) is None
 
 
 def test_a_second_grant_while_the_copy_is_being_made_is_accepted(owner: Domain, kit: Mesh) -> None:
