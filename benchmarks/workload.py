@@ -80,7 +80,9 @@ class Workload:
             ),
             "root",
         )
-        started = GovernorStarted(meta=self._meta("mesh"), version="benchmark")
+        meta = self._meta("mesh")
+        # long logs have more requests than a domain may have by default
+        started = GovernorStarted(meta=meta, version="benchmark", requests_per_domain=1_000_000)
         self._last = started.meta.id
         yield self._wire(started, "gov")
         self._epoch = self.offset

@@ -93,13 +93,22 @@ UNDECIDED_PER_DOMAIN = 10_000
 """Intents of one domain that may wait for their decision, unless a governor's start says other."""
 IDS_PER_DOMAIN = 100_000
 """Ids of one domain's intents that are remembered, unless a governor's start says other."""
+APPLICATIONS_PER_DOMAIN = 1000
+PRODUCTS_PER_DOMAIN = 1000
+KEYS_PER_DOMAIN = 50
+REQUESTS_PER_DOMAIN = 10_000
+STATEMENTS_PER_DOMAIN = 200
+CONNECTORS_PER_DOMAIN = 200
+LINKS_PER_DOMAIN = 1000
+"""What a domain may have of each kind, unless a governor's start says other."""
 
 
 class GovernorStarted(Event):
     """Appended by a governor before it decides anything; this record's offset is its epoch.
 
     `meta.id` is fresh for each start: a second record with the same id is a copy, without effect.
-    Both bounds hold for the records behind this one, until the next start.
+    The bounds hold for the records behind this one, until the next start. Of what has ended and of
+    what stands, ten times as many are kept.
     """
 
     kind: ClassVar[Kind] = Kind.DECISION
@@ -111,6 +120,35 @@ class GovernorStarted(Event):
     ids_per_domain: int = Field(
         default=IDS_PER_DOMAIN,
         description="Remembered ids of a domain's intents above which its next one is set aside",
+    )
+    applications_per_domain: int = Field(
+        default=APPLICATIONS_PER_DOMAIN,
+        description="Applications of a domain above which it registers no other",
+    )
+    products_per_domain: int = Field(
+        default=PRODUCTS_PER_DOMAIN,
+        description="Products of a domain above which it publishes no other",
+    )
+    keys_per_domain: int = Field(
+        default=KEYS_PER_DOMAIN,
+        description="Keys of a domain that are not revoked above which it registers no other",
+    )
+    requests_per_domain: int = Field(
+        default=REQUESTS_PER_DOMAIN,
+        description="Open requests and grants of a domain's applications above which it requests "
+        "no other access",
+    )
+    statements_per_domain: int = Field(
+        default=STATEMENTS_PER_DOMAIN,
+        description="Statements of a domain above which it adds no other",
+    )
+    connectors_per_domain: int = Field(
+        default=CONNECTORS_PER_DOMAIN,
+        description="Connectors of a domain above which it adds no other",
+    )
+    links_per_domain: int = Field(
+        default=LINKS_PER_DOMAIN,
+        description="Links of a domain's products above which it grants nothing that needs another",
     )
 
     @property

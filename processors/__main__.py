@@ -32,6 +32,7 @@ from processors.snapshotting import process as snapshotting
 from processors.snapshotting.keeper import SnapshotsKeeper
 from processors.worker import Worker
 from projections.image import Bounds
+from projections.quotas.kinds import Quotas
 from snapshots.place import open_store
 from snapshots.store import Store
 
@@ -65,7 +66,8 @@ def build(settings: WorkerSettings) -> faust.App:
         return open_store(settings.home, settings.mesh, root)
 
     beginning = QuickStart(connection, snapshots)
-    bounds = Bounds(settings.undecided_per_domain, settings.ids_per_domain)
+    quotas = Quotas.read(settings)
+    bounds = Bounds(settings.undecided_per_domain, settings.ids_per_domain, quotas)
     governor = Governor(decisions, rows, quarantine.copy, watch, beginning, bounds)
     keepers = [
         RowsKeeper(connection, registry, rows, lambda: governor.image),

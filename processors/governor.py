@@ -148,6 +148,7 @@ class Governor:
             version=version(),
             undecided_per_domain=self._bounds.undecided,
             ids_per_domain=self._bounds.ids,
+            **self._bounds.quotas.named(),
         )
         started = self._writer.append_record(event)
         self.epoch = started.offset

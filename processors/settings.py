@@ -7,7 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN
+from mesh_events import decisions as bounds
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
 from mesh_events.references import resolve
@@ -96,6 +96,9 @@ class WorkerSettings(BaseSettings):
     link_partitions: partitions of a topic above which no link copies it (`SDM_LINK_PARTITIONS`)
     statement_partitions: partitions of a topic above which no statement reads it
         (`SDM_STATEMENT_PARTITIONS`)
+    applications_per_domain, products_per_domain, keys_per_domain, requests_per_domain,
+        statements_per_domain, connectors_per_domain, links_per_domain: what a domain may have of
+        each kind (`SDM_APPLICATIONS_PER_DOMAIN`, ...); ended ones included, ten times as many
     domain_spark: domain -> its own Spark Connect server, for its statements (`SDM_DOMAIN_SPARK`,
         JSON)
     domain_spark_command: for domains that are not named there: starts a domain's server unless it
@@ -142,10 +145,17 @@ class WorkerSettings(BaseSettings):
     checkpoint_records: int = Field(default=1000, ge=1, le=100_000)
     checkpoint_s: float = Field(default=5, ge=0, le=86_400)
     snapshot_records: int = Field(default=EVERY, ge=1, le=100_000)
-    undecided_per_domain: int = Field(default=UNDECIDED_PER_DOMAIN, ge=1, le=1_000_000)
-    ids_per_domain: int = Field(default=IDS_PER_DOMAIN, ge=1, le=10_000_000)
     link_partitions: int = Field(default=MOST_PARTITIONS, ge=1, le=10_000)
     statement_partitions: int = Field(default=MOST_PARTITIONS, ge=1, le=10_000)
+    undecided_per_domain: int = Field(default=bounds.UNDECIDED_PER_DOMAIN, ge=1, le=1_000_000)
+    ids_per_domain: int = Field(default=bounds.IDS_PER_DOMAIN, ge=1, le=10_000_000)
+    applications_per_domain: int = Field(default=bounds.APPLICATIONS_PER_DOMAIN, ge=1, le=1_000_000)
+    products_per_domain: int = Field(default=bounds.PRODUCTS_PER_DOMAIN, ge=1, le=1_000_000)
+    keys_per_domain: int = Field(default=bounds.KEYS_PER_DOMAIN, ge=1, le=1_000_000)
+    requests_per_domain: int = Field(default=bounds.REQUESTS_PER_DOMAIN, ge=1, le=1_000_000)
+    statements_per_domain: int = Field(default=bounds.STATEMENTS_PER_DOMAIN, ge=1, le=1_000_000)
+    connectors_per_domain: int = Field(default=bounds.CONNECTORS_PER_DOMAIN, ge=1, le=1_000_000)
+    links_per_domain: int = Field(default=bounds.LINKS_PER_DOMAIN, ge=1, le=1_000_000)
     domain_spark: dict[str, DomainSpark] = Field(default_factory=dict)
     domain_spark_command: list[str] = Field(default_factory=list)
     connect_url: str | None = None

@@ -34,6 +34,8 @@ from projections.identity import Role
 from projections.image import MESH_BOUNDS, TOLERANCE_MS, Bounds, Image
 from projections.intents import Intents
 from projections.named_keys import unfit
+from projections.quotas.counting import counted
+from projections.quotas.kinds import Quotas
 
 
 def apply(image: Image, entry: Entry) -> Image:
@@ -69,7 +71,7 @@ def _applied(image: Image, entry: Entry) -> Image:
         return _started(image, entry, event)
     if isinstance(event, Decision):
         return _decided(image, entry, event)
-    return _reported(image, entry, event)
+    return counted(image, _reported(image, entry, event))
 
 
 def _skew(image: Image, entry: Entry) -> int:
@@ -165,7 +167,7 @@ def _foundation(image: Image, entry: Entry, event: Event) -> Image:
             after = identity.mesh_key_revoked(image.identity, event, entry.offset)
         case _:
             return _forged(image, entry, event, Role.ROOT)
-    return image._replace(identity=after)
+    return counted(image, image._replace(identity=after), event)
 
 
 def _introduced(image: Image, entry: Entry, event: SchemaIntroduced) -> Image:
@@ -188,7 +190,7 @@ def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:
         epoch=entry.offset,
         last_decision=event.meta.id,
         starts=image.starts.set(event.meta.id, entry.offset),
-        bounds=Bounds(event.undecided_per_domain, event.ids_per_domain),
+        bounds=Bounds(event.undecided_per_domain, event.ids_per_domain, Quotas.read(event)),
     )
 
 
@@ -218,7 +220,7 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     by_operator = speaker is not None and speaker.role is identity.Role.OPERATOR
     acceptance = Acceptance(event.offset, checks, entry.offset, clock, by_operator)
     try:
-        return enact(decided.event, image, acceptance)
+        return counted(image, enact(decided.event, image, acceptance), decided.event)
     except KeyError as missing:
         raise StateFaultError(
             f"the decision at offset {entry.offset} accepts the {decided.event.type_name()} at "

@@ -15,6 +15,7 @@ from projections.drift import Drifts
 from projections.identity import Identity
 from projections.intents import Intents
 from projections.links import Links
+from projections.quotas.kinds import DEFAULT_QUOTAS, Counts, Quotas
 from projections.statements import Statements
 from projections.steps import Replaced
 from projections.table import Table
@@ -24,10 +25,11 @@ RowKey = tuple[str, str]
 
 
 class Bounds(NamedTuple):
-    """How much a party may have: undecided intents, and remembered ids of intents."""
+    """How much a party may have: undecided intents, remembered ids of intents, things by kind."""
 
     undecided: int = UNDECIDED_PER_DOMAIN
     ids: int = IDS_PER_DOMAIN
+    quotas: Quotas = DEFAULT_QUOTAS
 
 
 DEFAULT_BOUNDS = Bounds()
@@ -48,8 +50,8 @@ class Image(NamedTuple):
     `epoch` is the offset of the latest GovernorStarted, -1 before the first; `starts` maps the ids
     of all of them to their offsets; `last_decision` is the id of the decision that counted last in
     this epoch, or of its start. `ignored` counts decisions that came under an old epoch, twice, or
-    behind a lost one. `bounds` are those of the latest start. `touched` names the rows that the
-    last applied record may have changed.
+    behind a lost one. `bounds` are those of the latest start, `counts` what each domain has.
+    `touched` names the rows that the last applied record may have changed.
 
     A tuple, since a changed copy of it is made for every record: that takes a fifth of the time.
     """
@@ -75,6 +77,7 @@ class Image(NamedTuple):
     drifts: Drifts = drift.EMPTY
     touched: tuple[RowKey, ...] = ()
     bounds: Bounds = DEFAULT_BOUNDS
+    counts: Counts = Map()
 
     @property
     def clocks_disagree(self) -> bool:

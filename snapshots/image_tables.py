@@ -25,6 +25,7 @@ from projections.identity import (
 from projections.image import DEFAULT_BOUNDS, Bounds, Image, RowKey
 from projections.intents import Intents
 from projections.links import Link
+from projections.quotas.kinds import Kind, Used
 from projections.statements import Statement
 from projections.steps import Step
 from projections.table import Table
@@ -56,6 +57,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "waiting": (str, int),
     "remembered": (str, int),
     "drifts": (tuple[str, str, DriftKind], Left),
+    "counts": (tuple[str, Kind], Used),
 }
 """Name -> (type of the keys, type of the rows)."""
 
@@ -131,6 +133,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "waiting": intents.waiting,
         "remembered": intents.remembered,
         "drifts": image.drifts,
+        "counts": image.counts,
     }
 
 
@@ -178,6 +181,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
             remembered=tables["remembered"],
         ),
         drifts=tables["drifts"],
+        counts=tables["counts"],
         touched=rest.touched,
         bounds=rest.bounds,
     )

@@ -11,8 +11,10 @@ from mesh_events.intents import (
 from projections.access import ENTITLED, Access, State
 from projections.identity import Role
 from projections.image import reading_place
+from projections.quotas.kinds import Kind
 from projections.rules import names
-from projections.rules.links import require_known
+from projections.rules.links import require_known, require_link_room
+from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
 from projections.sources import way_back
 from projections.verdict import Accepted, Case, Verdict, require
@@ -58,6 +60,7 @@ def _(intent: AccessRequested, case: Case) -> Verdict:
         f"{intent.application} has an open request for {intent.product} already, "
         f"{opened and opened.request} in state {opened and opened.state}",
     )
+    require_room(case, Kind.REQUESTS, consumer)
     return Accepted()
 
 
@@ -85,6 +88,7 @@ def _(intent: AccessGranted, case: Case) -> Verdict:
     place = reading_place(case.image, access.product, access.application)
     if place.link is None:
         return Accepted()
+    require_link_room(case, place.link, access.product)
     product = case.image.catalog[access.product]
     way = way_back(case.image, (place.cluster, place.topic), [(product.cluster, product.topic)])
     require(

@@ -4,7 +4,9 @@ import re
 
 from mesh_events.intents import ProductPublished, ProductUpdated, Quality, domain_of
 from projections.catalog import SCHEMA_REGISTERED
+from projections.quotas.kinds import Kind
 from projections.rules import names
+from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
@@ -41,6 +43,7 @@ def _(intent: ProductPublished, case: Case) -> Verdict:
         f"the topic {intent.topic} carries the product {other}: publish another one, since rights "
         "and copies go by topic",
     )
+    require_room(case, Kind.PRODUCTS, domain_of(intent.product))
     return case.after(TOPIC_EXISTS, SCHEMA_REGISTERED)
 
 

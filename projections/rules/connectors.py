@@ -21,7 +21,9 @@ from projections import connector_config, connector_tables
 from projections.connectors import Connector
 from projections.identity import Role
 from projections.image import Image
+from projections.quotas.kinds import Kind
 from projections.rules import life, names
+from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
 from projections.sources import not_granted
 from projections.verdict import Case, Verdict, require
@@ -31,7 +33,7 @@ CONNECTOR_SOUND = "connector_sound"
 
 @judge.register
 def _(intent: ConnectorAdded, case: Case) -> Verdict:
-    life.own(case, intent.connector, "connectors")
+    domain = life.own(case, intent.connector, "connectors")
     names.dotted(intent.connector, "a connector")
     names.note(intent.description, "the description")
     before = case.image.connectors.get(intent.connector)
@@ -45,6 +47,7 @@ def _(intent: ConnectorAdded, case: Case) -> Verdict:
         "connector_dropping",
         f"the connector {intent.connector} was dropped and is not gone yet: wait for DROPPED",
     )
+    require_room(case, Kind.CONNECTORS, domain, known=before is not None)
     require_allowed(case.image, intent.connector, intent.config, intent.application)
     return case.after(CONNECTOR_SOUND)
 

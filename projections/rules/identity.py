@@ -14,7 +14,9 @@ from mesh_events.intents import (
 )
 from mesh_events.signing import is_proven, is_public_key, is_weak_key
 from projections.identity import Role
+from projections.quotas.kinds import Kind
 from projections.rules import logins, names
+from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
@@ -110,6 +112,7 @@ def _(intent: KeyRegistered, case: Case) -> Verdict:
     _speaks_for(case, intent.domain)
     _known_domain(case, intent.domain)
     _new_key(case, intent)
+    require_room(case, Kind.KEYS, intent.domain)
     return Accepted()
 
 
@@ -139,6 +142,7 @@ def _(intent: ApplicationRegistered, case: Case) -> Verdict:
         "application_exists",
         f"the application {intent.application} is registered already",
     )
+    require_room(case, Kind.APPLICATIONS, domain_of(intent.application))
     return Accepted()
 
 

@@ -12,7 +12,9 @@ from mesh_events.intents import (
 from projections.access import ENTITLED, State
 from projections.identity import Role
 from projections.links import Desired, Link, link_id
+from projections.quotas.kinds import Kind
 from projections.rules import life, names
+from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
@@ -41,6 +43,7 @@ def _(intent: LinkCreated, case: Case) -> Verdict:
         "no_grant",
         f"no grant needs the link {name}: a link follows from a grant to another cluster",
     )
+    require_link_room(case, name, intent.product)
     return Accepted()
 
 
@@ -84,6 +87,13 @@ def _(intent: LinkRemoved, case: Case) -> Verdict:
 def require_known(engine: Engine) -> None:
     """Refuse an engine of a newer mesh."""
     require(engine is not Engine.UNKNOWN, "invalid_engine", "engine must be SPARK or MIRRORMAKER")
+
+
+def require_link_room(case: Case, name: str, product: str) -> None:
+    """Refuse what needs one more link of the product's domain than it may have."""
+    link = case.image.links.get(name)
+    if link is None or link.is_over:
+        require_room(case, Kind.LINKS, domain_of(product), known=link is not None)
 
 
 def _needed(case: Case, name: str) -> bool:

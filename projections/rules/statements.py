@@ -18,7 +18,9 @@ from mesh_events.statements import (
     Wording,
 )
 from projections.identity import Role
+from projections.quotas.kinds import Kind
 from projections.rules import life, names
+from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
 from projections.sources import not_granted, way_back
 from projections.statements import (
@@ -50,6 +52,7 @@ def _(intent: StatementAdded, case: Case) -> Verdict:
         "statement_dropping",
         f"the statement {intent.statement} was dropped and is not gone yet: wait for DROPPED",
     )
+    require_room(case, Kind.STATEMENTS, domain, known=before is not None)
     require(intent.begin is not Begin.UNKNOWN, "invalid_begin", "begin must be EARLIEST or LATEST")
     cluster = case.image.identity.domains[domain].cluster
     _fills(case, intent.statement, intent.destination, domain, cluster)

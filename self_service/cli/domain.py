@@ -10,6 +10,7 @@ from mesh_events.intents import DomainRegistered
 from mesh_events.settings import key_path
 from projections.identity import Domain
 from projections.image import Image
+from projections.quotas.kinds import Kind, Used
 from self_service.cli import completion, lookup
 from self_service.cli.callers import OPERATOR, judge
 from self_service.cli.context import Mesh
@@ -100,7 +101,7 @@ def list_domains(reading: Reading) -> None:
 
 @command(app, "describe", "sdm domain describe east", "sdm domain describe east --at-offset 60")
 def describe(reading: Reading, name: Name) -> None:
-    """Describe a domain: its keys, logins, applications and products."""
+    """Describe a domain: what it has of each kind and may have, its keys, logins and products."""
     image = Mesh().image(reading)
     found = lookup.domain(image, name)
     identity = image.identity
@@ -126,11 +127,29 @@ def describe(reading: Reading, name: Name) -> None:
         if one.domain == name
     ]
     parts = {
+        "quotas": Listing(("kind", "standing", "bound", "kept", "kept_bound"), quotas(image, name)),
         "keys": Listing(("public_key", "since", "revoked"), keys),
         "logins": Listing(("principal", "cluster", "generation", "issued", "failure"), logins),
         "data_products": Listing(("product", "topic", "version"), products, "no products yet"),
     }
     show(Detail(_fields(image, found), parts), reading.output)
+
+
+def quotas(image: Image, domain: str) -> list[dict[str, Any]]:
+    """For each kind what a domain has, ended ones included (`kept`), and may have."""
+    found = []
+    for kind in Kind:
+        used, most = image.counts.get((domain, kind), Used()), image.bounds.quotas.of(kind)
+        found.append(
+            {
+                "kind": kind.value,
+                "standing": used.standing,
+                "bound": most.standing,
+                "kept": used.kept,
+                "kept_bound": most.kept,
+            }
+        )
+    return found
 
 
 def _fields(image: Image, found: Domain) -> dict[str, Any]:

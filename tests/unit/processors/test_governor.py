@@ -21,6 +21,7 @@ from processors.governor import Governor
 from processors.quarantine import SAMPLES, Copy
 from processors.waiting import AGAIN
 from projections.image import DEFAULT_BOUNDS, Bounds, Image
+from projections.quotas.kinds import Quotas
 from projections.verdict import Verdict
 from tests import paper_story as story
 from tests.paper_log import Never, PaperLog, at, key
@@ -449,17 +450,19 @@ def test_a_range_of_another_governor_frees_what_it_swallows() -> None:
 def test_a_governor_says_at_its_start_what_a_domain_may_have() -> None:
     log = PaperLog()
     story.domains(log)
-    bounds = Bounds(undecided=2, ids=1000)
+    bounds = Bounds(undecided=2, ids=1000, quotas=Quotas(1, 2, 3, 4, 5, 6, 7))
     governor = reigning(log, bounds=bounds)
     assert governor.image.bounds == bounds
     for name in ("one", "two", "three"):
         log.say(intents.ApplicationRegistered, "east", application=f"east.{name}")
     governor.fold(log.records)
     settle(governor, log)
-    assert {"east.one", "east.two"} <= set(governor.image.identity.applications)
-    assert "east.three" not in governor.image.identity.applications
+    assert "east.one" in governor.image.identity.applications
+    assert not {"east.two", "east.three"} & set(governor.image.identity.applications)
     decided = [log.event_at(one.offset) for one in log.records[-3:]]
-    assert "too_many_undecided" in [getattr(one, "code", "") for one in decided]
+    codes = [getattr(one, "code", "") for one in decided]
+    assert "too_many_undecided" in codes
+    assert "quota_exceeded" in codes
 
 
 def test_ranges_do_not_delay_what_an_operator_signs() -> None:

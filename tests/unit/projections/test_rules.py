@@ -318,8 +318,9 @@ NOT_IN_THE_TABLE = {
     "frozen_longer",
     "statement_dropping",
     "connector_dropping",
+    "quota_exceeded",
 }
-"""Need a link that was stopped; see the tests below, of consequences, of quarantine and freeze."""
+"""Need another state: see the tests below, of consequences, quarantine, freeze and quotas."""
 
 
 def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:

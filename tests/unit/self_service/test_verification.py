@@ -299,6 +299,22 @@ def test_a_stolen_key_does_not_hide_behind_the_version_that_it_names(
     assert report.not_judged == {"0.0.1": 1}
 
 
+def test_bounds_are_those_that_the_governor_named_at_its_start(log: PaperLog) -> None:
+    started = log.make(GovernorStarted, "mesh", version=version(), applications_per_domain=2)
+    log.epoch = log.append(started, by="governor")
+    for name in ("two", "three"):
+        log.say(intents.ApplicationRegistered, "west", application=f"west.{name}")
+    log.govern()
+    assert getattr(log.event_at(log.records[-1].offset), "code", "") == "quota_exceeded"
+    report = verified(log.records)
+    assert not report.findings
+    assert not report.differing
+    accepted = log.accept(log.say(intents.ApplicationRegistered, "west", application="west.four"))
+    (finding,) = verified(log.records).findings
+    assert (finding.offset, finding.code) == (accepted, "accepted_against_rules")
+    assert "quota_exceeded" in finding.text
+
+
 def test_what_another_version_decided_as_these_rules_do_needs_no_name(log: PaperLog) -> None:
     started = log.make(GovernorStarted, "mesh", version="0.0.1")
     log.epoch = log.append(started, by="governor")

@@ -1,0 +1,43 @@
+"""Rules for quotas: what a domain has of each kind is bounded, since the mesh keeps it for ever."""
+
+from projections.identity import Role
+from projections.quotas.kinds import Kind, Used
+from projections.verdict import Case, require
+
+_NEXT = {
+    Kind.KEYS: "revoke a key that is not needed, or ",
+    Kind.REQUESTS: "revoke a grant that is not needed, or ",
+    Kind.STATEMENTS: "drop a statement that is not needed, or ",
+    Kind.CONNECTORS: "drop a connector that is not needed, or ",
+    Kind.LINKS: "revoke the grants of a link that is not needed, or ",
+}
+
+
+def require_room(case: Case, kind: Kind, domain: str, *, known: bool = False) -> None:
+    """Refuse a domain's intent that would exceed a bound of the domain `domain`.
+
+    Operator and governor have no bounds; what they make counts to the domain.
+
+    Args:
+        case: the state and the speaker.
+        kind: what the intent makes one more of.
+        domain: to which it counts.
+        known: whether one of that name was there before, so that no more names are kept.
+    """
+    if case.key.role in (Role.OPERATOR, Role.GOVERNOR):
+        return
+    used = case.image.counts.get((domain, kind), Used())
+    most = case.image.bounds.quotas.of(kind)
+    ask = f"ask the operator to raise {kind.setting}"
+    require(
+        used.standing < most.standing,
+        "quota_exceeded",
+        f"{domain} has {used.standing} {kind}, and may have {most.standing}: "
+        f"{_NEXT.get(kind, '')}{ask}",
+    )
+    require(
+        known or used.kept < most.kept,
+        "quota_exceeded",
+        f"{domain} has had {used.kept} {kind}, those that have ended among them, and may have "
+        f"{most.kept}, since each is kept for ever: {ask}",
+    )
