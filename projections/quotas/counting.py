@@ -1,6 +1,6 @@
 """The counts after a record: only the rows that the record may have changed are looked at."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from mesh_events.decisions import MeshKeyRevoked
@@ -69,6 +69,16 @@ _KIND_OF_ROW = {
 }
 
 
+_NAMED: Mapping[type, tuple[Kind, str]] = {
+    ApplicationRegistered: (Kind.APPLICATIONS, "application"),
+    DomainRegistered: (Kind.KEYS, "public_key"),
+    KeyRegistered: (Kind.KEYS, "public_key"),
+    KeyRevoked: (Kind.KEYS, "public_key"),
+    MeshKeyRevoked: (Kind.KEYS, "public_key"),
+}
+"""Events that change what has no row: its kind, and the field that names it."""
+
+
 def counted(before: Image, after: Image, event: Event | None = None) -> Image:
     """The image after a record, with the things counted that it may have changed.
 
@@ -77,41 +87,32 @@ def counted(before: Image, after: Image, event: Event | None = None) -> Image:
         after: the image with them, whose `touched` names the changed rows.
         event: what took effect; what an event of identity changes has no row.
     """
-    counts = after.counts
-    for kind, key in {*_named(event), *_touched(after)}:
-        of_kind = _COUNTED[kind]
-        counts = _moved(counts, kind, _place(of_kind, before, key), _place(of_kind, after, key))
+    counts, touched = after.counts, after.touched
+    for topic, key in touched if len(touched) < 2 else set(touched):
+        counts = _recounted(counts, _KIND_OF_ROW[topic], key, before, after)
+    named = _NAMED.get(type(event))
+    if named is not None:
+        kind, field = named
+        counts = _recounted(counts, kind, getattr(event, field), before, after)
     return after if counts is after.counts else after._replace(counts=counts)
 
 
-def _named(event: Event | None) -> Iterator[tuple[Kind, str]]:
-    match event:
-        case ApplicationRegistered():
-            yield Kind.APPLICATIONS, event.application
-        case DomainRegistered() | KeyRegistered() | KeyRevoked() | MeshKeyRevoked():
-            yield Kind.KEYS, event.public_key
-
-
-def _touched(image: Image) -> Iterator[tuple[Kind, str]]:
-    return ((_KIND_OF_ROW[topic], key) for topic, key in image.touched)
-
-
-def _place(of_kind: _Counted, image: Image, key: str) -> tuple[str, bool] | None:
-    """Whose a thing is, and whether it stands; None where there is none that counts."""
-    found = of_kind.table(image).get(key)
-    domain = of_kind.domain(found) if found is not None else ""
-    return (domain, of_kind.stands(found)) if domain else None
-
-
-def _moved(
-    counts: Counts, kind: Kind, old: tuple[str, bool] | None, new: tuple[str, bool] | None
-) -> Counts:
-    if old == new:
+def _recounted(counts: Counts, kind: Kind, key: str, before: Image, after: Image) -> Counts:
+    table, domain_of_row, stands = _COUNTED[kind]
+    old, new = table(before).get(key), table(after).get(key)
+    if old is new or new is None:
         return counts
-    for place, by in ((old, -1), (new, 1)):
-        if place is not None:
-            domain, stands = place
-            used = counts.get((domain, kind), Used())
-            changed = Used(used.standing + by * stands, used.kept + by)
-            counts = counts.set((domain, kind), changed)
-    return counts
+    domain, now = domain_of_row(new), stands(new)
+    if old is None:
+        return _changed(counts, kind, domain, now, 1)
+    was_of, was = domain_of_row(old), stands(old)
+    if was_of != domain:
+        return _changed(_changed(counts, kind, was_of, -was, -1), kind, domain, now, 1)
+    return _changed(counts, kind, domain, now - was, 0) if now != was else counts
+
+
+def _changed(counts: Counts, kind: Kind, domain: str, standing: int, kept: int) -> Counts:
+    if not domain:
+        return counts
+    used = counts.get((domain, kind), Used())
+    return counts.set((domain, kind), Used(used.standing + standing, used.kept + kept))

@@ -359,3 +359,14 @@ def test_the_bounds_are_those_of_the_latest_start(log: PaperLog) -> None:
     refused(log.verdict(waiting), Kind.APPLICATIONS, "east", 1)
     start(log, applications=2)
     assert isinstance(log.verdict(waiting), Accepted)
+
+
+def test_a_key_that_is_accepted_for_another_domain_counts_there(log: PaperLog) -> None:
+    log.start_governor()
+    log.accept(make(log, Kind.KEYS, "k"))
+    fields = {"domain": "west", "public_key": key("k").public, "proof": log.proof("k", "west")}
+    against_rules = log.say(intents.KeyRegistered, "west", **fields)
+    assert isinstance(log.verdict(against_rules), Rejected)
+    log.accept(against_rules)
+    assert (used(log, Kind.KEYS), used(log, Kind.KEYS, "west")) == (Used(1, 1), Used(2, 2))
+    assert dict(log.image.counts) == recount(log.image)
