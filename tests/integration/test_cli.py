@@ -13,9 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from local_platform import Endpoints, PlatformSettings
+from mesh_events.decisions import KEYS_PER_DOMAIN
 from mesh_events.emit import Emitter
 from mesh_events.errors import ConfigurationError
-from mesh_events.intents import ApplicationRegistered
+from mesh_events.intents import ApplicationRegistered, KeyRegistered
+from mesh_events.settings import Profile
+from mesh_events.signing import SigningKey
 from self_service.cli.app import app
 from self_service.cli.exits import ExitCode
 from tests.mesh_kit import fresh
@@ -399,6 +402,24 @@ def test_a_domain_is_registered_once_and_the_second_leaves_its_key(
     )
     assert told.document["code"] == "domain_exists"
     assert (settings.home / "keys" / f"{owner.name}.key").read_bytes() == key
+
+
+def test_a_domain_above_a_quota_is_refused_and_describe_shows_it(
+    sdm: Sdm, owner: Party, settings: PlatformSettings
+) -> None:
+    root = Profile.load(settings.home).root_key
+    with Emitter.at_home(owner.name, actor="thief", home=settings.home) as emitter:
+        for _ in range(KEYS_PER_DOMAIN):
+            made = SigningKey.generate()
+            fields = {"public_key": made.public, "proof": made.prove(root, owner.name)}
+            last = emitter.emit(KeyRegistered(meta=emitter.meta(), domain=owner.name, **fields))
+        outcome = emitter.outcome(last)
+    assert outcome.code == "quota_exceeded"
+    assert f"{owner.name} has {KEYS_PER_DOMAIN} keys" in (outcome.reason or "")
+    told = sdm("domain", "describe", owner.name).document["quotas"]
+    keys = next(one for one in told if one["kind"] == "keys")
+    assert (keys["standing"], keys["bound"]) == (KEYS_PER_DOMAIN, KEYS_PER_DOMAIN)
+    sdm("application", "register", f"{owner.name}.app", "-d", owner.name)
 
 
 def test_a_refused_registration_leaves_no_key(sdm: Sdm, settings: PlatformSettings) -> None:
