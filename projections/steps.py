@@ -89,6 +89,24 @@ def replaced(known: Replaced, before: Iterable[Step], after: Iterable[Step]) -> 
     return known
 
 
+def leaves(known: Replaced, before: Statement | Connector, after: Statement | Connector) -> bool:
+    """Whether the text or config before another one leaves a step that is not known yet."""
+    now = list(_of_job(after))
+    return any(
+        step.reads and not any(one.covers(step) for one in now) and not _is_known(known, step)
+        for step in _of_job(before)
+    )
+
+
+def _is_known(known: Replaced, step: Step) -> bool:
+    found = known.get(_key(step))
+    return found is not None and set(step.reads) <= set(found.reads)
+
+
+def _of_job(one: Statement | Connector) -> Iterable[Step]:
+    return (of_statement(one),) if isinstance(one, Statement) else of_connector(one)
+
+
 def emptied(known: Replaced, place: Place) -> Replaced:
     """A topic was deleted and is made anew: what had filled it counts no more."""
     for key in [key for key in known if key[3:] == place]:
@@ -97,7 +115,11 @@ def emptied(known: Replaced, place: Place) -> Replaced:
 
 
 def _merged(known: Replaced, step: Step) -> tuple[Key, Step]:
-    key = (step.kind, step.name, step.application or "", *step.fills)
+    key = _key(step)
     before = known.get(key)
     reads = (*before.reads, *step.reads) if before is not None else step.reads
     return key, replace(step, state=REPLACED, reads=tuple(dict.fromkeys(reads)))
+
+
+def _key(step: Step) -> Key:
+    return (step.kind, step.name, step.application or "", *step.fills)

@@ -13,6 +13,7 @@ from mesh_events.intents import (
 )
 from mesh_events.meta import Event
 from mesh_events.rows import AccessRow, ConnectorRow, LinkRow, ProductRow, StatementRow
+from projections import steps
 from projections.access import OPEN
 from projections.identity import Role
 from projections.image import Image
@@ -88,6 +89,8 @@ def counted(before: Image, after: Image, event: Event | None = None) -> Image:
         event: what took effect; what an event of identity changes has no row.
     """
     counts, touched = after.counts, after.touched
+    if after.replaced is not before.replaced:
+        counts = _replaced(counts, before, after)
     for topic, key in touched if len(touched) < 2 else set(touched):
         counts = _recounted(counts, _KIND_OF_ROW[topic], key, before, after)
     named = _NAMED.get(type(event))
@@ -109,6 +112,17 @@ def _recounted(counts: Counts, kind: Kind, key: str, before: Image, after: Image
     if was_of != domain:
         return _changed(_changed(counts, kind, was_of, -was, -1), kind, domain, now, 1)
     return _changed(counts, kind, domain, now - was, 0) if now != was else counts
+
+
+def _replaced(counts: Counts, before: Image, after: Image) -> Counts:
+    """What an earlier text or config has read is kept beside the one that replaced it."""
+    for topic, key in after.touched:
+        kind = _KIND_OF_ROW[topic]
+        table, domain, _ = _COUNTED[kind]
+        old, new = table(before).get(key), table(after).get(key)
+        if old is not None and new is not None and steps.leaves(before.replaced, old, new):
+            counts = _changed(counts, kind, domain(new), 0, 1)
+    return counts
 
 
 def _changed(counts: Counts, kind: Kind, domain: str, standing: int, kept: int) -> Counts:

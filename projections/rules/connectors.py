@@ -5,10 +5,14 @@ judged here, before Connect sees it, whoever says it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from immutables import Map
 
 from mesh_events.connectors import (
     OWN_SECRET,
     SHARED_SECRET,
+    Configured,
     ConnectorAdded,
     ConnectorDropped,
     ConnectorIntent,
@@ -17,13 +21,13 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.intents import domain_of
-from projections import connector_config, connector_tables
+from projections import connector_config, connector_tables, steps
 from projections.connectors import Connector
 from projections.identity import Role
 from projections.image import Image
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
-from projections.rules.quotas import require_room
+from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
 from projections.sources import not_granted
 from projections.verdict import Case, Verdict, require
@@ -47,14 +51,15 @@ def _(intent: ConnectorAdded, case: Case) -> Verdict:
         "connector_dropping",
         f"the connector {intent.connector} was dropped and is not gone yet: wait for DROPPED",
     )
-    require_room(case, Kind.CONNECTORS, domain, known=before is not None)
     require_allowed(case.image, intent.connector, intent.config, intent.application)
+    known = before is not None and not _leaves(case, before, intent)
+    require_room(case, Kind.CONNECTORS, domain, known=known)
     return case.after(CONNECTOR_SOUND)
 
 
 @judge.register
 def _(intent: ConnectorUpdated, case: Case) -> Verdict:
-    life.own(case, intent.connector, "connectors")
+    domain = life.own(case, intent.connector, "connectors")
     connector = _standing(case, intent)
     for setting in ("connector.class", "topics"):
         before, after = setting in connector.config, setting in intent.config
@@ -67,6 +72,8 @@ def _(intent: ConnectorUpdated, case: Case) -> Verdict:
             f"{intent.config.get(setting, 'nothing')}: add another connector for it",
         )
     require_allowed(case.image, intent.connector, intent.config, intent.application)
+    if _leaves(case, connector, intent):
+        require_record(case, Kind.CONNECTORS, domain)
     return case.after(CONNECTOR_SOUND)
 
 
@@ -83,6 +90,12 @@ def _(intent: ConnectorStarted, case: Case) -> Verdict:
 @judge.register
 def _(intent: ConnectorDropped, case: Case) -> Verdict:
     return life.drop(case, _directed(case, intent), "connector", intent.reason)
+
+
+def _leaves(case: Case, before: Connector, intent: Configured) -> bool:
+    """Whether what the config before it has read is kept on record."""
+    after = replace(before, config=Map(intent.config), application=intent.application)
+    return steps.leaves(case.image.replaced, before, after)
 
 
 def _directed(case: Case, intent: ConnectorIntent) -> Connector:

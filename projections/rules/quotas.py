@@ -22,7 +22,7 @@ def require_room(case: Case, kind: Kind, domain: str, *, known: bool = False) ->
         case: the state and the speaker.
         kind: what the intent makes one more of.
         domain: to which it counts.
-        known: whether one of that name was there before, so that no more names are kept.
+        known: whether no more is kept: one of that name was there, and read no more than this.
     """
     if case.key.role in (Role.OPERATOR, Role.GOVERNOR):
         return
@@ -35,9 +35,18 @@ def require_room(case: Case, kind: Kind, domain: str, *, known: bool = False) ->
         f"{domain} has {used.standing} {kind}, and may have {most.standing}: "
         f"{_NEXT.get(kind, '')}{ask}",
     )
+    if not known:
+        require_record(case, kind, domain)
+
+
+def require_record(case: Case, kind: Kind, domain: str) -> None:
+    """Refuse what would keep one more of a kind on record for ever, ended or replaced."""
+    used = case.image.counts.get((domain, kind), Used())
+    most = case.image.bounds.quotas.of(kind)
     require(
-        known or used.kept < most.kept,
+        used.kept < most.kept or case.key.role in (Role.OPERATOR, Role.GOVERNOR),
         "quota_exceeded",
-        f"{domain} has had {used.kept} {kind}, those that have ended among them, and may have "
-        f"{most.kept}, since each is kept for ever: {ask}",
+        f"{domain} has had {used.kept} {kind}, those that have ended or were changed among them, "
+        f"and may have {most.kept}, since each is kept for ever: "
+        f"ask the operator to raise {kind.setting}",
     )

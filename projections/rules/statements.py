@@ -5,6 +5,7 @@ and nothing comes back to where it came from.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from mesh_events.intents import domain_of
 from mesh_events.statements import (
@@ -17,10 +18,11 @@ from mesh_events.statements import (
     StatementUpdated,
     Wording,
 )
+from projections import steps
 from projections.identity import Role
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
-from projections.rules.quotas import require_room
+from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
 from projections.sources import not_granted, way_back
 from projections.statements import (
@@ -52,7 +54,8 @@ def _(intent: StatementAdded, case: Case) -> Verdict:
         "statement_dropping",
         f"the statement {intent.statement} was dropped and is not gone yet: wait for DROPPED",
     )
-    require_room(case, Kind.STATEMENTS, domain, known=before is not None)
+    known = before is not None and not _leaves(case, before, intent, intent.destination)
+    require_room(case, Kind.STATEMENTS, domain, known=known)
     require(intent.begin is not Begin.UNKNOWN, "invalid_begin", "begin must be EARLIEST or LATEST")
     cluster = case.image.identity.domains[domain].cluster
     _fills(case, intent.statement, intent.destination, domain, cluster)
@@ -71,6 +74,8 @@ def _(intent: StatementUpdated, case: Case) -> Verdict:
         "add another statement for it",
     )
     _reads(case, intent, domain, statement.cluster, statement.destination)
+    if _leaves(case, statement, intent, statement.destination):
+        require_record(case, Kind.STATEMENTS, domain)
     return case.after(STATEMENT_SOUND)
 
 
@@ -105,6 +110,18 @@ def _standing(case: Case, intent: StatementIntent) -> Statement:
     )
     assert statement is not None  # noqa: S101 - for the type checker; `require` has refused
     return statement
+
+
+def _leaves(case: Case, before: Statement, intent: Wording, destination: str) -> bool:
+    """Whether what the text before it has read is kept on record."""
+    after = replace(
+        before,
+        stream=intent.stream,
+        tables=tuple(intent.tables),
+        application=intent.application,
+        destination=destination,
+    )
+    return steps.leaves(case.image.replaced, before, after)
 
 
 def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -> None:

@@ -270,6 +270,59 @@ def test_names_of_dropped_statements_are_bounded_and_may_come_back(log: PaperLog
     assert isinstance(verdict(log, Kind.STATEMENTS, "s0"), Waiting)
 
 
+def test_what_earlier_texts_have_read_is_kept_and_bounded(log: PaperLog) -> None:
+    start(log, statements=1)
+    make(log, Kind.STATEMENTS, "a", tables=["east.t0"])
+    log.govern()
+
+    def updated(number: int) -> int:
+        text = {"sql": "SELECT 1", "stream": "east.users", "tables": [f"east.t{number}"]}
+        return log.say(statements.StatementUpdated, "east", statement="east.a", **text)
+
+    for number in range(1, KEPT):
+        updated(number)
+        log.govern()
+    assert used(log, Kind.STATEMENTS) == Used(1, KEPT)
+    refused(log.verdict(updated(KEPT)), Kind.STATEMENTS, "east", KEPT)
+    # one that reads what is known already, or more than before, keeps nothing
+    same = {"sql": "SELECT 2", "stream": "east.users", "tables": [f"east.t{KEPT - 1}", "east.more"]}
+    assert isinstance(
+        log.verdict(log.say(statements.StatementUpdated, "east", statement="east.a", **same)),
+        Waiting,
+    )
+
+
+def test_a_statement_that_comes_back_elsewhere_is_kept_as_one_more(log: PaperLog) -> None:
+    start(log, statements=1)
+    for number in range(KEPT):
+        make(log, Kind.STATEMENTS, "a", destination=f"east.to-{number}")
+        story.settle(log)
+        log.say(statements.StatementDropped, "east", statement="east.a")
+        story.settle(log)
+    assert used(log, Kind.STATEMENTS) == Used(0, KEPT)
+    elsewhere = make(log, Kind.STATEMENTS, "a", destination="east.to-more")
+    refused(log.verdict(elsewhere), Kind.STATEMENTS, "east", KEPT)
+    back = make(log, Kind.STATEMENTS, "a", destination=f"east.to-{KEPT - 1}")
+    assert isinstance(log.verdict(back), Waiting)
+
+
+def test_configs_of_a_connector_that_fill_others_are_kept_and_bounded(log: PaperLog) -> None:
+    start(log, connectors=1)
+    make(log, Kind.CONNECTORS, "a")
+    log.govern()
+
+    def updated(number: int) -> int:
+        _, _, fields = MADE[Kind.CONNECTORS](log, "a")
+        fields["config"]["table.include.list"] = f"public.t{number}"
+        return log.say(connectors.ConnectorUpdated, "east", **fields)
+
+    for number in range(1, KEPT):
+        updated(number)
+        log.govern()
+    assert used(log, Kind.CONNECTORS) == Used(1, KEPT)
+    refused(log.verdict(updated(KEPT)), Kind.CONNECTORS, "east", KEPT)
+
+
 def test_a_grant_that_needs_a_link_above_its_owners_bound_is_refused(log: PaperLog) -> None:
     story.published(log)
     products(log, "more")
