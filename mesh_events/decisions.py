@@ -107,8 +107,8 @@ class GovernorStarted(Event):
     """Appended by a governor before it decides anything; this record's offset is its epoch.
 
     `meta.id` is fresh for each start: a second record with the same id is a copy, without effect.
-    The bounds hold for the records behind this one, until the next start. Of what has ended and of
-    what stands, ten times as many are kept.
+    The bounds hold for the records behind this one, until the next start. Of each kind of thing ten
+    times as many are kept, those that have ended or were changed among them.
     """
 
     kind: ClassVar[Kind] = Kind.DECISION
