@@ -102,6 +102,7 @@ def running(found: Statement, **changes: Any) -> dict[str, Any]:
         "run": f"run-{started}",
         "stream_topic_id": "stream-id",
         "table_topic_ids": dict.fromkeys(found.tables, "table-id"),
+        "table_partitions": dict.fromkeys(found.tables, 1),
         "destination_topic_id": "destination-id",
         "schema_id": 7,
         "positions": POSITIONS,
