@@ -15,6 +15,7 @@ from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
 from mesh_events.rows import Row
 from mesh_events.spelling import nearest
 from mesh_events.vocabulary import EVENTS
+from projections.access import Access
 from projections.checksum import checksum, rows_checksum
 from projections.image import Image
 from projections.replay import replay as fold_on
@@ -134,13 +135,8 @@ def log(
         lookup.product(history.image, wanted.product)
     if wanted.domain not in (None, MESH_DOMAIN) and reading.is_now:
         lookup.domain(history.image, wanted.domain or "")
-    found = [one for one in history.steps if sought.holds(one)]
-    requests = {
-        one.id: one.event for one in history.steps if isinstance(one.event, AccessRequested)
-    }
-    whole = reading.output is not Format.TABLE
-    items = [_item(one, requests, whole=whole) for one in found[-limit if limit else None :]]
-    show(Listing(COLUMNS, items, "no record fits"), reading.output)
+    found = items(history, sought, limit, whole=reading.output is not Format.TABLE)
+    show(Listing(COLUMNS, found, "no record fits"), reading.output)
 
 
 def _history(mesh: Mesh, reading: Reading) -> History:
@@ -153,27 +149,38 @@ def _history(mesh: Mesh, reading: Reading) -> History:
     return history
 
 
-def subject(one: Step, requests: Mapping[str, AccessRequested]) -> str:
-    """What a step is about, in a few words; `requests` are known by their ids.
+def items(
+    history: History, wanted: Wanted, limit: int | None = None, *, whole: bool
+) -> list[dict[str, Any]]:
+    """The wanted steps as lists show them, the last `limit` of them; see `_item`."""
+    found = [one for one in history.steps if wanted.holds(one)]
+    requests = history.image.access.requests
+    return [_item(one, requests, whole=whole) for one in found[-limit if limit else None :]]
+
+
+def subject(one: Step, requests: Mapping[str, Access]) -> str:
+    """What a step is about, in a few words.
 
     The product and the application where it is about access; else the thing that its key names.
+    `requests` are the accepted ones by their ids: a refused one may have the id of another
+    domain's, since an id belongs to its signer.
     """
     if isinstance(one.event, RecordsSetAside):
         return f"records {one.event.offset} to {one.event.last}"
     if one.about is not None:
         return f"record {one.about}"
     event = one.event
-    names = (one.id, getattr(event, "request", ""), getattr(event, "subject", ""))
+    if isinstance(event, AccessRequested):
+        return f"{event.product} {event.application}"
+    names = (getattr(event, "request", ""), getattr(event, "subject", ""))
     asked = next((requests[name] for name in names if name in requests), None)
-    if asked is not None:
+    if asked is not None and getattr(event, "product", asked.product) == asked.product:
         return f"{asked.product} {asked.application}"
     kind, _, name = one.key.partition("/")
     return f"{kind} {name.replace('/', '.', 1)}".strip()
 
 
-def _item(
-    one: Step, requests: Mapping[str, AccessRequested], *, whole: bool = True
-) -> dict[str, Any]:
+def _item(one: Step, requests: Mapping[str, Access], *, whole: bool = True) -> dict[str, Any]:
     """A step as lists show it, with the event's own fields where the `whole` is shown."""
     event = one.event if whole else None
     return {

@@ -129,9 +129,10 @@ def _steps(mesh: Mesh, reading: Reading, image: Image, access: Access) -> list[d
     with mesh.log() as reader:
         every = mesh.fold(reader, lambda *log: steps(*log, until=image.offset))
     start = next(one for one in every if one.offset == access.offset)
+    parties = {domain_of(access.product), access.consumer}
     path = [
         one
-        for one in conversation(every, start)
+        for one in conversation(every, start, parties)
         # floors of a link's progress are many, and decide nothing
         if one.type != "LinkAdvanced"
     ]

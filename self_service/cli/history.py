@@ -1,6 +1,6 @@
 """What the log tells, step by step: who said what, what was decided, what was done. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mesh_events import facts
@@ -11,7 +11,7 @@ from mesh_events.decisions import (
     IntentRejected,
     RecordsSetAside,
 )
-from mesh_events.meta import Event, derived_id
+from mesh_events.meta import MESH_DOMAIN, Event, derived_id
 from mesh_events.record import Entry, Record
 from projections.image import EMPTY, Image
 from projections.replay import walk
@@ -36,6 +36,7 @@ class Step:
     `outcome` of an intent: accepted, rejected or quarantined with the code, or undecided;
     `decided_at` is the offset of the decision that counted. `about` is the offset that a
     decision or a check is about; of a range it is the first one. Times are ms of the log.
+    `domain` is the one that the record names, `speaker` the one whose key signed it, "" if none.
     """
 
     offset: int
@@ -48,6 +49,7 @@ class Step:
     key: str = ""
     correlation: str = ""
     signer: str = ""
+    speaker: str = ""
     about: int | None = None
     outcome: str = ""
     code: str = ""
@@ -124,6 +126,7 @@ def _settle(found: dict[int, Step], event: Decision, offset: int) -> None:
 def _step(entry: Entry, after: Image) -> Step:
     event = entry.event
     intents = after.intents
+    key = after.identity.key_of(entry.signer)
     outcome = UNDECIDED if intents.is_open(entry.offset) else ""
     fault = intents.unusable.fault_at(entry.offset)
     if event is None:
@@ -147,6 +150,7 @@ def _step(entry: Entry, after: Image) -> Step:
         key=event.key,
         correlation=event.meta.correlation,
         signer=entry.signer or "",
+        speaker=key.domain if key else "",
         about=event.offset if isinstance(event, Decision | facts.Check) else None,
         outcome=outcome,
         code=fault.code.value if fault else "",
@@ -180,19 +184,26 @@ def _detail(event: Event) -> str:
             return str(getattr(event, "reason", ""))
 
 
-def conversation(every: Sequence[Step], start: Step) -> list[Step]:
+def conversation(
+    every: Sequence[Step], start: Step, parties: Collection[str] | None = None
+) -> list[Step]:
     """The whole conversation of a step, with its checks, decisions and effects, in order.
 
     It is what stands under the same correlation, and what names the same request: a program need
     not carry the request's correlation on when it grants or revokes. What others said that had an
     effect on it belongs to it: a quarantine of the reader, a link that was paused.
+
+    Anybody can write a correlation and a request's id. With `parties`, only what these domains and
+    the mesh have signed, and what followed from that.
     """
     request = getattr(start.event, "request", start.correlation)
     threads = {start.correlation, request}
     seeds = {
         one.offset
         for one in every
-        if one.kind != UNREADABLE and (one.correlation in threads or request in _named(one))
+        if one.kind != UNREADABLE
+        and (one.correlation in threads or request in _named(one))
+        and (parties is None or one.speaker == MESH_DOMAIN or one.speaker in parties)
     }
     found = _followed(every, seeds | {start.offset})
     offsets = {one.offset for one in found} | _causes(every, found)
@@ -229,7 +240,7 @@ def _followed(every: Sequence[Step], seeds: set[int]) -> list[Step]:
             one.offset in seeds
             or one.about in found
             or one.offset in decisions
-            or one.id in expected
+            or (one.id in expected and one.speaker == MESH_DOMAIN)
             or getattr(one.event, "generation", None) in generations
         )
         if not follows:
@@ -260,7 +271,10 @@ def find(every: Sequence[Step], reference: str) -> Step:
     if offset is None:
         wanted = reference.lower()
         fitting = [one for one in every if one.id and one.id.startswith(wanted)]
-        # the same id twice on the log: the first counts
+        # a longer id makes a whole one not ambiguous: anybody can write it
+        fitting = [one for one in fitting if one.id == wanted] or fitting
+        # the same id twice on the log: the mesh's own, which others can derive, or else the first
+        fitting.sort(key=lambda one: one.speaker != MESH_DOMAIN)
         if len({one.id for one in fitting}) > 1:
             several = ", ".join(f"{one.offset} {one.id}" for one in fitting[:4])
             raise UsageError(f"{len(fitting)} ids begin with {reference}: name one of {several}")

@@ -7,13 +7,14 @@ governors, the root's namings of keys, and the decisions of the latest step.
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import schema_id_of
 from mesh_events.decisions import Decision
 from mesh_events.errors import UnusableRecordError
 from mesh_events.leaf import leaf_hash
-from mesh_events.meta import Kind
+from mesh_events.meta import MESH_DOMAIN, Kind
 from mesh_events.record import SIGNER, Entry, Record
 from projections.chain import Chain
 from projections.identity import Key, Role
@@ -43,12 +44,14 @@ class Search:
         log that is not what was signed.
         """
         seen = _Seen()
-        found, before = list[tuple[int, str]](), EMPTY
+        found, before = list[_Found](), EMPTY
         for entry, image in walk(seen.hashed(log), trusted=trusted):
             fits = self._fits(entry)
             seen.take(entry, before, image, wanted=fits)
             if fits:
-                found.append((seen.last, entry.event.meta.id if entry.event else ""))
+                key = image.identity.key_of(entry.signer)
+                name = entry.event.meta.id if entry.event else ""
+                found.append(_Found(seen.last, name, key is not None and key.domain == MESH_DOMAIN))
             before = image
         return _proof(seen, self._single(found), signed, before)
 
@@ -57,13 +60,23 @@ class Search:
             return entry.offset == self._offset
         return entry.event is not None and entry.event.meta.id.startswith(self._reference)
 
-    def _single(self, found: list[tuple[int, str]]) -> int:
+    def _single(self, found: list["_Found"]) -> int:
         if not found:
             raise NotFoundError(f"the log has no record {self._reference}: see `sdm audit log`")
-        if len({name for _, name in found}) > 1:
+        # a longer id makes a whole one not ambiguous: anybody can write it
+        found = [one for one in found if one.id == self._reference] or found
+        if len({one.id for one in found}) > 1:
             raise UsageError(f"{len(found)} ids begin with {self._reference}: give more of it")
-        # the same id twice on the log: the first counts
-        return found[0][0]
+        # the same id twice on the log: the mesh's own, which others can derive, or else the first
+        return next((one for one in found if one.is_mesh), found[0]).number
+
+
+class _Found(NamedTuple):
+    """A record that fits: the number of its leaf, its id, whether a part of the mesh signed it."""
+
+    number: int
+    id: str
+    is_mesh: bool
 
 
 @dataclass(slots=True)

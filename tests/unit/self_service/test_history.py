@@ -5,11 +5,11 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.errors import InvalidValueError
-from mesh_events.intents import AccessRequested
+from mesh_events.meta import derived_id
 from self_service.cli import audit_log
 from self_service.cli.audit_log import COLUMNS, Filter, subject
 from self_service.cli.exits import NotFoundError, UsageError
-from self_service.cli.history import Step, consequences, conversation, find, steps
+from self_service.cli.history import Step, consequences, conversation, find, read, steps
 from self_service.cli.times import parse_time
 from self_service.cli.trace import items
 from tests import paper_story as story
@@ -23,6 +23,21 @@ def log() -> PaperLog:
     found = PaperLog()
     story.published(found)
     return found
+
+
+EVERY = Filter().compiled(NOW)
+OTHER = "018f0000-0000-7000-8000-0000000000ff"
+
+
+def repeat(log: PaperLog, identity: str, **fields: str) -> int:
+    """North says an AccessRequested under any id; returns its offset."""
+    event = log.make(
+        intents.AccessRequested,
+        "north",
+        **{"product": "north.bait", "application": "north.app", "reason": "none", **fields},
+    )
+    meta = event.meta.model_copy(update={"id": identity})
+    return log.append(event.model_copy(update={"meta": meta}), by="north")
 
 
 def types(found: list[Step]) -> list[str]:
@@ -226,16 +241,90 @@ def test_each_step_says_what_it_is_about() -> None:
     asked = story.granted(log)
     story.settle(log)
     story.answer(log, intents.AccessRevoked, asked)
-    every = steps(log.records)
-    requests = {one.id: one.event for one in every if isinstance(one.event, AccessRequested)}
-    about = {one.type: subject(one, requests) for one in every}
+    history = read(log.records)
+    requests = history.image.access.requests
+    about = {one.type: subject(one, requests) for one in history.steps}
     for name in ("AccessRequested", "AccessGranted", "AccessRevoked"):
         assert about[name] == "east.users west.app"
     assert about["ProductPublished"] == "product east.users"
     assert about["IntentAccepted"].startswith("record ")
-    rights = [one for one in every if one.type == "AclApplied"]
+    rights = [one for one in history.steps if one.type == "AclApplied"]
     assert "east.users west.app" in {subject(one, requests) for one in rights}
     assert "subject" in COLUMNS
+
+
+def test_a_refused_request_changes_no_others_subject(log: PaperLog) -> None:
+    asked = story.granted(log)
+    story.settle(log)
+
+    def shown() -> list[str]:
+        return [one["subject"] for one in audit_log.items(read(log.records), EVERY, whole=False)]
+
+    before = shown()
+    assert before.count("east.users west.app") > 2
+    spoof = repeat(log, asked, product="east.payroll", application="north.app")
+    log.govern()
+    assert shown()[: len(before)] == before
+    refused = steps(log.records)[spoof]
+    assert (refused.outcome, refused.code) == ("rejected", "unknown_product")
+    assert shown()[spoof] == "east.payroll north.app"
+
+
+def test_an_answer_about_another_product_is_shown_with_its_own_product(log: PaperLog) -> None:
+    asked = story.granted(log)
+    offset = log.say(
+        intents.AccessGranted, "north", product="north.bait", request=asked, reason="agreed"
+    )
+    log.govern()
+    history = read(log.records)
+    refused = history.steps[offset]
+    assert refused.code == "unknown_request"
+    assert subject(refused, history.image.access.requests) == "access north.bait"
+
+
+def test_a_longer_id_does_not_make_a_whole_id_ambiguous(log: PaperLog) -> None:
+    asked = story.request(log)
+    offset = log.image.access.requests[asked].offset
+    repeat(log, f"{asked}0")
+    log.govern()
+    assert find(steps(log.records), asked).offset == offset
+
+
+def test_an_id_that_the_mesh_derives_means_the_intent_of_the_mesh(log: PaperLog) -> None:
+    asked = story.request(log)
+    # whoever reads the log can derive the id: this record and its decision, then grant, check and
+    # acceptance
+    acceptance = log.image.offset + 5
+    derived = derived_id(asked, "create-link", acceptance)
+    spoof = repeat(log, derived)
+    log.govern()
+    story.answer(log, intents.AccessGranted, asked)
+    every = steps(log.records)
+    created = next(one for one in every if one.type == "LinkCreated")
+    assert (created.id, created.domain) == (derived, "mesh")
+    assert find(every, derived) is created
+    grant = next(one for one in every if one.type == "AccessGranted")
+    late = repeat(log, derived)
+    log.govern()
+    found = [one.offset for one in consequences(steps(log.records), grant)]
+    assert created.offset in found
+    assert not {spoof, late} & set(found)
+
+
+def test_a_conversation_of_parties_leaves_out_what_others_say(log: PaperLog) -> None:
+    asked = story.granted(log)
+    foreign = log.make(intents.ApplicationRegistered, "north", application="north.spy")
+    meta = foreign.meta.model_copy(update={"correlation": asked})
+    offset = log.append(foreign.model_copy(update={"meta": meta}), by="north")
+    claimed = foreign.meta.model_copy(update={"correlation": asked, "domain": "east", "id": OTHER})
+    posing = log.append(foreign.model_copy(update={"meta": claimed}), by="north")
+    log.govern()
+    every = steps(log.records)
+    start = find(every, asked)
+    everybodys = [one.offset for one in conversation(every, start)]
+    assert {offset, posing} <= set(everybodys)
+    parties = [one.offset for one in conversation(every, start, parties={"east", "west"})]
+    assert parties == [one for one in everybodys if one < offset]
 
 
 def test_the_times_of_a_filter_are_read_once(

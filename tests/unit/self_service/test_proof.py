@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from mesh_events import intents
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.decisions import MeshRole
-from mesh_events.meta import Event
+from mesh_events.meta import Event, derived_id
 from projections.chain import chained
 from projections.identity import Key
 from self_service.cli.app import app
@@ -53,6 +54,30 @@ def test_an_event_is_found_by_its_id_or_the_beginning_of_it() -> None:
     assert event is not None
     assert proven(event.meta.id).subject.placed.record.offset == LAST
     assert proven(event.meta.id[:30].upper()).subject.placed.record.offset == LAST
+
+
+def test_a_repeated_id_means_the_record_of_the_mesh_or_the_first_one() -> None:
+    log = PaperLog()
+    story.published(log)
+    derived = derived_id("any", "create-link", log.image.offset + 2)
+    offsets = []
+    for identity in (derived, f"{derived}0", derived):
+        event = log.make(intents.ApplicationRegistered, "north", application="north.spy")
+        meta = event.meta.model_copy(update={"id": identity})
+        offsets.append(log.append(event.model_copy(update={"meta": meta}), by="north"))
+    log.govern()
+    assert _offset_of(log, derived) == offsets[0]
+    event = log.make(intents.LinkPaused, "mesh", product=story.PRODUCT, cluster="west", reason="-")
+    meta = event.meta.model_copy(update={"id": derived})
+    own = log.append(event.model_copy(update={"meta": meta}), by="governor")
+    log.govern()
+    assert _offset_of(log, derived) == own
+
+
+def _offset_of(log: PaperLog, reference: str) -> int:
+    signed = signed_over(log.records, 1)
+    found, _ = Search(reference).run(log.records, trusting(signed), chained(ORIGIN, signed))
+    return found.subject.placed.record.offset
 
 
 @pytest.mark.parametrize(
