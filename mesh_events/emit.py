@@ -19,7 +19,7 @@ from mesh_events.codec import Wire, encode
 from mesh_events.errors import InfrastructureError
 from mesh_events.intents import intents_login
 from mesh_events.kafka import Connection, translated, translating
-from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now
+from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now, require_actor
 from mesh_events.outcome import Outcome, Receipt, decision_in, outcome_of
 from mesh_events.record import Record
 from mesh_events.references import resolve
@@ -182,8 +182,10 @@ class Emitter(LogWriter):
         key: the domain's signing key.
         mesh: root and governor of the mesh, `Profile.keys`; `outcome` waits for that governor.
         domain: for whom it speaks.
-        actor: the person or service that says it, for the audit.
+        actor: id of the person or service that says it, for the audit; see `require_actor`.
         producer: name/version of the emitting software; this package by default.
+
+    Raises RefusedError for an actor that the governor would refuse.
     """
 
     def __init__(
@@ -197,6 +199,7 @@ class Emitter(LogWriter):
         actor: str,
         producer: str | None = None,
     ) -> None:
+        require_actor(actor, domain)
         super().__init__(connection, registry, key, mesh.root)
         self._mesh = mesh
         self._connection = connection
@@ -207,7 +210,7 @@ class Emitter(LogWriter):
     def at_home(cls, domain: str, *, actor: str, home: Path | None = None) -> "Emitter":
         """The voice of a domain whose key and login lie in `home`, by default `SDM_HOME`.
 
-        Raises ConfigurationError: no mesh, key or login there.
+        Raises ConfigurationError (no mesh, key or login there), or RefusedError (the actor).
         """
         from mesh_events.registry import Registry
 

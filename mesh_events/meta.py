@@ -1,6 +1,7 @@
 """What every event says about itself, and how its identity is made."""
 
 import os
+import re
 import time
 import uuid
 from datetime import UTC, datetime
@@ -10,8 +11,12 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mesh_events.errors import RefusedError
+
 MESH_DOMAIN = "mesh"
 """The reserved domain name under which the operator, the governor and the keepers speak."""
+
+_ACTOR = re.compile(r"[A-Za-z0-9._@:+/-]{1,200}")
 
 _DERIVED = uuid.UUID("6f0d8f0e-7a55-5b0c-9a3e-5d2f1c6b4a10")  # any fixed namespace would do
 
@@ -73,6 +78,26 @@ class Event(Frozen):
     def cloud_event_type(cls) -> str:
         """The `ce_type` header, for example `mesh.AccessRequested.intent`."""
         return f"mesh.{cls.type_name()}.{cls.kind}"
+
+
+def require_actor(actor: str, domain: str) -> None:
+    """Refuse what cannot be `meta.actor` of an intent of `domain`.
+
+    Only letters that look like no others are allowed, so that nobody is taken for somebody else.
+
+    Raises RefusedError with `invalid_actor`, or with `reserved_actor` for a part of the mesh.
+    """
+    if not _ACTOR.fullmatch(actor):
+        raise RefusedError(
+            "invalid_actor",
+            f"{actor[:80]!a} cannot be meta.actor: write an id of 1 to 200 letters of A-Z, a-z, "
+            "0-9, '.', '_', '@', ':', '+', '/' and '-'",
+        )
+    if domain != MESH_DOMAIN and f"{actor}.".lower().startswith(f"{MESH_DOMAIN}."):
+        raise RefusedError(
+            "reserved_actor",
+            f"{actor!r} names a part of the mesh: say who or what of {domain} speaks",
+        )
 
 
 def new_id() -> str:

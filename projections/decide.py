@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from immutables import Map
 
+from mesh_events.errors import RefusedError
 from mesh_events.intents import Intent
-from mesh_events.meta import MESH_DOMAIN, milliseconds
+from mesh_events.meta import MESH_DOMAIN, milliseconds, require_actor
 from mesh_events.record import Entry, FaultCode
 from projections.identity import Key, Role
 from projections.image import Image
@@ -129,7 +130,7 @@ def _mistimed(image: Image, claim: _Claim, clock: int) -> Rejected | None:
 
 
 def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
-    """Whether the speaker claims to be another domain, a part of the mesh, or nobody."""
+    """Whether the speaker claims to be another domain, a part of the mesh, nobody, or no id."""
     actor = intent.meta.actor
     if intent.meta.domain != key.domain:
         return Rejected(
@@ -138,11 +139,10 @@ def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
         )
     if not actor.strip():
         return Rejected("missing_text", "meta.actor is empty: say who or what speaks")
-    if key.domain != MESH_DOMAIN and actor.startswith(f"{MESH_DOMAIN}."):
-        return Rejected(
-            "reserved_actor",
-            f"{actor!r} names a part of the mesh: say who or what of {key.domain} speaks",
-        )
+    try:
+        require_actor(actor, key.domain)
+    except RefusedError as refused:
+        return Rejected(refused.code, str(refused))
     return None
 
 

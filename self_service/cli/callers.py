@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.intents import intents_login
-from mesh_events.meta import MESH_DOMAIN
+from mesh_events.meta import MESH_DOMAIN, require_actor
 from mesh_events.settings import key_path
 
 
@@ -96,8 +96,13 @@ def known_keys(home: Path) -> list[str]:
 
 
 def actor_id(given: str | None) -> str:
-    """The id of who acts: given, `$SDM_ACTOR`, or the OS user's number; never a personal name."""
-    return given or os.environ.get("SDM_ACTOR") or f"uid-{os.getuid()}"
+    """The id of who acts: given, `$SDM_ACTOR`, or the OS user's number; never a personal name.
+
+    Raises RefusedError for what is no id; that no domain acts as the mesh, `Emitter` checks.
+    """
+    found = given or os.environ.get("SDM_ACTOR") or f"uid-{os.getuid()}"
+    require_actor(found, MESH_DOMAIN)
+    return found
 
 
 def _place(home: Path) -> Path:

@@ -2,17 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from mesh_events import intents
-from mesh_events.emit import Outcome, decision_in
+from mesh_events.emit import Emitter, Outcome, decision_in
+from mesh_events.errors import RefusedError
+from mesh_events.kafka import Connection
+from mesh_events.meta import require_actor
 from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
+
+if TYPE_CHECKING:
+    from mesh_events.registry import Registry
 
 
 class Asked(Mapping[int, str]):
@@ -40,6 +47,7 @@ def decided() -> tuple[PaperLog, int, Record]:
     return log, offset, log.records[-1]
 
 
+NOWHERE = Connection("127.0.0.1:1", "west.intents", "none")
 KEYS = MeshKeys(key("root").public, key("governor").public)
 
 
@@ -261,3 +269,29 @@ def test_a_range_says_nothing_of_what_stands_behind_its_basis() -> None:
     (run,) = log.image.intents.unusable.in_order()
     log.set_aside(run._replace(last=first + 100))
     assert watched(log, first + 2) is None
+
+
+@pytest.mark.parametrize(
+    ("actor", "domain", "code"),
+    [
+        ("mesh.governor", "west", "reserved_actor"),
+        (" mesh.governor", "west", "invalid_actor"),
+        ("", "west", "invalid_actor"),
+        ("Ana Maria", "mesh", "invalid_actor"),
+        ("a" * 201, "west", "invalid_actor"),
+    ],
+)
+def test_an_emitter_refuses_an_actor_that_the_governor_would_refuse(
+    actor: str, domain: str, code: str
+) -> None:
+    registry = cast("Registry", None)
+    with pytest.raises(RefusedError) as told:
+        Emitter(NOWHERE, registry, key("west"), mesh=KEYS, domain=domain, actor=actor)
+    assert told.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("actor", "domain"), [("svc:ci/deploy", "west"), ("a" * 200, "west"), ("mesh.tool", "mesh")]
+)
+def test_an_actor_of_an_account_or_service_can_be_emitted(actor: str, domain: str) -> None:
+    require_actor(actor, domain)

@@ -83,11 +83,53 @@ def test_somebody_must_have_said_it(log: PaperLog) -> None:
     assert code(log.verdict(log.append(pause(log, actor=" "), by="east"))) == "missing_text"
 
 
-def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: PaperLog) -> None:
-    made = log.make(intents.ApplicationRegistered, "east", application="east.app2")
-    posing = made.meta.model_copy(update={"actor": "mesh.governor"})
-    offset = log.append(made.model_copy(update={"meta": posing}), by="east")
+@pytest.mark.parametrize("actor", ["mesh.governor", "mesh", "Mesh.Keeper", "MESH.operator"])
+def test_a_domain_cannot_speak_as_a_part_of_the_mesh(log: PaperLog, actor: str) -> None:
+    offset = log.append(pause(log, actor=actor), by="east")
     assert code(log.verdict(offset)) == "reserved_actor"
+
+
+@pytest.mark.parametrize(
+    "actor",
+    [
+        " mesh.governor",
+        "mesh.governor ",
+        "mesh\u034f.governor",
+        "\u2800mesh.keeper",
+        "\u115fmesh.operator",
+        "m\u0435sh.governor",
+        "uid-0\nIntentAccepted",
+        "uid-0\n",
+        "uid-0\x1b[2K",
+        "\u202euid-0",
+        "Ana Maria",
+        "ana\u0301",
+    ],
+)
+@pytest.mark.parametrize("speaker", ["east", "operator"])
+def test_an_actor_has_letters_that_look_like_no_others(
+    log: PaperLog, actor: str, speaker: str
+) -> None:
+    domain = "mesh" if speaker == "operator" else speaker
+    offset = log.append(pause(log, actor=actor, domain=domain), by=speaker)
+    verdict = log.verdict(offset)
+    assert code(verdict) == "invalid_actor"
+    reason = verdict.reason  # type: ignore[union-attr]
+    assert reason.isascii()
+    assert reason.isprintable()
+
+
+@pytest.mark.parametrize(
+    "actor", ["uid-0", "ana-7", "ana.b+x@example.org", "svc:ci/deploy", "meshed", "A_1", "7"]
+)
+def test_ids_of_accounts_and_services_are_actors(log: PaperLog, actor: str) -> None:
+    assert log.verdict(log.append(pause(log, actor=actor), by="east")) == Accepted()
+
+
+def test_an_actor_of_any_letters_that_was_accepted_stays_on_the_log(log: PaperLog) -> None:
+    asked = log.append(pause(log, actor="Ana Maria"), by="east")
+    log.accept(asked)
+    assert log.image.links[story.LINK].desired == "PAUSED"
 
 
 @pytest.mark.parametrize(

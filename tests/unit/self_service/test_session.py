@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mesh_events.errors import ConfigurationError
+from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.settings import key_path
 from mesh_events.signing import SigningKey
 from self_service.cli.callers import OPERATOR, actor_id, current_domain, known_keys, speaker
@@ -68,3 +68,13 @@ def test_the_actor_is_an_id_and_never_a_name(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("SDM_ACTOR", "ana-7")
     assert actor_id(None) == "ana-7"
     assert actor_id("given-1") == "given-1"
+
+
+@pytest.mark.parametrize("actor", ["Ana Maria", "ana\n", "m\u0435sh.governor"])
+def test_an_actor_of_other_letters_is_refused(actor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RefusedError, match=r"A-Z, a-z, 0-9") as told:
+        actor_id(actor)
+    assert told.value.code == "invalid_actor"
+    monkeypatch.setenv("SDM_ACTOR", actor)
+    with pytest.raises(RefusedError):
+        actor_id(None)
