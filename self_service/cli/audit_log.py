@@ -30,7 +30,7 @@ from self_service.cli.options import Reading, command
 from self_service.cli.output import Detail, Format, Listing, show
 from self_service.cli.times import parse_time, stamp
 
-COLUMNS = ("offset", "time", "type", "subject", "actor", "outcome", "detail")
+COLUMNS = ("offset", "time", "type", "subject", "domain", "actor", "outcome", "detail")
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 
 

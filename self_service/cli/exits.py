@@ -19,7 +19,7 @@ from mesh_events.errors import (
     WaitTimeoutError,
 )
 from mesh_events.topics import GOVERNANCE
-from self_service.cli.output import printable
+from self_service.cli.output import one_line, printable
 
 
 class ExitCode(IntEnum):
@@ -97,7 +97,8 @@ def _platform_code(error: MeshError) -> ExitCode:
 def sentence(error: BaseException) -> str:
     """The error as a person reads it; a refusal begins with its code."""
     if isinstance(error, RefusedError) and not isinstance(error, InvalidValueError):
-        said = f"refused ({error.code}): {error}"
+        # the reason may quote what another domain wrote
+        said = f"refused ({error.code}): {one_line(str(error))}"
         # a domain in quarantine cannot read that it is
         is_cut_off = error.code == "kafka_denied" and _OWN in said
         return f"{said}\n{_CUT_OFF}" if is_cut_off else said

@@ -15,6 +15,7 @@ from self_service.cli.options import Reading
 from self_service.cli.output import Detail, Listing
 from self_service.cli.times import stamp
 
+COLUMNS = ("offset", "time", "type", "domain", "actor", "outcome", "detail")
 _REPORTED = "as the keeper reported on the log"
 
 
@@ -49,8 +50,7 @@ def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Det
     }
     if access is None:
         return Detail(fields)
-    columns = ("offset", "time", "type", "actor", "outcome", "detail")
-    steps = Listing(columns, _steps(mesh, reading, image, access), "no events")
+    steps = Listing(COLUMNS, _steps(mesh, reading, image, access), "no events")
     return Detail(fields, {"decided_by": steps})
 
 
@@ -137,5 +137,4 @@ def _steps(mesh: Mesh, reading: Reading, image: Image, access: Access) -> list[d
         if one.type != "LinkAdvanced"
     ]
     now = milliseconds(datetime.now(UTC)) if reading.is_now else image.time
-    shown = ("offset", "time", "type", "actor", "outcome", "detail", "age_ms")
-    return [{name: one[name] for name in shown} for one in items(path, now)]
+    return [{name: one[name] for name in (*COLUMNS, "age_ms")} for one in items(path, now)]

@@ -19,7 +19,7 @@ from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.lineage_columns import Columns
 from self_service.cli.options import Reading, command, noun
-from self_service.cli.output import Detail, Format, note, printable, show
+from self_service.cli.output import Detail, Format, note, one_line, show
 
 if TYPE_CHECKING:
     from self_service.cli.lineage_picture import Picture
@@ -91,10 +91,10 @@ def show_lineage(
         document = {key: _document(scene, tree, key) for key, tree in trees.items()}
         show(Detail({**_about(scene, place), **document}), reading.output)
         return
-    typer.echo(printable(_titled(scene, place)))
+    typer.echo(one_line(_titled(scene, place)))
     for key, tree in trees.items():
-        lines = list(_lines(scene, tree, key))
-        typer.echo(printable("\n".join([f"\n{key}", *(lines or ["nothing"])])))
+        lines = list(_lines(scene, tree, key)) or ["nothing"]
+        typer.echo("\n".join([f"\n{key}", *map(one_line, lines)]))
 
 
 def place_of(image: Image, name: str) -> Place:

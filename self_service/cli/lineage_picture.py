@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from self_service.cli.output import one_line
+
 FONT, LINE, PAD, GAP_X, GAP_Y, MARGIN = 13, 17, 10, 56, 18, 20
 """Sizes in pixels; a letter is about 0.58 of the font's size wide."""
 COLOURS = {
@@ -39,7 +41,7 @@ class Box:
     @property
     def texts(self) -> list[str]:
         """All lines, from above."""
-        return [*self.lines, *self.rows]
+        return [one_line(text) for text in (*self.lines, *self.rows)]
 
     def middle(self, row: str | None) -> float:
         """Where an arrow meets the edge: at a row, else in the middle of what is above the rows."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,16 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
+"""Letters and marks that Python calls printable and that take no ink."""
+
+
+class Multiline(str):
+    """A text whose line ends are shown as such, as a field of a `Detail`: SQL, a schema."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +109,17 @@ def cell(value: Any) -> str:
         case list() | tuple() | set() | frozenset():
             return ", ".join(cell(inner) for inner in value)
         case _:
-            return printable(str(value))
+            return one_line(str(value))
+
+
+def one_line(text: str) -> str:
+    """Text of any domain for one line: line ends are escaped, too, since they begin other rows."""
+    return printable(text).replace("\n", r"\n")
 
 
 def printable(text: str) -> str:
-    """Text without characters that a terminal obeys: a stranger may have written it."""
+    """Text of any domain without characters that a terminal obeys or does not show."""
+    text = _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
     if text.isprintable() or text.replace("\n", "").isprintable():
         return text
     return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
@@ -113,6 +130,8 @@ def _plain(value: Any) -> Any:
     match value:
         case Enum():
             return value.value
+        case Multiline():
+            return str(value)
         case None | bool() | int() | float() | str():
             return value
         case datetime():
@@ -182,7 +201,12 @@ def _print_cards(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _print_fields(fields: Mapping[str, Any]) -> None:
-    _print_pairs([(name, cell(value)) for name, value in fields.items()])
+    _print_pairs(
+        [
+            (name, printable(value) if isinstance(value, Multiline) else cell(value))
+            for name, value in fields.items()
+        ]
+    )
 
 
 def _print_pairs(pairs: Sequence[tuple[str, str]]) -> None:

@@ -20,7 +20,7 @@ from self_service.cli.failures import missing_topics
 from self_service.cli.link import COLUMNS as LINK_COLUMNS
 from self_service.cli.link import fields as link_fields
 from self_service.cli.options import Reading, Saying, command, noun
-from self_service.cli.output import Detail, Listing, note, show
+from self_service.cli.output import Detail, Listing, Multiline, note, show
 from self_service.cli.promises import (
     QUALITIES,
     Promise,
@@ -191,7 +191,7 @@ def describe(
     product = lookup.product(image, name)
     shown = product_fields(image, product)
     if schema:
-        shown["schema"] = mesh.registry.schema_text(product.schema_id)
+        shown["schema"] = Multiline(mesh.registry.schema_text(product.schema_id))
     accesses = sorted(image.access.requests.values(), key=lambda one: one.offset)
     readers = [access_fields(one) for one in accesses if one.product == name]
     copies = [link_fields(one) for _, one in sorted(image.links.items()) if one.product == name]

@@ -9,7 +9,7 @@ from confluent_kafka import Message
 
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka import header_list
-from self_service.cli.output import Format, json_text, note, printable, rendered, text_of
+from self_service.cli.output import Format, json_text, note, one_line, rendered, text_of
 from self_service.cli.times import stamp
 from self_service.formats.schema import HEAD, Schema, SchemaError, schema_from
 
@@ -121,7 +121,7 @@ class Decoder:
 def note_misfits(document: dict[str, Any]) -> None:
     """Tell on stderr in what a record does not fit its schemas."""
     for side, why in document.get("misfits", {}).items():
-        note(f"{document['partition']}@{document['offset']}, {side}: {why}")
+        note(f"{document['partition']}@{document['offset']}, {side}: {one_line(why)}")
 
 
 def _misfit(schema_id: int, why: str) -> str:
@@ -170,17 +170,16 @@ def write(document: dict[str, Any], form: Format) -> None:
 def _line(document: dict[str, Any]) -> str:
     position = f"{document['partition']}@{document['offset']}"
     value = "(tombstone)" if document["tombstone"] else _compact(document["value"])
-    line = f"{position}\t{document['time']}\t{_compact(document['key'])}\t{value}\n"
-    headers = "".join(f"\t{name}: {value}\n" for name, value in document.get("headers", []))
-    return "\n".join(
-        "\t".join(printable(part) for part in row.split("\t"))
-        for row in (line + headers).split("\n")
+    headers = (
+        f"\t{one_line(name)}: {one_line(str(value))}" for name, value in document.get("headers", [])
     )
+    line = f"{position}\t{document['time']}\t{_compact(document['key'])}\t{value}"
+    return "".join(f"{row}\n" for row in (line, *headers))
 
 
 def _compact(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return one_line(value)
     if value is None:
         return "-"
     return _one_line(value)

@@ -14,7 +14,7 @@ from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError
 from self_service.cli.lookup import identity
 from self_service.cli.options import Acting, command
-from self_service.cli.output import Detail, Format, Listing, note, show
+from self_service.cli.output import Detail, Format, Listing, Multiline, note, show
 from self_service.cli.statement_dry_run import dry_run, named, supposed
 from self_service.cli.statement_schema import asked, require_compatible, result_schema
 from self_service.cli.statement_wording import Worded, worded
@@ -140,7 +140,7 @@ def _promised(plan: "Plan", meant: Worded) -> dict[str, Any]:
         "dead_letters": meant.destination + DEAD_LETTERS if meant.destination else None,
         "key": "as in the stream",
         "application": meant.application,
-        "filter": plan.query.condition,
+        "filter": plan.query.condition and Multiline(plan.query.condition),
         "delivery": _ONCE,
         "rows": _ROWS if plan.stream.of_rows else None,
         "changes": _CHANGES if plan.tables and plan.stream.shape.is_change else None,

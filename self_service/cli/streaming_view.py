@@ -13,7 +13,7 @@ from self_service.cli.context import Mesh
 from self_service.cli.lag import reached
 from self_service.cli.lookup import identity
 from self_service.cli.options import OfDomain, Reading, Shown, command
-from self_service.cli.output import Detail, Listing, show
+from self_service.cli.output import Detail, Listing, Multiline, show
 from self_service.cli.streaming_app import Name, sql_app
 from self_service.cli.times import stamp
 
@@ -59,7 +59,7 @@ def describe(reading: Reading, name: Name) -> None:
     told = {
         **fields(found),
         "failure_file": mesh.error_file("statement", found.id, found.failure_code),
-        "sql": found.sql,
+        "sql": Multiline(found.sql),
         "names": dict(found.names),
         "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),
         "principal": found.principal,

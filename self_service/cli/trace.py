@@ -17,7 +17,7 @@ from self_service.cli.times import span, stamp
 
 app = noun("Traces.")
 
-COLUMNS = ("offset", "after", "took", "type", "actor", "outcome", "detail")
+COLUMNS = ("offset", "after", "took", "type", "domain", "actor", "outcome", "detail")
 
 
 @command(

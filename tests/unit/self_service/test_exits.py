@@ -75,9 +75,9 @@ def test_a_strangers_words_in_an_error_are_text_for_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SDM_DEBUG", raising=False)
-    tell(RefusedError("domain_frozen", "west froze east: \x1b[2Jall is well"))
+    tell(RefusedError("domain_frozen", "west froze east: \x1b[2Jall\nis well"))
     assert capsys.readouterr().err == (
-        "refused (domain_frozen): west froze east: \\x1b[2Jall is well\n"
+        "refused (domain_frozen): west froze east: \\x1b[2Jall\\nis well\n"
     )
 
 

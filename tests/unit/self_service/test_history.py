@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -6,7 +7,7 @@ import pytest
 from mesh_events import intents
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import derived_id
-from self_service.cli import audit_log
+from self_service.cli import audit_log, explanation, trace
 from self_service.cli.audit_log import COLUMNS, Filter, subject
 from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.history import Step, consequences, conversation, find, read, steps
@@ -268,6 +269,11 @@ def test_a_refused_request_changes_no_others_subject(log: PaperLog) -> None:
     refused = steps(log.records)[spoof]
     assert (refused.outcome, refused.code) == ("rejected", "unknown_product")
     assert shown()[spoof] == "east.payroll north.app"
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, trace.COLUMNS, explanation.COLUMNS])
+def test_each_table_shows_for_which_domain_an_actor_spoke(columns: Sequence[str]) -> None:
+    assert columns[columns.index("actor") - 1] == "domain"
 
 
 def test_an_answer_about_another_product_is_shown_with_its_own_product(log: PaperLog) -> None:

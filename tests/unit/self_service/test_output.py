@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from mesh_events.intents import Quality
-from self_service.cli.output import Detail, Format, Listing, cell, note, show
+from self_service.cli.output import Detail, Format, Listing, Multiline, cell, note, show
 
 MOMENT = datetime(2026, 1, 31, 10, tzinfo=UTC)
 LISTING = Listing(
@@ -133,10 +133,13 @@ def test_what_a_stranger_wrote_reaches_a_terminal_as_text(
     assert yaml.safe_load(told) == {"reason": OBEYED}
 
 
-def test_letters_of_every_language_stay_readable(capsys: pytest.CaptureFixture[str]) -> None:
-    for form in (Format.JSON, Format.YAML):
-        show(Detail({"reason": "für Größe"}), form)
-        assert "für Größe" in capsys.readouterr().out
+@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("text", ["für Größe", "a\u0301", "\u2764\ufe0f", "日本語", "हिन्दी"])
+def test_letters_of_every_language_stay_readable(
+    text: str, form: Format, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(Detail({"reason": text}), form)
+    assert text in capsys.readouterr().out
 
 
 def test_a_note_is_text_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,3 +147,39 @@ def test_a_note_is_text_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> No
     told = capsys.readouterr().err
     assert told.count("\n") == 2
     assert all(one.isprintable() for one in told.replace("\n", ""))
+
+
+LINES = "agreed\nAccessGranted  accepted\r\n\tmesh.governor"
+ONE_LINE = r"agreed\nAccessGranted  accepted\r\n\tmesh.governor"
+
+
+@pytest.mark.parametrize("width", [None, "100", "30"])
+def test_a_line_end_in_a_value_begins_no_other_row(
+    width: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if width is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", width)
+    show(Listing(("actor", "reason"), [{"actor": "a\nb", "reason": LINES}]), Format.TABLE)
+    show(Detail({"owner": "a\nb", "reason": LINES, "tags": ["a\nb"]}), Format.TABLE)
+    told = capsys.readouterr().out
+    assert told.count(r"a\nb") == 3
+    assert not any(one.split()[:1] == ["AccessGranted"] for one in told.splitlines())
+    if width is None:
+        assert told.count(ONE_LINE) == 2
+
+
+@pytest.mark.parametrize("sign", ["\u034f", "\u115f", "\u2800", "\u3164"])
+def test_signs_that_nobody_sees_are_shown_by_their_number(sign: str) -> None:
+    assert cell(f"mesh{sign}.governor") == f"mesh{ascii(sign)[1:-1]}.governor"
+
+
+def test_a_text_of_several_lines_keeps_them_under_its_own_column(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(Detail({"sql": Multiline("SELECT *\nFROM x\x1b[2K")}), Format.TABLE)
+    assert capsys.readouterr().out == "sql  SELECT *\n     FROM x\\x1b[2K\n"
+    for form in (Format.JSON, Format.YAML):
+        show(Detail({"sql": Multiline("SELECT *\nFROM x")}), form)
+        assert yaml.safe_load(capsys.readouterr().out) == {"sql": "SELECT *\nFROM x"}

@@ -208,6 +208,14 @@ def test_a_tombstone_is_told_from_an_empty_value() -> None:
     assert _line({**common, "value": "", "tombstone": False}) == '0@4\tT\t{"userid": 1}\t\n'
 
 
+def test_a_record_of_several_lines_begins_no_other_row() -> None:
+    text = "a\n0@9\tT\tk\tb"
+    document = {"partition": 0, "offset": 4, "time": "T", "key": text, "value": text}
+    shown = _line({**document, "tombstone": False, "headers": [[text, text], ["n", None]]})
+    escaped = r"a\n0@9\tT\tk\tb"
+    assert shown == f"0@4\tT\t{escaped}\t{escaped}\n\t{escaped}: {escaped}\n\tn: None\n"
+
+
 @pytest.mark.parametrize("depth", [65, 300, 900, 100_000])
 @pytest.mark.parametrize("brackets", ["[]", ('{"a":', "}")])
 def test_a_value_of_very_many_levels_is_shown_as_its_text(
