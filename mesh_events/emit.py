@@ -46,8 +46,9 @@ DELIVERY_TIMEOUT_S = 30
 class LogWriter:
     """Appends signed events to the governance log, one by one, each acknowledged by Kafka.
 
-    The producer is idempotent: Kafka's own retries never write a record twice. A second call
-    with the same event writes it again, and the mesh counts the first one only.
+    The producer is not idempotent: Kafka does not ask whose producer id a batch names. Who may
+    write to the log could use another's, and the broker would drop the other's record as a repeat,
+    or end its producer. What is written twice, by Kafka's own retries as well, counts once.
 
     `key` signs; `root_key` is the public key of the mesh's root: what is signed counts in that mesh
     only. `acknowledged` is called when Kafka's answer is here and nobody has taken note of it yet.
@@ -66,14 +67,16 @@ class LogWriter:
         # one append at a time: each waits for the delivery report of its own record
         self._lock = threading.Lock()
         self._doing = f"writing {topics.GOVERNANCE} as {connection.user}"
-        self._settings = connection.config(
-            enable_idempotence=True,
+        settings = connection.config(
+            enable_idempotence=False,
+            # without it a retry could change the order
+            max_in_flight_requests_per_connection=1,
             acks="all",
             linger_ms=0,
             delivery_timeout_ms=DELIVERY_TIMEOUT_S * 1000,
             message_max_bytes=topics.MAX_LOG_BYTES,
         )
-        self._producer = Producer(self._settings)
+        self._producer = Producer(settings)
 
     def __enter__(self) -> Self:
         return self
@@ -119,8 +122,8 @@ class LogWriter:
             found.append((error, *place))
 
         with self._lock, translating(self._doing):
-            for number, wire in enumerate(wires):
-                self._hand_over(wire, on_delivery, is_first=number == 0)
+            for wire in wires:
+                self._hand_over(wire, on_delivery)
             self._wait(found, len(wires))
         failed = next((error for error, _, _ in found if error is not None), None)
         if failed is not None:
@@ -133,25 +136,15 @@ class LogWriter:
         ]
 
     def _hand_over(
-        self,
-        wire: Wire,
-        on_delivery: Callable[[KafkaError | None, Message], None],
-        *,
-        is_first: bool,
+        self, wire: Wire, on_delivery: Callable[[KafkaError | None, Message], None]
     ) -> None:
         try:
             self._produce(wire, on_delivery)
         except KafkaException as refused:
-            code = refused.args[0].code()
-            # what the client before has in hand would never be reported: only the first is retried
-            if code == KafkaError._FATAL and is_first:  # noqa: SLF001 - the library's name for it
-                # a login that loses its only right to write ends its idempotent producer
-                self._producer = Producer(self._settings)
-            elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                # the client remembers an earlier refusal for a while: ask Kafka
-                self._producer.list_topics(topics.GOVERNANCE, timeout=DELIVERY_TIMEOUT_S)
-            else:
+            if refused.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
+            # the client remembers an earlier refusal for a while: ask Kafka
+            self._producer.list_topics(topics.GOVERNANCE, timeout=DELIVERY_TIMEOUT_S)
             self._produce(wire, on_delivery)
 
     def _produce(
