@@ -76,14 +76,10 @@ def _prepare(session: Any) -> None:
 
 def _types_over(session: Any, stream: Topic, tables: Mapping[str, Topic]) -> Types:
     """Asks for the columns of a query over these sources."""
-    from pyspark.sql.connect import functions as f
-    from pyspark.sql.types import BinaryType
-
     records = session.createDataFrame([], _RECORDS)
-    nothing = lambda *_: f.lit(None).cast(BinaryType())  # noqa: E731 - a lookup that finds nothing
 
     def types(part: Query) -> Any:
-        return selected(records, part, stream, tables, nothing).schema["out"].dataType
+        return selected(records, part, stream, tables, None).schema["out"].dataType
 
     return types
 

@@ -6,7 +6,7 @@ each, in the partition they came from. What cannot be read goes to the dead-lett
 
 import json
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -15,6 +15,7 @@ from mesh_events.errors import RefusedError
 from spark_streams.copy import header, headers_before, source_header
 from spark_streams.provenance import Origin
 from spark_streams.sql import validated
+from spark_streams.sql.attempts import attempted, moment, no_moment
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.compiled import Sources, compiled
 from spark_streams.sql.growing import limits
@@ -100,12 +101,14 @@ class Result:
 
 
 def selected(
-    records: Any, query: Query, stream: Topic, tables: Mapping[str, Topic], find: Find
+    records: Any, query: Query, stream: Topic, tables: Mapping[str, Topic], find: Find | None
 ) -> Any:
     """The columns of the result, with what else a record needs on its way.
 
     Of a table, each record is a row's latest state and gives that of the result's row: null where
     the row was deleted, or does not meet the condition (any more).
+
+    With None for `find` no key is computed and no row found: for who asks for types alone.
 
     Returns:
         DataFrame[out: struct, fault: string, key, value, partition, offset, headers]; `fault` tells
@@ -113,6 +116,7 @@ def selected(
         table that is to be no more.
     """
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import BinaryType
 
     sources = {stream.alias: f"{_SOURCE}0"}
     rows = _with_stream(records, stream, sources[stream.alias])
@@ -124,29 +128,34 @@ def selected(
         alias = lookup.alias
         # what gives the key is of the sources before it, and the condition of this one, too
         rows = limits.checked(rows, [one.node for one in lookup.key.values()], sources, names)
-        found = _found(rows, lookup, tables[alias], find, sources)
+        if find is None:
+            rows = rows.withColumn("__found", f.lit(None).cast(BinaryType()))
+        else:
+            rows = attempted(rows, "__key", _key(lookup, tables[alias], sources))
+            rows = rows.withColumn("__found", find(alias, f.col("__key")))
         sources[alias] = f"{_SOURCE}{number}"
-        rows = _with_table(found, lookup, tables[alias], sources, names)
+        rows = _with_table(rows, lookup, tables[alias], sources, names)
         if not lookup.outer:
             cheap = "__found" if lookup.condition is None else sources[alias]
             rows = rows.where(dead | f.col(cheap).isNotNull())
-        rows = rows.drop("__found", "__value")
+        rows = rows.drop("__found", "__key", "__value")
     stays = f.lit(True)
     if query.where is not None:
         rows = limits.checked(rows, [query.where], sources, names)
-        stays = compiled(query.where, sources)
+        rows = attempted(rows, "__stays", compiled(query.where, sources))
+        stays = f.col("__stays")
     if stream.of_rows:
         stays = f.col("__row") & stays
     elif query.where is not None:
-        # not `dead | stays`: Spark may compute both before it looks at the first
-        rows = rows.where(f.coalesce(f.when(~dead, stays), dead))
+        # a condition that is null is not met
+        rows = rows.where(f.coalesce(stays, dead))
     # what is passed over is not computed, and so cannot be too much
     expressions = [one.expression for one in query.out]
     among = stays if stream.of_rows else None
     rows = limits.checked(rows, expressions, sources, names, among)
     out = f.struct(*[compiled(one.expression, sources).alias(one.name) for one in query.out])
-    out = f.when(~dead, f.when(stays, out) if stream.of_rows else out)
-    return rows.select(out.alias("out"), "fault", "key", "value", "partition", "offset", "headers")
+    rows = attempted(rows, "out", f.when(stays, out) if stream.of_rows else out)
+    return rows.select("out", "fault", "key", "value", "partition", "offset", "headers")
 
 
 def written(rows: Any, result: Result, origin: Origin) -> Any:
@@ -195,7 +204,10 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
         inner = inner.getField("after")
     columns = [_meant(inner, one) for one in stream.readable]
     fault = f.when(unread, f.lit(UNREADABLE)).otherwise(
-        validated.fault(f.col("__value"), json.loads(stream.shape.reader))
+        f.coalesce(
+            validated.fault(f.col("__value"), json.loads(stream.shape.reader)),
+            *_no_moments(inner, stream.readable),
+        )
     )
     if stream.of_rows:
         fault = f.when(f.col("key").isNull(), f.lit(NO_KEY)).otherwise(f.when(there, fault))
@@ -218,7 +230,7 @@ def _meant(struct: Any, column: Field) -> Any:
         case Meaning.DAYS:
             value = f.date_from_unix_date(value)
         case Meaning.MILLIS:
-            value = f.timestamp_millis(value).cast(TimestampNTZType())
+            value = moment(value)
         case Meaning.MICROS:
             value = f.timestamp_micros(value).cast(TimestampNTZType())
         case Meaning.NANOS:
@@ -229,9 +241,10 @@ def _meant(struct: Any, column: Field) -> Any:
     return value.alias(column.name)
 
 
-def _found(rows: Any, lookup: Lookup, table: Topic, find: Find, sources: Sources) -> Any:
-    """Also the table's row as bare Avro, `__found`, null where there is none."""
-    return rows.withColumn("__found", find(lookup.alias, _key(lookup, table, sources)))
+def _no_moments(struct: Any, columns: Iterable[Field]) -> list[Any]:
+    """For each field that holds milliseconds: why Spark has no such time, null if it has."""
+    millis = (one.name for one in columns if one.meaning is Meaning.MILLIS)
+    return [no_moment(struct.getField(name), name) for name in millis]
 
 
 def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names: int) -> Any:
@@ -242,7 +255,11 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
     decoded = from_avro("__found", table.shape.row_schema, {"mode": "FAILFAST"})
     rows = rows.withColumn("__value", decoded)
     row = table.shape.row_unreadable
-    columns = [_meant(f.col("__value"), one) for one in table.shape.row if (one.name,) not in row]
+    readable = [one for one in table.shape.row if (one.name,) not in row]
+    columns = [_meant(f.col("__value"), one) for one in readable]
+    faults = _no_moments(f.col("__value"), readable)
+    if faults:
+        rows = rows.withColumn("fault", f.coalesce(f.col("fault"), *faults))
     if list(lookup.key) == [KEY]:
         columns.append(_parts(lookup, table, sources)[KEY].alias(KEY))
     name = sources[lookup.alias]
@@ -251,8 +268,8 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
     rows = rows.withColumn(limits.BYTES, f.col(limits.BYTES) + more)
     if lookup.condition is not None:
         rows = limits.checked(rows, [lookup.condition], sources, names)
-        found = f.when(compiled(lookup.condition, sources), f.col(name))
-        rows = rows.withColumn(name, f.when(f.col("fault").isNull(), found))
+        rows = attempted(rows, "__meets", compiled(lookup.condition, sources))
+        rows = rows.withColumn(name, f.when(f.col("__meets"), f.col(name))).drop("__meets")
     return rows
 
 
@@ -266,7 +283,7 @@ def _key(lookup: Lookup, table: Topic, sources: Sources) -> Any:
     columns = [part.alias(name) for name, part in parts.items()]
     whole = columns[0] if list(parts) == [KEY] else f.struct(*columns)
     there = reduce(operator.and_, [part.isNotNull() for part in parts.values()])
-    return f.when(f.col("fault").isNull(), f.when(there, to_avro(whole, table.key)))
+    return f.when(there, to_avro(whole, table.key))
 
 
 def _parts(lookup: Lookup, table: Topic, sources: Sources) -> dict[str, Any]:

@@ -1,0 +1,75 @@
+package mesh
+
+import org.apache.spark.{SparkThrowable, TaskKilledException}
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.{FunctionIdentifier, InternalRow}
+import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, GenericInternalRow, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral}
+import org.apache.spark.sql.catalyst.expressions.codegen.Block._
+import org.apache.spark.sql.types.{DataType, StringType, StructField, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * The SQL function (expression) -> struct of `value`, and of `fault`: why the expression has no value
+ * for a record, as the name of Spark's error condition, without anything that the record holds. Null
+ * where it has a value.
+ *
+ * Only errors of values are caught. What ends a query on purpose does so here as well: `raise_error`,
+ * and the mesh's own functions, whose errors Spark wraps into exceptions of another kind.
+ */
+case class Attempt(child: Expression) extends UnaryExpression {
+  // computed once for a record, where it stands: never for a filter and again for what passes it
+  override lazy val deterministic: Boolean = false
+  override def foldable: Boolean = false
+  override def nullable: Boolean = false
+  override def prettyName: String = Attempt.name
+  override def dataType: DataType = StructType(Seq(
+    StructField("value", child.dataType), StructField("fault", StringType)))
+
+  override def eval(input: InternalRow): Any =
+    try Attempt.found(child.eval(input))
+    catch { case error: RuntimeException => Attempt.failed(error) }
+
+  override protected def doGenCode(context: CodegenContext, made: ExprCode): ExprCode = {
+    val inner = child.genCode(context)
+    val value = context.freshName("value")
+    val error = context.freshName("error")
+    val attempt = classOf[Attempt].getName
+    val code = code"""
+      InternalRow ${made.value} = null;
+      try {
+        ${inner.code}
+        Object $value = null;
+        if (!${inner.isNull}) { $value = ${inner.value}; }
+        ${made.value} = $attempt.found($value);
+      } catch (RuntimeException $error) {
+        ${made.value} = $attempt.failed($error);
+      }
+    """
+    made.copy(code = code, isNull = FalseLiteral)
+  }
+
+  override protected def withNewChildInternal(changed: Expression): Attempt = copy(child = changed)
+}
+
+object Attempt {
+  val name = "mesh_attempt"
+
+  def inject(extensions: SparkSessionExtensions): Unit =
+    extensions.injectFunction((
+      FunctionIdentifier(name), new ExpressionInfo(classOf[Attempt].getName, name),
+      children => Attempt(children.head)))
+
+  def found(value: Any): InternalRow = new GenericInternalRow(Array[Any](value, null))
+
+  /** The row that stands for an error of a value; throws any other one again. */
+  def failed(error: RuntimeException): InternalRow = {
+    val why = error match {
+      case killed: TaskKilledException => throw killed
+      case known: SparkThrowable => Option(known.getCondition).getOrElse(error.getClass.getSimpleName)
+      case _ => error.getClass.getSimpleName
+    }
+    if (why == "USER_RAISED_EXCEPTION") throw error
+    new GenericInternalRow(Array[Any](null, UTF8String.fromString(why)))
+  }
+}

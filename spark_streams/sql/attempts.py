@@ -1,0 +1,52 @@
+"""Columns that may have no value for a record: the record then goes to the dead letters, with why.
+
+Spark ends a query where `url_decode`, `slice` or `map_concat` gets arguments that it does not take.
+One record would stop a statement for good.
+"""
+
+from typing import Any
+
+from spark_streams.jvm import ATTEMPT
+
+FAILED = "the statement has no value for this record, Spark says "
+_NEXT = ": leave such records out by WHERE, or use a function that gives null instead"
+_MOST_MILLIS = 2**63 // 1000 - 1
+"""Milliseconds since 1970 of the last moment that Spark has."""
+
+
+def attempted(rows: Any, name: str, column: Any) -> Any:
+    """Rows with one more column; where it cannot be computed it is null, and `fault` says why.
+
+    Args:
+        rows: DataFrame with the column `fault`; where that is not null, nothing is computed.
+        name: of the new column.
+        column: what is computed.
+    """
+    from pyspark.sql.connect import functions as f
+
+    attempt = f.when(f.col("fault").isNull(), f.call_function(ATTEMPT, column))
+    rows = rows.withColumn(name, attempt)
+    why = f.concat(f.lit(FAILED), f.col(name).getField("fault"), f.lit(_NEXT))
+    found = f.col(name).getField("value")
+    return rows.withColumns({"fault": f.coalesce(f.col("fault"), why), name: found})
+
+
+def moment(value: Any) -> Any:
+    """A time from its milliseconds, null where Spark has none."""
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import TimestampNTZType
+
+    return f.when(~_beyond(value), f.timestamp_millis(value).cast(TimestampNTZType()))
+
+
+def no_moment(value: Any, field: str) -> Any:
+    """Why a record has no time of so many milliseconds, null if it has one."""
+    from pyspark.sql.connect import functions as f
+
+    return f.when(_beyond(value), f.lit(f"{field} holds milliseconds that are no time in Spark"))
+
+
+def _beyond(value: Any) -> Any:
+    from pyspark.sql.connect import functions as f
+
+    return ~value.between(f.lit(-_MOST_MILLIS), f.lit(_MOST_MILLIS))

@@ -1,0 +1,223 @@
+"""Records for which an expression has no value, on a real Spark server."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from spark_streams.jvm import ATTEMPT
+from spark_streams.sql.attempts import attempted
+from spark_streams.sql.compiled import compiled
+from spark_streams.sql.parse import parse
+from spark_streams.sql.resolve import resolve
+from spark_streams.sql.work import SETTINGS
+from tests.integration.sql.records import Read, Statement, bare, record, wire
+from tests.integration.sql.test_oracle import COLUMNS, TEXTS
+
+pytestmark = pytest.mark.platform
+
+LONGEST = 2**63 - 1
+VALUE = record("Value", s="string", i="int", l="long", a={"type": "array", "items": "string"})
+GOOD = {"s": "1", "i": 1, "l": 1, "a": ["x"]}
+NONE = {
+    "url_decode(s)": ({"s": "%zz"}, "CANNOT_DECODE_URL"),
+    "to_number(s, '999')": ({"s": "x"}, "INVALID_FORMAT.MISMATCH_INPUT"),
+    "to_binary(s, 'hex')": ({"s": "zz"}, "CONVERSION_INVALID_INPUT"),
+    "slice(a, i, 1)": ({"i": 0}, "INVALID_PARAMETER_VALUE.START"),
+    "element_at(a, i)": ({"i": 0}, "INVALID_INDEX_OF_ZERO"),
+    "map_from_arrays(a, a)": ({"a": ["x", "x"]}, "DUPLICATED_MAP_KEY"),
+    "from_utc_timestamp(TIMESTAMP '2026-01-01 00:00:00', concat('+0', s))": (
+        {"s": "nowhere"},
+        "INVALID_TIMEZONE",
+    ),
+    "timestamp_seconds(l)": ({"l": LONGEST}, "ArithmeticException"),
+    "year(TIMESTAMP '2026-01-01 00:00:00' + i * INTERVAL 1000 YEAR)": (
+        {"i": 300_000},
+        "ArithmeticException",
+    ),
+}
+"""Expression -> (what makes a record one that it has no value for, Spark's condition)."""
+
+
+def run(spark: Any, text: str, *values: dict[str, Any]) -> list[Read]:
+    made = Statement(spark, text, {"c": {7: VALUE}}, {})
+    rows = [(b"k", wire(7, VALUE, {**GOOD, **one}), 0, offset) for offset, one in enumerate(values)]
+    return made.run(rows)
+
+
+def topics(found: list[Read]) -> list[str]:
+    return [one.topic.removeprefix("east.") for one in found]
+
+
+def reason(one: Read) -> str:
+    return dict(one.headers)["mesh.reason"].decode()
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_a_record_without_a_value_goes_to_the_dead_letters(spark: Any, text: str) -> None:
+    bad, condition = NONE[text]
+    found = run(spark, f"SELECT {text} AS v FROM x c", {}, bad, {})
+    assert topics(found) == ["out", "out.dead", "out"]
+    assert f"Spark says {condition}:" in reason(found[1])
+    assert found[1].value == wire(7, VALUE, {**GOOD, **bad}), "the record as it was"
+
+
+def test_a_reason_holds_nothing_of_the_record(spark: Any) -> None:
+    [found] = run(spark, "SELECT url_decode(s) AS v FROM x c", {"s": "%secret"})
+    assert "secret" not in reason(found)
+
+
+def test_a_condition_without_a_value_drops_no_record(spark: Any) -> None:
+    text = "SELECT s FROM x c WHERE url_decode(s) = 'a'"
+    found = run(spark, text, {"s": "b"}, {"s": "%zz"}, {"s": "a"})
+    assert topics(found) == ["out.dead", "out"]
+    assert "CANNOT_DECODE_URL" in reason(found[0])
+
+
+def test_what_a_condition_passes_over_is_not_computed(spark: Any) -> None:
+    text = "SELECT url_decode(s) AS v FROM x c WHERE i = 1"
+    found = run(spark, text, {"s": "%zz", "i": 2}, {"s": "a%20b"})
+    assert [one.value for one in found] == [{"v": "a b"}]
+
+
+def test_a_row_of_a_table_without_a_value_stays_as_it_was(spark: Any) -> None:
+    made = Statement(
+        spark, "SELECT url_decode(s) AS v FROM TABLE(x) c", {"c": {7: VALUE}}, {"c": "string"}
+    )
+    rows = [(b"k", wire(7, VALUE, {**GOOD, "s": text}), 0, at) for at, text in enumerate("a%")]
+    found = made.run([*rows, (b"k", None, 0, 2)])
+    assert topics(found) == ["out", "out.dead", "out"]
+    assert found[2].value is None, "the end of the row"
+
+
+ROW = record("Row", name="string")
+
+
+@pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
+@pytest.mark.parametrize(
+    "condition", ["url_decode(c.s) = u._key", "c.s = u._key AND url_decode(u.name) = 'a'"]
+)
+def test_a_join_without_a_value_drops_no_record(spark: Any, join: str, condition: str) -> None:
+    from pyspark.sql.connect import functions as f
+
+    key, row = bare("string", "x"), bare(ROW, {"name": "%zz" if "name" in condition else "a"})
+    made = Statement(
+        spark,
+        f"SELECT u.name FROM x c {join} y u ON {condition}",
+        {"c": {7: VALUE}, "u": {8: ROW}},
+        {"u": "string"},
+    )
+    bad = "x" if "name" in condition else "%zz"
+    records = [
+        (b"k", wire(7, VALUE, {**GOOD, "s": text}), 0, at) for at, text in enumerate([bad, "other"])
+    ]
+    found = made.run(records, lambda _, asked: f.when(asked == f.lit(key), f.lit(row)))
+    assert topics(found) == (["out.dead"] if join == "JOIN" else ["out.dead", "out"])
+    assert "CANNOT_DECODE_URL" in reason(found[0])
+
+
+def test_a_time_that_spark_does_not_have_goes_to_the_dead_letters(spark: Any) -> None:
+    debezium = {"type": "long", "connect.name": "io.debezium.time.Timestamp"}
+    value = record("Change", at=debezium, s="string")
+    made = Statement(spark, "SELECT s, at FROM x c", {"c": {7: value}}, {})
+    rows = [
+        (b"k", wire(7, value, {"at": at, "s": "a"}), 0, offset)
+        for offset, at in enumerate([0, LONGEST, -LONGEST - 1, 1])
+    ]
+    found = made.run(rows)
+    assert topics(found) == ["out", "out.dead", "out.dead", "out"]
+    assert reason(found[1]) == "at holds milliseconds that are no time in Spark"
+
+
+def test_an_error_that_is_no_values_ends_the_query(spark: Any) -> None:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect import functions as f
+
+    rows = spark.range(1).withColumn("fault", f.lit(None).cast("string"))
+    with pytest.raises(PySparkException, match="it ends"):
+        attempted(rows, "v", f.raise_error(f.lit("it ends"))).collect()
+
+
+WITHOUT_ZONE = datetime.fromisoformat("1582-10-10T23:59:59.999999")
+HOSTILE = [
+    (
+        "%zz",
+        "(",
+        "-99999999999999999999",
+        -1,
+        0,
+        -(2**63),
+        float("inf"),
+        Decimal("-0.01"),
+        False,
+        b"\xff\xfe",
+        date(1, 1, 1),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+        WITHOUT_ZONE.replace(year=1),
+        ["a", "a", None, ""],
+        [0, -1, 2**31 - 1, None],
+        {"": 2**63 - 1},
+        ("", "\x00"),
+    ),
+    (
+        "\x00\ud7ff💥",
+        "",
+        "1e999",
+        -(2**31),
+        2**31 - 1,
+        LONGEST,
+        float("-inf"),
+        Decimal("-9999999999.99"),
+        True,
+        b"",
+        date(9999, 12, 31),
+        datetime(1, 1, 1, tzinfo=UTC),
+        WITHOUT_ZONE.replace(year=9999),
+        [],
+        [],
+        {},
+        ("%", "%"),
+    ),
+    (
+        "a=1&a=2",
+        "=",
+        "0x1F",
+        0,
+        -(2**31),
+        0,
+        1e308,
+        Decimal("9999999999.99"),
+        None,
+        b"\x00" * 9,
+        date(1582, 10, 10),
+        datetime(1582, 10, 10, tzinfo=UTC),
+        WITHOUT_ZONE,
+        ["%zz", "now"],
+        [2**31 - 1, -(2**31)],
+        {"a": None, "A": 0},
+        None,
+    ),
+]
+
+
+def test_no_function_ends_a_query_whatever_a_record_holds(spark: Any) -> None:
+    from pyspark.sql.connect import functions as f
+
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    rows = spark.createDataFrame(HOSTILE, schema).select(f.struct(*COLUMNS).alias("__source0"))
+    failed: set[str] = set()
+    for first in range(0, len(TEXTS), 40):
+        texts = TEXTS[first : first + 40]
+        columns = []
+        for number, text in enumerate(texts):
+            [out] = resolve(parse(f"SELECT {text} AS v FROM c"), {"c": list(COLUMNS)}, {}).out
+            column = compiled(out.expression, {"c": "__source0"})
+            # a value of its own for each, so that one failure does not hide another
+            fault = f.call_function(ATTEMPT, column).getField("fault")
+            columns.append(fault.alias(f"v{number}"))
+        for row in rows.select(*columns).collect():
+            failed.update(text for text, fault in zip(texts, row, strict=True) if fault)
+    assert failed, "records that some functions have no value for"
