@@ -21,4 +21,6 @@ exec /opt/spark/bin/spark-submit \
     --conf spark.sql.shuffle.partitions=2 \
     --conf spark.executor.killOnFatalError.depth=0 \
     --conf spark.ui.enabled=false \
+    --conf spark.extraListeners=org.apache.spark.mesh.NoServedFolders \
+    --conf spark.authenticate=true \
     spark-internal

@@ -4,9 +4,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from local_platform import accounts
-from local_platform.class_archive import ClassArchive
 from local_platform.domain_servers import PREFIX
-from local_platform.own_jars import compile_once, lookup_jar, pyspark_folder
+from local_platform.own_jars import pyspark_folder
 from local_platform.services.base import Command
 from local_platform.services.java import packaged_runtime
 from local_platform.services.spark import SparkConnect
@@ -32,11 +31,10 @@ class DomainSpark(SparkConnect):
         self.listeners = (self.name,)
 
     def prepare(self) -> None:
-        """Make its folder, and the jar that its main class and its function are in."""
+        """Make its folder, and the jar with the mesh's own classes."""
         account = self._account()
         accounts.own_folder(self.data, account)
-        spark = super()._class_path()
-        compile_once(lookup_jar(self.site.cache, spark), spark)
+        super().prepare()
         if account is None:
             return
         accounts.require_reachable(self.data.parent, self.name)
@@ -78,19 +76,8 @@ class DomainSpark(SparkConnect):
         """Of all domains' servers of this mesh."""
         return self.site.settings.port_base
 
-    def _archive(self) -> ClassArchive:
-        """The mesh's own: its class path is the beginning of this one."""
-        return ClassArchive(self.site.cache / "archives", SparkConnect.archive, self._spark_path())
-
     def _settings(self) -> dict[str, str]:
         return {**super()._settings(), "spark.sql.extensions": RULES, "mesh.user": self.name}
-
-    def _spark_path(self) -> str:
-        return super()._class_path()
-
-    def _class_path(self) -> str:
-        spark = super()._class_path()
-        return f"{spark}:{lookup_jar(self.site.cache, spark)}"
 
     def _runtime(self) -> Path:
         runtime = packaged_runtime()

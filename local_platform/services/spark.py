@@ -7,11 +7,12 @@ from pathlib import Path
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import NotReadyError
 from local_platform.jars import Jar, JarStore, joined
-from local_platform.own_jars import pyspark_folder
+from local_platform.own_jars import compile_once, lookup_jar, pyspark_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import avro_limits, java, log4j_options, packaged_runtime
 from local_platform.site import Site
+from spark_streams.jvm import NO_SERVED_FOLDERS
 
 HEAP_MB = 1024
 _PROBE_TIMEOUT_S = 90
@@ -40,6 +41,12 @@ class SparkConnect(Service):
     def protocol(self) -> str:
         """Spark Connect speaks gRPC."""
         return "grpc"
+
+    def prepare(self) -> None:
+        """Make its folder, and the jar with the mesh's own classes."""
+        super().prepare()
+        spark = self._spark_path()
+        compile_once(lookup_jar(self.site.cache, spark), spark)
 
     def command(self) -> Command:
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
@@ -132,6 +139,10 @@ class SparkConnect(Service):
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
             "spark.ui.enabled": "false",
+            # the driver's ports for executors, of which there are none: calls and blocks need a
+            # secret that Spark makes by itself, and files are not served
+            "spark.extraListeners": NO_SERVED_FOLDERS,
+            "spark.authenticate": "true",
             "spark.local.dir": str(self.scratch),
             "spark.sql.warehouse.dir": str(self.data / "warehouse"),
             "spark.sql.shuffle.partitions": "2",
@@ -148,6 +159,10 @@ class SparkConnect(Service):
         }
 
     def _class_path(self) -> str:
+        spark = self._spark_path()
+        return f"{spark}:{lookup_jar(self.site.cache, spark)}"
+
+    def _spark_path(self) -> str:
         return class_path(self.site.jars, self._pyspark())
 
 
