@@ -54,12 +54,18 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
     keys: Plain = {"speakers": set()}
     so_far: Plain = {"waiting": {}, "effects": [], "epoch": -1, "last": "", "uncounted": 0}
     starts: list[str] = []
+    # intents whose signer may say something, by signer and id: another one is a copy
+    known: set[tuple[str, str]] = set()
     for record in records:
         kind, fields, offset = record["type"], record["fields"], record["offset"]
         if kind == "SchemaIntroduced":
             keys.setdefault("root", [record["signer"]])
         if not _authentic(record, keys):
             says_nothing = kind in NO_INTENTS or record["signer"] not in keys["speakers"]
+            if not says_nothing:
+                name = record["signer"], fields["meta"]["id"]
+                says_nothing = name in known
+                known.add(name)
             so_far["waiting"][offset] = {**record, "type": None if says_nothing else kind}
         elif kind in ROOTS:
             _rekeyed(keys, kind, fields)
