@@ -9,7 +9,7 @@ import pytest
 
 from local_platform import PlatformSettings, accounts, certificates, domain_servers
 from local_platform.errors import ServiceFailedError, UnreachableFolderError
-from local_platform.services import domain_spark
+from local_platform.services import domain_spark, spark
 from local_platform.site import Site
 from local_platform.transport import Transport
 
@@ -99,7 +99,7 @@ def test_of_the_tls_files_the_client_certificate_alone_is_shared(
     certificates.ensure(site.layout)
     domain_servers.remember(site.layout, "east")
     before = modes(site.layout.tls)
-    monkeypatch.setattr(domain_spark, "compile_once", lambda *_: None)
+    monkeypatch.setattr(spark, "compile_once", lambda *_: None)
     monkeypatch.setattr(accounts, "require_reachable", lambda *_: None)
     monkeypatch.setattr(accounts, "require_readable", lambda *_: None)
     domain_spark.DomainSpark(site, "east").prepare()
