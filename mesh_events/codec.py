@@ -4,7 +4,7 @@ Wire format of a value: one zero byte, the schema's id as 4 bytes big-endian, th
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import fastavro
@@ -115,10 +115,24 @@ def encode(event: Event, schema_id: int, key: signing.SigningKey, root: str) -> 
     return Wire(record_key, value, headers)
 
 
+def anybody(signer: str) -> bool:
+    """Every signer is known: for who looks at a record apart from the log's state."""
+    del signer
+    return True
+
+
 def decode(
-    record: Record, schemas: Mapping[int, str], root: str | None, *, verify: bool = True
+    record: Record,
+    schemas: Mapping[int, str],
+    root: str | None,
+    *,
+    verify: bool = True,
+    knows: Callable[[str], bool] = anybody,
 ) -> Entry:
     """Understand a record of the governance log with the schemas introduced before it.
+
+    What nobody of the mesh has signed is not decoded: half a megabyte of Avro takes a tenth of a
+    second, and anybody who may append could write it.
 
     Args:
         record: the bytes at one offset.
@@ -126,13 +140,16 @@ def decode(
         root: public key of the mesh's root; None before the first record, which its signer roots.
         verify: check the signature (about 0.1 ms); without it the named signer is believed,
             which is sound only for a part of the log that was verified before.
+        knows: whether a public key is registered, in force or revoked.
 
     Never raises for a bad record: the fault says what is wrong.
     """
     try:
-        event = _event(record, schemas)
-        _same(record, event)
+        value, model, writer = _kind(record, schemas)
         signer = _signer(record, root, verify=verify)
+        _require_known(signer, knows)
+        event = build(model, unframe(value, writer, avro.text_of(model.type_name())))
+        _same(record, event)
     except UnusableRecordError as error:
         fault = Fault(FaultCode(error.code), error.reason)
         return Entry(record.offset, record.time, None, None, fault)
@@ -156,16 +173,23 @@ def holds_signature(record: Record, entry: Entry, root: str | None) -> bool:
     return entry.signer is not None or has_valid_signature(record, root)
 
 
-def _event(record: Record, schemas: Mapping[int, str]) -> Event:
-    if record.value is None:
+def _require_known(signer: str, knows: Callable[[str], bool]) -> None:
+    if not knows(signer):
+        raise UnusableRecordError(FaultCode.UNKNOWN_KEY, f"no domain has the key {signer}")
+
+
+def _kind(record: Record, schemas: Mapping[int, str]) -> tuple[bytes, type[Event], str]:
+    """(value, type of the event, text of the schema that it was written with)."""
+    value = record.value
+    if value is None:
         raise UnusableRecordError(FaultCode.GARBAGE, "the record has no value")
-    if len(record.value) > MAX_RECORD_BYTES:
+    if len(value) > MAX_RECORD_BYTES:
         raise UnusableRecordError(
-            FaultCode.TOO_LARGE, f"{len(record.value)} bytes, at most {MAX_RECORD_BYTES} are read"
+            FaultCode.TOO_LARGE, f"{len(value)} bytes, at most {MAX_RECORD_BYTES} are read"
         )
-    schema_id = schema_id_of(record.value)
+    schema_id = schema_id_of(value)
     if not schemas:
-        return _first(record.value, schema_id)
+        return value, SchemaIntroduced, _first(value, schema_id)
     writer = schemas.get(schema_id)
     if writer is None:
         raise UnusableRecordError(
@@ -175,7 +199,7 @@ def _event(record: Record, schemas: Mapping[int, str]) -> Event:
     model = EVENTS.get(name)
     if model is None:
         raise UnusableRecordError(FaultCode.UNKNOWN_TYPE, f"{name} is not an event of this mesh")
-    return build(model, unframe(record.value, writer, avro.text_of(name)))
+    return value, model, writer
 
 
 def _record_name(writer: str, schema_id: int) -> str:
@@ -189,15 +213,15 @@ def _record_name(writer: str, schema_id: int) -> str:
     return name.removeprefix(f"{avro.NAMESPACE}.")
 
 
-def _first(value: bytes, schema_id: int) -> Event:
-    """The first record of a log introduces the schema of SchemaIntroduced itself."""
+def _first(value: bytes, schema_id: int) -> str:
+    """The text of the schema that the first record of a log introduces: its own."""
     text = avro.text_of(SchemaIntroduced.type_name())
     event = build(SchemaIntroduced, unframe(value, text))
     if event.schema_id != schema_id:
         raise UnusableRecordError(
             FaultCode.UNKNOWN_SCHEMA, "the log does not begin by introducing its own schema"
         )
-    return event
+    return text
 
 
 def _same(record: Record, event: Event) -> None:

@@ -16,7 +16,6 @@ from typing import NoReturn
 
 import structlog
 
-from mesh_events.codec import decode
 from mesh_events.decisions import (
     Decision,
     GovernorStarted,
@@ -47,6 +46,7 @@ from projections.decide import CHECK_TIMEOUT_MS, decide
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import DEFAULT_BOUNDS, EMPTY, Bounds, Image
+from projections.replay import entry_of
 from projections.rows import touched_rows
 from projections.speculation import decided
 from projections.trust import DistrustError
@@ -185,12 +185,8 @@ class Governor:
         for record in records:
             if record.offset <= self.image.offset:
                 continue
-            entry = decode(
-                record,
-                self.image.schemas,
-                self.image.identity.root,
-                verify=not ours and self.watch.doubts(record),
-            )
+            doubted = not ours and self.watch.doubts(record)
+            entry = entry_of(record, self.image, verify=doubted)
             with self._rows.lock:
                 # a fold that was cancelled ends in its thread, beside the one that came after it
                 if life != self._life:

@@ -160,6 +160,10 @@ class Identity:
             (one for one in found if one is not None and (time is None or time < one.until)), None
         )
 
+    def knows(self, signer: str) -> bool:
+        """Whether a key is registered, revoked or not; before the first record every key is."""
+        return not self.keys or signer in self.keys
+
     def key_of(self, signer: str | None) -> Key | None:
         """The registered key of a signer, revoked or not."""
         return self.keys.get(signer) if signer is not None else None

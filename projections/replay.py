@@ -100,6 +100,12 @@ def replay(
     return found
 
 
+def entry_of(record: Record, image: Image, *, verify: bool = True) -> Entry:
+    """The next record as it is understood after `image`; `verify` as in `codec.decode`."""
+    identity = image.identity
+    return decode(record, image.schemas, identity.root, verify=verify, knows=identity.knows)
+
+
 def step(
     record: Record, image: Image, prefix: Prefix | None = None, *, verify: bool = True
 ) -> tuple[Entry, Image]:
@@ -108,7 +114,7 @@ def step(
     `prefix` is the reading whose next record it is, if its beginning is believed. Raises as `walk`.
     """
     doubted = verify and (prefix is None or prefix.doubts(record))
-    entry = decode(record, image.schemas, image.identity.root, verify=doubted)
+    entry = entry_of(record, image, verify=doubted)
     try:
         image = apply(image, entry)
     except StateFaultError as error:

@@ -45,6 +45,7 @@ from projections.decide import decide
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.named_keys import owner
+from projections.replay import entry_of
 from projections.unusable import Run
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 
@@ -150,7 +151,7 @@ class PaperLog:
         """The image at the end of the log."""
         count, image = self._folded
         for record in self.records[count:]:
-            image = apply(image, decode(record, image.schemas, image.identity.root))
+            image = apply(image, entry_of(record, image))
         self._folded = len(self.records), image
         return image
 

@@ -119,8 +119,8 @@ def _outcome(mesh: Mesh, who: Caller, receipt: Receipt, deadline: float) -> Outc
 
 def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: float) -> Image:
     """Fold the log on until the accepted intent has reached `until`; returns the image."""
-    from mesh_events.codec import decode
     from projections.fold import apply
+    from projections.replay import entry_of
     from self_service.cli.recall import state
 
     assert said.outcome is not None  # noqa: S101 - only accepted intents come here
@@ -143,7 +143,7 @@ def await_stage(mesh: Mesh, who: Caller, said: Said, until: Until, deadline: flo
             if left <= 0:
                 raise WaitTimeoutError(_late(image, said, until))
             for record in reader.follow(min(left, 0.5)):
-                image = apply(image, decode(record, image.schemas, image.identity.root))
+                image = apply(image, entry_of(record, image))
 
 
 def _late(image: Image, said: Said, until: Until) -> str:

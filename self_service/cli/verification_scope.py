@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mesh_events.codec import decode
 from mesh_events.record import Entry, Record
 from projections.fold import apply
 from projections.image import Image
+from projections.replay import entry_of
 from projections.trust import Trusted
 from self_service.cli.rejudging import Refold
 
@@ -72,8 +72,7 @@ class Reading:
 
     def entry(self, record: Record, image: Image) -> Entry:
         """A record by the schemas of the image before it."""
-        root = image.identity.root
-        return decode(record, image.schemas, root, verify=self.doubts(record))
+        return entry_of(record, image, verify=self.doubts(record))
 
     def refold(self, reread: Reread) -> Refold:
         """Folds a part of the log again that held when it was folded first."""

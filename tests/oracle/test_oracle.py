@@ -13,13 +13,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from immutables import Map
 
 from mesh_events import connectors, facts, intents, statements
-from mesh_events.codec import decode
 from mesh_events.errors import StateFaultError
 from mesh_events.facts import Fact
 from mesh_events.meta import Event
 from mesh_events.record import Fault, FaultCode, Record
 from projections.connector_tables import route
 from projections.image import Image
+from projections.replay import entry_of
 from projections.unusable import Run
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests import paper_story as story
@@ -83,7 +83,7 @@ TEXT = ("sql", "stream", "tables", "destination", "cluster")
 
 def plain(record: Record, image: Image) -> Plain:
     """A record as the oracle takes it; `image` is the state in front of it."""
-    entry = decode(record, image.schemas, image.identity.root)
+    entry = entry_of(record, image)
     event = entry.event
     return {
         "offset": record.offset,

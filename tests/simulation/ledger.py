@@ -10,7 +10,7 @@ from typing import Any
 
 from mesh_events.codec import decode
 from mesh_events.meta import MESH_DOMAIN, milliseconds
-from mesh_events.record import Entry, Record
+from mesh_events.record import Entry, Fault, FaultCode, Record
 from processors.keepers.rights import desired
 from processors.rights import Binding, Operation
 from projections.access import State
@@ -81,7 +81,7 @@ class Ledger:
         before = self.last
         if self._counts(plain, entry):
             self._doubt(entry, offset)
-        self.last = self.images[offset] = apply(before, entry)
+        self.last = self.images[offset] = apply(before, understood(entry, before))
         if offset in self.waiting:
             self._check_arrival(entry, before.clock)
         self.judgements.take(self.last)
@@ -436,9 +436,11 @@ def _fault(entry: Entry, kind: str | None, signer: Any) -> str | None:
     """The code of a record that can have no effect, whatever is decided in front of it."""
     if entry.fault is not None:
         return entry.fault.code.value
+    if signer is None:
+        return "unknown_key"
     if kind not in _INTENTS:
         return "forged"
-    if signer is None or signer.role == "root":
+    if signer.role == "root":
         return "unknown_key"
     return "revoked_key" if signer.revoked is not None else None
 
@@ -482,6 +484,14 @@ class Entries(dict[int, Entry]):
         read = _known if offset <= known.offset else _read
         entry = self[offset] = read(record, known)
         return entry
+
+
+def understood(entry: Entry, image: Image) -> Entry:
+    """A record as it is read after `image`: what a stranger signs is not looked into."""
+    if entry.fault is not None or image.identity.knows(entry.signer or ""):
+        return entry
+    fault = Fault(FaultCode.UNKNOWN_KEY, f"no domain has the key {entry.signer}")
+    return Entry(entry.offset, entry.time, None, None, fault)
 
 
 def _read(record: Record, known: Image) -> Entry:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import structlog
@@ -27,9 +26,10 @@ from processors.keepers import (
     rows,
     strangers,
 )
+from projections.image import Image
 from tests.links import memory
 from tests.simulation.acts import obey
-from tests.simulation.ledger import Entries, Ledger
+from tests.simulation.ledger import Entries, Ledger, understood
 from tests.simulation.models import RowReader
 from tests.simulation.world import CLOCK, KEYS, POLICIES, Act, World
 
@@ -47,11 +47,11 @@ class Bottle:
         self.world: World | None = None
         self.names = itertools.count()
 
-    def decode(self, record: Record, *_: Any, verify: bool = True) -> Entry:
+    def entry_of(self, record: Record, image: Image, *, verify: bool = True) -> Entry:
         """As the real one; every worker reads the same log, so each record is read once."""
         del verify
         assert self.entries is not None
-        return self.entries[record.offset]
+        return understood(self.entries[record.offset], image)
 
     def crash_point(self, name: str) -> None:
         """A named place in whichever worker is at work."""
@@ -88,7 +88,7 @@ def replaced() -> Iterator[None]:
             patch.setattr(module, "crash_point", BOTTLE.crash_point)
         patch.setattr(signing.SigningKey, "sign", _sign)
         patch.setattr(signing, "verifies", _verifies)
-        patch.setattr(governor, "decode", BOTTLE.decode)
+        patch.setattr(governor, "entry_of", BOTTLE.entry_of)
         patch.setattr(fence, "secrets", SimpleNamespace(token_hex=BOTTLE.token))
         patch.setattr(rows, "PartitionReader", RowReader)
         patch.setattr(rows, "decode_row", lambda value, _: value)

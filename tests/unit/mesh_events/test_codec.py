@@ -256,3 +256,16 @@ def test_no_flipped_byte_is_taken_for_the_signed_event(data: st.DataObject) -> N
     changed = bytearray(VALUE)
     changed[index] ^= mask
     assert decoded(replace(RECORD, value=bytes(changed))).event is None
+
+
+def test_what_nobody_of_the_mesh_has_signed_is_not_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half a megabyte of Avro takes a tenth of a second: anybody could stop the fold."""
+    monkeypatch.setattr(codec, "unframe", pytest.fail)
+    assert faulty(headed(mesh_signature=None)) is FaultCode.UNSIGNED
+    assert faulty(headed(mesh_signature=b"A" * 86)) is FaultCode.BAD_SIGNATURE
+    root, known = key("root").public, {key("east").public}.__contains__
+    entry = codec.decode(RECORD, SCHEMAS, root, knows=known)
+    assert entry.fault is not None
+    assert entry.fault.code is FaultCode.UNKNOWN_KEY

@@ -249,7 +249,7 @@ def test_a_record_that_was_altered_inside_a_range_is_found(log: PaperLog) -> Non
     run, good = unusable_and_not(log)
     log.set_aside(run)
     report = verified(altered(log, good, b"west.new", b"west.old"))
-    assert (good, "key_mismatch") in [(one.offset, one.code) for one in report.findings]
+    assert (good, "bad_signature") in [(one.offset, one.code) for one in report.findings]
 
 
 def test_decisions_of_one_step_are_judged_on_those_before_them(log: PaperLog) -> None:
