@@ -17,7 +17,7 @@ from mesh_events.intents import (
     AccessRevoked,
 )
 from mesh_events.kafka import Connection
-from mesh_events.read import PartitionReader
+from mesh_events.partition_reader import PartitionReader
 from processors.rights import reader
 from projections.image import Image
 

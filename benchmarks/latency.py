@@ -8,7 +8,8 @@ from benchmarks.members import Members
 from mesh_events import topics
 from mesh_events.emit import Emitter
 from mesh_events.intents import ProductUpdated
-from mesh_events.read import PartitionReader, decode_row
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import decode_row
 
 UPDATES, UPDATES_PER_S = 300, 20
 

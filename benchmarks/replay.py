@@ -13,7 +13,8 @@ from local_platform import Endpoints
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.codec import decode
 from mesh_events.kafka import Connection
-from mesh_events.read import PartitionReader, to_record
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import to_record
 from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from projections.ledger import Ledger

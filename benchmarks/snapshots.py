@@ -14,7 +14,8 @@ from benchmarks.workload import Workload
 from local_platform import Endpoints
 from mesh_events.checkpoint import SignedCheckpoint
 from mesh_events.kafka import Connection
-from mesh_events.read import PartitionReader, to_record
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import to_record
 from mesh_events.record import Record
 from projections.checksum import checksum
 from projections.image import Image

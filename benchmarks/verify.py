@@ -17,7 +17,8 @@ from mesh_events.intents import AccessRequested
 from mesh_events.kafka import Connection
 from mesh_events.leaf import leaf_hash
 from mesh_events.meta import Meta, new_id
-from mesh_events.read import PartitionReader, to_record
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import to_record
 from mesh_events.record import Record
 from projections.chain import Chain, chained
 from projections.replay import replay

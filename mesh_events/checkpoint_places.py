@@ -14,7 +14,7 @@ from mesh_events.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.errors import ConfigurationError
 from mesh_events.kafka import Connection
 from mesh_events.note import SIGNATURE
-from mesh_events.read import PartitionReader
+from mesh_events.partition_reader import PartitionReader
 from mesh_events.topics import CHECKPOINTS
 
 

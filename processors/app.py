@@ -17,6 +17,9 @@ from mesh_events.topics import GOVERNANCE
 from processors.log_consumer import log_consumer
 from processors.metrics import CONTENT_TYPE
 
+_MOST_HEADERS = 32
+"""Of a record as the mesh's writers make it; they use seven."""
+
 
 class Life(Protocol):
     """What the app drives; see `Worker`."""
@@ -34,8 +37,8 @@ class Life(Protocol):
     async def stop(self) -> None:
         """The log is another's."""
 
-    async def fold(self, record: Record) -> None:
-        """One record, in order."""
+    async def fold(self, record: Record | None) -> None:
+        """One record, in order; None for what the log's own reader is to read."""
 
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells."""
@@ -126,11 +129,18 @@ def build(
     return app
 
 
-def _record(message: Any) -> Record:
+def _record(message: Any) -> Record | None:
+    """The record in Faust's message; None for one that Kafka's clients may read differently."""
+    headers: dict[str, bytes | None] = dict(message.headers or ())
+    plain = message.key is not None and message.value is not None
+    if not plain or len(headers) != len(message.headers or ()) or len(headers) > _MOST_HEADERS:
+        return None
+    if any(value is None or "\0" in name for name, value in headers.items()):
+        return None
     return Record(
         offset=message.offset,
         time=round(message.timestamp * 1000),
         key=message.key,
         value=message.value,
-        headers=dict(message.headers or ()),
+        headers=headers,
     )

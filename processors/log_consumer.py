@@ -1,8 +1,10 @@
 """Faust's consumer of the log, which goes on where its Kafka library cannot.
 
 Kafka takes any bytes as the name of a header; aiokafka raises on one that is not UTF-8, for ever,
-and Faust ends the worker. Here the consumer goes to the end instead. What it passed over the
-worker reads by itself: it meets every gap in the offsets, and the end of the log every second.
+and Faust ends the worker. Kafka takes any offset in an uncompressed batch as well; aiokafka
+believes it, and Faust counts up to it. Here the consumer goes to the end instead, and hands over a
+record without anything in it: the worker then reads by itself what is there. It also meets every
+gap in the offsets, and the end of the log every second.
 
 Where much was written the worker reads it by itself, too: what it has folded is not handed over.
 
@@ -11,9 +13,11 @@ Brokers end a session that does not log in anew, which aiokafka does not; see `s
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import structlog
+from aiokafka.structs import ConsumerRecord
 from faust.transport.drivers import aiokafka as driver
 
 from processors import sessions
@@ -44,11 +48,13 @@ class LogConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  #
     ) -> Any:
         try:
             found = await super()._fetch_records(consumer, active_partitions, *args, **options)
-            return self._unfolded(found)
+            why = next((why for item in found.items() if (why := _odd(consumer, *item))), None)
+            if why is None:
+                return self._unfolded(found)
         except UnicodeDecodeError as error:
-            log.warning("record_passed_over", error=str(error))
-            await consumer.seek_to_end()
-            return {}
+            why = str(error)
+        log.warning("record_passed_over", error=why)
+        return _passed_over(consumer, active_partitions)
 
     def _unfolded(self, found: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
         """Without what was folded meanwhile, but for the last record: Faust counts by it."""
@@ -57,6 +63,29 @@ class LogConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  #
             partition: [one for one in records if one.offset > folded] or records[-1:]
             for partition, records in found.items()
         }
+
+
+def _odd(consumer: Any, partition: Any, records: list[Any]) -> str | None:
+    """What is wrong with the offsets of records that were fetched; None if nothing is."""
+    for one, other in pairwise(records):
+        if other.offset != one.offset + 1:
+            return f"offset {other.offset} behind {one.offset}"
+    end = consumer.highwater(partition)
+    if records and end is not None and records[-1].offset >= end:
+        return f"offset {records[-1].offset}, and the log ends at {end}"
+    return None
+
+
+def _passed_over(consumer: Any, partitions: set[Any]) -> dict[Any, list[Any]]:
+    """Go on at the end; a record without anything in it for each partition."""
+    found = {}
+    for partition in partitions:
+        end = consumer.highwater(partition)
+        if end:
+            consumer.seek(partition, end)
+            place = (partition.topic, partition.partition, end - 1)
+            found[partition] = [ConsumerRecord(*place, 0, 1, None, None, None, -1, -1, ())]
+    return found
 
 
 class LogConsumer(driver.Consumer):  # type: ignore[misc]  # Faust is untyped

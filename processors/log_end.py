@@ -6,7 +6,7 @@ import structlog
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
-from mesh_events.read import PartitionReader
+from mesh_events.partition_reader import PartitionReader
 from mesh_events.topics import GOVERNANCE
 
 log = structlog.get_logger(__name__)

@@ -45,13 +45,15 @@ class LogFold:
         """Whether more stands before `end` than is waited for."""
         return end is not None and end - 1 - self.offset > FEW
 
-    async def take(self, record: Record) -> None:
-        """Fold one record, and first what stands before it."""
+    async def take(self, record: Record | None) -> None:
+        """Fold one record, and first what stands before it; None reads what is there."""
         async with self.lock:
             # Faust's reader passes over what it cannot read; every record must be folded
-            if record.offset > self.offset + 1 or self.lags(self.end):
+            if record is None or record.offset > self.offset + 1 or self.lags(self.end):
                 await asyncio.to_thread(self._read)
-            self._governor.fold([record])
+            # an offset behind the log's end is none: a record tells it to Faust's reader
+            if record is not None and record.offset <= self.offset + 1:
+                self._governor.fold([record])
 
     async def echo(self, records: Sequence[Record]) -> None:
         """Fold what was just appended: no need to read it back, unless something stands between."""

@@ -215,8 +215,11 @@ class Worker:
         """Offset of the last record that is folded."""
         return self._log.offset
 
-    async def fold(self, record: Record) -> None:
-        """One record of the log, in order; waits until everything before it was folded."""
+    async def fold(self, record: Record | None) -> None:
+        """One record of the log, in order; waits until everything before it was folded.
+
+        None stands for what Faust's reader passed over.
+        """
         await self._loaded.wait()
         await self._log.take(record)
         await self._announce()

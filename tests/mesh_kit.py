@@ -21,7 +21,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
 from mesh_events import topics
-from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentAccepted
 from mesh_events.emit import Emitter, Receipt
 from mesh_events.intents import (
@@ -36,7 +35,8 @@ from mesh_events.intents import (
     intents_login,
 )
 from mesh_events.kafka import Connection
-from mesh_events.read import LogReader, PartitionReader, RowReader
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import LogReader, RowReader
 from mesh_events.record import Entry, Record
 from mesh_events.references import resolve
 from mesh_events.registry import Registry
@@ -45,6 +45,7 @@ from mesh_events.settings import Profile, key_path
 from mesh_events.signing import SigningKey
 from projections.fold import apply
 from projections.image import EMPTY, Image
+from projections.replay import entry_of
 from tests.kafka_client import (
     PATIENCE_S,
     RawProducer,
@@ -133,7 +134,7 @@ class Mesh:
         return self._image
 
     def _take(self, record: Record) -> None:
-        entry = decode(record, self._image.schemas, self._image.identity.root)
+        entry = entry_of(record, self._image)
         self._image = apply(self._image, entry)
         self.entries[record.offset], self.records[record.offset] = entry, record
         self.images[record.offset] = self._image

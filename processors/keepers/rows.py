@@ -10,7 +10,8 @@ import structlog
 
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.kafka import Connection
-from mesh_events.read import PartitionReader, decode_row
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import decode_row
 from mesh_events.registry import Registry
 from mesh_events.rows import Row
 from mesh_events.topics import ROW_TOPICS

@@ -16,7 +16,8 @@ from mesh_events.emit import LogWriter
 from mesh_events.errors import MeshError
 from mesh_events.kafka import Connection
 from mesh_events.meta import new_id
-from mesh_events.read import LogReader, PartitionReader
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import LogReader
 from mesh_events.registry import Registry
 from processors.clusters import KafkaAdmin
 from processors.lineage import JobRun, LineageTopic

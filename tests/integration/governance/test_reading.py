@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mesh_events.read import LogReader, PartitionReader
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import LogReader
 from mesh_events.topics import GOVERNANCE
 from tests.mesh_kit import Mesh
 

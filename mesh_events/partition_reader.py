@@ -1,0 +1,330 @@
+"""Partition 0 of one topic, read by librdkafka, and byte by byte where that is not sure.
+
+librdkafka believes what a record says of its offset, cannot read some that brokers take, and does
+not say where a batch begins; see `batches`.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from mesh_events.errors import InfrastructureError
+from mesh_events.kafka import (
+    Connection,
+    is_denied,
+    is_login_refused,
+    translated,
+    translating,
+)
+
+if TYPE_CHECKING:
+    # its client takes longer to import than all of this
+    from mesh_events.raw_fetch import RawPartition
+
+_TUNED = {
+    # measured: together they double the rate of a long replay
+    "queued.min.messages": 100_000,
+    "queued.max.messages.kbytes": 262_144,
+    "fetch.max.bytes": 67_108_864,
+    "max.partition.fetch.bytes": 16_777_216,
+    "fetch.wait.max.ms": 50,
+}
+_BRIEF = {
+    # what is fetched ahead and not wanted costs more than another question
+    "queued.min.messages": 1000,
+    "fetch.max.bytes": 1_048_576,
+    "max.partition.fetch.bytes": 1_048_576,
+    "fetch.wait.max.ms": 10,
+}
+
+
+class PartitionReader:
+    """Partition 0 of one topic from an offset on, without a group and without commits.
+
+    `position` is the offset to go on from: behind the last message that was handed out, however
+    many came with it. With None for `start` nothing is fetched until `seek`. One that is `brief` is
+    quick to read a few records here and there, and slow to read very many.
+
+    Of a topic that is `gapless`, each offset has a record or a transaction's marker. What
+    librdkafka leaves out there, gives another offset or cannot read is read byte by byte; see
+    `batches`.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        start: int | None = 0,
+        *,
+        brief: bool = False,
+        gapless: bool = False,
+    ) -> None:
+        self._connection, self._gapless = connection, gapless
+        self._topic = topic
+        self._doing = f"reading {topic} at {connection.bootstrap_servers} as {connection.user}"
+        self._consumer = Consumer(
+            {
+                **connection.config(),
+                **(_BRIEF if brief else _TUNED),
+                # never joined, but Kafka asks for the right to it: a name below the user's own
+                "group.id": f"{connection.user}.reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                # what stands on the log counts, in a transaction or not: every reader must agree
+                "isolation.level": "read_uncommitted",
+                # an offset that is not there (any more) is a fault, never a silent jump
+                "auto.offset.reset": "error",
+                "error_cb": self._note,
+            }
+        )
+        self._refused: KafkaError | None = None
+        # fetched, and not handed out yet: who stops reading in the middle goes on there
+        self._ahead: deque[Message] = deque()
+        self._fetched = 0
+        # up to here bytes are read, many at once
+        self._by_bytes, self._widely = 0, False
+        self._raw: RawPartition | None = None
+        self._moved, self._assigned = time.monotonic(), False
+        if start is not None:
+            self.seek(start)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave Kafka."""
+        self._consumer.close()
+        if self._raw is not None:
+            self._raw.close()
+
+    @property
+    def position(self) -> int:
+        """The offset to go on from."""
+        return int(self._ahead[0].offset()) if self._ahead else self._fetched
+
+    def seek(self, offset: int, *, inside: bool = True) -> None:
+        """Go on reading at `offset`.
+
+        What stands there is read byte by byte in a topic without gaps, unless the caller knows that
+        it is not `inside` of a batch: only the beginning of a batch tells which record is which.
+        """
+        self._ahead.clear()
+        self._fetched, self._widely = offset, False
+        self._by_bytes = offset + 1 if self._gapless and inside and offset > 0 else 0
+        if self._by_bytes:
+            self._unassign()
+        else:
+            self._assign()
+
+    def _assign(self) -> None:
+        self._moved, self._assigned = time.monotonic(), True
+        self._consumer.assign([TopicPartition(self._topic, 0, self._fetched)])
+
+    def _unassign(self) -> None:
+        self._assigned = False
+        self._consumer.unassign()
+
+    def rest(self) -> None:
+        """Fetch nothing until `seek`; who waits at an end asks for more twenty times a second."""
+        self._fetched = self.position
+        self._ahead.clear()
+        self._unassign()
+
+    def bounds(self, timeout: float = 15) -> tuple[int, int]:
+        """(first offset, end offset) of the partition now. Raises as `poll`."""
+        place, deadline = TopicPartition(self._topic, 0), time.monotonic() + timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                with translating(self._doing):
+                    low, high = self._consumer.get_watermark_offsets(
+                        place, timeout=max(0.1, min(left, 1.0))
+                    )
+                return int(low), int(high)
+            except InfrastructureError:
+                self._hear_refusal()
+                if left <= 1.0:
+                    raise
+                self._learn_leader()
+
+    def poll(self, timeout: float) -> Iterator[Message]:
+        """What has arrived, in offset order; waits up to `timeout` seconds for the first.
+
+        What a caller does not take is handed out by the next call. Raises RefusedError,
+        ConfigurationError or InfrastructureError for what Kafka refuses.
+        """
+        if not self._ahead:
+            self._ahead.extend(self._fetch(timeout))
+        return self._handed_out()
+
+    def _handed_out(self) -> Iterator[Message]:
+        while self._ahead:
+            yield self._ahead.popleft()
+
+    def _fetch(self, timeout: float) -> list[Any]:
+        if self._fetched < self._by_bytes:
+            return self._stored(timeout)
+        if not self._assigned:
+            self._assign()
+        good: list[Message] = []
+        with translating(self._doing):
+            messages = self._some(timeout)
+        self._raise_refusal()
+        for message in messages:
+            error = message.error()
+            at_end = error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
+            if (error is None or at_end) and self._is_odd(message.offset(), at_end=at_end):
+                # from here on by bytes: the next call does
+                self._leave_to_bytes()
+                return good
+            if error is None:
+                good.append(message)
+                self._fetched = max(self._fetched, message.offset() + 1)
+            elif at_end:
+                # markers of transactions take offsets and never arrive: only this tells of them
+                self._fetched = max(self._fetched, message.offset())
+            elif error.code() not in _PASSING:
+                raise translated(error, self._doing)
+        if messages:
+            self._moved = time.monotonic()
+        elif self._is_stuck():
+            self._leave_to_bytes()
+        return good
+
+    def _is_odd(self, offset: int, *, at_end: bool) -> bool:
+        """Whether records are missing before this one, or it is no next one."""
+        if not self._gapless:
+            return False
+        return offset > self._fetched if at_end else offset != self._fetched
+
+    def _is_stuck(self) -> bool:
+        """Whether nothing has come for a while, although there is something."""
+        if not self._gapless or time.monotonic() < self._moved + _STUCK_S:
+            return False
+        with suppress(KafkaException):
+            place = TopicPartition(self._topic, 0)
+            _, end = self._consumer.get_watermark_offsets(place, cached=True)
+            return int(end) > self._fetched
+        return False
+
+    def _leave_to_bytes(self) -> None:
+        """Read what stands at the position, and all behind it up to the end of then, by bytes."""
+        self._unassign()
+        self._by_bytes, self._widely = self._fetched + 1, True
+
+    def _stored(self, timeout: float) -> list[Any]:
+        """What stands at the position, as its bytes tell."""
+        from mesh_events.batches import stored
+
+        first, found = self._fetched, list[Any]()
+        try:
+            answer = self._raw_partition().fetch(first, _WIDE if self._widely else _NARROW)
+        except InfrastructureError:
+            # this client knows what to say of it, and for how long to be patient
+            with translating(self._doing):
+                self._consumer.poll(min(timeout, 0.2))
+            self._raise_refusal()
+            self._learn_leader()
+            return []
+        if answer is None or answer.end == first:
+            # nothing is there: whatever comes begins with a batch
+            self._by_bytes = 0
+            return []
+        for behind, records in stored(answer.data):
+            found += [one for one in records if one.offset() >= first]
+            self._fetched = max(self._fetched, behind)
+        if self._widely:
+            self._by_bytes = answer.end
+        return found
+
+    def _raw_partition(self) -> "RawPartition":
+        from mesh_events.raw_fetch import RawPartition
+
+        if self._raw is None:
+            self._raw = RawPartition(self._connection, self._topic)
+        return self._raw
+
+    def has_records(self, start: int, end: int, timeout: float = 5) -> bool:
+        """Whether any record, not only markers of transactions, stands in [start, end).
+
+        True also if that could not be found out within `timeout` seconds. Fetches nothing
+        afterwards; `seek` goes on.
+        """
+        self.seek(start)
+        deadline = time.monotonic() + timeout
+        try:
+            while self.position < end and time.monotonic() < deadline:
+                if any(True for _ in self.poll(0.2)):
+                    return True
+            return self.position < end
+        finally:
+            self.rest()
+
+    def to_end(self, timeout: float = 60) -> Iterator[Message]:
+        """Every message up to the end as it was when the call began."""
+        _, end = self.bounds()
+        deadline = time.monotonic() + timeout
+        while self.position < end:
+            found = False
+            for message in self.poll(0.2):
+                found = True
+                yield message
+            if found:
+                deadline = time.monotonic() + timeout
+            elif time.monotonic() > deadline:
+                raise InfrastructureError(
+                    f"{self._doing}: stuck at offset {self.position} of {end}", retriable=True
+                )
+
+    def _note(self, error: KafkaError) -> None:
+        if is_login_refused(error):
+            self._refused = error
+
+    def _raise_refusal(self) -> None:
+        refused, self._refused = self._refused, None
+        if refused is not None:
+            raise translated(refused, self._doing)
+
+    def _learn_leader(self) -> None:
+        """Ask who leads now; raises RefusedError for who may not know.
+
+        What is known of a partition that is not fetched lasts for minutes, also when its leader
+        has died: measured, the question went to the dead broker until that came back.
+        """
+        found = None
+        with suppress(KafkaException):
+            found = self._consumer.list_topics(self._topic, timeout=1.0).topics.get(self._topic)
+        if found is not None and found.error is not None and is_denied(found.error):
+            raise translated(found.error, self._doing)
+
+    def _hear_refusal(self) -> None:
+        """A refused login is tried over and over, and only a poll is told of it."""
+        assigned = self._consumer.assignment()
+        # no record may get lost in this one
+        self._consumer.pause(assigned)
+        self._consumer.poll(0)
+        self._consumer.resume(assigned)
+        self._raise_refusal()
+
+    def _some(self, timeout: float) -> list[Message]:
+        """One poll that waits, then whatever else is there already."""
+        first = self._consumer.poll(timeout)
+        return [] if first is None else [first, *self._consumer.consume(10_000, 0)]
+
+
+_STUCK_S = 1.0
+"""Without a record that is there: a login, or a new leader, hardly ever takes so long."""
+_NARROW, _WIDE = 64 * 1024, 4 * 1024 * 1024
+"""Bytes of one answer: where one batch is asked for, and where many are."""
+_PASSING = {
+    KafkaError._TRANSPORT,  # noqa: SLF001 - it reconnects by itself
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+}

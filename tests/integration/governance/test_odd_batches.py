@@ -1,0 +1,90 @@
+"""Batches that a broker takes and clients do not agree about: every reader reads every record."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from mesh_events import topics
+from mesh_events.batches import Stored, stored
+from mesh_events.intents import ProductUpdated, intents_login
+from mesh_events.kafka import Connection, header_list
+from mesh_events.leaf import leaf_hash
+from mesh_events.partition_reader import PartitionReader
+from mesh_events.read import LogReader
+from processors.own_topics.wanted import TOPICS
+from tests.integration.governance.conftest import Scene
+from tests.mesh_kit import Mesh, fresh
+from tests.odd_batches import ODD, batch, produce, record
+
+GOOD = batch(record(value=b"good"))
+
+
+@pytest.fixture(scope="module")
+def odd_topic(kit: Mesh) -> Iterator[tuple[Connection, str]]:
+    """A topic like the log with every odd batch, a good one before and behind each."""
+    login, topic = kit.admin_login(), fresh("odd")
+    new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
+    admin = kit.admin()
+    admin.create_topics([new])[topic].result(30)
+    produce(login, topic, GOOD)
+    for data in ODD.values():
+        produce(login, topic, data)
+        produce(login, topic, GOOD)
+    yield login, topic
+    admin.delete_topics([topic])[topic].result(30)
+
+
+def plain(message: Stored) -> tuple[object, ...]:
+    return message.offset(), message.key(), message.value(), header_list(message)
+
+
+def expected() -> list[tuple[object, ...]]:
+    batches = [GOOD, *(one for data in ODD.values() for one in (data, GOOD))]
+    found = [one for data in batches for _, records in stored(data) for one in records]
+    return [(at, one.key(), one.value(), one.headers()) for at, one in enumerate(found)]
+
+
+def test_every_record_of_every_odd_batch_is_read_at_its_place(
+    odd_topic: tuple[Connection, str],
+) -> None:
+    with PartitionReader(*odd_topic, gapless=True) as reader:
+        assert [plain(message) for message in reader.to_end()] == expected()
+
+
+def test_a_record_reads_the_same_wherever_reading_begins(
+    odd_topic: tuple[Connection, str],
+) -> None:
+    wanted = expected()
+    with PartitionReader(*odd_topic, None, gapless=True) as reader:
+        for first in range(len(wanted)):
+            reader.seek(first)
+            assert plain(next(reader.to_end())) == wanted[first]
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_an_odd_batch_on_the_log_delays_no_honest_intent(scene: Scene, odd: bytes) -> None:
+    kit, owner = scene.kit, scene.owner
+    stranger = kit.login(intents_login(scene.stranger.name))
+    place = produce(stranger, topics.GOVERNANCE, odd)
+    kit.accepted(owner.say(ProductUpdated, product=scene.product, tags=[fresh("behind")]))
+    [(count, _)] = stored(odd)
+    for offset in range(place, place + count):
+        kit.decided(offset)
+
+
+def test_readers_agree_on_the_log_whatever_is_on_it(scene: Scene) -> None:
+    kit = scene.kit
+    stranger = kit.login(intents_login(scene.stranger.name))
+    for odd in ODD.values():
+        produce(stranger, topics.GOVERNANCE, odd)
+    kit.accepted(scene.owner.say(ProductUpdated, product=scene.product, tags=[fresh("last")]))
+    login = kit.login("mesh.operator")
+
+    def leaves(start: int) -> dict[int, bytes]:
+        with LogReader(login, start) as reader:
+            return {one.offset: leaf_hash(one) for one in reader.to_end()}
+
+    whole = leaves(0)
+    for start in range(0, len(whole), 7):
+        assert leaves(start).items() <= whole.items()
