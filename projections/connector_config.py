@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from projections import connector_settings
+from projections.connector_rows import EVENT_ROUTER
 from projections.connector_settings import JDBC_SINK, MOST_TASKS, POSTGRES
 from projections.connector_tables import JDBC, TABLES, Table, beside, captured, filled, tables
 
@@ -46,7 +47,7 @@ _PLACEHOLDER = re.compile(r"\$\{(?:topic|routedByValue|source\.(?:db|schema|tabl
 _DRIVER = frozenset({"sslmode", "ssl", "useSSL", "requireSSL", "currentSchema"})
 """What an address of a database may say to its driver: nothing that loads a class or a file."""
 _CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
-_TABLE_FORM = re.compile(r"[A-Za-z0-9_.]+")
+_TABLE_FORM = re.compile(r"(?:[A-Za-z0-9_]+\.)?[A-Za-z0-9_]+")
 
 
 def size(config: Config) -> int:
@@ -135,9 +136,17 @@ def _unfit_sink(config: Config) -> str | None:
     said = [one.partition("=")[0] for one in (url["more"] or "").split("&") if one]
     if wrong := [one for one in said if one not in _DRIVER]:
         return f"connection.url: leave out {', '.join(wrong)}: allowed are {', '.join(_DRIVER)}"
-    form = _PLACEHOLDER.sub("x", config.get("collection.name.format", "x"))
+    form = config.get("collection.name.format", "x").replace("${topic}", "x")
     if not _TABLE_FORM.fullmatch(form):
-        return "collection.name.format: use letters, digits, '_', '.' and ${topic}"
+        return (
+            "collection.name.format: write a table's name, or schema.table, of letters, digits, "
+            "'_' and ${topic}: a table that follows from the records could be anybody's"
+        )
+    if EVENT_ROUTER in (value for name, value in config.items() if name.startswith("transforms.")):
+        return (
+            f"transforms: leave out {EVENT_ROUTER}: the table would follow from the records, and "
+            "could be anybody's"
+        )
     return None
 
 

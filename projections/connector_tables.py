@@ -24,6 +24,7 @@ JDBC = re.compile(
 HEARTBEATS, TRANSACTIONS = "Debezium's heartbeats", "Debezium's transactions"
 """What Debezium may write beside the rows of tables."""
 HEARTBEAT_PREFIX = "topic.heartbeat.prefix"
+_FORM = "collection.name.format"
 _PORTS = {"postgres": "5432", "mysql": "3306"}
 _KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
 
@@ -102,21 +103,38 @@ def filled(config: Config) -> list[Table]:
     url = JDBC.fullmatch(config.get("connection.url", ""))
     if config.get("connector.class") != JDBC_SINK or url is None:
         return []
-    form = config.get("collection.name.format", "${topic}")
     kind = _KINDS.get(url["kind"], url["kind"])
     port = url["port"] or _PORTS.get(kind)
     place = f"{url['host']}:{port}" if port else url["host"]
-    schema = _schema(kind, url["more"] or "")
+    return [
+        Table(f"{kind}://{place}", ".".join(filter(None, (url["database"], *target))), topic)
+        for topic, target in targets(config)
+    ]
 
-    def name(topic: str) -> str:
-        table = form.replace("${topic}", topic.replace(".", "_"))
-        return f"{url['database']}.{table if '.' in table else schema + table}"
 
-    if "${source." in form:
+def targets(config: Config) -> list[tuple[str, tuple[str, str]]]:
+    """(topic, (schema, table)) of what a JDBC sink fills, as the database spells them.
+
+    MySQL has no schemas, and the sink writes into the database of its address, whatever stands
+    before a table's name.
+    """
+    url = JDBC.fullmatch(config.get("connection.url", ""))
+    form = _form(config)
+    if config.get("connector.class") != JDBC_SINK or url is None or "${source." in form:
         return []
+    is_postgres = url["kind"] == "postgresql"
+
+    def target(topic: str) -> tuple[str, str]:
+        schema, _, table = form.replace("${topic}", topic.replace(".", "_")).rpartition(".")
+        if not is_postgres:
+            return "", table
+        if config.get("quote.identifiers") != "true":
+            schema, table = schema.lower(), table.lower()
+        return schema[:LONGEST_IDENTIFIER], table[:LONGEST_IDENTIFIER]
+
     topics = _listed(config.get("topics", ""))
     routed = connector_routes.topics(config, [(topic, topic) for topic in topics])
-    return [Table(f"{kind}://{place}", name(after), topic) for topic, after in routed]
+    return [(topic, target(after)) for topic, after in routed]
 
 
 def foreign_names(config: Config, connector: str, before: Config) -> list[str]:
@@ -137,7 +155,12 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     To Debezium a name is a pattern without regard to case, so each is written as one that matches
     itself alone. Its own slot is put in where the config names none, and heartbeats go to a topic
     of its domain. It fails at a change that does not hold the whole row.
+
+    A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
+    in any schema.
     """
+    if config.get("connector.class") == JDBC_SINK:
+        return {**config, _FORM: _form(config)}
     if config.get("connector.class") != POSTGRES:
         return dict(config)
     own = slot_of(connector)
@@ -215,13 +238,15 @@ def _exactly(name: str) -> str:
     return "(?-i)" + "".join(plain)
 
 
-def _schema(kind: str, options: str) -> str:
-    """What stands before the name of a table that is not qualified, with its dot."""
-    if kind == "mysql":
-        # its databases are its schemas
-        return ""
-    found = re.search(r"(?:^|&)currentSchema=([^&]+)", options)
-    return f"{found[1] if found else 'public'}."
+def _form(config: Config) -> str:
+    """What a JDBC sink calls its tables, in PostgreSQL with their schema."""
+    form = config.get(_FORM, "${topic}")
+    url = JDBC.fullmatch(config.get("connection.url", ""))
+    if url is None or url["kind"] != "postgresql" or "." in form.replace("${source.", ""):
+        return form
+    # of a setting that stands twice the driver takes the last
+    found = re.findall(r"(?:^|&)currentSchema=([^&]*)", url["more"] or "")
+    return f"{(found and found[-1]) or 'public'}.{form}"
 
 
 def _listed(text: str) -> list[str]:

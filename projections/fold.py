@@ -36,6 +36,7 @@ from projections.intents import Intents
 from projections.named_keys import unfit
 from projections.quotas.counting import counted
 from projections.quotas.kinds import Quotas
+from projections.table_use import with_table_use
 
 
 def apply(image: Image, entry: Entry) -> Image:
@@ -71,7 +72,8 @@ def _applied(image: Image, entry: Entry) -> Image:
         return _started(image, entry, event)
     if isinstance(event, Decision):
         return _decided(image, entry, event)
-    return counted(image, _reported(image, entry, event))
+    after = _reported(image, entry, event)
+    return with_table_use(image, counted(image, after))
 
 
 def _skew(image: Image, entry: Entry) -> int:
@@ -220,7 +222,8 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     by_operator = speaker is not None and speaker.role is identity.Role.OPERATOR
     acceptance = Acceptance(event.offset, checks, entry.offset, clock, by_operator)
     try:
-        return counted(image, enact(decided.event, image, acceptance), decided.event)
+        after = enact(decided.event, image, acceptance)
+        return with_table_use(image, counted(image, after, decided.event))
     except KeyError as missing:
         raise StateFaultError(
             f"the decision at offset {entry.offset} accepts the {decided.event.type_name()} at "

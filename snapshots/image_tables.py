@@ -58,6 +58,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "remembered": (str, int),
     "drifts": (tuple[str, str, DriftKind], Left),
     "counts": (tuple[str, Kind], Used),
+    "table_use": (tuple[str, str, str], Map[str, int]),
 }
 """Name -> (type of the keys, type of the rows)."""
 
@@ -134,6 +135,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "remembered": intents.remembered,
         "drifts": image.drifts,
         "counts": image.counts,
+        "table_use": image.table_use,
     }
 
 
@@ -182,6 +184,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         ),
         drifts=tables["drifts"],
         counts=tables["counts"],
+        table_use=tables["table_use"],
         touched=rest.touched,
         bounds=rest.bounds,
     )

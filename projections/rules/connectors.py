@@ -21,7 +21,7 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.intents import domain_of
-from projections import connector_config, connector_tables, steps
+from projections import connector_config, connector_tables, steps, table_use
 from projections.connectors import Connector
 from projections.identity import Role
 from projections.image import Image
@@ -33,6 +33,8 @@ from projections.sources import not_granted
 from projections.verdict import Case, Verdict, require
 
 CONNECTOR_SOUND = "connector_sound"
+_SHOWN = 5
+"""Tables that a refusal names."""
 
 
 @judge.register
@@ -156,6 +158,7 @@ def require_allowed(
     _allowed(image, connector, config)
     _reads(image, connector, config, application)
     _fills(image, connector, config)
+    _uses(image, connector, config)
 
 
 def _allowed(image: Image, connector: str, config: Mapping[str, str]) -> None:
@@ -282,4 +285,22 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
         "topic_filled",
         f"{', '.join(sorted(again))} is read and filled by {connector}, without end: choose "
         "another topic",
+    )
+
+
+def _uses(image: Image, connector: str, config: Mapping[str, str]) -> None:
+    """No table of a database is used by connectors of two domains.
+
+    Who captures another domain's table reads it without a grant; who fills it changes what that
+    domain publishes.
+    """
+    taken = table_use.taken(image.table_use, config, domain_of(connector))
+    shown = [f"{table.title} by {domain}" for table, domain in taken[:_SHOWN]]
+    more = f", and {len(taken) - _SHOWN} more" if len(taken) > _SHOWN else ""
+    require(
+        not taken,
+        "table_taken",
+        f"connectors of another domain capture or fill what {connector} names: "
+        f"{', '.join(shown)}{more}: request access to a product made of it, or choose another "
+        "table (a sink's with collection.name.format)",
     )

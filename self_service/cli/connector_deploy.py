@@ -41,9 +41,10 @@ def add(
 
     debezium-postgres captures each change of the named tables into the topics <domain>.<table>,
     with Avro schemas registered; debezium-outbox makes events of the rows of an outbox table.
-    jdbc-sink writes topics into tables. Secrets are named by
-    reference, never written into a config. The connector works with a login of its own, at the
-    cluster where its domain's topics live; a task that fails is started again by itself.
+    jdbc-sink writes topics into tables. A table that a connector of another domain captures or
+    fills is refused (table_taken). Secrets are named by reference, never written into a config.
+    The connector works with a login of its own, at the cluster where its domain's topics live; a
+    task that fails is started again by itself.
     """
     mesh = Mesh()
     domain = _domain(mesh, saying)

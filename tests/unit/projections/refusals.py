@@ -414,6 +414,16 @@ def _connectors() -> list[Refusal]:
         add("topic_filled", more={}),
         add("unknown_application", application="east.nobody"),
         add("unknown_application", application="west.app"),
+        add(
+            "table_taken",
+            "west",
+            connector="west.shop",
+            more={
+                "topic.prefix": "west.shop",
+                "transforms.route.regex": r"west\.shop\.[^.]+\.(.+)",
+                "transforms.route.replacement": "west.$1",
+            },
+        ),
         update("not_your_domain", "west"),
         update("unknown_connector", connector="east.other"),
         update("connector_differs", more={"connector.class": "some.Other"}),

@@ -1,0 +1,309 @@
+"""A table of a database that one domain's connectors use is not another domain's."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesh_events.connectors import (
+    OWN_SECRET,
+    ConnectorAdded,
+    ConnectorDropped,
+    ConnectorStopped,
+    ConnectorUpdated,
+)
+from projections.connector_config import JDBC_SINK, POSTGRES
+from projections.connector_tables import filled, pinned, route
+from projections.image import Image
+from projections.table_use import keys_of
+from projections.verdict import Rejected, Waiting
+from snapshots.image_tables import put_together, take_apart
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+URL = "jdbc:postgresql://db.test:5432/shop"
+
+
+@pytest.fixture
+def log() -> PaperLog:
+    found = PaperLog()
+    story.published(found)
+    return found
+
+
+def capture(name: str, tables: str = "public.users", **more: str) -> dict[str, Any]:
+    """The fields of an intent for a connector that captures tables."""
+    domain = name.partition(".")[0]
+    config = {
+        "connector.class": POSTGRES,
+        "database.hostname": "db.test",
+        "database.port": "5432",
+        "database.dbname": "shop",
+        "database.password": OWN_SECRET,
+        "table.include.list": tables,
+        "topic.prefix": name,
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": route(name),
+        "transforms.route.replacement": f"{domain}.$1",
+        **more,
+    }
+    return {"connector": name, "config": config}
+
+
+def sink(name: str, form: str | None, url: str = URL, **more: str) -> dict[str, Any]:
+    """The fields of an intent for a connector that fills the table of a format."""
+    domain = name.partition(".")[0]
+    config = {
+        "connector.class": JDBC_SINK,
+        "topics": f"{domain}.{'orders' if domain == 'east' else 'evil'}",
+        "connection.url": url,
+        "connection.password": OWN_SECRET,
+        **({"collection.name.format": form} if form else {}),
+        **more,
+    }
+    return {"connector": name, "config": config}
+
+
+def say(log: PaperLog, fields: dict[str, Any], kind: Any = ConnectorAdded) -> int:
+    return log.say(kind, fields["connector"].partition(".")[0], **fields)
+
+
+def add(log: PaperLog, fields: dict[str, Any]) -> None:
+    log.accept(say(log, fields))
+
+
+def answer(log: PaperLog, fields: dict[str, Any], kind: Any = ConnectorAdded) -> str:
+    """The code of the refusal; empty where the rules leave it to the check."""
+    found = log.verdict(say(log, fields, kind))
+    if isinstance(found, Rejected):
+        return found.code
+    assert isinstance(found, Waiting), found
+    return ""
+
+
+def drop(log: PaperLog, name: str) -> None:
+    log.accept(log.say(ConnectorDropped, name.partition(".")[0], connector=name))
+
+
+def test_another_domain_may_not_capture_a_captured_table(log: PaperLog) -> None:
+    add(log, capture("east.shop"))
+    found = log.verdict(say(log, capture("west.steal", "public.bills,public.users")))
+    assert isinstance(found, Rejected)
+    assert found.code == "table_taken"
+    for part in ("public.users", "db.test:5432/shop", "east"):
+        assert part in found.reason
+    assert "bills" not in found.reason
+
+
+def test_another_domain_may_not_fill_a_captured_table(log: PaperLog) -> None:
+    add(log, capture("east.shop"))
+    assert answer(log, sink("west.poison", "users")) == "table_taken"
+
+
+def test_another_domain_may_neither_capture_nor_fill_a_filled_table(log: PaperLog) -> None:
+    add(log, sink("east.report", "report"))
+    assert answer(log, sink("west.poison", "report")) == "table_taken"
+    assert answer(log, capture("west.steal", "public.report")) == "table_taken"
+
+
+def test_the_table_that_a_signal_is_written_to_is_used(log: PaperLog) -> None:
+    add(log, capture("east.shop"))
+    signals = {"signal.data.collection": "public.users"}
+    assert answer(log, capture("west.own", "public.bills", **signals)) == "table_taken"
+
+
+def test_two_connectors_of_one_domain_may_use_one_table(log: PaperLog) -> None:
+    add(log, capture("east.shop"))
+    assert answer(log, sink("east.report", "users")) == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        capture("west.own", "public.bills"),
+        capture("west.own", "sales.users"),
+        capture("west.own", "public.Users"),
+        capture("west.own", **{"database.dbname": "other"}),
+        capture("west.own", **{"database.hostname": "other.test"}),
+        capture("west.own", **{"database.port": "5433"}),
+        sink("west.own", "Users", **{"quote.identifiers": "true"}),
+        sink("west.own", "sales.users"),
+        sink("west.own", "users", f"{URL}?currentSchema=sales"),
+        sink("west.own", "users", URL.replace("postgresql", "mysql")),
+        sink("west.own", None),
+    ],
+)
+def test_other_tables_are_free(log: PaperLog, fields: dict[str, Any]) -> None:
+    add(log, capture("east.shop"))
+    assert answer(log, fields) == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        capture("west.own", **{"database.hostname": "DB.Test"}),
+        capture("west.own", **{"database.port": "05432"}),
+        sink("west.own", "users", "jdbc:postgresql://DB.TEST/shop"),
+        sink("west.own", "public.users"),
+        # PostgreSQL folds what is not quoted
+        sink("west.own", "USERS"),
+        sink("west.own", "Public.Users", **{"quote.identifiers": "false"}),
+        # the driver looks a schema up by a pattern, in which _ is any character
+        sink("west.own", "pub_ic.users"),
+        sink("west.own", "______.users", **{"quote.identifiers": "true"}),
+        # of two the driver goes by the last
+        sink("west.own", "users", f"{URL}?currentSchema=sales&currentSchema=public"),
+        # the table is called as the topic is behind the routers
+        sink(
+            "west.own",
+            None,
+            **{
+                "transforms": "route",
+                "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+                "transforms.route.regex": r"west\.evil",
+                "transforms.route.replacement": "users",
+            },
+        ),
+    ],
+)
+def test_another_spelling_is_the_same_table(log: PaperLog, fields: dict[str, Any]) -> None:
+    add(log, capture("east.shop"))
+    assert answer(log, fields) == "table_taken"
+
+
+def test_a_schema_that_a_sink_finds_by_a_pattern_is_its_domains(log: PaperLog) -> None:
+    add(log, sink("east.report", "my_sales.users"))
+    assert answer(log, capture("west.steal", "my_sales.users")) == "table_taken"
+    assert answer(log, capture("west.steal", "my-sales.users")) == "table_taken"
+    assert answer(log, capture("west.own", "my_sale.users")) == ""
+    assert answer(log, capture("west.own", "my_sales.user")) == ""
+
+
+def test_names_that_postgres_cuts_off_are_the_same(log: PaperLog) -> None:
+    longest = "u" * 63
+    add(log, capture("east.shop", f"public.{longest}"))
+    assert answer(log, sink("west.poison", f"{longest}_more")) == "table_taken"
+
+
+def test_a_database_of_mysql_has_a_table_once_whatever_stands_before_its_name(
+    log: PaperLog,
+) -> None:
+    url = URL.replace("postgresql", "mysql")
+    add(log, sink("east.report", "report", url))
+    assert answer(log, sink("west.poison", "other.Report", url)) == "table_taken"
+    assert answer(log, sink("west.poison", "report", url.replace("mysql", "mariadb"))) != ""
+    assert answer(log, sink("west.own", "report", url.replace("/shop", "/other"))) == ""
+
+
+def test_a_table_is_free_when_the_last_connector_on_it_is_gone(log: PaperLog) -> None:
+    add(log, capture("east.shop"))
+    add(log, sink("east.report", "users"))
+    fields = capture("west.own")
+    log.accept(log.say(ConnectorStopped, "east", connector="east.shop", reason="pause"))
+    assert answer(log, fields) == "table_taken"
+    for name in ("east.shop", "east.report"):
+        drop(log, name)
+        assert answer(log, fields) == "table_taken"
+        story.settle(log)
+    assert answer(log, fields) == ""
+
+
+def test_an_update_takes_tables_and_leaves_them(log: PaperLog) -> None:
+    add(log, capture("east.shop"))
+    add(log, capture("west.own", "public.bills"))
+    wider = capture("west.own", "public.bills,public.users")
+    assert answer(log, wider, ConnectorUpdated) == "table_taken"
+    log.accept(say(log, capture("east.shop", "public.orders"), ConnectorUpdated))
+    assert answer(log, wider, ConnectorUpdated) == ""
+    assert answer(log, capture("west.other", "public.orders")) == "table_taken"
+
+
+def test_a_name_that_was_dropped_and_added_again_has_its_new_tables(log: PaperLog) -> None:
+    add(log, capture("east.shop"))
+    drop(log, "east.shop")
+    story.settle(log)
+    add(log, capture("east.shop", "public.orders"))
+    assert answer(log, capture("west.own")) == ""
+    assert answer(log, capture("west.other", "public.orders")) == "table_taken"
+
+
+def test_a_sink_whose_table_follows_from_its_records_is_refused(log: PaperLog) -> None:
+    """Whoever writes the topic would choose the table."""
+    for form in ("${source.table}", "x_${source.schema}", "${routedByValue}"):
+        assert answer(log, sink("west.poison", form)) == "invalid_connector"
+    router = {
+        "transforms": "outbox",
+        "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+    }
+    assert answer(log, sink("west.poison", None, **router)) == "invalid_connector"
+
+
+@pytest.mark.parametrize("form", [".users", "users.", "a..b", "a.b.c", "."])
+def test_a_sinks_table_has_one_schema_at_most(log: PaperLog, form: str) -> None:
+    assert answer(log, sink("west.own", form)) == "invalid_connector"
+
+
+@pytest.mark.parametrize(
+    ("form", "url", "deployed"),
+    [
+        (None, URL, "public.${topic}"),
+        ("users", URL, "public.users"),
+        ("sales.users", URL, "sales.users"),
+        ("users", f"{URL}?currentSchema=sales", "sales.users"),
+        ("users", URL.replace("postgresql", "mysql"), "users"),
+    ],
+)
+def test_a_sink_is_deployed_with_the_schema_that_it_was_judged_by(
+    form: str | None, url: str, deployed: str
+) -> None:
+    """Without one Debezium takes the first schema of the database that has such a table."""
+    config = sink("west.own", form, url)["config"]
+    known = pinned("west.own", config)
+    assert known["collection.name.format"] == deployed
+    assert filled(known) == filled(config)
+
+
+def counted(image: Image) -> dict[tuple[str, str, str], dict[str, int]]:
+    """Which domains use each key, from the connectors alone."""
+    found: dict[tuple[str, str, str], Counter[str]] = {}
+    for one in image.connectors.values():
+        for key in () if one.is_over else keys_of(one.config).leaves:
+            found.setdefault(key, Counter())[one.domain] += 1
+    return {key: dict(users) for key, users in found.items()}
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(["east.a", "east.b", "west.a", "west.b"]),
+        st.sampled_from(["capture", "fill", "update", "drop", "settle"]),
+        st.sampled_from(["public.users", "public.bills", "pub_ic.users", "sales.users"]),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(ACTS)
+def test_the_index_is_what_the_connectors_use_and_no_table_is_two_domains(
+    acts: list[tuple[str, str, str]],
+) -> None:
+    log = PaperLog()
+    story.published(log)
+    for name, act, table in acts:
+        domain = name.partition(".")[0]
+        if act == "drop":
+            log.say(ConnectorDropped, domain, connector=name)
+        elif act == "settle":
+            story.settle(log)
+        else:
+            fields = sink(name, table) if act == "fill" else capture(name, table)
+            log.say(ConnectorUpdated if act == "update" else ConnectorAdded, domain, **fields)
+        log.govern()
+        image = log.image
+        assert {key: dict(users) for key, users in image.table_use.items()} == counted(image)
+        exact = [users for (_, schema, _), users in image.table_use.items() if "." not in schema]
+        assert all(len(users) == 1 for users in exact)
+    assert put_together(*take_apart(log.image)) == log.image
