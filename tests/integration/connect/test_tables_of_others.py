@@ -12,6 +12,8 @@ from psycopg import sql
 from local_platform import Endpoints, PlatformSettings
 from mesh_events.connectors import ConnectorAdded
 from mesh_events.emit import Emitter
+from self_service.cli import databases, debezium
+from self_service.cli.databases import Place
 from self_service.cli.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, consumer, filled, owner, sdm
 from tests.integration.test_cli_connect import drop_slots
@@ -42,6 +44,7 @@ def test_a_captured_table_is_neither_captured_nor_filled_by_another_domain(
     owner: Party,
     consumer: Party,
     settings: PlatformSettings,
+    mesh: Endpoints,
     database: Database,
     tmp_path: Path,
 ) -> None:
@@ -63,15 +66,10 @@ def test_a_captured_table_is_neither_captured_nor_filled_by_another_domain(
                     assert "refused (table_taken)" in refused
                     assert f"public.{name}" in refused
             # the governor answers who emits it without `sdm`
-            config = sdm(*NOUN, "describe", name, *own).document["config"]
-            moved = {
-                setting: value.replace(owner.name, consumer.name)
-                for setting, value in config.items()
-            }
+            connector, source = f"{consumer.name}.{name}", databases.database(mesh, Place())
+            config = debezium.config(connector, [name], source)
             with Emitter.at_home(consumer.name, actor="thief", home=settings.home) as emitter:
-                event = ConnectorAdded(
-                    meta=emitter.meta(), connector=f"{consumer.name}.{name}", config=moved
-                )
+                event = ConnectorAdded(meta=emitter.meta(), connector=connector, config=config)
                 assert emitter.outcome(emitter.emit(event)).code == "table_taken"
         finally:
             sdm(*NOUN, "drop", name, *own)
