@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from base64 import urlsafe_b64decode
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from mesh_events.checkpoint import Checkpoint
 from mesh_events.codec import encode
+from mesh_events.facts import DriftKind
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import SigningKey, decode_public
@@ -20,6 +22,7 @@ from mesh_events.topics import MAX_LOG_BYTES, MAX_RECORD_BYTES
 from mesh_events.vocabulary import EVENTS
 from processors.keepers.links import Copying
 from processors.keepers.statements import Streaming
+from processors.own_topics.findings import Code as OwnTopicCode
 from projections.catalog import SCHEMA_REGISTERED
 from projections.decide import LONGEST_ID
 from projections.intents import AHEAD_MS, WINDOW_MS
@@ -84,11 +87,45 @@ def codes() -> set[str]:
     return found
 
 
-def test_every_code_is_explained() -> None:
-    explained = set(re.findall(r"`([a-z_]+)`", text("reference/codes.md")))
+def explained() -> Iterator[tuple[str, str]]:
+    """(section, code) of each code that a row of the page is about."""
+    section = ""
+    for line in text("reference/codes.md").splitlines():
+        if line.startswith("#"):
+            section = line.lstrip("# ")
+        if line.startswith("| `"):
+            cell = line[2:].partition(" |")[0]
+            yield from ((section, code) for code in re.findall(r"`([A-Za-z_]+)`", cell))
+
+
+def words() -> set[str]:
+    """Every text of the packages, and every quoted word of their Scala sources."""
+    found: set[str] = set()
+    for package in PACKAGES:
+        for path in (REPOSITORY / package).rglob("*.py"):
+            tree = ast.parse(path.read_text("utf-8"))
+            found |= set(texts([node for node in ast.walk(tree) if isinstance(node, ast.expr)]))
+        for path in (REPOSITORY / package).rglob("*.scala"):
+            found |= set(re.findall(r'"([a-z_]+)\b', path.read_text("utf-8")))
+    return found
+
+
+def test_every_code_has_a_row() -> None:
+    there = {code for _, code in explained()}
 
     assert len(codes()) > 60
-    assert codes() - explained == set()
+    assert codes() - there == set()
+    assert {*OwnTopicCode, *DriftKind} - {DriftKind.UNKNOWN} - there == set()
+
+
+def test_no_section_has_two_rows_for_a_code() -> None:
+    repeated = [one for one, count in Counter(explained()).items() if count > 1]
+
+    assert repeated == []
+
+
+def test_every_row_is_about_a_code_that_is_there() -> None:
+    assert {code for _, code in explained()} - words() == set()
 
 
 def test_every_check_is_explained() -> None:
