@@ -130,7 +130,7 @@ class DomainFrozen(DomainIntent):
     """
 
     domain: str = Field(description="The domain, or mesh for all of them")
-    until: datetime = Field(description="End, by the log's time; at most a year ahead")
+    until: datetime = Field(description="End, by the mesh's clock; at most a year ahead")
     reason: str = Field(description="Why, for those who are refused and the audit")
 
 

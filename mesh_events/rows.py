@@ -50,8 +50,12 @@ class ProductRow(Row):
     state: str = Field(description="PUBLISHED")
     schema_subject: str = Field(description="Subject of the value's schema in the registry")
     schema_id: int = Field(description="Schema id seen by the check at publication")
-    published_at: datetime = Field(description="Append time of the decision that published it")
-    updated_at: datetime = Field(description="Append time of the decision that last changed it")
+    published_at: datetime = Field(
+        description="Time of the decision that published it, by the mesh's clock"
+    )
+    updated_at: datetime = Field(
+        description="Time of the decision that last changed it, by the mesh's clock"
+    )
 
     @property
     def key(self) -> str:
@@ -86,16 +90,22 @@ class AccessRow(Row):
     )
     reason: str = Field(description="Why it was requested")
     requested_by: str = Field(description="Actor who asked")
-    requested_at: datetime = Field(description="Append time of the request")
+    requested_at: datetime = Field(description="Time of the request, by the mesh's clock")
     decided_by: str | None = Field(description="Actor who granted or denied")
-    decided_at: datetime | None = Field(description="Append time of that decision")
+    decided_at: datetime | None = Field(description="Time of that decision, by the mesh's clock")
     decision_reason: str | None = Field(description="The owner's note")
     on_revoke: OnRevoke = Field(description="PURGE or RETAIN the copy when the last grant ends")
-    active_at: datetime | None = Field(description="Append time of the fact that rights apply")
+    active_at: datetime | None = Field(
+        description="Time of the fact that rights apply, by the mesh's clock"
+    )
     revoked_by: str | None = Field(description="Actor who revoked")
-    revoked_at: datetime | None = Field(description="Append time of the revoking decision")
+    revoked_at: datetime | None = Field(
+        description="Time of the revoking decision, by the mesh's clock"
+    )
     revoke_reason: str | None = Field(description="Why it was revoked")
-    removed_at: datetime | None = Field(description="Append time of the fact that rights are gone")
+    removed_at: datetime | None = Field(
+        description="Time of the fact that rights are gone, by the mesh's clock"
+    )
 
     @property
     def key(self) -> str:
@@ -134,8 +144,12 @@ class LinkRow(Row):
     incarnation: int = Field(description="Counts the starts of the link")
     run: str | None = Field(description="OpenLineage run id of the latest incarnation")
     failure: str | None = Field(description="Why it is FAILED")
-    created_at: datetime = Field(description="Append time of the decision that created it")
-    changed_at: datetime = Field(description="Append time of the record that last changed it")
+    created_at: datetime = Field(
+        description="Time of the decision that created it, by the mesh's clock"
+    )
+    changed_at: datetime = Field(
+        description="Time of the record that last changed it, by the mesh's clock"
+    )
 
     @property
     def key(self) -> str:
@@ -178,8 +192,12 @@ class StatementRow(Row):
     run: str | None = Field(description="OpenLineage run id of the latest incarnation")
     schema_id: int | None = Field(description="Schema of the destination's values")
     failure: str | None = Field(description="Why it is FAILED")
-    created_at: datetime = Field(description="Append time of the decision that created it")
-    changed_at: datetime = Field(description="Append time of the record that last changed it")
+    created_at: datetime = Field(
+        description="Time of the decision that created it, by the mesh's clock"
+    )
+    changed_at: datetime = Field(
+        description="Time of the record that last changed it, by the mesh's clock"
+    )
 
     @property
     def key(self) -> str:
@@ -221,8 +239,12 @@ class ConnectorRow(Row):
     restarts: int = Field(description="Restarts by the keeper since its config was decided")
     run: str | None = Field(description="OpenLineage run id of its latest run")
     failure: str | None = Field(description="Why it is FAILED")
-    created_at: datetime = Field(description="Append time of the decision that created it")
-    changed_at: datetime = Field(description="Append time of the record that last changed it")
+    created_at: datetime = Field(
+        description="Time of the decision that created it, by the mesh's clock"
+    )
+    changed_at: datetime = Field(
+        description="Time of the record that last changed it, by the mesh's clock"
+    )
 
     @property
     def key(self) -> str:
