@@ -52,7 +52,7 @@ def a_second_spelling_of_an_id(scene):
 
 
 @case("invalid_id")
-def an_id_of_300_000_characters(scene):
+def an_id_of_200_000_characters(scene):
     return owners(scene, id="x" * 200_000)
 
 
