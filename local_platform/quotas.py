@@ -11,6 +11,11 @@ from mesh_events.client_quotas import CONSUMED, PRODUCED, REQUESTS, set_quotas
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
 
+MUTATIONS, PARTITIONS_S = "controller_mutation_rate", 5
+"""Partitions that a login may create or delete per second, KIP-599; as many as 11 s bring at once.
+
+Kafka accepts the request that exceeds it, and then none until the rate is kept again.
+"""
 _UNBOUND = float(2**60)
 OWN = ("admin", "registry", "connect", "mesh.governor", "mesh.operator")
 """Logins that serve every domain: slowing one of them would slow all."""
@@ -30,8 +35,8 @@ def ensure_quotas(login: Connection, bytes_s: int, request_percent: int) -> None
         NotReadyError: the cluster does not answer yet, or refuses.
     """
     wanted: dict[str | None, Mapping[str, float]] = {
-        None: _quotas(float(bytes_s), float(request_percent)),
-        **{user: _quotas(_UNBOUND, _UNBOUND) for user in OWN},
+        None: _quotas(float(bytes_s), float(request_percent), float(PARTITIONS_S)),
+        **{user: _quotas(_UNBOUND, _UNBOUND, _UNBOUND) for user in OWN},
     }
     try:
         set_quotas(login, wanted)
@@ -39,5 +44,10 @@ def ensure_quotas(login: Connection, bytes_s: int, request_percent: int) -> None
         raise NotReadyError(str(fault)) from fault
 
 
-def _quotas(bytes_s: float, request_percent: float) -> dict[str, float]:
-    return {PRODUCED: bytes_s, CONSUMED: bytes_s, REQUESTS: request_percent}
+def _quotas(bytes_s: float, request_percent: float, partitions_s: float) -> dict[str, float]:
+    return {
+        PRODUCED: bytes_s,
+        CONSUMED: bytes_s,
+        REQUESTS: request_percent,
+        MUTATIONS: partitions_s,
+    }

@@ -22,6 +22,7 @@ _MAY_BE = {
     "tls": "off, tls or mtls",
     "reauth_s": "a whole number of seconds from 1 to 86400",
     "west_registry": "true or false",
+    "kafka_heap_mb": "a whole number of MiB from 256 to 65536",
     "quota_mib_s": "a whole number of MiB per second, or 0 for no quota",
     "quota_requests": "a whole number of percent, or 0 for no quota",
 }
@@ -49,6 +50,7 @@ class PlatformSettings(BaseSettings):
         (`SDM_WEST_REGISTRY`)
     reauth_s: seconds after which a session with a broker must prove its login anew, or ends
         (`SDM_REAUTH_S`)
+    kafka_heap_mb: largest heap of each broker, MiB (`SDM_KAFKA_HEAP_MB`)
     quota_mib_s: what each login may write to a cluster, and as much read from it, MiB per second
         (`SDM_QUOTA_MIB_S`)
     quota_requests: what each login may take of a broker's threads, percent of one
@@ -65,6 +67,7 @@ class PlatformSettings(BaseSettings):
     tls: Transport | None = None
     west_registry: bool = False
     reauth_s: int = Field(default=3600, ge=1, le=86_400)
+    kafka_heap_mb: int = Field(default=768, ge=256, le=65_536)
     quota_mib_s: int = Field(default=64, ge=0, le=1_000_000)
     quota_requests: int = Field(default=200, ge=0, le=1_000_000)
 

@@ -54,6 +54,14 @@ def avro_limits() -> list[str]:
     return [f"-Dorg.apache.avro.limits.{one}.maxLength={value}" for one, value in most.items()]
 
 
+EXIT_ON_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+"""Ends a JVM whose heap is full, with exit code 3: the supervisor starts it again.
+
+Otherwise the JVM lives on without the thread that asked for memory. It fits servers in which no
+request chooses how much is allocated at once.
+"""
+
+
 def small_jvm() -> list[str]:
     """Return options that halve the start's CPU time, for servers with little load."""
     return ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]

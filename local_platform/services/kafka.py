@@ -18,7 +18,7 @@ from mesh_events.files import write_atomically
 from mesh_events.kafka import jaas
 from mesh_events.transport import protocol
 
-HEAP_MB = 256
+_DIRECT_MB = 256
 _MIB = 1 << 20
 
 
@@ -91,7 +91,8 @@ class KafkaBroker(Service):
     def command(self) -> Command:
         """Return the broker's process."""
         options = [*class_archive(self.site).options(), *self._options()]
-        argv = java("kafka.Kafka", HEAP_MB, class_path(self.site), options, scratch=self.scratch)
+        heap = self.site.settings.kafka_heap_mb
+        argv = java("kafka.Kafka", heap, class_path(self.site), options, scratch=self.scratch)
         return Command((*argv, str(self._settings)), cwd=self.site.layout.run)
 
     def settle(self, pid: int) -> None:
@@ -110,7 +111,7 @@ class KafkaBroker(Service):
         return self.site.credentials.password(self.cluster, "admin")
 
     def _options(self) -> list[str]:
-        return ["-XX:+UseSerialGC", *log4j_options(self.site.layout.conf)]
+        return ["-XX:+UseSerialGC", *MEMORY, *log4j_options(self.site.layout.conf)]
 
     def _properties(self, log: Path) -> str:
         client, controller = self.site.address(self.name), self.site.address(self.listeners[1])
@@ -148,6 +149,18 @@ class KafkaBroker(Service):
         )
 
 
+MEMORY = (
+    # 3 network threads for each listener and 8 request threads, each with a request
+    f"-XX:MaxDirectMemorySize={_DIRECT_MB}m",
+    # a thread keeps the direct buffer of its largest request for its lifetime without this
+    "-Djdk.nio.maxCachedBufferSize=1048576",
+)
+"""Options of the JVM that bound its memory beside the heap.
+
+The JVM does not exit when memory runs out: the broker unpacks a compressed batch for a topic with
+another codec and allocates what a record's length announces, so that 95 bytes would end it. The
+request fails instead; `local_platform.minder` restarts a broker that does not answer any more.
+"""
 SMALL_NODE = {
     "auto.create.topics.enable": "false",
     "num.partitions": "1",
@@ -166,6 +179,21 @@ SMALL_NODE = {
     # a governor that dies must be replaced within seconds
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "0",
-    # the default buffer of 128 MB alone would be half of this heap
+    # bytes of a request are allocated when they are announced: the largest record that is copied
+    # (16 MiB and a header, see `processors.keepers.copy_settings`) fits with what is around it
+    "socket.request.max.bytes": str(17 * _MIB),
+    # (`queued.max.request.bytes` is not set: who announces requests and sends none would hold that
+    # pool, and nobody else's request be read)
+    # the same before the login; SCRAM's messages have less than 1 KiB
+    "sasl.server.max.receive.size": "8192",
+    # far above 512 task slots of Spark with a reader and a writer each, far below 20 000 files
+    "max.connections": "4000",
+    "max.connections.per.ip": "3000",
+    # kept in memory for each partition of each group; Connect and Spark write none
+    "offset.metadata.max.bytes": "128",
+    "group.max.size": "500",
+    # kept in memory for each producer and partition; a retry after an hour is none any more
+    "producer.id.expiration.ms": "3600000",
+    # the default buffer of 128 MB alone would be a sixth of this heap
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
 }

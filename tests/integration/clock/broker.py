@@ -13,7 +13,7 @@ from local_platform.own_jars import compile_once, pyspark_jars
 from local_platform.ports import HOST
 from local_platform.services.base import Command
 from local_platform.services.java import java, properties
-from local_platform.services.kafka import HEAP_MB, KafkaBroker, class_path
+from local_platform.services.kafka import KafkaBroker, class_path
 from local_platform.site import Site
 
 SOURCE = Path(__file__).with_name("SystemTime.scala")
@@ -63,7 +63,8 @@ class ClockedBroker(KafkaBroker):
         """Return the broker's process."""
         options = [*self._options(), f"-Dmesh.clock.offset={self.clock.path}"]
         path = f"{self._jar}:{class_path(self.site)}"
-        argv = java("kafka.Kafka", HEAP_MB, path, options, scratch=self.scratch)
+        heap = self.site.settings.kafka_heap_mb
+        argv = java("kafka.Kafka", heap, path, options, scratch=self.scratch)
         return Command((*argv, str(self._settings)), cwd=self.site.layout.run)
 
     def _properties(self, log: Path) -> str:

@@ -18,7 +18,7 @@ from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
 from local_platform.services.connect import WORKER
 from local_platform.services.java import avro_limits
-from local_platform.services.kafka import SMALL_NODE
+from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.services.registry import ACCESS
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka import LOGIN_MODULE
@@ -155,6 +155,11 @@ def test_brokers_and_connect_have_the_local_platforms_settings() -> None:
 
     assert {key: broker.get(key) for key in SMALL_NODE} == SMALL_NODE
     assert {key: worker.get(key) for key in WORKER} == WORKER
+    heap = PlatformSettings.model_fields["kafka_heap_mb"].default
+    for name in ("kafka-east", "kafka-west"):
+        given = SERVICES[name]["environment"]
+        assert given["KAFKA_HEAP_OPTS"] == f"-Xmx{heap}m"
+        assert given["KAFKA_OPTS"].split() == list(MEMORY)
     assert broker["super.users"] == "User:admin"
     assert broker["authorizer.class.name"].endswith(".StandardAuthorizer")
 

@@ -12,8 +12,10 @@ from local_platform.ports import OFFSETS
 from local_platform.principals import principals_of
 from local_platform.services import SERVERS, STOP_ORDER, catalogue, chosen
 from local_platform.services.connect import WORKER, Connect, hand_secrets_to_connectors
+from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
+from processors.keepers.copy_settings import copied_settings
 
 
 @pytest.fixture
@@ -111,6 +113,23 @@ def test_a_connector_may_set_nothing_of_its_clients_that_loads_a_class() -> None
     assert WORKER["connector.client.config.override.policy"] == "Allowlist"
     overrides = WORKER["connector.client.config.override.allowlist"].split(",")
     assert not [name for name in overrides if re.search("class|callback|factory|provider", name)]
+
+
+def test_a_broker_reads_the_largest_record_that_a_link_copies_and_not_much_more() -> None:
+    copy = copied_settings({"max.message.bytes": str(2**31 - 1)})
+    largest = int(copy["max.message.bytes"])
+    bound = int(SMALL_NODE["socket.request.max.bytes"])
+    assert largest + 64 * 1024 < bound < largest + 2 * 1024 * 1024
+
+
+def test_a_broker_has_the_heap_of_the_settings_and_outlives_one_failed_allocation(
+    site: Site,
+) -> None:
+    line = chosen(catalogue(site), ["kafka-east"])[0].command().argv
+    assert f"-Xmx{site.settings.kafka_heap_mb}m" in line
+    assert set(MEMORY) <= set(line)
+    # a claimed length in a batch of 95 bytes would end it
+    assert not [one for one in line if "OutOfMemory" in one]
 
 
 def test_what_may_quote_data_or_hold_a_secret_is_closed_to_others(site: Site) -> None:

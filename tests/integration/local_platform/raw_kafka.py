@@ -1,0 +1,116 @@
+"""Kafka's protocol by hand: requests that no ordinary client sends."""
+
+import base64
+import hashlib
+import hmac
+import os
+import socket
+import struct
+
+from mesh_events.kafka import SCRAM, Connection
+
+_OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS, _AUTHENTICATE = 8, 10, 17, 19, 36
+
+
+class RawConnection:
+    """One connection to a broker; `login` is None for a client that does not authenticate."""
+
+    def __init__(
+        self, address: str, login: Connection | None = None, timeout_s: float = 20
+    ) -> None:
+        host, port = address.split(":")
+        self.socket = socket.create_connection((host, int(port)), timeout_s)
+        if login is not None:
+            self._authenticate(login.user, login.password)
+
+    def announce(self, size: int) -> None:
+        """Send the size of a request, in bytes, and nothing of the request."""
+        self.socket.sendall(struct.pack(">i", size))
+
+    def is_closed(self, within_s: float) -> bool:
+        """Whether the broker closes the connection."""
+        self.socket.settimeout(within_s)
+        try:
+            return self.socket.recv(1) == b""
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    def commit(self, group: str, topic: str, metadata: str) -> int:
+        """Commit offset 0 of partition 0 for a group without members; returns the error code."""
+        offset = struct.pack(">iq", 0, 0) + _text(metadata)
+        member = struct.pack(">i", -1) + _text("")
+        body = _text(group) + member + _list(_text(topic) + _list(offset))
+        [code] = struct.unpack(">h", self._call(_OFFSET_COMMIT, 5, body)[-2:])
+        return int(code)
+
+    def find_coordinator(self, group: str) -> int:
+        """Find a group's coordinator, which makes the topic of offsets; returns the error code."""
+        [code] = struct.unpack(">h", self._call(_FIND_COORDINATOR, 1, _text(group) + b"\0")[4:6])
+        return int(code)
+
+    def create_topic(self, topic: str, partitions: int) -> int:
+        """Create a topic by an old version of the request; returns the error code.
+
+        Kafka applies the quota of partitions to version 6 and later only.
+        """
+        shape = struct.pack(">ih", partitions, 1) + _list() + _list()
+        body = _list(_text(topic) + shape) + struct.pack(">i?", 30_000, False)
+        answer = self._call(_CREATE_TOPICS, 2, body)
+        place = 4 + 4 + 2 + len(topic)
+        [code] = struct.unpack(">h", answer[place : place + 2])
+        return int(code)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.socket.close()
+
+    def _authenticate(self, user: str, password: str) -> None:
+        self._call(_HANDSHAKE, 1, _text(SCRAM))
+        mine = base64.b64encode(os.urandom(18)).decode()
+        first = f"n={user},r={mine}"
+        server = self._token(f"n,,{first}")
+        parts = dict(part.split("=", 1) for part in server.split(","))
+        salt, rounds = base64.b64decode(parts["s"]), int(parts["i"])
+        salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, rounds)
+        key = hmac.new(salted, b"Client Key", "sha512").digest()
+        last = f"c=biws,r={parts['r']}"
+        signed = f"{first},{server},{last}".encode()
+        signature = hmac.new(hashlib.sha512(key).digest(), signed, "sha512").digest()
+        proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+        self._token(f"{last},p={base64.b64encode(proof).decode()}")
+
+    def _token(self, text: str) -> str:
+        answer = self._call(_AUTHENTICATE, 1, _bytes(text.encode()))
+        code, length = struct.unpack(">hh", answer[:4])
+        assert code == 0, answer
+        start = 4 + max(length, 0)
+        [size] = struct.unpack(">i", answer[start : start + 4])
+        return answer[start + 4 : start + 4 + size].decode()
+
+    def _call(self, api: int, version: int, body: bytes) -> bytes:
+        message = struct.pack(">hhi", api, version, 1) + _text("test") + body
+        self.socket.sendall(_bytes(message))
+        [size] = struct.unpack(">i", self._exactly(4))
+        return self._exactly(size)[4:]
+
+    def _exactly(self, size: int) -> bytes:
+        found = bytearray()
+        while len(found) < size:
+            part = self.socket.recv(size - len(found))
+            assert part, "the broker closed the connection"
+            found += part
+        return bytes(found)
+
+
+def _text(value: str) -> bytes:
+    return struct.pack(">h", len(value.encode())) + value.encode()
+
+
+def _bytes(value: bytes) -> bytes:
+    return struct.pack(">i", len(value)) + value
+
+
+def _list(*items: bytes) -> bytes:
+    return struct.pack(">i", len(items)) + b"".join(items)

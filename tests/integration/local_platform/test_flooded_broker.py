@@ -1,0 +1,126 @@
+"""A broker whose clients ask for more memory, connections or partitions than it has."""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from local_platform import LocalPlatform
+from local_platform.principals import Principal, Right, ensure_principals
+from local_platform.services.kafka import SMALL_NODE
+from mesh_events.kafka import Connection
+from tests.conftest import new_settings, start
+from tests.integration.local_platform.clients import wait_until
+from tests.integration.local_platform.raw_kafka import RawConnection
+
+pytestmark = pytest.mark.platform
+
+BROKER = "kafka-west"
+TOO_LARGE_METADATA = 12
+FOE = Principal(
+    "foe",
+    "secret",
+    (Right("ALL", "TOPIC", "foe.", prefixed=True), Right("ALL", "GROUP", "foe.", prefixed=True)),
+)
+
+
+@pytest.fixture(scope="module")
+def platform() -> Iterator[LocalPlatform]:
+    """One broker of this module's own."""
+    settings = new_settings()
+    found = LocalPlatform(settings, [BROKER])
+    yield found
+    found.down()
+    shutil.rmtree(settings.home)
+
+
+@pytest.fixture(scope="module")
+def admin(platform: LocalPlatform) -> Connection:
+    """The super user's login."""
+    login = start(platform).administration("west")
+    ensure_principals(login, [FOE])
+    return login
+
+
+@pytest.fixture
+def foe(admin: Connection) -> Connection:
+    """A login that owns what begins with `foe.`."""
+    return replace(admin, user=FOE.name, password=FOE.password)
+
+
+@pytest.fixture(autouse=True)
+def goes_on(platform: LocalPlatform, admin: Connection) -> Iterator[None]:
+    """After each test the same process serves everybody."""
+    before = platform.wait_ready(BROKER)
+    yield
+    wait_until(lambda: serves(admin), "the broker serves", 30)
+    assert platform.wait_ready(BROKER).pid == before.pid
+
+
+def serves(login: Connection) -> bool:
+    """Whether a client that connects now gets an answer within 5 s."""
+    try:
+        return bool(AdminClient(login.config()).list_topics(timeout=5).brokers)
+    except Exception:  # noqa: BLE001 - whatever it is, it is no answer
+        return False
+
+
+@contextlib.contextmanager
+def connections(
+    count: int, address: str, login: Connection | None
+) -> Iterator[list[RawConnection]]:
+    found: list[RawConnection] = []
+    try:
+        found.extend(RawConnection(address, login) for _ in range(count))
+        yield found
+    finally:
+        for one in found:
+            one.close()
+
+
+def test_a_request_that_is_announced_above_the_bound_ends_its_connection(
+    admin: Connection, foe: Connection
+) -> None:
+    with connections(3, admin.bootstrap_servers, foe) as held:
+        for one in held:
+            one.announce(100 * 1024 * 1024)
+        assert all(one.is_closed(10) for one in held)
+        assert serves(admin)
+
+
+def test_requests_of_the_largest_size_that_never_come_leave_room_for_others(
+    admin: Connection, foe: Connection
+) -> None:
+    with connections(20, admin.bootstrap_servers, foe) as held:
+        for one in held:
+            one.announce(int(SMALL_NODE["socket.request.max.bytes"]))
+        assert not held[-1].is_closed(1)
+        assert serves(admin)
+
+
+@pytest.mark.parametrize("listener", [0, 1], ids=["clients", "controller"])
+def test_connections_without_login_get_no_memory_for_what_they_announce(
+    admin: Connection, listener: int
+) -> None:
+    host, port = admin.bootstrap_servers.split(":")
+    with connections(480, f"{host}:{int(port) + listener}", None) as held:
+        for one in held:
+            one.announce(512 * 1024)
+        assert serves(admin)
+        assert all(one.is_closed(10) for one in held)
+
+
+def test_an_offset_is_not_committed_with_kilobytes_of_metadata(
+    admin: Connection, foe: Connection
+) -> None:
+    client = AdminClient(admin.config())
+    client.create_topics([NewTopic("foe.read", 1, 1)])["foe.read"].result(20)
+    with connections(1, admin.bootstrap_servers, foe) as [raw]:
+        group = f"foe.{time.time_ns()}"
+        wait_until(lambda: raw.find_coordinator(group) == 0, "the coordinator", 60)
+        wait_until(lambda: raw.commit(group, "foe.read", "x") == 0, "a commit", 60)
+        assert raw.commit(group, "foe.read", "x" * 4000) == TOO_LARGE_METADATA
