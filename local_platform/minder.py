@@ -1,4 +1,8 @@
-"""The life of one service under supervision: prepare, start, probe, watch, start again."""
+"""The life of one service under supervision: prepare, start, probe, watch, start again.
+
+A server is started again when its process ends. After it was ready, it is checked
+(`local_platform.watch`): one that does not answer for minutes is ended, and so started again.
+"""
 
 import subprocess
 import threading
@@ -10,6 +14,7 @@ from local_platform.probing import Probing
 from local_platform.process import Identity, spawn, stop_group
 from local_platform.services.base import Service
 from local_platform.state import Board, State
+from local_platform.watch import Patience, Watch
 
 # A service that dies this often before it was ever ready will not get better by itself.
 _HOPELESS = 3
@@ -25,7 +30,13 @@ _ONE_AT_A_TIME = threading.Lock()
 class Minder(threading.Thread):
     """A thread that keeps one service running until `stopping` is set."""
 
-    def __init__(self, service: Service, after: tuple[str, ...], board: Board) -> None:
+    def __init__(
+        self,
+        service: Service,
+        after: tuple[str, ...],
+        board: Board,
+        patience: Patience = Patience(),  # noqa: B008  (it is frozen)
+    ) -> None:
         super().__init__(name=f"minder-{service.name}", daemon=True)
         self._service = service
         self._after = after
@@ -35,7 +46,9 @@ class Minder(threading.Thread):
         self._process: Identity | None = None
         self._was_ready = False
         self._settling: threading.Thread | None = None
-        self._probing = Probing(service)
+        self._probing = Probing(service, service.probe)
+        self._patience = patience
+        self._unanswered = ""
 
     def run(self) -> None:
         """Keep the service running; every end is on the board."""
@@ -102,9 +115,38 @@ class Minder(threading.Thread):
                 self._settle(popen.pid)
                 break
             self._stopping.wait(_PROBE_PAUSE_S)
+        watch = self._checked()
         code = popen.wait()
+        if watch is not None:
+            watch.end()
         self._probing.abandon()
         return code
+
+    def _checked(self) -> Watch | None:
+        """Start to check a server that has just become ready; None for anything else."""
+        is_ready = self._board.status(self._service.name).state == State.READY
+        if self._process is None or not is_ready or not self._service.listeners:
+            return None
+        watch = Watch(
+            self._service,
+            self._process,
+            self._answers,
+            lambda: self._board.are_ready(self._after),
+            self._restart,
+            self._patience,
+        )
+        watch.start()
+        return watch
+
+    def _answers(self, error: str | None) -> None:
+        state = State.READY if error is None else State.NOT_ANSWERING
+        self._update(state=state, detail=error or "")
+
+    def _restart(self, why: str) -> None:
+        """End a process that does not answer; the thread that waits for it starts another one."""
+        self._unanswered = f"{why}; "
+        if self._process is not None and not self._stopping.is_set():
+            stop_group(self._process, self._service.stop_signal, self._service.stop_timeout)
 
     def _settle(self, pid: int) -> None:
         if not self._was_ready:
@@ -139,8 +181,9 @@ class Minder(threading.Thread):
             pid=None,
             started=None,
             restarts=self._board.status(self._service.name).restarts + 1,
-            detail=f"ended with exit code {code}, starting again in {pause:g} s",
+            detail=f"{self._unanswered}ended with exit code {code}, starting again in {pause:g} s",
         )
+        self._unanswered = ""
         return not self._stopping.wait(pause)
 
     def _clear_remains(self) -> None:

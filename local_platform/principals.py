@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    NewTopic,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -28,6 +29,7 @@ from local_platform.errors import NotReadyError
 from mesh_events.kafka import Connection
 
 _TIMEOUT_S = 5
+_NO_TOPIC = "sdm.never-created"
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,26 @@ def ensure_principals(login: Connection, wanted: Iterable[Principal]) -> None:
         admin.list_topics(timeout=_TIMEOUT_S)
         for principal in wanted:
             _ensure(admin, principal)
+    except (KafkaException, TimeoutError) as fault:
+        raise NotReadyError(f"Kafka at {login.bootstrap_servers}: {fault}") from fault
+
+
+def require_answer(login: Connection, timeout_s: float) -> None:
+    """Have a broker name its cluster's brokers, and the controller validate a new topic.
+
+    login: the super user's
+
+    Raises:
+        NotReadyError: no answer, or no broker that is in use.
+    """
+    admin = AdminClient(login.config(socket_timeout_ms=int(timeout_s * 1000)))
+    try:
+        if not admin.list_topics(timeout=timeout_s).brokers:
+            raise NotReadyError(f"Kafka at {login.bootstrap_servers}: no broker is in use")
+        [made] = admin.create_topics(
+            [NewTopic(_NO_TOPIC, 1, 1)], validate_only=True, request_timeout=timeout_s
+        ).values()
+        made.result(timeout_s)
     except (KafkaException, TimeoutError) as fault:
         raise NotReadyError(f"Kafka at {login.bootstrap_servers}: {fault}") from fault
 

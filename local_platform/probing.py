@@ -1,6 +1,7 @@
 """One probe of a service at a time, beside whoever watches its process."""
 
 import threading
+from collections.abc import Callable
 
 from local_platform.errors import NotReadyError
 from local_platform.ports import answers
@@ -8,10 +9,14 @@ from local_platform.services.base import Service
 
 
 class Probing:
-    """Probes a service in a thread: a probe may wait for an answer long after the process died."""
+    """Probes a service in a thread: a probe may wait for an answer long after the process died.
 
-    def __init__(self, service: Service) -> None:
+    probe: `service.probe` or `service.check`
+    """
+
+    def __init__(self, service: Service, probe: Callable[[], None]) -> None:
         self._service = service
+        self._probe = probe
         self._running: _Probe | None = None
 
     def look(self, patience_s: float) -> str | None:
@@ -27,7 +32,7 @@ class Probing:
             Exception: what a probe raised beside NotReadyError.
         """
         if self._running is None:
-            self._running = _Probe(self._service)
+            self._running = _Probe(self._service, self._probe)
             self._running.start()
         probe = self._running
         probe.join(patience_s)
@@ -57,9 +62,10 @@ class Probing:
 class _Probe(threading.Thread):
     """missing: what is missing, None for nothing; fault: what the probe raised otherwise."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, probe: Callable[[], None]) -> None:
         super().__init__(name=f"probe-{service.name}", daemon=True)
         self._service = service
+        self._probe = probe
         self.is_forgotten = False
         self.missing: str | None = None
         self.fault: Exception | None = None
@@ -73,7 +79,7 @@ class _Probe(threading.Thread):
             self.missing = ""
             return
         try:
-            service.probe()
+            self._probe()
         except NotReadyError as fault:
             self.missing = str(fault)
         except Exception as fault:  # noqa: BLE001 - raised again by whoever watches

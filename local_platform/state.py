@@ -17,10 +17,14 @@ ALREADY_RUNNING = 3
 
 
 class State(StrEnum):
-    """Where a service is in its life; a one-shot job that ended with 0 is `ready`."""
+    """Where a service is in its life; a one-shot job that ended with 0 is `ready`.
+
+    A server that was ready and whose process lives, but which fails its checks, is `not answering`.
+    """
 
     STARTING = "starting"
     READY = "ready"
+    NOT_ANSWERING = "not answering"
     RESTARTING = "restarting"
     FAILED = "failed"
     STOPPED = "stopped"
@@ -152,11 +156,16 @@ class Board:
         wanted = tuple(names)
         with self._changed:
             while not unless():
-                found = (self._services[name] for name in wanted if name in self._services)
-                if all(one.state == State.READY for one in found):
+                if self.are_ready(wanted):
                     return True
                 self._changed.wait(0.5)
         return False
+
+    def are_ready(self, names: Iterable[str]) -> bool:
+        """Whether all named services are ready, of those that are on the board."""
+        with self._changed:
+            found = (self._services[name] for name in names if name in self._services)
+            return all(one.state == State.READY for one in found)
 
     def wake(self) -> None:
         """Let everybody who waits look again."""

@@ -48,6 +48,7 @@ class Service(ABC):
     after: services that must be ready before its process starts
     listeners: names in `ports.OFFSETS` that must be free; the first is shown as its port
     on_demand: started when somebody needs it, not with the mesh
+    is_restarted: if it does not answer for minutes; False: that is only shown
     stop_signal: asks for a clean stop, within `stop_timeout` seconds
     """
 
@@ -56,6 +57,7 @@ class Service(ABC):
     listeners: tuple[str, ...] = ()
     once: ClassVar[bool] = False
     on_demand: ClassVar[bool] = False
+    is_restarted: ClassVar[bool] = True
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout: ClassVar[float] = 10.0
 
@@ -98,6 +100,15 @@ class Service(ABC):
 
         Raises:
             NotReadyError: not yet; says what is missing.
+        """
+
+    def check(self) -> None:  # noqa: B027  (that its port is open is looked at before)
+        """Ask a server that was ready for an answer; cheap, and changes nothing.
+
+        It runs every few seconds, and takes at most as long as `watch.Patience` allows.
+
+        Raises:
+            NotReadyError: no answer; says what is missing.
         """
 
     def end_probe(self) -> None:  # noqa: B027  (most probes end by themselves, soon)

@@ -76,10 +76,17 @@ class Connect(Service):
 
     def probe(self) -> None:
         """Ask the worker for its plugins; Debezium must be among them."""
+        self._ask_for_plugins(5)
+
+    def check(self) -> None:
+        """As the probe, with more patience."""
+        self._ask_for_plugins(12)
+
+    def _ask_for_plugins(self, timeout_s: float) -> None:
         user = ("admin", self.site.credentials.password("connect", "admin"))
         url = f"http://{self.site.address('connect')}/connector-plugins"
         try:
-            answer = requests.get(url, auth=user, timeout=5)
+            answer = requests.get(url, auth=user, timeout=timeout_s)
         except requests.RequestException as fault:
             raise NotReadyError(f"connect: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
-from local_platform.principals import ensure_principals, principals_of
+from local_platform.principals import ensure_principals, principals_of, require_answer
 from local_platform.quotas import ensure_quotas
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, log4j_options, properties
@@ -106,6 +106,10 @@ class KafkaBroker(Service):
         password, registry = self.site.credentials.password, self.site.has_west_registry
         ensure_principals(login, principals_of(self.cluster, password, registry=registry))
         ensure_quotas(login, settings.quota_mib_s * _MIB, settings.quota_requests)
+
+    def check(self) -> None:
+        """Log in, and have broker and controller look at a request that changes nothing."""
+        require_answer(self.site.login(self.cluster, "admin"), timeout_s=12)
 
     def _password(self) -> str:
         return self.site.credentials.password(self.cluster, "admin")

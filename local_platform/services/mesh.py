@@ -31,6 +31,8 @@ class Governor(Service):
     name = "governor"
     after = ("found", "kafka-east", "kafka-west", "registry", "connect", "spark")
     listeners = ("governor",)
+    # it does not answer while it folds a long log, and begins anew after a restart
+    is_restarted = False
 
     def command(self) -> Command:
         """Return the worker's process."""
@@ -47,3 +49,10 @@ class Governor(Service):
             raise NotReadyError(f"governor: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:
             raise NotReadyError(f"governor: /ready answered {answer.status_code}")
+
+    def check(self) -> None:
+        """Ask the worker for any answer: it shows by itself what it waits for."""
+        try:
+            requests.get(f"http://{self.site.address('governor')}/ready", timeout=12)
+        except requests.RequestException as fault:
+            raise NotReadyError(f"governor: {type(fault).__name__}") from fault

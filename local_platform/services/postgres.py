@@ -24,6 +24,8 @@ class Postgres(Service):
 
     name = "postgres"
     listeners = ("postgres",)
+    # who holds all its connections keeps others out, and a restart would end theirs as well
+    is_restarted = False
     # SIGINT is PostgreSQL's fast stop: it ends sessions instead of waiting for them
     stop_signal = signal.SIGINT
 
@@ -107,6 +109,21 @@ class Postgres(Service):
                 if connection.execute(query, (self._database,)).fetchone() is None:
                     name = psycopg.sql.Identifier(self._database)
                     connection.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(name))
+        except psycopg.Error as fault:
+            raise NotReadyError(str(fault).strip()) from fault
+
+    def check(self) -> None:
+        """Sign in and ask for nothing."""
+        try:
+            with psycopg.connect(
+                host=HOST,
+                port=self.site.port("postgres"),
+                user="postgres",
+                password=self._password(),
+                dbname="postgres",
+                connect_timeout=12,
+            ) as connection:
+                connection.execute("SELECT 1")
         except psycopg.Error as fault:
             raise NotReadyError(str(fault).strip()) from fault
 

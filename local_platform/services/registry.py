@@ -44,9 +44,16 @@ class Registry(Service):
 
     def probe(self) -> None:
         """Look schemas up through the Confluent API, without a user."""
+        self._look_up(5)
+
+    def check(self) -> None:
+        """As the probe, with more patience."""
+        self._look_up(12)
+
+    def _look_up(self, timeout_s: float) -> None:
         base = self.site.registry_url(self.name)
         try:
-            answer = requests.get(f"{base}/subjects", timeout=5)
+            answer = requests.get(f"{base}/subjects", timeout=timeout_s)
         except requests.RequestException as fault:
             raise NotReadyError(f"{self.name}: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:

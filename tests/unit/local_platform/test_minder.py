@@ -19,8 +19,15 @@ from local_platform.services.base import Command, Outcome, Service
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import Board, PlatformState, ServiceStatus, State
+from local_platform.watch import Patience
+from tests.conftest import free_port_base
 
 SLEEP = "import time; time.sleep(600)"
+LISTEN = """
+import socket, time
+server = socket.create_server(("127.0.0.1", {port}))
+time.sleep(600)
+"""
 # Says so once SIGTERM no longer ends it.
 STUBBORN = """
 import pathlib, signal, time
@@ -98,6 +105,20 @@ class Ending(Script):
         return {0: Outcome(True, "done"), 9: Outcome(False, "the topic is gone")}.get(code)
 
 
+class Listening(Script):
+    """Listens at a port; its check fails once the file `silent` is there, until the next start."""
+
+    listeners = ("postgres",)
+
+    def command(self) -> Command:
+        (self.data / "silent").unlink(missing_ok=True)
+        return super().command()
+
+    def check(self) -> None:
+        if (self.data / "silent").exists():
+            raise NotReadyError("no memory")
+
+
 class Unpreparable(Script):
     def prepare(self) -> None:
         raise ServiceFailedError("the disk is full")
@@ -111,14 +132,14 @@ class Rig:
         self.board = Board(site.layout.state)
         self.minders: list[Minder] = []
 
-    def mind(self, *services: Service) -> None:
+    def mind(self, *services: Service, patience: Patience = Patience()) -> None:  # noqa: B008
         initial = (
             ServiceStatus(name=one.name, state=State.STARTING, log=self.site.layout.log(one.name))
             for one in services
         )
         self.board.add(initial, ["script", "other"])
         for service in services:
-            self.minders.append(Minder(service, service.after, self.board))
+            self.minders.append(Minder(service, service.after, self.board, patience))
             self.minders[-1].start()
 
     def until(self, state: State, name: str = "script", **also: object) -> ServiceStatus:
@@ -141,7 +162,8 @@ def wait_until(holds: Callable[[], bool], what: Callable[[], str]) -> None:
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    site = Site.of(PlatformSettings(home=tmp_path, cache=tmp_path / "cache"))
+    settings = PlatformSettings(home=tmp_path, cache=tmp_path / "cache", port_base=free_port_base())
+    site = Site.of(settings)
     site.make_folders()
     found = Rig(site)
     yield found
@@ -252,6 +274,20 @@ def test_a_server_gets_no_variable_that_is_not_on_the_list(
     assert "PASSWORD_OF_SOMEBODY" not in found
     assert found["LC_TIME"] == "C.UTF-8"
     assert found["PATH"] == os.environ["PATH"]
+
+
+def test_a_server_that_does_not_answer_is_shown_so_and_started_again(rig: Rig) -> None:
+    port = rig.site.port("postgres")
+    service = Listening(rig.site, LISTEN.format(port=port))
+    patience = Patience(pause_s=0.05, answer_s=5, failures=2, last_s=1, last_failures=5)
+    rig.mind(service, patience=patience)
+    before = rig.until(State.READY)
+
+    (service.data / "silent").touch()
+
+    rig.until(State.NOT_ANSWERING, detail="no memory")
+    after = rig.until(State.READY, restarts=1)
+    assert after.pid != before.pid
 
 
 def test_a_service_that_is_done_stays_so_and_one_that_gives_up_says_why(rig: Rig) -> None:
