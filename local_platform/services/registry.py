@@ -6,17 +6,20 @@ from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
-from local_platform.services.java import java, properties, small_jvm
+from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, java, properties, small_jvm
 from local_platform.site import Site
 from local_platform.unpack import registry_folder
 from mesh_events.files import write_atomically
 
-HEAP_MB = 192
+HEAP_MB = 256
 USERS = {"writer": "sr-developer", "admin": "sr-admin"}
 
 
 class Registry(Service):
     """Apicurio with basic auth to write; anyone on this machine may read.
+
+    To read is also to look a schema's id up by its text, as producers do, and to ask whether a
+    schema is compatible: those are POST requests, which need a login everywhere else.
 
     name: `registry` is the mesh's own, on east; another one is its cluster's
     cluster: where it keeps what it has
@@ -39,7 +42,8 @@ class Registry(Service):
     def command(self) -> Command:
         """Return the registry's process."""
         run = registry_folder(self.site.jars, self.site.cache) / "quarkus-run.jar"
-        argv = java(f"-jar {run}", HEAP_MB, options=small_jvm(), scratch=self.scratch)
+        options = [*small_jvm(), EXIT_ON_OUT_OF_MEMORY]
+        argv = java(f"-jar {run}", HEAP_MB, options=options, scratch=self.scratch)
         return Command(tuple(argv), cwd=self._conf)
 
     def probe(self) -> None:
@@ -76,6 +80,7 @@ class Registry(Service):
             }
             | {f"apicurio.kafka.common.{name}": value for name, value in login.items()}
             | ACCESS
+            | BOUNDS
             | self._users()
         )
 
@@ -97,3 +102,25 @@ ACCESS = {
     "apicurio.auth.authenticated-read-access.enabled": "true",
     "apicurio.auth.anonymous-read-access.enabled": "true",
 }
+_PERMISSION = "quarkus.http.auth.permission"
+_V7 = "/apis/ccompat/v7"
+BOUNDS = {
+    # a schema has at most a million characters (`mesh_events.schema_size`); JSON escapes quotes
+    "quarkus.http.limits.max-body-size": "2M",
+    # requests that are worked on together, by what one of 2 MB takes of the heap, and that wait
+    "quarkus.thread-pool.max-threads": "8",
+    "quarkus.thread-pool.queue-size": "500",
+    "quarkus.http.limits.max-connections": "500",
+    "quarkus.http.idle-timeout": "30S",
+    "quarkus.http.read-timeout": "20S",
+    f"{_PERMISSION}.read.paths": "/*",
+    f"{_PERMISSION}.read.methods": "GET,HEAD,OPTIONS",
+    f"{_PERMISSION}.read.policy": "permit",
+    f"{_PERMISSION}.write.paths": "/*",
+    f"{_PERMISSION}.write.methods": "POST,PUT,PATCH,DELETE",
+    f"{_PERMISSION}.write.policy": "authenticated",
+    # what may be registered there is a matter of roles, see `ACCESS`
+    f"{_PERMISSION}.lookup.paths": f"{_V7}/subjects/*,{_V7}/compatibility/*",
+    f"{_PERMISSION}.lookup.policy": "permit",
+}
+"""What a client without a login can make the registry do."""

@@ -17,9 +17,9 @@ from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
 from local_platform.services.connect import WORKER
-from local_platform.services.java import avro_limits
+from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
 from local_platform.services.kafka import MEMORY, SMALL_NODE
-from local_platform.services.registry import ACCESS
+from local_platform.services.registry import ACCESS, BOUNDS
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka import LOGIN_MODULE
 
@@ -166,7 +166,8 @@ def test_brokers_and_connect_have_the_local_platforms_settings() -> None:
 
 def test_the_registry_has_the_local_platforms_rules() -> None:
     given = SERVICES["registry"]["environment"]
-    for key, value in ACCESS.items():
+    assert given["JAVA_OPTS_APPEND"] == EXIT_ON_OUT_OF_MEMORY
+    for key, value in (ACCESS | BOUNDS).items():
         assert given[re.sub(r"[.-]", "_", key).upper()] == value, key
 
 

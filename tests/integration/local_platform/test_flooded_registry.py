@@ -1,0 +1,91 @@
+"""What a client without a login makes the registry do."""
+
+import json
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from local_platform import Endpoints, LocalPlatform, PlatformSettings
+from local_platform.state import ServiceStatus
+from mesh_events.references import resolve
+from tests.kafka_client import fresh
+
+pytestmark = pytest.mark.platform
+
+SCHEMA = json.dumps({"schema": '{"type": "string"}'})
+JSON = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
+SYMBOLS = ",".join(f'\\"s{number}\\"' for number in range(170_000))
+ENUM = f'{{"schema":"{{\\"type\\":\\"enum\\",\\"name\\":\\"e\\",\\"symbols\\":[{SYMBOLS}]}}"}}'
+"""Nearly 2 MB."""
+
+
+@pytest.fixture
+def subject(platform: Endpoints) -> str:
+    """A subject with one schema."""
+    found = fresh("flooded")
+    login = (platform.registry_user, resolve(platform.registry_password))
+    path = f"{platform.registry_url}/subjects/{found}/versions"
+    assert requests.post(path, SCHEMA, auth=login, headers=JSON, timeout=30).ok
+    return found
+
+
+def post(platform: Endpoints, path: str, body: str, timeout_s: float = 60) -> int:
+    """The status of an anonymous request; below the Confluent API where `path` is relative."""
+    base = urlsplit(platform.registry_url)
+    url = f"http://{base.netloc}{path}" if path[0] == "/" else f"{platform.registry_url}/{path}"
+    return requests.post(url, body, headers=JSON, timeout=timeout_s).status_code
+
+
+def registry(settings: PlatformSettings) -> ServiceStatus:
+    [found] = [one for one in LocalPlatform(settings).status() if one.name == "registry"]
+    return found
+
+
+def test_ids_and_compatibility_are_answered_without_a_login(
+    platform: Endpoints, subject: str
+) -> None:
+    assert post(platform, f"subjects/{subject}", SCHEMA) == 200
+    assert post(platform, f"compatibility/subjects/{subject}/versions/latest", SCHEMA) == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "subjects/foreign/versions",
+        "/apis/ccompat/v6/subjects/foreign",
+        "/apis/registry/v2/search/artifacts",
+        "/apis/registry/v2/groups/default/artifacts",
+        "/apis/registry/v3/search/versions",
+        "/apis/registry/v3/admin/rules",
+    ],
+)
+def test_nothing_else_is_posted_without_a_login(platform: Endpoints, path: str) -> None:
+    assert post(platform, path, SCHEMA) == 401
+
+
+def test_a_body_above_the_bound_is_refused(platform: Endpoints, subject: str) -> None:
+    assert post(platform, f"subjects/{subject}", "a" * (9 << 20)) == 413
+
+
+def test_many_large_comparisons_at_once_leave_the_registry_answering(
+    platform: Endpoints, settings: PlatformSettings, subject: str
+) -> None:
+    before = registry(settings)
+    path = f"compatibility/subjects/{subject}/versions/latest"
+    answers: list[int] = []
+
+    def compare() -> None:
+        answers.extend(post(platform, path, ENUM, 240) for _ in range(2))
+
+    clients = [threading.Thread(target=compare) for _ in range(24)]
+    for client in clients:
+        client.start()
+    during = requests.get(f"{platform.registry_url}/subjects/{subject}/versions", timeout=60)
+    for client in clients:
+        client.join()
+
+    assert during.json() == [1]
+    assert answers == [200] * 48
+    assert registry(settings).pid == before.pid
