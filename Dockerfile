@@ -1,4 +1,4 @@
-# The mesh's own image, and the two servers that need more than their public image has.
+# The mesh's own image, and the three servers that need more than their public image has.
 
 FROM python:3.11-slim AS mesh
 WORKDIR /opt/sdm
@@ -16,6 +16,9 @@ RUN python -m local_platform.containers.jars /jars
 
 FROM apache/kafka:4.3.1 AS connect
 COPY --from=jars /jars/plugins /opt/plugins
+
+FROM apache/kafka:4.3.1 AS kafka
+COPY --from=jars /jars/kafka /opt/kafka/libs
 
 FROM apache/spark:4.2.0 AS spark
 COPY --from=jars /jars/spark /opt/spark/jars

@@ -1,4 +1,4 @@
-"""Jars of the mesh's own classes for Spark and Connect, compiled from source when needed.
+"""Jars of the mesh's own classes for Spark, Connect and brokers, compiled from source when needed.
 
 The compiler is the one that PySpark brings for its own shell. It takes some seconds, once for each
 source and version of Spark: the jar lies in the cache.
@@ -7,6 +7,7 @@ source and version of Spark: the jar lies in the cache.
 import hashlib
 import subprocess
 import tempfile
+import threading
 import zipfile
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -19,8 +20,11 @@ from processors import connect, mirror
 from spark_streams.jvm import SOURCES
 
 _TRANSFORMATIONS = (mirror.SOURCE, connect.SOURCE)
+_POLICIES = (Path(__file__).parent / "TopicPolicies.scala",)
 _MANIFEST = "META-INF/services/org.apache.kafka.connect.transforms.Transformation"
 """File of the jar by which Connect finds its transformations."""
+_COMPILING = threading.Lock()
+"""Two brokers start at the same time."""
 _HEAP_MB = 512
 _TIMEOUT_S = 300
 
@@ -40,6 +44,11 @@ def transformations_jar(cache: Path, class_path: str) -> Path:
     return _place(cache / "transformations", _TRANSFORMATIONS, class_path)
 
 
+def policies_jar(cache: Path, class_path: str) -> Path:
+    """Return where the jar of the brokers' policies of topics lies once it is compiled."""
+    return _place(cache / "policies", _POLICIES, class_path)
+
+
 def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
     found = hashlib.sha256(class_path.encode())
     for source in sources:
@@ -54,6 +63,12 @@ def compile_transformations(jar: Path, class_path: str) -> None:
     classes = (mirror.TRANSFORMATION, connect.TRANSFORMATION)
     manifest = {_MANIFEST: "".join(f"{one}\n" for one in classes)}
     compile_once(jar, with_compiler, _TRANSFORMATIONS, manifest)
+
+
+def compile_policies(jar: Path, class_path: str) -> None:
+    """Compile the jar of the brokers' policies if it is not there; see `compile_once`."""
+    with _COMPILING:
+        compile_once(jar, f"{class_path}:{joined(pyspark_jars('scala-*'))}", _POLICIES)
 
 
 def pyspark_jars(pattern: str = "*") -> list[Path]:

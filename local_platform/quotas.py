@@ -11,7 +11,7 @@ from mesh_events.client_quotas import CONSUMED, PRODUCED, REQUESTS, set_quotas
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
 
-MUTATIONS, PARTITIONS_S = "controller_mutation_rate", 5
+MUTATIONS, PARTITIONS_S = "controller_mutation_rate", 20
 """Partitions that a login may create or delete per second, KIP-599; as many as 11 s bring at once.
 
 Kafka accepts the request that exceeds it, and then none until the rate is kept again.

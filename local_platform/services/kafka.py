@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
+from local_platform.own_jars import compile_policies, policies_jar
 from local_platform.principals import ensure_principals, principals_of, require_answer
 from local_platform.quotas import ensure_quotas
 from local_platform.services.base import Command, Service
@@ -17,14 +18,16 @@ from local_platform.transport import Transport, broker_settings
 from mesh_events.files import write_atomically
 from mesh_events.kafka import jaas
 from mesh_events.transport import protocol
+from processors.keepers.copy_settings import RANGES
 
 _DIRECT_MB = 256
 _MIB = 1 << 20
 
 
 def class_path(site: Site) -> str:
-    """What a broker runs on, and each of Kafka's tools."""
-    return site.jars.class_path("kafka")
+    """Kafka's jars and the mesh's policies of topics: for brokers and each of Kafka's tools."""
+    kafka = site.jars.class_path("kafka")
+    return f"{policies_jar(site.cache, kafka)}:{kafka}"
 
 
 def class_archive(site: Site) -> ClassArchive:
@@ -49,7 +52,9 @@ class KafkaBroker(Service):
         return f"{protocol(self.site.tls)}{certificate}"
 
     def prepare(self) -> None:
-        """Write the settings and format the log folder, which gets its name when complete."""
+        """Write the settings, and format the log folder, which gets its name when complete."""
+        kafka = self.site.jars.class_path("kafka")
+        compile_policies(policies_jar(self.site.cache, kafka), kafka)
         write_atomically(self._settings, self._properties(self.data), mode=0o600)
         if not self.data.exists():
             self._format()
@@ -150,6 +155,7 @@ class KafkaBroker(Service):
             }
             | broker_settings(self.site.layout, self.site.transport)
             | SMALL_NODE
+            | POLICY
         )
 
 
@@ -201,3 +207,30 @@ SMALL_NODE = {
     # the default buffer of 128 MB alone would be a sixth of this heap
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
 }
+
+
+def _range(least: float, largest: float) -> str:
+    return f"{_plain(least)}:{'' if largest == float('inf') else _plain(largest)}"
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+_MORE_RANGES = {
+    # an index that is full begins a new segment
+    "segment.index.bytes": (float(_MIB), float("inf")),
+    "flush.messages": (1000.0, float("inf")),
+    "flush.ms": (1000.0, float("inf")),
+}
+POLICY = {
+    "create.topic.policy.class.name": "mesh.CreatePolicy",
+    "alter.config.policy.class.name": "mesh.AlterPolicy",
+    "mesh.policy.partitions": "256",
+    "mesh.policy.partitions.per.hour": "1000",
+    **{
+        f"mesh.policy.range.{name}": _range(*ends)
+        for name, ends in {**RANGES, **_MORE_RANGES}.items()
+    },
+}
+"""What topics may cost the cluster, but for the mesh's own: see `TopicPolicies.scala`."""

@@ -25,7 +25,7 @@ Times count from the copying: Spark's sink cannot set a record's time.
 """
 _HOUR_MS, _MIB = 3_600_000, 1_048_576
 _INFINITE = float("inf")
-_RANGES: Mapping[str, tuple[float, float]] = {
+RANGES: Mapping[str, tuple[float, float]] = {
     # a segment is four files, which brokers hold open: 10 minutes are at most 1008 a week
     "segment.ms": (_HOUR_MS // 6, _INFINITE),
     "segment.bytes": (16 * _MIB, 1024 * _MIB),
@@ -34,7 +34,10 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     # at 0 the cleaner writes a partition anew for each closed segment
     "min.cleanable.dirty.ratio": (0.1, 1),
 }
-"""Setting -> least and largest value; one outside becomes the nearest."""
+"""Setting -> least and largest value; one outside becomes the nearest.
+
+The local platform's brokers refuse them for topics of domains as well.
+"""
 _MAX_RECORD = "max.message.bytes"
 _KAFKAS_MAX_RECORD = 1_048_588
 LARGEST_RECORD = 16 * _MIB
@@ -46,7 +49,7 @@ _HEADER_ROOM = 4_096
 def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
     """Setting -> value of a copy; what the source does not set is the cluster's default."""
     same = {name: source[name] for name in _SAME if name in source}
-    within = {name: _nearest(name, source[name]) for name in _RANGES if name in source}
+    within = {name: _nearest(name, source[name]) for name in RANGES if name in source}
     largest = min(int(source.get(_MAX_RECORD, _KAFKAS_MAX_RECORD)), LARGEST_RECORD)
     return same | within | {_MAX_RECORD: str(largest + _HEADER_ROOM)}
 
@@ -57,7 +60,7 @@ def max_record_bytes(copy: Topic) -> int:
 
 
 def _nearest(name: str, value: str) -> str:
-    least, largest = _RANGES[name]
+    least, largest = RANGES[name]
     if float(value) < least:
         return str(least)
     return str(largest) if float(value) > largest else value

@@ -7,11 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from local_platform import LocalPlatform
 from local_platform.principals import Principal, Right, ensure_principals
-from local_platform.services.kafka import SMALL_NODE
+from local_platform.services.kafka import POLICY, SMALL_NODE
 from mesh_events.kafka import Connection
 from tests.conftest import new_settings, start
 from tests.integration.local_platform.clients import wait_until
@@ -20,12 +28,18 @@ from tests.integration.local_platform.raw_kafka import RawConnection
 pytestmark = pytest.mark.platform
 
 BROKER = "kafka-west"
-TOO_LARGE_METADATA = 12
-FOE = Principal(
-    "foe",
-    "secret",
-    (Right("ALL", "TOPIC", "foe.", prefixed=True), Right("ALL", "GROUP", "foe.", prefixed=True)),
-)
+TOO_LARGE_METADATA, POLICY_VIOLATION = 12, 44
+
+
+def owner(name: str) -> Principal:
+    """A login that owns topics and groups below its name."""
+    rights = (Right("ALL", kind, f"{name}.", prefixed=True) for kind in ("TOPIC", "GROUP"))
+    return Principal(name, "secret", tuple(rights))
+
+
+FOE = owner("foe")
+CROWD = owner("crowd")
+"""Slowed down by Kafka after it made its partitions."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +56,7 @@ def platform() -> Iterator[LocalPlatform]:
 def admin(platform: LocalPlatform) -> Connection:
     """The super user's login."""
     login = start(platform).administration("west")
-    ensure_principals(login, [FOE])
+    ensure_principals(login, [FOE, CROWD])
     return login
 
 
@@ -124,3 +138,59 @@ def test_an_offset_is_not_committed_with_kilobytes_of_metadata(
         wait_until(lambda: raw.find_coordinator(group) == 0, "the coordinator", 60)
         wait_until(lambda: raw.commit(group, "foe.read", "x") == 0, "a commit", 60)
         assert raw.commit(group, "foe.read", "x" * 4000) == TOO_LARGE_METADATA
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("segment.ms", "1"),
+        ("segment.bytes", "1048576"),
+        ("max.compaction.lag.ms", "1000"),
+        ("min.cleanable.dirty.ratio", "0.0"),
+        ("segment.index.bytes", "1000"),
+        ("flush.messages", "1"),
+    ],
+)
+def test_a_setting_that_costs_files_or_work_is_refused_for_new_and_old_topics(
+    foe: Connection, setting: str, value: str
+) -> None:
+    client, topic = AdminClient(foe.config()), f"foe.{time.time_ns()}"
+    refusal = f"{setting} of {topic} is {value}: it has to be at least "
+    new = NewTopic(topic, 1, 1, config={setting: value})
+    with pytest.raises(KafkaException, match=refusal):
+        client.create_topics([new])[topic].result(20)
+    client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    with pytest.raises(KafkaException, match=refusal):
+        client.incremental_alter_configs([resource])[resource].result(20)
+
+
+def test_settings_within_the_ranges_and_of_the_meshs_topics_are_taken(
+    admin: Connection, foe: Connection
+) -> None:
+    inside = {"segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1", "retention.ms": "1"}
+    topic = f"foe.{time.time_ns()}"
+    client = AdminClient(foe.config())
+    client.create_topics([NewTopic(topic, 1, 1, config=inside)])[topic].result(20)
+    own = f"mesh.{time.time_ns()}"
+    outside = NewTopic(own, 1, 1, config={"segment.ms": "1000"})
+    client = AdminClient(admin.config())
+    client.create_topics([outside])[own].result(20)
+
+
+def test_partitions_of_one_topic_and_of_an_hour_are_bounded(admin: Connection) -> None:
+    most, hour = (
+        int(POLICY[f"mesh.policy.{name}"]) for name in ("partitions", "partitions.per.hour")
+    )
+    login = replace(admin, user=CROWD.name, password=CROWD.password)
+    codes = []
+    for partitions in (8000, *[most] * (hour // most + 2)):
+        # a new connection is not slowed down
+        with connections(1, admin.bootstrap_servers, login) as [raw]:
+            codes.append(raw.create_topic(f"crowd.{time.time_ns()}", partitions))
+    assert codes[0] == POLICY_VIOLATION, "of one topic"
+    assert codes[1] == 0
+    assert codes[-1] == POLICY_VIOLATION, "of an hour"
+    client, other = AdminClient(admin.config()), f"other.{time.time_ns()}"
+    client.create_topics([NewTopic(other, 1, 1)])[other].result(20)

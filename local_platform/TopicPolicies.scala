@@ -1,0 +1,119 @@
+package mesh
+
+import java.util
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.kafka.common.config.ConfigResource
+import org.apache.kafka.common.errors.PolicyViolationException
+import org.apache.kafka.server.policy.{AlterConfigPolicy, CreateTopicPolicy}
+
+/**
+ * What a topic may cost its cluster (KIP-201). Brokers ask before they create a topic or change its
+ * settings; `mesh.*` and Kafka's own topics are not asked about.
+ *
+ * Settings of the broker:
+ *   mesh.policy.range.<setting of a topic>=<least>:<largest>   an empty end is open
+ *   mesh.policy.partitions=<n>                                 of a new topic
+ *   mesh.policy.partitions.per.hour=<n>                        of new topics below one prefix
+ */
+abstract class TopicPolicy {
+  private val prefix = "mesh.policy.range."
+  private val ranges = new util.TreeMap[String, (Double, Double)]()
+
+  def configure(settings: util.Map[String, _]): Unit =
+    settings.forEach { (name, value) =>
+      if (name.startsWith(prefix)) {
+        val ends = value.toString.split(":", -1)
+        ranges.put(name.substring(prefix.length), (end(ends(0), 0), end(ends(1), Double.MaxValue)))
+      }
+    }
+
+  def close(): Unit = ()
+
+  private def end(text: String, open: Double): Double = if (text.isEmpty) open else text.toDouble
+
+  protected def isExempt(topic: String): Boolean = topic.startsWith("mesh.") || topic.startsWith("__")
+
+  /** Raises PolicyViolationException for the first setting outside of its range. */
+  protected def require(topic: String, settings: util.Map[String, String]): Unit =
+    ranges.forEach { (name, range) =>
+      val value = settings.get(name)
+      if (value != null && !(value.trim.toDouble >= range._1 && value.trim.toDouble <= range._2)) {
+        throw new PolicyViolationException(s"$name of $topic is $value: ${inWords(name)}")
+      }
+    }
+
+  private def inWords(name: String): String = {
+    val (least, largest) = ranges.get(name)
+    val upTo = if (largest == Double.MaxValue) "" else s" and at most ${plain(largest)}"
+    s"it has to be at least ${plain(least)}$upTo"
+  }
+
+  private def plain(value: Double): String =
+    if (value == value.floor) value.toLong.toString else value.toString
+}
+
+/** Asked for each change of settings, with the changed ones; one that is removed has no value. */
+class AlterPolicy extends TopicPolicy with AlterConfigPolicy {
+  override def validate(request: AlterConfigPolicy.RequestMetadata): Unit = {
+    val resource = request.resource
+    if (resource.`type` == ConfigResource.Type.TOPIC && !isExempt(resource.name)) {
+      require(resource.name, request.configs)
+    }
+  }
+}
+
+/** Asked for each new topic, by the active controller. */
+class CreatePolicy extends TopicPolicy with CreateTopicPolicy {
+  private var most = Int.MaxValue
+  private var perHour = Double.MaxValue
+  private val buckets = new ConcurrentHashMap[String, Bucket]()
+
+  override def configure(settings: util.Map[String, _]): Unit = {
+    super.configure(settings)
+    val limit = settings.get("mesh.policy.partitions")
+    if (limit != null) most = limit.toString.toInt
+    val rate = settings.get("mesh.policy.partitions.per.hour")
+    if (rate != null) perHour = rate.toString.toDouble
+  }
+
+  override def validate(request: CreateTopicPolicy.RequestMetadata): Unit = {
+    val topic = request.topic
+    if (!isExempt(topic)) {
+      require(topic, request.configs)
+      val partitions = count(request)
+      if (partitions > most) {
+        throw new PolicyViolationException(s"$topic has $partitions partitions: it may have $most")
+      }
+      val dot = topic.indexOf('.')
+      if (dot > 0) take(topic.substring(0, dot), partitions)
+    }
+  }
+
+  private def count(request: CreateTopicPolicy.RequestMetadata): Int =
+    if (request.replicasAssignments != null) request.replicasAssignments.size
+    else if (request.numPartitions == null) 1
+    else request.numPartitions
+
+  private def take(owner: String, partitions: Int): Unit = {
+    val now = System.nanoTime
+    val bucket = buckets.computeIfAbsent(owner, _ => new Bucket(perHour, now))
+    if (!bucket.take(partitions, perHour, now)) {
+      throw new PolicyViolationException(
+        s"topics $owner.* have ${perHour.toLong} new partitions in an hour at most: " +
+          s"$partitions more have to wait"
+      )
+    }
+  }
+}
+
+/** Tokens that come back over an hour. */
+private class Bucket(private var tokens: Double, private var since: Long) {
+  def take(count: Int, perHour: Double, now: Long): Boolean = synchronized {
+    tokens = math.min(perHour, tokens + (now - since) / 3.6e12 * perHour)
+    since = now
+    val fits = count <= tokens
+    if (fits) tokens -= count
+    fits
+  }
+}
