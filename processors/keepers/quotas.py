@@ -1,8 +1,9 @@
 """The quotas keeper: what all domains together may append to the log in a second.
 
 A budget is shared among the logins that append intents, so that the log grows no faster than a
-worker folds it. Kafka counts by connection: a login that connects anew passes its share by. Each login's share is the budget divided by the number of domains,
-rounded up to a power of two: then the shares of all change seldom.
+worker folds it. Kafka counts by connection: a login that connects anew passes its share by.
+Each login's share is the budget divided by the number of domains, rounded up to a power of two:
+then the shares of all change seldom.
 """
 
 import time
