@@ -4,6 +4,7 @@ A connector works with a login of its own, `mesh.connect.<connector>`, at the cl
 domain's topics live, so that Kafka holds it to what it may, whatever its config asks for.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +12,6 @@ from mesh_events.connectors import SHARED_SECRET
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
 from mesh_events.kafka import SCRAM, jaas
-from processors.connect import databases
 from processors.connect.principals import OFFSETS, principal_of
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
@@ -19,6 +19,7 @@ from processors.rights import Binding, Operation, Resource, reader
 from projections import connector_config, connector_settings, connector_tables
 
 _CLIENTS = ("producer", "consumer", "admin")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +219,29 @@ class ConnectCluster:
                 f"{wrong}: not with {SHARED_SECRET}; `--password file:PATH` stores a connector's "
                 "own password",
             )
-        if not databases.is_plainly_at(config, self.shared_database):
+        if not is_plainly_at(config, self.shared_database):
             raise RefusedError(
                 "foreign_secret",
                 f"{SHARED_SECRET} is for the database at {self.shared_database or 'nowhere'} "
                 "alone, without settings of the driver and statements of one's own; "
                 "`--password file:PATH` stores a connector's own",
             )
+
+
+def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
+    """Whether the config leads to the database at `place` (host:port) and nowhere else."""
+    if place is None or connector_config.not_allowed(config, shared=True) is not None:
+        return False
+    match config.get("connector.class"):
+        case connector_config.POSTGRES:
+            there = f"{config.get('database.hostname')}:{config.get('database.port')}" == place
+            name = config.get("database.dbname", "")
+            return there and _NAME.fullmatch(name) is not None
+        case connector_config.JDBC_SINK:
+            address, slash, name = config.get("connection.url", "").rpartition("/")
+            there = bool(slash) and address == f"jdbc:postgresql://{place}"
+            return there and _NAME.fullmatch(name) is not None
+    return False
 
 
 def _first(faults: Mapping[str, str]) -> str:

@@ -1,9 +1,8 @@
 """Asking a connector's database, from the machine of the person who adds the connector."""
 
 import os
-import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, Queue
@@ -13,11 +12,9 @@ from typing import Any, TypeVar
 import psycopg
 
 from mesh_events.errors import RefusedError
-from projections import connector_config
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Found = TypeVar("Found")
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _PATIENCE_S = 5
 _LONGEST = 200
 """Characters of what a database says."""
@@ -37,22 +34,6 @@ class Login:
     def place(self) -> str:
         """The database's name and address, for people."""
         return f"{self.database} at {self.host}:{self.port}"
-
-
-def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
-    """Whether the config leads to the database at `place` (host:port) and nowhere else."""
-    if place is None or connector_config.not_allowed(config, shared=True) is not None:
-        return False
-    match config.get("connector.class"):
-        case connector_config.POSTGRES:
-            there = f"{config.get('database.hostname')}:{config.get('database.port')}" == place
-            name = config.get("database.dbname", "")
-            return there and _NAME.fullmatch(name) is not None
-        case connector_config.JDBC_SINK:
-            address, slash, name = config.get("connection.url", "").rpartition("/")
-            there = bool(slash) and address == f"jdbc:postgresql://{place}"
-            return there and _NAME.fullmatch(name) is not None
-    return False
 
 
 def ask(look: Callable[[Connection], Found], login: Login) -> Found | None:

@@ -11,8 +11,7 @@ import pytest
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
 from processors.connect import captured_tables, databases
-from processors.connect.cluster import ConnectCluster
-from processors.connect.databases import is_plainly_at
+from processors.connect.cluster import ConnectCluster, is_plainly_at
 from processors.connect.rest import Connect, Part, cause
 from processors.connect.secrets import ConnectSecrets
 from projections.connector_config import JDBC_SINK, POSTGRES
