@@ -25,7 +25,8 @@ NOUN = ("connect", "connector")
 OTHER_SCHEMA = "a_first"
 """Stands before `public` in every list of schemas."""
 BY_POSITION = """
-CREATE TABLE {} (__connect_topic text, __connect_partition int, __connect_offset bigint,
+CREATE TABLE {} (userid bigint, phone text,
+                 __connect_topic text, __connect_partition int, __connect_offset bigint,
                  PRIMARY KEY (__connect_topic, __connect_partition, __connect_offset))
 """
 Database = psycopg.Connection[tuple[Any, ...]]
