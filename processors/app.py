@@ -14,6 +14,7 @@ from faust.types import TP
 from mesh_events.kafka import SCRAM, Connection
 from mesh_events.record import Record
 from mesh_events.topics import GOVERNANCE
+from processors.bounded_web import BoundedWeb
 from processors.log_consumer import log_consumer
 from processors.metrics import CONTENT_TYPE
 
@@ -88,6 +89,7 @@ def build(
         web_host=place.hostname or "127.0.0.1",
         web_port=place.port or 80,
     )
+    app.web = BoundedWeb(app)
     app.transport.Consumer = log_consumer(reauth_s, lambda: life().folded)
     log_topic = app.topic(
         GOVERNANCE, value_type=bytes, value_serializer="raw", key_serializer="raw"
