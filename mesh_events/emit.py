@@ -16,12 +16,12 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mesh_events import topics
 from mesh_events.codec import Wire, encode
-from mesh_events.errors import InfrastructureError
+from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.intents import intents_login
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now, require_actor
 from mesh_events.outcome import Outcome, Receipt, decision_in, outcome_of
-from mesh_events.record import Record
+from mesh_events.record import FaultCode, Record
 from mesh_events.references import resolve
 from mesh_events.settings import HomeSettings, Profile, key_path
 from mesh_events.signing import MeshKeys, SigningKey
@@ -95,9 +95,9 @@ class LogWriter:
     def append_record(self, event: Event, key: SigningKey | None = None) -> Record:
         """Sign and append; the record as it stands on the log, once Kafka has acknowledged.
 
-        Raises RefusedError (no right to write), ConfigurationError (login, unknown schema) or
-        InfrastructureError. After the latter the event may or may not stand on the log: append
-        the very same event again.
+        Raises RefusedError (no right to write; `too_large`: readers would not decode it),
+        ConfigurationError (login, unknown schema) or InfrastructureError. After the latter the
+        event may or may not stand on the log: append the very same event again.
         """
         return self.append_records([event], key)[0]
 
@@ -107,12 +107,9 @@ class LogWriter:
         """Sign and append several events without waiting for each; the records, in their order.
 
         Raises as `append_record`; then any of them may or may not stand on the log, in their order.
+        None of them does after `too_large`.
         """
-        signer = key or self.key
-        wires = [
-            encode(event, self._registry.schema_id(event.type_name()), signer, self.root_key)
-            for event in events
-        ]
+        wires = [self._wire(event, key or self.key) for event in events]
         found: list[tuple[KafkaError | None, int, int]] = []
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
@@ -134,6 +131,17 @@ class LogWriter:
             Record(offset, time, wire.key, wire.value, dict(wire.headers))
             for wire, (_, offset, time) in zip(wires, found, strict=True)
         ]
+
+    def _wire(self, event: Event, key: SigningKey) -> Wire:
+        wire = encode(event, self._registry.schema_id(event.type_name()), key, self.root_key)
+        if len(wire.value) > topics.MAX_RECORD_BYTES:
+            raise RefusedError(
+                FaultCode.TOO_LARGE.value,
+                f"{event.type_name()} {event.meta.id} has {len(wire.value)} bytes, at most "
+                f"{topics.MAX_RECORD_BYTES} are read from {topics.GOVERNANCE}: say less in it; "
+                "data belongs in a topic of your own",
+            )
+        return wire
 
     def _hand_over(
         self, wire: Wire, on_delivery: Callable[[KafkaError | None, Message], None]

@@ -5,17 +5,32 @@ older generation than the log's latest is a no-op.
 """
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from mesh_events.meta import MESH_DOMAIN, Event, Kind
+from mesh_events.meta import MESH_DOMAIN, Event, Kind, shortened
 
 
 class Fact(Event):
     """A report by a keeper, signed with the keeper's key."""
 
     kind: ClassVar[Kind] = Kind.FACT
+
+    def shortened(self) -> Self:
+        """The fact with each of its texts cut: keepers quote schemas, servers and databases."""
+        return self.model_copy(update={name: _cut(value) for name, value in self})
+
+
+def _cut(value: Any) -> Any:
+    match value:
+        case str():
+            return shortened(value)
+        case list():
+            return [_cut(one) for one in value]
+        case dict():
+            return {name: _cut(one) for name, one in value.items()}
+    return value
 
 
 class Check(Fact):

@@ -52,6 +52,15 @@ class Meta(Frozen):
     producer: str = Field(default="", description="Software that wrote the event, as name/version")
 
 
+LONGEST_REASON = 2000
+"""Characters of a reason that the mesh writes: it may quote what is as long as a record."""
+
+
+def shortened(text: str) -> str:
+    """A text for the log, cut to `LONGEST_REASON` characters."""
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
+
+
 def milliseconds(moment: datetime) -> int:
     """A point in time as the log counts it: ms since the epoch."""
     return round(moment.timestamp() * 1000)

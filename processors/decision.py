@@ -13,7 +13,7 @@ from mesh_events.decisions import (
     RecordsSetAside,
 )
 from mesh_events.emit import mesh_meta
-from mesh_events.meta import Meta, derived_id
+from mesh_events.meta import Meta, derived_id, shortened
 from mesh_events.record import Entry
 from projections.consequences import ACTOR
 from projections.unusable import Run
@@ -21,8 +21,6 @@ from projections.verdict import Quarantined, Rejected, Verdict
 
 LONGEST_ID = 200
 """Characters of an id that a decision repeats, for an intent that was refused."""
-LONGEST_REASON = 2000
-"""Characters of a reason; a refused value stands in it, and may be as long as a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +42,16 @@ def decision_on(entry: Entry, verdict: Verdict, basis: Basis) -> Decision:
     common = _common(basis, entry.offset, f"offset:{entry.offset}", correlation, cause)
     match verdict:
         case Rejected(code, reason) if cause is not None:
-            return IntentRejected(**common, intent=cause, code=code, reason=_short(reason))
+            return IntentRejected(**common, intent=cause, code=code, reason=shortened(reason))
         case Quarantined(code, reason) | Rejected(code, reason):
-            return IntentQuarantined(**common, code=code, reason=_short(reason))
+            return IntentQuarantined(**common, code=code, reason=shortened(reason))
     return IntentAccepted(**common, intent=cause or "")
 
 
 def set_aside(run: Run, basis: Basis) -> Decision:
     """The decision on a run of unusable records: on a single one with the reason for people."""
     if run.first == run.last:
-        code, reason = run.fault.code.value, _short(run.fault.reason)
+        code, reason = run.fault.code.value, shortened(run.fault.reason)
         common = _common(basis, run.last, f"offset:{run.last}")
         return IntentQuarantined(**common, code=code, reason=reason)
     return RecordsSetAside(
@@ -78,10 +76,6 @@ def _common(
         "follows": basis.follows,
         "worker_skew": basis.worker_skew,
     }
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
 
 
 def decision_meta(identity: str, correlation: str, cause: str | None) -> Meta:

@@ -118,9 +118,9 @@ class LogReign:
             raise ReignOverError(f"nothing heard of the log for {silence:.1f} s")
 
     def report(self, fact: Fact) -> None:
-        """Check, then append the fact and wait for Kafka's acknowledgement."""
+        """Check, then append the fact with its texts cut; wait for Kafka's acknowledgement."""
         self.check()
-        receipt = self._writer.append(fact, self._key)
+        receipt = self._writer.append(fact.shortened(), self._key)
         self._reported = max(self._reported, receipt.offset)
         log.info(
             "reported",

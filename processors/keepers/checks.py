@@ -9,7 +9,7 @@ from typing import NamedTuple
 import structlog
 
 from mesh_events.connectors import Configured, ConnectorAdded, ConnectorUpdated
-from mesh_events.errors import MeshError
+from mesh_events.errors import MeshError, RefusedError
 from mesh_events.facts import CheckFailed, CheckPassed
 from mesh_events.intents import (
     AccessGranted,
@@ -19,6 +19,7 @@ from mesh_events.intents import (
     ProductUpdated,
     domain_of,
 )
+from mesh_events.record import FaultCode
 from mesh_events.registry import Registry
 from mesh_events.statements import Begin, StatementAdded, StatementUpdated, Wording
 from mesh_events.transport import Tls
@@ -67,6 +68,7 @@ CHECKED = (
     ConnectorUpdated,
 )
 """Intents that may wait for the world; thousands of others may be undecided beside them."""
+CHECK_TOO_LARGE = "check_too_large"
 MOST = 64
 """So many records of a domain are looked at in one round."""
 Clusters = Callable[[Image, str], ClusterAdmin]
@@ -171,10 +173,17 @@ class ChecksKeeper:
         meta = reign.meta(intent.meta.id, step, task.offset, correlation=intent.meta.correlation)
         common = {"meta": meta, "offset": task.offset, "check": task.check}
         common["evidence"] = finding.evidence
-        if finding.code:
-            reign.report(CheckFailed(**common, code=finding.code, reason=finding.reason))
-        else:
-            reign.report(CheckPassed(**common))
+        try:
+            if finding.code:
+                reign.report(CheckFailed(**common, code=finding.code, reason=finding.reason))
+            else:
+                reign.report(CheckPassed(**common))
+        except RefusedError as error:
+            if error.code != FaultCode.TOO_LARGE:
+                raise
+            # without an outcome the check would be made again and again
+            common["evidence"] = {}
+            reign.report(CheckFailed(**common, code=CHECK_TOO_LARGE, reason=str(error)))
 
     def _look(self, check: str, image: Image, intent: Intent) -> Finding:
         match check, intent:

@@ -26,7 +26,10 @@ class Reign(Protocol):
         """Raise ReignOverError if another governor has started or the log was taken away."""
 
     def report(self, fact: Fact) -> None:
-        """Check, then append the fact and wait for Kafka's acknowledgement."""
+        """Check, then append the fact with its texts cut; wait for Kafka's acknowledgement.
+
+        Raises RefusedError `too_large` for a fact that nobody would read; nothing is appended.
+        """
 
     def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
         """`meta` of a fact; the same cause, step and generation give the same event id.

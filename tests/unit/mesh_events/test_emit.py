@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from mesh_events import intents
+from mesh_events import emit, intents
 from mesh_events.emit import Emitter, Outcome, decision_in
 from mesh_events.errors import RefusedError
 from mesh_events.kafka import Connection
@@ -14,6 +14,7 @@ from mesh_events.meta import require_actor
 from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
+from mesh_events.topics import MAX_RECORD_BYTES
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
@@ -269,6 +270,34 @@ def test_a_range_says_nothing_of_what_stands_behind_its_basis() -> None:
     (run,) = log.image.intents.unusable.in_order()
     log.set_aside(run._replace(last=first + 100))
     assert watched(log, first + 2) is None
+
+
+class OneSchema:
+    """A registry in which every type has the same schema id."""
+
+    def schema_id(self, _: str) -> int:
+        return 7
+
+
+class Refusing:
+    """A producer that was never to be asked."""
+
+    def produce(self, *_: object, **__: object) -> None:
+        raise AssertionError("it was given to Kafka")
+
+
+def test_nothing_is_appended_that_readers_would_not_decode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(emit, "Producer", lambda _: Refusing())
+    registry = cast("Registry", OneSchema())
+    writer = emit.LogWriter(NOWHERE, registry, key("west"), KEYS.root)
+    log = PaperLog()
+    small = log.make(intents.ApplicationRegistered, "west", application="west.app")
+    large = small.model_copy(update={"description": "x" * MAX_RECORD_BYTES})
+    with pytest.raises(RefusedError, match=f"at most {MAX_RECORD_BYTES} are read") as told:
+        writer.append_records([small, large])
+    assert told.value.code == "too_large"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
-from mesh_events.errors import InfrastructureError
+from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from mesh_events.statements import StatementAdded, StatementUpdated
 from processors.keepers import checks, findings, planning
@@ -235,6 +235,31 @@ def test_a_grant_whose_link_could_not_start_is_refused_as_the_link_would_fail(
     link = MemoryLink(partitions=partitions, most=3)
     link.settle()
     assert (fact.code, fact.reason) == (code, link.desk.link.failure)
+
+
+class Narrow(Outcomes):
+    """A reign whose log takes no fact with so much evidence."""
+
+    def report(self, fact: Fact) -> None:
+        assert isinstance(fact, CheckPassed | CheckFailed)
+        if fact.evidence:
+            raise RefusedError("too_large", "at most 524288 bytes are read")
+        super().report(fact)
+
+
+def test_a_check_whose_outcome_is_too_large_fails() -> None:
+    """Without an outcome it would be made again and again."""
+    log = PaperLog(checks={"target_free": Never()})
+    story.published(log)
+    story.granted(log)
+    clusters = {name: MemoryCluster(name) for name in ("east", "west")}
+    clusters["east"].create_topic("east.users", 1, {})
+    outcomes, registry = Narrow(), Slow(_open())
+    keeper = ChecksKeeper(lambda _, name: clusters[name], registry, lambda: waiting(log))  # type: ignore[arg-type]
+    keeper.reconcile(log.image, outcomes)  # type: ignore[arg-type]
+    (fact,) = outcomes.facts
+    assert isinstance(fact, CheckFailed)
+    assert (fact.code, fact.reason) == ("check_too_large", "at most 524288 bytes are read")
 
 
 @pytest.mark.parametrize("large", ["east.t", "east.table"])

@@ -1,0 +1,63 @@
+"""What a keeper reports, as it is appended to the log."""
+
+from typing import Any, cast
+
+from mesh_events.emit import LogWriter, Receipt
+from mesh_events.facts import AclApplied, CheckFailed, CheckPassed, Fact
+from mesh_events.meta import LONGEST_REASON
+from mesh_events.statements import StatementFailed
+from processors.reign import LogReign, now
+from tests.paper_log import PaperLog, key, meta
+
+LONG = "a.path.to.a.field;" * 100_000
+CUT = LONG[:LONGEST_REASON] + "…"
+
+
+class Appended:
+    """Keeps what a writer is given."""
+
+    facts: list[Fact]
+
+    def __init__(self) -> None:
+        self.facts = []
+
+    def append(self, fact: Fact, _: object) -> Receipt:
+        self.facts.append(fact)
+        return Receipt(fact.meta.id, len(self.facts))
+
+
+def reported(fact: Fact) -> Fact:
+    """A fact as it reaches the writer."""
+    image, writer = PaperLog().image, Appended()
+    reign = LogReign(
+        image.epoch, cast("LogWriter", writer), key("keeper"), lambda: image, asked=now()
+    )
+    reign.report(fact)
+    (found,) = writer.facts
+    return found
+
+
+def about() -> Any:
+    return meta("mesh", "01a0c451-0000-7000-8000-000000000000", 0)
+
+
+def test_a_reason_is_cut() -> None:
+    common: dict[str, Any] = {"meta": about(), "code": "incompatible_schema", "reason": LONG}
+    for fact in (
+        CheckFailed(**common, offset=7, check="schema_registered"),
+        StatementFailed(**common, statement="east.s", generation=1, retriable=False),
+    ):
+        assert reported(fact) == fact.model_copy(update={"reason": CUT})
+
+
+def test_each_piece_of_evidence_is_cut() -> None:
+    evidence = {"cluster": "east", "columns": LONG, "stream": "east.t"}
+    fact = CheckPassed(meta=about(), offset=7, check="statement_sound", evidence=evidence)
+    assert reported(fact) == fact.model_copy(update={"evidence": evidence | {"columns": CUT}})
+
+
+def test_a_fact_with_short_texts_is_appended_as_it_is() -> None:
+    fact = AclApplied(
+        meta=about(), subject="r1", cluster="east", generation=3, bindings=["a", "b" * 300]
+    )
+    assert reported(fact) == fact
