@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from mesh_events import avro, signing
 from mesh_events.decisions import SchemaIntroduced
 from mesh_events.errors import UnusableRecordError
-from mesh_events.meta import Event, Frozen
+from mesh_events.meta import Event, Frozen, Kind
 from mesh_events.record import (
     CE_ID,
     CE_SOURCE,
@@ -26,7 +26,7 @@ from mesh_events.record import (
     FaultCode,
     Record,
 )
-from mesh_events.topics import MAX_RECORD_BYTES
+from mesh_events.topics import MAX_INTENT_BYTES, MAX_RECORD_BYTES
 from mesh_events.vocabulary import EVENTS
 
 Headers = list[tuple[str, bytes]]
@@ -183,10 +183,7 @@ def _kind(record: Record, schemas: Mapping[int, str]) -> tuple[bytes, type[Event
     value = record.value
     if value is None:
         raise UnusableRecordError(FaultCode.GARBAGE, "the record has no value")
-    if len(value) > MAX_RECORD_BYTES:
-        raise UnusableRecordError(
-            FaultCode.TOO_LARGE, f"{len(value)} bytes, at most {MAX_RECORD_BYTES} are read"
-        )
+    _require_at_most(MAX_RECORD_BYTES, value)
     schema_id = schema_id_of(value)
     if not schemas:
         return value, SchemaIntroduced, _first(value, schema_id)
@@ -199,7 +196,20 @@ def _kind(record: Record, schemas: Mapping[int, str]) -> tuple[bytes, type[Event
     model = EVENTS.get(name)
     if model is None:
         raise UnusableRecordError(FaultCode.UNKNOWN_TYPE, f"{name} is not an event of this mesh")
+    _require_at_most(most_bytes(model), value)
     return value, model, writer
+
+
+def most_bytes(model: type[Event]) -> int:
+    """Bytes of the largest value of such a record that is decoded."""
+    return MAX_INTENT_BYTES if model.kind is Kind.INTENT else MAX_RECORD_BYTES
+
+
+def _require_at_most(most: int, value: bytes) -> None:
+    if len(value) > most:
+        raise UnusableRecordError(
+            FaultCode.TOO_LARGE, f"{len(value)} bytes, at most {most} are read"
+        )
 
 
 def _record_name(writer: str, schema_id: int) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mesh_events import topics
-from mesh_events.codec import Wire, encode
+from mesh_events.codec import Wire, encode, most_bytes
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.intents import intents_login
 from mesh_events.kafka import Connection, translated, translating
@@ -134,11 +134,12 @@ class LogWriter:
 
     def _wire(self, event: Event, key: SigningKey) -> Wire:
         wire = encode(event, self._registry.schema_id(event.type_name()), key, self.root_key)
-        if len(wire.value) > topics.MAX_RECORD_BYTES:
+        most = most_bytes(type(event))
+        if len(wire.value) > most:
             raise RefusedError(
                 FaultCode.TOO_LARGE.value,
                 f"{event.type_name()} {event.meta.id} has {len(wire.value)} bytes, at most "
-                f"{topics.MAX_RECORD_BYTES} are read from {topics.GOVERNANCE}: say less in it; "
+                f"{most} are read from {topics.GOVERNANCE}: say less in it; "
                 "data belongs in a topic of your own",
             )
         return wire

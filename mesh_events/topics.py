@@ -25,6 +25,8 @@ INTERNAL_PREFIXES = ("mesh.", "_", "connect-", "kafkasql-", "registry-")
 
 MAX_RECORD_BYTES = 512 * 1024
 """A larger record on the log is set aside, unread."""
+MAX_INTENT_BYTES = 128 * 1024
+"""A larger intent is set aside, unread: whoever has a key could keep each reader decoding."""
 MAX_LOG_BYTES = 1024 * 1024
 """A larger record or batch is refused by Kafka itself (`max.message.bytes` of the log).
 

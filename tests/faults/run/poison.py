@@ -20,7 +20,7 @@ Poison = Callable[[Wire], Wire]
 KINDS: dict[str, tuple[str, Poison]] = {
     "garbage": ("garbage", lambda wire: wire._replace(value=b"\xff\xfe{not avro")),
     "empty": ("garbage", lambda wire: wire._replace(value=b"")),
-    "cut short": ("garbage", lambda wire: wire._replace(value=wire.value[:-3])),
+    "cut short": ("bad_signature", lambda wire: wire._replace(value=wire.value[:-3])),
     "wrong magic": ("garbage", lambda wire: wire._replace(value=b"\x01" + wire.value[1:])),
     "unknown schema": (
         "unknown_schema",

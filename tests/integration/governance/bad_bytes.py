@@ -7,7 +7,7 @@ from mesh_events.codec import frame
 from mesh_events.meta import new_id
 from mesh_events.rows import ProductRow
 from projections.rows import product_row
-from tests.integration.governance.cases import case, headers_of, update
+from tests.integration.governance.cases import case, headers_of, signed, update
 from tests.integration.governance.conftest import Scene
 from tests.mesh_kit import fresh, register_schema
 
@@ -40,12 +40,12 @@ def an_empty_value(scene):
 
 @case("garbage")
 def a_value_cut_short(scene):
-    return raw(scene, scene.wire(update(scene, scene.owner), scene.owner.key).value[:-3])
+    return signed(scene, scene.wire(update(scene, scene.owner), scene.owner.key).value[:-3])
 
 
 @case("garbage")
 def a_value_with_bytes_behind_it(scene):
-    return raw(scene, scene.wire(update(scene, scene.owner), scene.owner.key).value + b"x")
+    return signed(scene, scene.wire(update(scene, scene.owner), scene.owner.key).value + b"x")
 
 
 @case("garbage")
@@ -53,13 +53,14 @@ def a_time_that_no_calendar_has(scene):
     # after id, a string of 36 characters, comes the time as a long of 6 bytes
     value = scene.wire(update(scene, scene.owner), scene.owner.key).value
     start = 5 + 1 + 36
-    return raw(scene, value[:start] + b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f" + value[start + 6 :])
+    endless = b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"
+    return signed(scene, value[:start] + endless + value[start + 6 :])
 
 
 @case("garbage")
 def text_that_is_not_utf8(scene):
     value = scene.wire(update(scene, scene.owner), scene.owner.key).value
-    return raw(scene, value.replace(b"mine now", b"\xff" * 8))
+    return signed(scene, value.replace(b"mine now", b"\xff" * 8))
 
 
 @case("too_large")
@@ -107,7 +108,7 @@ def no_type_in_the_headers(scene):
     return scene.write(headers_of(scene, ce_type=None))
 
 
-@case("header_missing")
+@case("unsigned")
 def no_headers(scene):
     wire = scene.wire(update(scene, scene.owner), scene.owner.key)
     return scene.write(wire._replace(headers=[]))
@@ -115,11 +116,9 @@ def no_headers(scene):
 
 @case("key_mismatch")
 def the_key_of_another_thing(scene):
-    wire = scene.wire(update(scene, scene.owner), scene.owner.key)
-    return scene.write(wire._replace(key=b"product/other/thing"))
+    return signed(scene, key=b"product/other/thing")
 
 
 @case("key_mismatch")
 def no_key(scene):
-    wire = scene.wire(update(scene, scene.owner), scene.owner.key)
-    return scene.stranger.raw.write(wire.value, None, list(wire.headers))
+    return signed(scene, key=None)

@@ -52,23 +52,23 @@ def a_second_spelling_of_an_id(scene):
 
 
 @case("invalid_id")
-def an_id_of_200_000_characters(scene):
-    return owners(scene, id="x" * 200_000)
+def an_id_of_100_000_characters(scene):
+    return owners(scene, id="x" * 100_000)
 
 
 @case("text_too_long")
-def a_correlation_of_300_000_characters(scene):
-    return owners(scene, correlation="x" * 300_000)
+def a_correlation_of_110_000_characters(scene):
+    return owners(scene, correlation="x" * 110_000)
 
 
 @case("text_too_long")
-def an_actor_of_400_000_characters(scene):
-    return owners(scene, actor="x" * 400_000)
+def an_actor_of_120_000_characters(scene):
+    return owners(scene, actor="x" * 120_000)
 
 
 @case("invalid_name")
-def a_name_of_400_000_control_characters(scene):
-    made = scene.owner.make(ProductPublished, **publication("\x00" * 400_000, "t"))
+def a_name_of_50_000_control_characters(scene):
+    made = scene.owner.make(ProductPublished, **publication("\x00" * 50_000, "t"))
     return scene.write(scene.wire(made, scene.owner.key), scene.owner)
 
 

@@ -12,6 +12,7 @@ from mesh_events.intents import (
     ProductUpdated,
 )
 from mesh_events.meta import Event
+from mesh_events.record import SIGNATURE
 from tests.integration.governance.conftest import Scene
 from tests.mesh_kit import Domain
 
@@ -60,3 +61,12 @@ def headers_of(scene: Scene, **changed: bytes | None) -> Any:
     wire = scene.wire(update(scene, scene.owner), scene.owner.key)
     kept = [(name, changed.get(name, value)) for name, value in wire.headers]
     return wire._replace(headers=[pair for pair in kept if pair[1] is not None])
+
+
+def signed(scene: Scene, value: bytes | None = None, key: bytes | None = b"") -> int:
+    """A record of the owner with another value or key, signed as it stands."""
+    wire = scene.wire(update(scene, scene.owner), scene.owner.key)
+    value, key = value or wire.value, wire.key if key == b"" else key
+    signature = scene.owner.key.sign(scene.kit.profile.root_key, key or b"", value)
+    headers = [*wire.headers[:-1], (SIGNATURE, signature)]
+    return scene.stranger.raw.write(value, key, headers)

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from mesh_events import avro, codec, intents
 from mesh_events.errors import UnusableRecordError
+from mesh_events.facts import CredentialsIssued
+from mesh_events.meta import Event
 from mesh_events.record import Entry, FaultCode, Record
-from mesh_events.topics import MAX_RECORD_BYTES
+from mesh_events.topics import MAX_INTENT_BYTES, MAX_RECORD_BYTES
 from tests.paper_log import SCHEMA_IDS, PaperLog, key, record_of, resigned, sign
 
 LOG = PaperLog()
@@ -25,6 +27,9 @@ EVENT = LOG.make(
     product="east.users",
     application="west.app",
     reason="to greet",
+)
+FACT = CredentialsIssued(
+    meta=EVENT.meta, principal="east.app", cluster="east", generation=1, reference="file:x"
 )
 ID = SCHEMA_IDS["AccessRequested"]
 RECORD = record_of(sign(EVENT, key("west")), 40, 4000)
@@ -104,13 +109,20 @@ def test_bytes_that_are_not_the_wire_format_are_garbage(value: bytes | None) -> 
     assert faulty(resigned(RECORD, key("west"), value=value)) is FaultCode.GARBAGE
 
 
-def test_the_largest_value_is_read_and_a_larger_one_is_not() -> None:
-    small = EVENT.model_copy(update={"reason": ""})
+@pytest.mark.parametrize(
+    ("event", "text", "most"),
+    [(EVENT, "reason", MAX_INTENT_BYTES), (FACT, "reference", MAX_RECORD_BYTES)],
+    ids=["intent", "fact"],
+)
+def test_the_largest_value_is_read_and_a_larger_one_is_not(
+    event: Event, text: str, most: int
+) -> None:
+    small = event.model_copy(update={text: ""})
     # the length of a long string takes three bytes more than that of an empty one
-    room = MAX_RECORD_BYTES - len(sign(small, key("west")).value) - 2
-    largest = EVENT.model_copy(update={"reason": "x" * room})
+    room = most - len(sign(small, key("west")).value) - 2
+    largest = event.model_copy(update={text: "x" * room})
     record = record_of(sign(largest, key("west")), 40, 4000)
-    assert len(record.value or b"") == MAX_RECORD_BYTES
+    assert len(record.value or b"") == most
     assert decoded(record).event == largest
     longer = resigned(record, key("west"), value=(record.value or b"") + b"x")
     assert faulty(longer) is FaultCode.TOO_LARGE

@@ -14,7 +14,7 @@ from mesh_events.meta import require_actor
 from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
-from mesh_events.topics import MAX_RECORD_BYTES
+from mesh_events.topics import MAX_INTENT_BYTES
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key, resigned
@@ -294,8 +294,8 @@ def test_nothing_is_appended_that_readers_would_not_decode(
     writer = emit.LogWriter(NOWHERE, registry, key("west"), KEYS.root)
     log = PaperLog()
     small = log.make(intents.ApplicationRegistered, "west", application="west.app")
-    large = small.model_copy(update={"description": "x" * MAX_RECORD_BYTES})
-    with pytest.raises(RefusedError, match=f"at most {MAX_RECORD_BYTES} are read") as told:
+    large = small.model_copy(update={"description": "x" * MAX_INTENT_BYTES})
+    with pytest.raises(RefusedError, match=f"at most {MAX_INTENT_BYTES} are read") as told:
         writer.append_records([small, large])
     assert told.value.code == "too_large"
 

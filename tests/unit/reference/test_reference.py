@@ -18,7 +18,7 @@ from mesh_events.facts import DriftKind
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import SigningKey, decode_public
-from mesh_events.topics import MAX_LOG_BYTES, MAX_RECORD_BYTES
+from mesh_events.topics import MAX_INTENT_BYTES, MAX_LOG_BYTES, MAX_RECORD_BYTES
 from mesh_events.vocabulary import EVENTS
 from processors.keepers.links import Copying
 from processors.keepers.statements import Streaming
@@ -228,6 +228,14 @@ def test_the_limits_are_those_of_the_code() -> None:
     page = text("reference/wire-format.md")
 
     assert (MAX_RECORD_BYTES, MAX_LOG_BYTES) == (512 * 1024, 1024 * 1024)
+    assert MAX_INTENT_BYTES == 128 * 1024
     assert (WINDOW_MS, AHEAD_MS) == (3_600_000, 300_000)
-    for limit in ("512 KiB", "1 MiB", f"{LONGEST_ID} char", f"{LONGEST_TEXT} char", "1 hour"):
+    for limit in (
+        "128 KiB",
+        "512 KiB",
+        "1 MiB",
+        f"{LONGEST_ID} char",
+        f"{LONGEST_TEXT} char",
+        "1 hour",
+    ):
         assert limit in page
