@@ -16,6 +16,11 @@ MOST_LEVELS = 64
 """Types within types in the text; names of types are not followed."""
 MOST_TYPES = 2000
 MOST_BRANCHES = 500
+LONGEST_NAME = 512
+"""Characters of a name: of a field, a type, its namespace, an alias or a symbol.
+
+Names are columns, and stand in lineage and errors, thousands of times. A topic's name has 249.
+"""
 MOST_EXPANDED = 100_000
 """Types with each name replaced by its type, as Spark and other readers expand them."""
 _INNER = ("items", "values", "type")
@@ -56,11 +61,12 @@ def parsed(text: str, subject: str) -> Any:
 
 
 def require_bounded(schema: Any, subject: str) -> None:
-    """Raise SchemaTooLargeError for too many levels, named types, or branches of a union.
+    """Raise SchemaTooLargeError for too many levels, named types, or branches, and long names.
 
     Also for what a few bytes stand for without a bound, see `_require_bytes`.
     """
     types = 0
+    _require_short_names(schema, subject)
     left = [(schema, 0)]
     while left:
         one, level = left.pop()
@@ -80,6 +86,40 @@ def require_bounded(schema: Any, subject: str) -> None:
             "split it into several topics"
         )
     _require_bytes(schema, subject)
+
+
+def _require_short_names(schema: Any, subject: str) -> None:
+    """Raise SchemaTooLargeError for a name that is too long."""
+    left = [schema]
+    while left:
+        one = left.pop()
+        for name in _names(one):
+            if len(name) > LONGEST_NAME:
+                raise SchemaTooLargeError(
+                    f"{subject}: the name {name[:60]}... in the schema has {len(name)} "
+                    f"characters, at most {LONGEST_NAME} are allowed: use a shorter one"
+                )
+        left.extend(inner_types(one))
+
+
+def _names(schema: Any) -> Iterator[str]:
+    """What a type, its symbols and each of its fields are called."""
+    if not isinstance(schema, dict):
+        return
+    fields = schema.get("fields")
+    for one in (schema, *(fields if isinstance(fields, list) else ())):
+        if isinstance(one, dict):
+            yield from _texts(one.get("name"), one.get("namespace"))
+            yield from _texts(*_listed(one, "aliases"), *_listed(one, "symbols"))
+
+
+def _listed(schema: Mapping[str, Any], key: str) -> list[Any]:
+    found = schema.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _texts(*found: Any) -> Iterator[str]:
+    return (one for one in found if isinstance(one, str))
 
 
 def _require_bytes(schema: Any, subject: str) -> None:

@@ -7,7 +7,7 @@ client is used: it would take settings from the environment; only the standard's
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -42,6 +42,8 @@ from projections.links import Link
 LINKS, STATEMENTS, CONNECTORS = "mesh.links", "mesh.statements", "mesh.connectors"
 """Every link, statement and connector is a job of one of these namespaces, named by its id."""
 _FLUSH_S = 10.0
+LARGEST_EVENT = 900_000
+"""Bytes; Kafka's clients and brokers take a megabyte with key and headers by default."""
 log = structlog.get_logger(__name__)
 
 
@@ -195,7 +197,9 @@ class LineageTopic:
             if error is not None:
                 faults.append(str(error))
 
-        value = encoded(kind, run, reason)
+        value, without = fitting(kind, run, reason)
+        if without:
+            log.warning("lineage_shortened", job=run.job, run=run.run, without=without)
         try:
             self._producer.produce(self._topic, value, run.run.encode(), on_delivery=delivered)
             if self._producer.flush(_FLUSH_S):
@@ -204,6 +208,29 @@ class LineageTopic:
             faults.append(str(error))
         if faults:
             log.warning("lineage_not_written", job=run.job, run=run.run, error=faults[0])
+
+
+def fitting(kind: RunState, run: JobRun, reason: str | None = None) -> tuple[bytes, str]:
+    """(the event, what it was written without): who made a schema decides how long it is.
+
+    A run that is not told at all would hide what was read.
+    """
+    value, without = encoded(kind, run, reason), ""
+    if len(value) > LARGEST_EVENT:
+        run = replace(
+            run,
+            inputs=tuple(map(_without_schema, run.inputs)),
+            outputs=tuple(map(_without_schema, run.outputs)),
+        )
+        value, without = encoded(kind, run, reason), "schemas"
+    if len(value) > LARGEST_EVENT:
+        run = replace(run, columns={}, decides=())
+        value, without = encoded(kind, run, reason), "schemas and columns"
+    return value, without
+
+
+def _without_schema(one: Dataset | Table) -> Dataset | Table:
+    return replace(one, schema=None) if isinstance(one, Dataset) else one
 
 
 def encoded(kind: RunState, run: JobRun, reason: str | None = None) -> bytes:

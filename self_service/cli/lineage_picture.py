@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from mesh_events.errors import InvalidValueError
 from self_service.cli.output import one_line
 
 FONT, LINE, PAD, GAP_X, GAP_Y, MARGIN = 13, 17, 10, 56, 18, 20
 """Sizes in pixels; a letter is about 0.58 of the font's size wide."""
+LONGEST_LINE, MOST_ROWS = 60, 100
+MOST_PIXELS = 50_000_000
+"""A PNG is made in memory, three bytes a pixel."""
 COLOURS = {
     "topic": ("#e8f1fb", "#2b6cb0"),
     "job": ("#fdf3e1", "#b7791f"),
@@ -37,16 +41,23 @@ class Box:
     y: float = 0
     width: float = 0
     height: float = 0
+    _numbers: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._numbers = {row: min(number, MOST_ROWS) for number, row in enumerate(self.rows)}
 
     @property
     def texts(self) -> list[str]:
-        """All lines, from above."""
-        return [one_line(text) for text in (*self.lines, *self.rows)]
+        """All lines, from above: long ones cut, and the rows beyond `MOST_ROWS` as a number."""
+        more = len(self.rows) - MOST_ROWS
+        rows = [*self.rows[:MOST_ROWS], *([f"... and {more} more"] if more > 0 else ())]
+        return [_cut(one_line(text)) for text in (*self.lines, *rows)]
 
     def middle(self, row: str | None) -> float:
         """Where an arrow meets the edge: at a row, else in the middle of what is above the rows."""
-        if row is not None and row in self.rows:
-            return self.y + PAD / 2 + (len(self.lines) + self.rows.index(row) + 0.5) * LINE
+        number = self._numbers.get(row) if row is not None else None
+        if number is not None:
+            return self.y + PAD / 2 + (len(self.lines) + number + 0.5) * LINE
         return self.y + (PAD + len(self.lines) * LINE) / 2
 
 
@@ -128,10 +139,15 @@ def svg(picture: Picture) -> str:
 
 
 def write_png(picture: Picture, path: Path, scale: int = 2) -> None:
-    """The picture as PNG, `scale` pixels for one."""
+    """The picture as PNG, `scale` pixels for one; raises InvalidValueError for a huge one."""
     from PIL import Image, ImageDraw, ImageFont
 
     width, height = picture.laid_out()
+    if width * height * scale**2 > MOST_PIXELS:
+        raise InvalidValueError(
+            f"the picture has {width * scale:.0f} x {height * scale:.0f} pixels, too many for a "
+            f"PNG: name a file that ends in .svg, or ask without --columns"
+        )
     image = Image.new("RGB", (round(width * scale), round(height * scale)), "white")
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(FONT * scale)
 
@@ -152,14 +168,18 @@ def write_png(picture: Picture, path: Path, scale: int = 2) -> None:
     image.save(path, "PNG")
 
 
+def _cut(line: str) -> str:
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+
+
 def _arrows(picture: Picture) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """From the right edge of one box to the left edge of another."""
-    found = []
+    """From the right edge of one box to the left edge of another, each once."""
+    found: dict[tuple[tuple[float, float], tuple[float, float]], None] = {}
     for source, target, begin, end in picture.arrows:
         one, other = picture.boxes[source], picture.boxes[target]
         start = (one.x + one.width, one.middle(begin))
-        found.append((start, (other.x, other.middle(end))))
-    return found
+        found[start, (other.x, other.middle(end))] = None
+    return list(found)
 
 
 def _curve(

@@ -10,6 +10,7 @@ from mesh_events.errors import RefusedError
 from mesh_events.patterns import places, require_usable
 from mesh_events.schema_resolution import Comparison, named_types
 from mesh_events.schema_size import (
+    LONGEST_NAME,
     expanded_size,
     parsed,
     require_bounded,
@@ -97,6 +98,31 @@ def test_each_limit_is_named(schema: Any, why: str) -> None:
     with pytest.raises(RefusedError, match=f"east.t-value.*{why}") as refused:
         parsed(json.dumps(schema), "east.t-value")
     assert refused.value.code == "schema_too_large"
+
+
+LONG = "n" * (LONGEST_NAME + 1)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        record("T", field(LONG, "int")),
+        record(LONG, field("f", "int")),
+        record("T", field("f", ["null", record("U", field(LONG, "int"))])),
+        record("T", field("f", "int")) | {"namespace": LONG},
+        record("T", field("f", "int") | {"aliases": ["short", LONG]}),
+        {"type": "array", "items": {"type": "enum", "name": "E", "symbols": ["A", LONG]}},
+    ],
+)
+def test_a_long_name_is_refused(schema: Any) -> None:
+    with pytest.raises(RefusedError, match="513 characters, at most 512 are allowed") as refused:
+        parsed(json.dumps(schema), "east.t-value")
+    assert refused.value.code == "schema_too_large"
+
+
+def test_a_name_of_the_bound_and_names_that_are_no_text_pass() -> None:
+    parsed(json.dumps(record("T", field(LONG[1:], "int"))), "east.t-value")
+    parsed(json.dumps({"type": "record", "name": 7, "aliases": 3, "fields": [5]}), "east.t-value")
 
 
 def test_a_comparison_of_many_branches_is_refused_rather_than_made() -> None:

@@ -13,7 +13,7 @@ from openlineage.client.serde import Serde
 from referencing.exceptions import Unresolvable
 
 from mesh_events import connectors
-from processors.lineage import Dataset, JobRun, Origin, event
+from processors.lineage import LARGEST_EVENT, Dataset, JobRun, Origin, event, fitting
 from projections.connector_config import DEAD_LETTERS, JDBC_SINK
 from projections.links import Desired
 from tests import openlineage
@@ -157,9 +157,9 @@ def test_a_statements_result_tells_its_columns_and_its_sql(tmp_path: Path) -> No
     assert "schema" not in named(start, DEAD)
 
 
-def joined() -> dict[str, Any]:
+def joining() -> JobRun:
     """A statement with a join, a filter and a column that is made of nothing."""
-    run = JobRun(
+    return JobRun(
         namespace="mesh.statements",
         job="east.seen",
         run="0190163d-8694-739b-aea5-966c26f8ad91",
@@ -171,7 +171,45 @@ def joined() -> dict[str, Any]:
         columns={"id": (Origin(STREAM, "id"),), "one": ()},
         decides=(Origin(STREAM, "id", "INDIRECT", "JOIN"),),
     )
-    return json.loads(Serde.to_json(event(RunState.START, run, WHEN)))
+
+
+def joined() -> dict[str, Any]:
+    """The event of its start."""
+    return json.loads(Serde.to_json(event(RunState.START, joining(), WHEN)))
+
+
+def wide(columns: int) -> JobRun:
+    """The statement over a schema of very many columns."""
+    fields = [{"name": f"{'column' * 50}{one}", "type": "int"} for one in range(columns)]
+    schema = json.dumps({"type": "record", "name": "Wide", "fields": fields})
+    run, names = joining(), [one["name"] for one in fields]
+    return replace(
+        run,
+        inputs=tuple(replace(one, schema=schema) for one in run.inputs),
+        outputs=tuple(replace(one, schema=schema) for one in run.outputs),
+        columns={name: (Origin(STREAM, name),) for name in names},
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "without", "facets"),
+    [
+        (100, "", {"schema", "columnLineage"}),
+        (900, "schemas", {"columnLineage"}),
+        (3000, "schemas and columns", set()),
+    ],
+)
+def test_an_event_that_is_too_large_tells_the_run_without_columns(
+    columns: int, without: str, facets: set[str]
+) -> None:
+    value, left_out = fitting(RunState.START, wide(columns))
+    found = json.loads(value)
+    assert left_out == without
+    assert len(value) <= LARGEST_EVENT
+    assert openlineage.findings(found) == []
+    assert {"schema", "columnLineage"} & set(named(found, OUT)) == facets
+    assert [one["name"] for one in found["inputs"]] == [STREAM]
+    assert found["job"]["facets"]["sql"]["query"] == joining().sql
 
 
 def test_a_join_and_a_column_made_of_nothing_conform() -> None:

@@ -10,12 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from mesh_events.connectors import ConnectorAdded
+from mesh_events.errors import InvalidValueError
 from projections.lineage import downstream, upstream
 from self_service.cli.app import app
 from self_service.cli.context import Mesh
 from self_service.cli.lineage import Scene, _boxes
 from self_service.cli.lineage_columns import Columns
-from self_service.cli.lineage_picture import Picture, svg, write_png
+from self_service.cli.lineage_picture import LONGEST_LINE, MOST_ROWS, Picture, svg, write_png
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 from tests.unit.projections.test_lineage import USERS, joined
@@ -111,6 +112,33 @@ def test_the_png_shows_the_same(tmp_path: Path) -> None:
         assert image.size == (round(2 * width), round(2 * height))
         colours = {colour for _, colour in image.getcolors(1_000_000)}
     assert {(211, 233, 211), (253, 243, 225)} <= colours
+
+
+def test_a_picture_of_long_names_and_many_columns_stays_small(tmp_path: Path) -> None:
+    picture = Picture()
+    columns = [f"{'column' * 80}{number}" for number in range(5000)]
+    picture.box("from", "topic", ["east.wide"], -1, columns)
+    picture.box("to", "asked", ["east.wide.out"], 0, columns)
+    for name in columns:
+        picture.arrow("from", "to", name, name)
+    width, height = picture.laid_out()
+    assert width < 1200
+    assert height < 2000
+    found = [one.text or "" for one in ET.fromstring(svg(picture)).iter(f"{SVG}text")]  # noqa: S314
+    assert max(map(len, found)) == LONGEST_LINE
+    assert found.count(f"... and {5000 - MOST_ROWS} more") == 2
+    for box in picture.boxes.values():
+        assert box.y < box.middle(columns[-1]) < box.y + box.height
+    write_png(picture, tmp_path / "wide.png")
+
+
+def test_a_png_that_memory_does_not_hold_is_refused(tmp_path: Path) -> None:
+    picture = Picture()
+    for number in range(400):
+        picture.box(f"t{number}", "topic", ["a topic", *["line"] * 40], number % 4)
+    with pytest.raises(InvalidValueError, match=r"too many for a PNG: name a file .* \.svg"):
+        write_png(picture, tmp_path / "large.png")
+    assert svg(picture)
 
 
 def test_what_was_asked_for_stands_out() -> None:
