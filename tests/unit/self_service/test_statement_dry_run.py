@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mesh_events import statements
+from mesh_events import intents, statements
 from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentRejected
 from mesh_events.errors import RefusedError
@@ -14,7 +14,7 @@ from self_service.cli.statement_dry_run import answer, named, supposed
 from self_service.cli.statement_wording import worded
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
-from tests.paper_log import Fails, PaperLog, Passes
+from tests.paper_log import Fails, PaperLog, Passes, at
 
 FIELDS = [{"name": "ip", "type": "string"}, {"name": "qty", "type": "int"}]
 AVRO = json.dumps({"type": "record", "name": "R", "fields": FIELDS})
@@ -126,6 +126,19 @@ def decided(log: PaperLog, offset: int) -> str:
     events = (decode(one, log.image.schemas, log.image.identity.root).event for one in log.records)
     [decision] = [one for one in events if isinstance(one, Decision) and one.offset == offset]
     return decision.code if isinstance(decision, IntentRejected) else ""
+
+
+@pytest.mark.parametrize(("skew", "code"), [(0, ""), (3_600_000, "domain_frozen")])
+def test_a_freeze_ends_for_the_dry_run_as_for_the_governor(skew: int, code: str) -> None:
+    """It has ended by every clock, unless clocks disagree."""
+    log = log_of_west()
+    until = at(log.now + 60_000)
+    log.operator(intents.DomainFrozen, domain="west", until=until, reason="to look")
+    log.govern()
+    meant = worded(log.image, "west", "INSERT INTO out SELECT ip FROM clicks", {}, None, None)
+    image = log.image._replace(skew=skew)
+    dry = answer(image, supposed("west.later", meant), cluster_of_west(), Registry())
+    assert (dry.refusal.code if dry.refusal else "") == code
 
 
 @pytest.mark.parametrize(
