@@ -36,6 +36,11 @@ DOMAINS = 20
 ROUNDS = 5
 FREEZES = 10
 FLOOD_WARM_UP_S = 5.0
+_PLAIN: dict[str, Any] = {
+    "enable_idempotence": False,
+    "max_in_flight_requests_per_connection": 1,
+}
+"""As every writer of the log: without producer ids, in order."""
 Figures = dict[str, dict[str, Any]]
 
 
@@ -111,7 +116,7 @@ def _login(members: Members, number: int) -> Connection:
 
 
 def _produce(login: Connection, wires: Sequence[Wire]) -> None:
-    producer = Producer(login.config(enable_idempotence=True, acks="all", linger_ms=5))
+    producer = Producer(login.config(acks="all", linger_ms=5, **_PLAIN))
     for wire in wires:
         producer.produce(topics.GOVERNANCE, wire.value, wire.key, partition=0, headers=wire.headers)
     producer.flush(60)
@@ -143,7 +148,8 @@ def _decided(members: Members, start: int, count: int) -> float:
 
 def _row_latency(members: Members, emitter: Emitter) -> dict[str, Any]:
     took = row_latency(members, emitter, _product(members, 1))
-    return spread(took) | {"lost": UPDATES - len(took)}
+    # a row that the next update of the product made needless before it was written
+    return spread(took) | {"superseded": UPDATES - len(took)}
 
 
 def _freezes(members: Members) -> dict[str, Any]:
@@ -218,7 +224,10 @@ _FLOODS: dict[str, Callable[[Members, Emitter], list[Wire]]] = {
 
 def flood(login: Connection, wires: Sequence[Wire], stop: Any, written: Any) -> None:
     """Write the records again and again until `stop`; counts what Kafka has acknowledged."""
-    producer = Producer(login.config(linger_ms=5, queue_buffering_max_messages=20_000))
+    # a request far above the share would silence the connection for minutes
+    producer = Producer(
+        login.config(linger_ms=5, batch_size=16_384, queue_buffering_max_messages=2_000, **_PLAIN)
+    )
 
     def count(error: object, _: object) -> None:
         if error is None:
