@@ -144,6 +144,9 @@ class LinkRow(Row):
     incarnation: int = Field(description="Counts the starts of the link")
     run: str | None = Field(description="OpenLineage run id of the latest incarnation")
     failure: str | None = Field(description="Why it is FAILED")
+    paused_by: str | None = Field(
+        default=None, description="Domain that paused it, mesh for the operator"
+    )
     created_at: datetime = Field(
         description="Time of the decision that created it, by the mesh's clock"
     )

@@ -1,12 +1,12 @@
 """What follows from the state by itself: the governor's own intents.
 
-A grant to another cluster needs a link; a link without grants ends. The ids are derived from
-the cause, so saying it twice is saying it once.
+A grant to another cluster needs a link, and ends a pause of another reader; a link without grants
+ends. The ids are derived from the cause, so saying it twice is saying it once.
 """
 
 from datetime import UTC, datetime
 
-from mesh_events.intents import Intent, LinkCreated, LinkRemoved
+from mesh_events.intents import Intent, LinkCreated, LinkRemoved, LinkResumed
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id
 from projections.access import ENTITLED, Access, State
 from projections.identity import Role
@@ -42,6 +42,9 @@ def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> 
         # nobody fills a copy for readers who are cut off; one that is there stays
         reading = [one for one in entitled if one.consumer not in image.identity.quarantines]
         latest = max(reading, key=lambda one: one.granted_generation, default=None)
+        resuming = resumption(image, link) if link is not None else None
+        if link is not None and resuming is not None:
+            return _resumption(image, link, resuming, producer)
         return _creation(image, link, latest, producer) if latest else None
     settled = all(access.state is State.REVOKED for access in accesses)
     if link is not None and link.desired is not Desired.REMOVED and settled:
@@ -51,6 +54,30 @@ def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> 
             meta=meta, product=link.product, cluster=link.cluster, reason="no grant needs it"
         )
     return None
+
+
+def resumption(image: Image, link: Link) -> Access | None:
+    """The grant that ends a reader's pause: a newer one of another reader.
+
+    Who is the only reader may pause a copy, and speaks for nobody who comes later.
+    """
+    if not link.is_paused_by_reader or link.held:
+        return None
+    later = (
+        access
+        for access in image.access.of_link(link.id)
+        if access.state in ENTITLED
+        and access.consumer != link.paused_by
+        and access.consumer not in image.identity.quarantines
+        and access.granted_generation > link.generation
+    )
+    return max(later, key=lambda one: one.granted_generation, default=None)
+
+
+def _resumption(image: Image, link: Link, grant: Access, producer: str) -> Intent:
+    meta = _meta(image, grant, "resume-link", grant.granted_generation, producer)
+    reason = f"{grant.consumer} reads it, and {link.paused_by} had paused it"
+    return LinkResumed(meta=meta, product=link.product, cluster=link.cluster, reason=reason)
 
 
 def _creation(image: Image, link: Link | None, grant: Access, producer: str) -> Intent | None:

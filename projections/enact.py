@@ -154,6 +154,8 @@ def _(event: intents.LinkCreated, image: Image, at: Acceptance) -> Image:
 
 @enact.register
 def _(event: intents.LinkPaused, image: Image, at: Acceptance) -> Image:
+    name = links.link_id(event.product, event.cluster)
+    image = image._replace(links=links.paused(image.links, name, event.meta.domain))
     return _redirected(image, event, links.Desired.PAUSED, at)
 
 

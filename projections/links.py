@@ -15,7 +15,8 @@ from mesh_events.facts import (
     LinkFailed,
     LinkStopped,
 )
-from mesh_events.intents import Engine, LinkCreated, OnRevoke
+from mesh_events.intents import Engine, LinkCreated, OnRevoke, domain_of
+from mesh_events.meta import MESH_DOMAIN
 from mesh_events.rows import LinkState
 from projections.catalog import Product
 from projections.runs import EndedRun, with_end
@@ -49,6 +50,7 @@ class Link:
     `copied_from` and `copied_to` (ms of the log) tell the audit how long data was there.
     `told` holds the ids of the facts counted at this generation: anybody can append a copy of one.
     The operator has stopped one that is `held`: nobody else can let it go on.
+    `paused_by` is the domain that paused it, `mesh` for the operator; None where it is not paused.
     """
 
     id: str
@@ -79,6 +81,7 @@ class Link:
     copied_to: int | None = None
     told: frozenset[str] = frozenset()
     held: bool = False
+    paused_by: str | None = None
     ended: tuple[EndedRun, ...] = ()
 
     @property
@@ -90,6 +93,16 @@ class Link:
     def writes(self) -> tuple[str, ...]:
         """Topics that are written, the copy first."""
         return (self.topic,)
+
+    @property
+    def told_state(self) -> str:
+        """The state for people, with who paused it: `PAUSED by east`."""
+        return f"{self.state} by {self.paused_by}" if self.paused_by else self.state.value
+
+    @property
+    def is_paused_by_reader(self) -> bool:
+        """Whether it stands still for a consumer, and not for the product's owner or the mesh."""
+        return self.paused_by not in (None, MESH_DOMAIN, domain_of(self.product))
 
     @property
     def is_active(self) -> bool:
@@ -198,8 +211,14 @@ def redirected(
         failure_code=None,
         told=frozenset(),
         held=desired is not Desired.RUNNING if by_operator else links[identity].held,
+        paused_by=links[identity].paused_by if desired is Desired.PAUSED else None,
     )
     return links.set(identity, link)
+
+
+def paused(links: Links, identity: str, domain: str) -> Links:
+    """A domain, or `mesh` for the operator, is who the link stands still for from now on."""
+    return links.set(identity, replace(links[identity], paused_by=domain))
 
 
 def taken_over(links: Links, identity: str, engine: Engine) -> Links:

@@ -125,6 +125,7 @@ def link_row(link: Link) -> LinkRow:
         incarnation=link.incarnation,
         run=link.run,
         failure=link.failure,
+        paused_by=link.paused_by,
         created_at=at(link.created_at),
         changed_at=at(link.changed_at),
     )

@@ -10,6 +10,7 @@ from mesh_events.intents import (
     domain_of,
 )
 from projections.access import ENTITLED, State
+from projections.consequences import resumption
 from projections.identity import Role
 from projections.links import Desired, Link, link_id
 from projections.quotas.kinds import Kind
@@ -51,7 +52,11 @@ def _(intent: LinkCreated, case: Case) -> Verdict:
 def _(intent: LinkPaused, case: Case) -> Verdict:
     link = _standing(case, intent)
     names.note(intent.reason, "the reason")
-    require(link.desired is Desired.RUNNING, "not_running", f"the link {link.id} is paused already")
+    require(
+        link.desired is Desired.RUNNING or _may_pause_again(case, link),
+        "not_running",
+        f"the link {link.id} is paused already, by {link.paused_by}",
+    )
     return Accepted()
 
 
@@ -61,6 +66,12 @@ def _(intent: LinkResumed, case: Case) -> Verdict:
     names.note(intent.reason, "the reason")
     require(link.desired is Desired.PAUSED, "not_paused", f"the link {link.id} is not paused")
     life.require_not_held(case, link, "link")
+    # somebody may have paused it anew since the governor saw the grant
+    require(
+        case.key.role is not Role.GOVERNOR or resumption(case.image, link) is not None,
+        "no_grant",
+        f"no grant ends the pause of the link {link.id}",
+    )
     if intent.engine is not None:
         require_known(intent.engine)
         require(
@@ -94,6 +105,13 @@ def require_link_room(case: Case, name: str, product: str) -> None:
     link = case.image.links.get(name)
     if link is None or link.is_over:
         require_room(case, Kind.LINKS, domain_of(product), known=link is not None)
+
+
+def _may_pause_again(case: Case, link: Link) -> bool:
+    """The owner may pause what a reader has paused, the operator what is not held yet."""
+    if case.key.role is Role.OPERATOR:
+        return not link.held
+    return case.domain == domain_of(link.product) and link.is_paused_by_reader
 
 
 def _needed(case: Case, name: str) -> bool:

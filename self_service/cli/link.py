@@ -127,7 +127,10 @@ def create(
 
 @command(app, "pause", "sdm link pause east.users@west --reason 'maintenance'")
 def pause(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
-    """Let a copy stand still; the rights stay."""
+    """Let a copy stand still; the rights stay.
+
+    A domain that is the only reader may pause it as well: until another one is granted.
+    """
     mesh, place = _standing(name)
     _say(mesh, saying, name, lambda meta: LinkPaused(meta=meta, **place, reason=reason))
 
@@ -174,6 +177,7 @@ def fields(link: Link) -> dict[str, Any]:
         "topic": link.topic,
         "state": link.state,
         "desired": link.desired,
+        "paused_by": link.paused_by,
         "held": link.held,
         "copy": link.copy,
         "engine": link.engine,

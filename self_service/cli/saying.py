@@ -15,7 +15,7 @@ from self_service.cli.callers import Caller, actor_id
 from self_service.cli.context import Mesh
 from self_service.cli.options import Saying, Until
 from self_service.cli.output import Detail, Format, show
-from self_service.cli.stages import Progress, failure, progress, where
+from self_service.cli.stages import Progress, awaited, failure, progress, where
 
 Make = Callable[[Meta], Intent]
 T = TypeVar("T")
@@ -150,7 +150,7 @@ def _late(image: Image, said: Said, until: Until) -> str:
     state = (
         where(image, said.intent) if said.outcome and image.offset >= said.outcome.offset else ""
     )
-    now = f", it is {state} now" if state else ""
+    now = f", it is {state} now{awaited(image, said.intent)}" if state else ""
     return (
         f"{said.intent.type_name()} at offset {said.receipt.offset} was accepted but is not "
         f"{until} in time{now}: look again with `sdm trace {said.receipt.offset}`"

@@ -89,6 +89,17 @@ def where(image: Image, intent: Intent) -> str:
     return ""
 
 
+def awaited(image: Image, intent: Intent) -> str:
+    """The link that a grant waits for, in words; empty where it waits for none."""
+    if not isinstance(intent, intents.AccessGranted):
+        return ""
+    link = image.links.get(image.access.requests[intent.request].link or "")
+    if link is None or link.is_active:
+        return ""
+    failed = f" ({link.failure})" if link.failure else ""
+    return f", and the link {link.id} is {link.told_state}{failed}"
+
+
 def failure(image: Image, intent: Intent) -> tuple[str, str] | None:
     """(code, reason) where what the intent is about has failed for good, else None."""
     if (refused := _refused(image, intent)) is not None:

@@ -3,7 +3,7 @@
 import pytest
 
 from mesh_events import facts, intents
-from mesh_events.intents import LinkCreated, LinkRemoved, OnRevoke
+from mesh_events.intents import LinkCreated, LinkRemoved, LinkResumed, OnRevoke
 from mesh_events.rows import AccessState, LinkState
 from projections.consequences import consequences
 from projections.intents import REMEMBERED_MS
@@ -46,6 +46,79 @@ def second_request(log: PaperLog) -> str:
     log.append(event, by="west")
     log.govern()
     return event.meta.id
+
+
+def paused(log: PaperLog, speaker: str) -> None:
+    """East's copy for west stands still; then another domain of that cluster is granted."""
+    story.granted(log)
+    log.operator(intents.DomainRegistered, **story.domain("south", "west"))
+    story.settle(log)
+    if speaker == "mesh":
+        log.operator(intents.LinkPaused, **LINKED)
+    else:
+        log.say(intents.LinkPaused, speaker, **LINKED)
+    log.say(intents.ApplicationRegistered, "south", application="south.app")
+    story.settle(log)
+
+
+def granted_south(log: PaperLog) -> str:
+    event = log.make(
+        intents.AccessRequested,
+        "south",
+        product=story.PRODUCT,
+        application="south.app",
+        reason="r",
+    )
+    log.append(event, by="south")
+    log.govern()
+    grant_undecided(log, event.meta.id)
+    return event.meta.id
+
+
+def test_a_grant_ends_the_pause_of_another_reader(log: PaperLog) -> None:
+    paused(log, "west")
+    assert due(log) == []
+    asked = granted_south(log)
+    [intent] = due(log)
+    assert isinstance(intent, LinkResumed)
+    assert (intent.product, intent.cluster) == (story.PRODUCT, "west")
+    assert intent.meta.causation == asked
+    log.govern()
+    link = log.image.links["east.users@west"]
+    assert (link.desired, link.paused_by) == (Desired.RUNNING, None)
+    assert due(log) == []
+
+
+@pytest.mark.parametrize("speaker", ["east", "mesh"])
+def test_no_grant_ends_a_pause_of_the_owner_or_the_operator(log: PaperLog, speaker: str) -> None:
+    paused(log, speaker)
+    granted_south(log)
+    assert due(log) == []
+    assert log.image.links["east.users@west"].paused_by == speaker
+
+
+def test_a_second_grant_of_who_paused_ends_no_pause(log: PaperLog) -> None:
+    paused(log, "west")
+    grant_undecided(log, second_request(log))
+    assert due(log) == []
+
+
+def test_a_reader_that_is_cut_off_ends_no_pause(log: PaperLog) -> None:
+    paused(log, "west")
+    granted_south(log)
+    log.operator(intents.DomainQuarantined, domain="south", reason="it leaks")
+    log.govern()
+    assert due(log) == []
+
+
+def test_a_pause_of_the_owner_is_not_ended_by_what_was_seen_before_it(log: PaperLog) -> None:
+    paused(log, "west")
+    granted_south(log)
+    [intent] = due(log)
+    log.accept(log.say(intents.LinkPaused, "east", **LINKED))
+    verdict = log.verdict(log.append(intent, by="governor"))
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "no_grant"
 
 
 def revoke_undecided(log: PaperLog, asked: str) -> None:

@@ -329,10 +329,32 @@ def test_a_paused_link_cannot_be_paused_again_but_resumed() -> None:
     story.granted(log)
     log.say(intents.LinkPaused, "west", **LINKED)
     log.govern()
-    verdict = judged(log, "east", intents.LinkPaused, LINKED)
+    verdict = judged(log, "west", intents.LinkPaused, LINKED)
     assert isinstance(verdict, Rejected)
     assert verdict.code == "not_running"
     assert judged(log, "east", intents.LinkResumed, LINKED) == Accepted()
+
+
+def test_the_owner_may_pause_what_a_reader_paused_and_the_operator_what_is_not_held() -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    may_pause = {"west": True, "east": True, "mesh": True}
+    for speaker, then in {
+        "west": {"west": False, "east": True, "mesh": True},
+        "east": {"west": False, "east": False, "mesh": True},
+        "mesh": {"west": False, "east": False, "mesh": False},
+    }.items():
+        for one, may in may_pause.items():
+            found = judged(log, one, intents.LinkPaused, LINKED)
+            assert (found == Accepted()) is may, (speaker, one)
+            assert may or getattr(found, "code", "") == "not_running"
+        event = log.make(intents.LinkPaused, speaker, **LINKED)
+        log.append(event, by=OWN_SPEAKERS.get(speaker, speaker))
+        log.govern()
+        assert log.image.links["east.users@west"].paused_by == speaker
+        may_pause = then
+    assert log.image.links["east.users@west"].held
 
 
 def test_a_removed_link_can_be_restored_by_either_side() -> None:

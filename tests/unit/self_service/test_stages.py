@@ -6,7 +6,7 @@ import pytest
 from mesh_events import facts, intents
 from mesh_events.intents import Intent
 from self_service.cli.options import Until
-from self_service.cli.stages import Progress, progress, where
+from self_service.cli.stages import Progress, awaited, progress, where
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -84,6 +84,18 @@ def test_a_rotated_login_is_applied_when_the_new_password_is_issued(log: PaperLo
         reference="file:/secrets/west/west.app",
     )
     assert progress(log.image, asked, Until.APPLIED) is REACHED
+
+
+def test_a_grant_that_waits_for_a_link_names_it_and_who_paused_it(log: PaperLog) -> None:
+    story.granted(log)
+    grant = last(log, intents.AccessGranted)
+    assert awaited(log.image, grant) == ", and the link east.users@west is CREATED"
+    log.say(intents.LinkPaused, "east", product=story.PRODUCT, cluster="west")
+    story.settle(log)
+    assert awaited(log.image, grant) == ", and the link east.users@west is PAUSED by east"
+    log.say(intents.LinkResumed, "east", product=story.PRODUCT, cluster="west")
+    story.settle(log)
+    assert awaited(log.image, grant) == ""
 
 
 def test_a_grant_is_applied_with_the_rights_and_active_with_the_copy(log: PaperLog) -> None:
