@@ -14,7 +14,7 @@ from mesh_events.references import resolve
 from mesh_events.settings import Profile, key_path, notes_path
 from mesh_events.signing import SigningKey
 from processors import app as faust_app
-from processors import logs
+from processors import full_collections, logs
 from processors.checkpoint_store import CheckpointStore
 from processors.crash_points import crash_point
 from processors.governor import Governor
@@ -104,6 +104,7 @@ def main() -> int:
     except MeshError as error:
         sys.stderr.write(f"the worker cannot start: {error}\n")
         return 1
+    full_collections.keep_short()
     worker = faust.Worker(app, loglevel="warn", redirect_stdouts=False, quiet=True)
     worker.execute_from_commandline()
     return 0

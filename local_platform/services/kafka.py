@@ -202,6 +202,9 @@ SMALL_NODE = {
     # kept in memory for each partition of each group; Connect and Spark write none
     "offset.metadata.max.bytes": "128",
     "group.max.size": "500",
+    # who was silent may send at once what its quota allows in so many seconds (11 by default), and
+    # what stands behind it on the log waits until it is folded
+    "quota.window.num": "2",
     # kept in memory for each producer and partition; a retry after an hour is none any more
     "producer.id.expiration.ms": "3600000",
     # the default buffer of 128 MB alone would be a sixth of this heap
