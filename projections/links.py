@@ -95,7 +95,7 @@ class Link:
         return (self.topic,)
 
     @property
-    def told_state(self) -> str:
+    def shown_state(self) -> str:
         """The state for people, with who paused it: `PAUSED by east`."""
         return f"{self.state} by {self.paused_by}" if self.paused_by else self.state.value
 

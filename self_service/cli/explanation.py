@@ -115,7 +115,7 @@ def _copied(image: Image, access: Access | None) -> dict[str, Any]:
     state = "LOST" if lost else link.copy.value
     return {
         "copied": link.copy.value in ("PRESENT", "RETAINED") and not lost,
-        "copy": f"{link.topic} on {link.cluster}: {state}, link {link.told_state}",
+        "copy": f"{link.topic} on {link.cluster}: {state}, link {link.shown_state}",
         "copied_from": stamp(link.copied_from),
         "copied_to": stamp(link.copied_to),
     }

@@ -106,4 +106,4 @@ def _of_copy(image: Image, access: Access | None) -> Iterator[str]:
         yield f"the copy is gone or another one: {link.failure}"
     elif link.state in _STILL:
         failure = f": {link.failure}" if link.failure else ""
-        yield f"the copy stands still, link {link.id} is {link.told_state}{failure}"
+        yield f"the copy stands still, link {link.id} is {link.shown_state}{failure}"

@@ -97,7 +97,7 @@ def awaited(image: Image, intent: Intent) -> str:
     if link is None or link.is_active:
         return ""
     failed = f" ({link.failure})" if link.failure else ""
-    return f", and the link {link.id} is {link.told_state}{failed}"
+    return f", and the link {link.id} is {link.shown_state}{failed}"
 
 
 def failure(image: Image, intent: Intent) -> tuple[str, str] | None:
