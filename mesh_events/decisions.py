@@ -1,5 +1,6 @@
 """The foundation of a mesh and the governor's decisions: only these change rights and existence."""
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
@@ -238,6 +239,16 @@ class RecordsSetAside(Decision):
         """Whether the record at an offset is set aside."""
         in_range = self.offset <= offset <= min(self.last, self.basis)
         return in_range and offset not in self.exceptions
+
+    def among(self, offsets: Collection[int]) -> list[int]:
+        """Which of the offsets are set aside: in time of the range or of them, whichever is less.
+
+        Args:
+            offsets: a set, or the keys of a dict.
+        """
+        span = range(self.offset, min(self.last, self.basis) + 1)
+        found = span if len(span) < len(offsets) else offsets
+        return [one for one in found if one in offsets and self.decides(one)]
 
     @property
     def code(self) -> str:

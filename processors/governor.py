@@ -11,7 +11,6 @@ not count.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from operator import is_
 from typing import NoReturn
 
 import structlog
@@ -28,6 +27,7 @@ from mesh_events.facts import Check
 from mesh_events.intents import Intent
 from mesh_events.meta import Event, new_id
 from mesh_events.record import Entry, Record
+from processors.consequent import Consequent
 from processors.crash_points import crash_point
 from processors.decision import Basis, decision_meta, decision_on, set_aside, version
 from processors.log_watch import NoWatch, Watch
@@ -41,7 +41,6 @@ from processors.row_writer import RowWriter
 from processors.turns import Turns
 from processors.waiting import Awaited, Waits
 from projections.clocks import clock_finding
-from projections.consequences import consequences
 from projections.decide import CHECK_TIMEOUT_MS, decide
 from projections.fold import apply
 from projections.identity import Role
@@ -110,7 +109,7 @@ class Governor:
         self._waits.clear()
         self._open: dict[int, Record] = {}
         self._samples = Samples()
-        self._settled: tuple[object, ...] | None = None
+        self._consequences = Consequent()
         self._clock: MeshClock | None = None
         # append time of the record folded last, ms
         self._appended = 0
@@ -209,6 +208,7 @@ class Governor:
     def _take(self, record: Record, entry: Entry) -> None:
         before, self.image = self.image, apply(self.image, entry)
         self._appended = record.time
+        self._consequences.folded(before, self.image)
         self.metrics.folded(entry, self.image, governs=self.reigns)
         if self.reigns and before.clocks_disagree != self.image.clocks_disagree:
             _log_clocks(self.image)
@@ -247,7 +247,9 @@ class Governor:
             self._answered.append((record.offset, event.offset))
         elif isinstance(event, Decision):
             if isinstance(event, RecordsSetAside):
-                self._open = {at: one for at, one in self._open.items() if at in undecided}
+                for at in event.among(self._open):
+                    if at not in undecided:
+                        del self._open[at]
             elif event.offset not in undecided:
                 self._open.pop(event.offset, None)
             self._samples.keep(self.image.intents.unusable.holds)
@@ -361,14 +363,7 @@ class Governor:
 
     def _consequent(self, image: Image) -> list[Intent]:
         """The intents that follow from the state and are not on the log yet."""
-        # all that consequences look at
-        parts = (image.access, image.links, image.identity.quarantines)
-        if self._settled is not None and all(map(is_, self._settled, parts)):
-            return []
-        due = consequences(image, software())[:BATCH]
-        if not due:
-            self._settled = parts
-        return due
+        return self._consequences.due(image, software())[:BATCH]
 
 
 def _in_turn(*sources: Iterator[int]) -> Iterator[int]:

@@ -76,8 +76,9 @@ class Metrics:
             self._read[entry.offset] = self._ticks()
         elif isinstance(event, RecordsSetAside):
             # a range of another version may hold intents that this one could judge
-            undecided = image.intents.undecided
-            self._read = {at: when for at, when in self._read.items() if at in undecided}
+            for at in event.among(self._read):
+                if at not in image.intents.undecided:
+                    del self._read[at]
         elif isinstance(event, Decision) and event.offset not in image.intents.undecided:
             began = self._read.pop(event.offset, None)
             if governs and began is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from immutables import Map
 
@@ -79,15 +80,22 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """Request id -> access, and (product, application) -> the request that is open now."""
+    """Every access that was asked for.
+
+    Args:
+        requests: request id -> access.
+        open: (product, application) -> the request that is open now.
+        by_link: link id -> request id -> its offset, of those whose data comes over a link.
+    """
 
     requests: Table[str, Access] = field(default_factory=Map)
     open: Table[tuple[str, str], str] = field(default_factory=Map)
+    by_link: Table[str, Map[str, int]] = field(default_factory=Map)
 
     def of_link(self, link: str) -> list[Access]:
         """Every access whose data comes over `link`, oldest first."""
-        found = [access for access in self.requests.values() if access.link == link]
-        return sorted(found, key=lambda access: access.offset)
+        found: Map[str, int] = self.by_link.get(link) or Map()
+        return [self.requests[request] for request, _ in sorted(found.items(), key=itemgetter(1))]
 
     def open_for(self, product: str, application: str) -> Access | None:
         """The open request of an application for a product."""
@@ -268,4 +276,8 @@ def _put(accesses: Accesses, access: Access) -> Accesses:
         still_open = accesses.open.delete(pair)
     else:
         still_open = accesses.open
-    return Accesses(accesses.requests.set(access.request, access), still_open)
+    by_link = accesses.by_link
+    if access.link is not None and access.request not in accesses.requests:
+        before: Map[str, int] = by_link.get(access.link) or Map()
+        by_link = by_link.set(access.link, before.set(access.request, access.offset))
+    return Accesses(accesses.requests.set(access.request, access), still_open, by_link)

@@ -4,29 +4,40 @@ A grant to another cluster needs a link, and ends a pause of another reader; a l
 ends. The ids are derived from the cause, so saying it twice is saying it once.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from mesh_events.intents import Intent, LinkCreated, LinkRemoved, LinkResumed
 from mesh_events.meta import MESH_DOMAIN, Meta, derived_id
+from mesh_events.rows import AccessRow, LinkRow
 from projections.access import ENTITLED, Access, State
 from projections.identity import Role
 from projections.image import Image
 from projections.links import Desired, Link
 
 ACTOR = "mesh.governor"
+ALL = ""
+"""Stands for all links."""
 
 
 def consequences(image: Image, producer: str) -> list[Intent]:
     """Intents that the state calls for and that are not on the log yet, in a stable order."""
-    by_link: dict[str, list[Access]] = {}
-    for access in image.access.requests.values():
-        if access.link is not None and access.granted_generation:
-            by_link.setdefault(access.link, []).append(access)
-    found = [_of_link(image, name, by_link[name], producer) for name in sorted(by_link)]
-    return [intent for intent in found if intent is not None and not _said(image, intent)]
+    found = (of_link(image, name, producer) for name in sorted(image.access.by_link))
+    return [intent for intent in found if intent is not None and not is_said(image, intent)]
 
 
-def _said(image: Image, intent: Intent) -> bool:
+def changed_links(before: Image, image: Image) -> Iterator[str]:
+    """Links of which one record may have changed what follows; `ALL` for all of them."""
+    if image.identity.quarantines is not before.identity.quarantines:
+        yield ALL
+    for topic, name in image.touched:
+        if topic == LinkRow.topic:
+            yield name
+        elif topic == AccessRow.topic and (link := image.access.requests[name].link) is not None:
+            yield link
+
+
+def is_said(image: Image, intent: Intent) -> bool:
     """Whether a governor's key has put this intent on the log."""
     return any(
         image.intents.first_offset(key.public, intent.meta.id) is not None
@@ -35,8 +46,10 @@ def _said(image: Image, intent: Intent) -> bool:
     )
 
 
-def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> Intent | None:
+def of_link(image: Image, name: str, producer: str) -> Intent | None:
+    """What the state calls for of one link, whether it was said or not."""
     link = image.links.get(name)
+    accesses = [one for one in image.access.of_link(name) if one.granted_generation]
     entitled = [access for access in accesses if access.state in ENTITLED]
     if entitled:
         # nobody fills a copy for readers who are cut off; one that is there stays
@@ -46,7 +59,7 @@ def _of_link(image: Image, name: str, accesses: list[Access], producer: str) -> 
         if link is not None and resuming is not None:
             return _resumption(image, link, resuming, producer)
         return _creation(image, link, latest, producer) if latest else None
-    settled = all(access.state is State.REVOKED for access in accesses)
+    settled = bool(accesses) and all(one.state is State.REVOKED for one in accesses)
     if link is not None and link.desired is not Desired.REMOVED and settled:
         last = max(accesses, key=lambda access: access.changed)
         meta = _meta(image, last, "remove-link", last.generation, producer)

@@ -169,7 +169,7 @@ def reports_on_rights_count_for_any_generation(patch: pytest.MonkeyPatch) -> Non
                 event = event.model_copy(update={"generation": found.generation})
                 more = (*getattr(found, waited), found.generation)
                 changed = known.requests.set(found.request, replace(found, **{waited: more}))
-                known = access.Accesses(changed, known.open)
+                known = replace(known, requests=changed)
             return real(known, event, offset, time)
 
         patch.setattr(access, name, reported)
@@ -332,7 +332,7 @@ def late_reports_of_rights_count(patch: pytest.MonkeyPatch) -> None:
         if before is None or found is before:
             return after
         late = replace(found, applying=before.applying)
-        return access.Accesses(after.requests.set(found.request, late), after.open)
+        return replace(after, requests=after.requests.set(found.request, late))
 
     patch.setattr(access, "removed", removed)
 

@@ -1,0 +1,84 @@
+"""What follows from the state is found as by a look at all of it, where something changed."""
+
+import random
+
+import pytest
+
+from mesh_events import intents
+from processors import consequent
+from processors.consequent import Consequent
+from projections.consequences import consequences
+from projections.fold import apply
+from projections.image import Image
+from projections.replay import entry_of
+from tests import paper_story as story
+from tests.fixtures.record import STORIES
+from tests.paper_log import PaperLog
+
+BY = "paper/1"
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_after_each_record_the_same_is_due_as_for_the_whole_state(name: str) -> None:
+    found, image = Consequent(), Image()
+    for record in STORIES[name]().records:
+        before, image = image, apply(image, entry_of(record, image))
+        found.folded(before, image)
+        assert found.due(image, BY) == consequences(image, BY)
+
+
+def test_whoever_asks_now_and_then_misses_nothing() -> None:
+    chance = random.Random(7)
+    for make in STORIES.values():
+        found, image = Consequent(), Image()
+        for record in make().records:
+            before, image = image, apply(image, entry_of(record, image))
+            found.folded(before, image)
+            if chance.random() < 0.1:
+                assert found.due(image, BY) == consequences(image, BY)
+
+
+def test_what_changed_behind_an_image_is_found_with_a_later_one() -> None:
+    log = PaperLog()
+    story.published(log)
+    early, found = log.image, Consequent()
+    assert found.due(early, BY) == []
+    asked = story.request(log)
+    offset = log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked)
+    log.accept(offset)
+    image = early
+    for record in log.records[early.offset + 1 :]:
+        before, image = image, apply(image, entry_of(record, image))
+        found.folded(before, image)
+    assert found.due(early, BY) == []
+    assert [type(one) for one in found.due(image, BY)] == [intents.LinkCreated]
+
+
+def test_no_link_is_looked_at_that_did_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    found, looked = Consequent(), list[str]()
+    found.due(log.image, BY)
+    real = consequent.of_link
+    monkeypatch.setattr(
+        consequent, "of_link", lambda image, name, by: looked.append(name) or real(image, name, by)
+    )
+    before = log.image
+    log.say(intents.ProductUpdated, "east", product=story.PRODUCT, sla=1)
+    log.govern()
+    image = before
+    for record in log.records[before.offset + 1 :]:
+        last, image = image, apply(image, entry_of(record, image))
+        found.folded(last, image)
+    assert found.due(image, BY) == []
+    assert looked == []
+    found.folded(image, replace_touched(image))
+    found.due(image, BY)
+    assert looked == [story.LINK]
+
+
+def replace_touched(image: Image) -> Image:
+    """As if a record had changed the link."""
+    return image._replace(touched=(("mesh.links", story.LINK),))
