@@ -124,7 +124,7 @@ def requested(
     time: int,
 ) -> Accesses:
     """An application asks to read a product."""
-    return _put(
+    return put(
         accesses,
         Access(
             request=event.meta.id,
@@ -146,7 +146,7 @@ def requested(
 
 def granted(accesses: Accesses, event: AccessGranted, generation: int, time: int) -> Accesses:
     """The owner said yes: from here on the consumer is entitled."""
-    return _put(
+    return put(
         accesses,
         replace(
             accesses.requests[event.request],
@@ -166,7 +166,7 @@ def granted(accesses: Accesses, event: AccessGranted, generation: int, time: int
 
 def denied(accesses: Accesses, event: AccessDenied, generation: int, time: int) -> Accesses:
     """The owner said no."""
-    return _put(
+    return put(
         accesses,
         replace(
             accesses.requests[event.request],
@@ -183,7 +183,7 @@ def denied(accesses: Accesses, event: AccessDenied, generation: int, time: int) 
 def revoked(accesses: Accesses, event: AccessRevoked, generation: int, time: int) -> Accesses:
     """The grant ended: from here on the consumer is not entitled, whatever still has to be done."""
     access = accesses.requests[event.request]
-    return _put(
+    return put(
         accesses,
         replace(
             access,
@@ -216,7 +216,7 @@ def suspended(
                 withdrawing=True,
                 changed=generation,
             )
-            accesses = _put(accesses, waiting)
+            accesses = put(accesses, waiting)
     return accesses
 
 
@@ -238,7 +238,7 @@ def applied(accesses: Accesses, event: AclApplied, offset: int, time: int) -> Ac
         access = replace(access, active_at=time, removed_at=None, enforced=periods)
     if access.state is State.GRANTED and event.generation == access.generation:
         access = replace(access, state=State.ACTIVE)
-    return _put(accesses, access)
+    return put(accesses, access)
 
 
 def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Accesses:
@@ -265,10 +265,11 @@ def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Ac
     if access.is_enforced:
         since = access.enforced[-1][0]
         access = replace(access, enforced=(*access.enforced[:-1], (since, time)), removed_at=time)
-    return _put(accesses, access)
+    return put(accesses, access)
 
 
-def _put(accesses: Accesses, access: Access) -> Accesses:
+def put(accesses: Accesses, access: Access) -> Accesses:
+    """The accesses with one added or changed, and what finds it by its pair and its link."""
     pair = (access.product, access.application)
     if access.state in OPEN:
         still_open = accesses.open.set(pair, access.request)

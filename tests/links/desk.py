@@ -1,7 +1,6 @@
 """A desk in place of the governor: holds the image, takes the keeper's facts, gives orders."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from immutables import Map
 
@@ -10,7 +9,7 @@ from mesh_events.intents import Engine, LinkCreated, OnRevoke, Quality
 from mesh_events.meta import Meta, derived_id, now
 from processors.keepers.keeper import ReignOverError
 from projections import links
-from projections.access import Access, State
+from projections.access import Access, State, put
 from projections.catalog import Product
 from projections.identity import Cluster, Identity
 from projections.image import Image
@@ -77,9 +76,7 @@ class Desk:
             changed=at,
             enforced=((at, None),),
         )
-        requests = self.image.access.requests.set(access.request, access)
-        known = replace(self.image.access, requests=requests)
-        self.image = self.image._replace(access=known, offset=at)
+        self.image = self.image._replace(access=put(self.image.access, access), offset=at)
 
     def pause(self) -> None:
         self._direct(Desired.PAUSED)
