@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from spark_streams.sql import literals
 from spark_streams.sql.functions import FUNCTIONS, UNITS, WINDOWS, arguments, clock, refusal
 from spark_streams.sql.growth import require_bounded
+from spark_streams.sql.operands import calculated, compared
 from spark_streams.sql.patterns import MATCHED, require_linear
 from spark_streams.sql.syntax import Words
 from spark_streams.sql.tree import (
@@ -20,6 +21,7 @@ from spark_streams.sql.tree import (
     In,
     Interval,
     Is,
+    Item,
     Lambda,
     Like,
     Moment,
@@ -212,12 +214,24 @@ def _require_shallow(node: Node, refuse: Callable[[str, Node], Exception]) -> No
 
 
 def _read_as_time(node: Node) -> tuple[Node, ...]:
-    """The parts of a node that are taken for dates or times."""
-    if isinstance(node, Cast) and node.to.name in _TIMES:
-        return (node.this,)
-    if isinstance(node, Call) and FUNCTIONS[node.name].of_time:
-        return node.args
-    return (node.this,) if isinstance(node, Extract) else ()
+    """The parts of a node that are taken for dates or times, or may be.
+
+    What stands in a lambda may be, since the types of its parameters are not known here, and so
+    may the key of a map.
+    """
+    match node:
+        case Cast(this=this, to=to) if to.name in _TIMES:
+            return (this,)
+        case Call(name=name, args=args) if FUNCTIONS[name].of_time:
+            return args
+        case Extract(this=this):
+            return (this,)
+        case Item(index=index):
+            return (index,)
+        case Lambda(body=body):
+            inside = list(body.walk())
+            return tuple(part for one in inside for part in (*compared(one), *calculated(one)))
+    return ()
 
 
 def _clock(node: Node) -> str:
@@ -236,8 +250,8 @@ def _clock(node: Node) -> str:
     if isinstance(node, Cast | Call) and _is_moment(node):
         return ""
     return (
-        "a time that is put together of texts, the same for each record: write it as a literal, "
-        "TIMESTAMP '2026-01-31 10:00:00'"
+        "a text that is put together, the same for each record, where a time may be expected: "
+        "write it as one literal, such as TIMESTAMP '2026-01-31 10:00:00'"
     )
 
 

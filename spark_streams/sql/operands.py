@@ -77,19 +77,19 @@ def uses(node: Node, made: Callable[[Node], Operand]) -> Iterator[Use]:
     """
     if isinstance(node, Lambda):
         return
-    compared = _compared(node)
-    if len(compared) > 1:
-        left = made(compared[0])
-        for other in compared[1:]:
+    parts = compared(node)
+    if len(parts) > 1:
+        left = made(parts[0])
+        for other in parts[1:]:
             yield Use(Purpose.COMPARED, (left, made(other)))
-    parts = [part for part in _calculated(node) if not _is_calculation(part)]
-    if parts:
-        yield Use(Purpose.CALCULATED, tuple(map(made, parts)))
+    numbers = [part for part in calculated(node) if not _is_calculation(part)]
+    if numbers:
+        yield Use(Purpose.CALCULATED, tuple(map(made, numbers)))
     for child in node.children:
         yield from uses(child, made)
 
 
-def _compared(node: Node) -> list[Node]:
+def compared(node: Node) -> list[Node]:
     """What is held against what: the first against each of the others; [] for anything else."""
     match node:
         case Binary(op=op) if op in _COMPARISONS:
@@ -112,6 +112,7 @@ def _is_calculation(node: Node) -> bool:
     return isinstance(node, Binary) and node.op in _OPERATORS
 
 
-def _calculated(node: Node) -> tuple[Node, ...]:
+def calculated(node: Node) -> tuple[Node, ...]:
+    """The operands of a calculation; () for anything else."""
     is_number = isinstance(node, Call) and node.name in _OF_NUMBERS
     return node.children if is_number or _is_calculation(node) else ()

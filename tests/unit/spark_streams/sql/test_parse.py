@@ -104,6 +104,16 @@ def test_a_source_is_called_by_its_last_name_unless_it_gets_another(
         ("SELECT to_date('Today ') AS d FROM c", "", "'Today ' as a time: its value"),
         ("SELECT CAST(('tomorrow') AS date) AS d FROM c", "", "'tomorrow' as a time"),
         ("SELECT date_add('now', 1) AS d FROM c", "", "'now' as a time"),
+        ("SELECT exists(k, x -> t > 'now') AS b FROM c", "line 1, column 27: ", "'now' as a time"),
+        ("SELECT filter(k, x -> x >= 'Today ') AS b FROM c", "", "'Today ' as a time"),
+        ("SELECT transform(k, x -> 'now' + INTERVAL 1 DAY) AS b FROM c", "", "'now' as a time"),
+        ("SELECT filter(k, x -> exists(x, y -> y IN (t, 'now'))) AS b FROM c", "", "'now' as a"),
+        ("SELECT filter(k, x -> x BETWEEN 'epoch' AND t) AS b FROM c", "", "'epoch' as a time"),
+        ("SELECT filter(k, x -> CASE x WHEN 'now' THEN true END) AS b FROM c", "", "'now' as a"),
+        ("SELECT filter(k, x -> x > concat('no', 'w')) AS b FROM c", "", "is put together"),
+        ("SELECT filter(k, x -> x > lower('NOW')) AS b FROM c", "", "is put together"),
+        ("SELECT map(t, 1)['now'] AS b FROM c", "line 1, column 18: ", "'now' as a time"),
+        ("SELECT map(t, 1)['n' || 'ow'] AS b FROM c", "", "is put together"),
         ("SELECT window(t, '1 day') AS w FROM c", "line 1, ", "windows and aggregates"),
         ("INSERT OVERWRITE x SELECT ip FROM c", "", "appended"),
         ("INSERT INTO x (a) SELECT ip FROM c", "line 1, column 16: ", "list of columns"),
@@ -127,6 +137,22 @@ def test_what_a_stream_cannot_do_is_refused_with_its_place(
     assert refused.value.code == "sql_not_supported"
     assert str(refused.value).startswith(place)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "filter(k, x -> x > '2026-01-31')",
+        "filter(k, x -> x = 'a' OR x LIKE 'now%')",
+        "filter(k, x -> x > TIMESTAMP '2026-01-31 10:00:00')",
+        "filter(k, x -> x > CAST('2026-01-31' AS DATE))",
+        "filter(k, x -> upper(x) = concat(ip, 'w'))",
+        "transform(k, x -> concat(x, 'now'))",
+        "m['a'] || k[0] || m[lower(ip)] || k[1 + 1]",
+    ],
+)
+def test_texts_that_are_no_time_by_the_clock_may_be_in_lambdas_and_keys(expression: str) -> None:
+    assert parse(f"SELECT {expression} AS x FROM c")
 
 
 @pytest.mark.parametrize(
