@@ -136,13 +136,15 @@ def image_at(
     """
     if at_offset is not None:
         below = store.until(at_offset)
+        above = store.after(below)
+    elif as_of is not None:
+        below, above = store.as_of(as_of), store.decided_after(as_of)
     else:
-        below = store.newest() if as_of is None else store.as_of(as_of)
-    above = None if at_offset is None and as_of is None else store.after(below)
+        below, above = store.newest(), None
     image, records = store.image(below), behind(below, read)
     if above is None:
         return replay(records, image, at_offset=at_offset, as_of=as_of)
-    doubted = frozenset(above.unverified)
+    doubted = frozenset(store.unverified(above, below))
     return replay(
         between(below, above, records),
         image,

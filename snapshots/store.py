@@ -30,8 +30,10 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LARGEST = 2**63 - 1
 """SQLite knows no larger number; no log reaches it."""
 _LAYOUT = """
-CREATE TABLE IF NOT EXISTS snapshots (at INTEGER PRIMARY KEY, time INTEGER NOT NULL, head BLOB);
-CREATE INDEX IF NOT EXISTS snapshots_by_time ON snapshots (time);
+CREATE TABLE IF NOT EXISTS snapshots (
+    at INTEGER PRIMARY KEY, time INTEGER NOT NULL, clock INTEGER NOT NULL, head BLOB
+);
+CREATE INDEX IF NOT EXISTS snapshots_by_clock ON snapshots (clock, at);
 CREATE TABLE IF NOT EXISTS versions (
     tab INTEGER, key BLOB, at INTEGER, value BLOB NOT NULL, PRIMARY KEY (tab, key, at)
 ) WITHOUT ROWID;
@@ -174,9 +176,18 @@ class Store:
         return self._one("WHERE at <= ? ORDER BY at DESC", min(offset, _LARGEST)) or ORIGIN
 
     def as_of(self, time: int) -> Snapshot:
-        """The latest one that holds no record later than a time, ms of the log."""
-        found = self._one("WHERE time <= ? ORDER BY time DESC, at DESC", min(time, _LARGEST))
-        return found or ORIGIN
+        """The latest one whose record is not later than a time, ms by the mesh's clock.
+
+        A record before it may be later, where the clock of a broker was ahead.
+        """
+        later = self.decided_after(time)
+        end = _LARGEST if later is None else later.offset
+        where = "WHERE time <= ? AND at < ? ORDER BY at DESC"
+        return self._one(where, min(time, _LARGEST), end) or ORIGIN
+
+    def decided_after(self, time: int) -> Snapshot | None:
+        """The first one that holds a decision later than a time: the state as of it is before."""
+        return self._one("WHERE clock > ? ORDER BY clock, at", min(time, _LARGEST))
 
     def after(self, snapshot: Snapshot) -> Snapshot | None:
         """The next one."""
@@ -187,11 +198,12 @@ class Store:
         with self.translated():
             return int(self._db.execute("SELECT count(*) FROM snapshots").fetchone()[0])
 
-    def unverified(self, until: Snapshot) -> list[int]:
-        """Offsets up to a snapshot whose signature does not verify."""
+    def unverified(self, until: Snapshot, since: Snapshot = ORIGIN) -> list[int]:
+        """Offsets behind a snapshot, up to another, whose signature does not verify."""
         with self.translated():
             heads = self._db.execute(
-                "SELECT head FROM snapshots WHERE at <= ? ORDER BY at", (until.offset,)
+                "SELECT head FROM snapshots WHERE at > ? AND at <= ? ORDER BY at",
+                (since.offset, until.offset),
             )
             return [one for (head,) in heads for one in decoder(Snapshot)(head).unverified]
 
@@ -250,8 +262,8 @@ class Store:
             kept = {name: self._keep(name, table, rest.offset) for name, table in tables.items()}
             numbers = {name: base.number for name, base in kept.items()}
             head = encode(Snapshot(rest, numbers, tree, leaf, unverified))
-            row = (rest.offset, rest.time, head)
-            self._db.execute("INSERT INTO snapshots VALUES (?, ?, ?)", row)
+            row = (rest.offset, rest.time, rest.clock, head)
+            self._db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", row)
         return put_together(rest, {name: Layered(base) for name, base in kept.items()})
 
     def version(self, number: int, key: bytes, at: int) -> bytes | None:

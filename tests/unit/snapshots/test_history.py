@@ -74,6 +74,39 @@ def test_at_every_offset_and_time_the_image_is_that_of_a_full_replay(
     assert image_at(store, READ, as_of=0) == replay([])
 
 
+def log_with_a_jump(*, decided: bool) -> list[Record]:
+    """Applications that register each 5 s; the broker's clock is 10 min ahead for a few records."""
+    log = PaperLog()
+    story.published(log)
+    for at in range(5):
+        ahead = log.make(intents.ApplicationRegistered, "east", application=f"east.ahead{at}")
+        log.append(ahead, by="east", time=log.now + 600_000)
+        if decided:
+            log.govern()
+    # a decision whose signature does not verify: believed, it would count
+    log.accept(log.say(intents.ApplicationRegistered, "east", application="east.forged"))
+    forged = log.records.pop()
+    log.put(replace(forged, headers={**forged.headers, "mesh_signature": bytes(64)}))
+    for at in range(6):
+        log.now += 5000
+        log.say(intents.ApplicationRegistered, "east", application=f"east.behind{at}")
+        log.govern()
+    return log.records
+
+
+@pytest.mark.parametrize("decided", [True, False])
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_broker_that_was_ahead_hides_no_later_state_from_as_of(
+    every: int, decided: bool, tmp_path: Path
+) -> None:
+    records = log_with_a_jump(decided=decided)
+    store = stored(tmp_path / "log.db", every, records)
+    times = {image.time for image in fold(records)}
+    assert max(times) - min(times) >= 600_000
+    for time in sorted({one + more for one in times for more in (0, 60_000)}):
+        assert image_at(store, log_of(records), as_of=time) == replay(records, as_of=time), time
+
+
 def test_far_behind_the_log_is_its_end(store: Store) -> None:
     extend(store, READ, every=7)
     for far in (LAST + 1, 2**63, 10**30):
