@@ -55,6 +55,7 @@ class Topic:
     shape: of its values, which are read with its schema whatever their own is.
     writers: id of each schema that its values may have -> the schema.
     key: schema of its keys, None if they have none.
+    key_writers: id of each schema that its keys may have -> the schema, `key` the last of them.
     asked_at: partition -> its end before the registry was asked for `writers`. A record before it
         with another schema's id cannot be read; one behind it may have a schema that was registered
         since, and ends the query, which is then planned anew. Empty: it cannot be read either.
@@ -65,6 +66,7 @@ class Topic:
     shape: Shape
     writers: Mapping[int, str] = field(hash=False)
     key: str | None = None
+    key_writers: Mapping[int, str] = field(default_factory=dict, hash=False)
     asked_at: Mapping[int, int] = field(default_factory=dict, hash=False)
     of_rows: bool = False
 

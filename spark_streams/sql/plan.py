@@ -13,6 +13,7 @@ from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.frame import Topic, key_types
+from spark_streams.sql.keys import encoding
 from spark_streams.sql.readable import require_readable
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
@@ -98,6 +99,8 @@ def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Pl
     tables = {
         alias: Table(topic_of(source, names), found[alias]) for alias, source in joined.items()
     }
+    for alias, source in joined.items():
+        _require_same_keys(source, tables[alias])
     columns = {alias: _columns(found[alias]) for alias in joined}
     columns[stream.alias] = [one.name for one in stream.columns]
     keys = {alias: _keys(table) for alias, table in tables.items()}
@@ -177,8 +180,9 @@ def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:
         )
     latest = list(writers.values())[-1]
     _require_same_times(source, subject, writers)
-    keys = list(_writers(source, f"{topic}-key", schemas).values())
-    return Topic(source.alias, shape_of(latest, subject), writers, keys[-1] if keys else None)
+    keys = _writers(source, f"{topic}-key", schemas)
+    key = list(keys.values())[-1] if keys else None
+    return Topic(source.alias, shape_of(latest, subject), writers, key, keys)
 
 
 def _require_same_times(source: Source, subject: str, writers: Mapping[int, str]) -> None:
@@ -191,6 +195,20 @@ def _require_same_times(source: Source, subject: str, writers: Mapping[int, str]
                 f"{path} of {subject} changed its meaning from the schema {number} to the latest: "
                 f"{why}. Put the records with the new unit into a topic of their own "
                 "(`sdm schema register --major`)",
+                source.place,
+            )
+
+
+def _require_same_keys(source: Source, table: Table) -> None:
+    """A row is found by the bytes of its key: every schema must give the same ones for a key."""
+    encodings = [(one, encoding(json.loads(key))) for one, key in table.shape.key_writers.items()]
+    for number, found in encodings:
+        if found != encodings[-1][1]:
+            raise SqlError(
+                "incompatible_schema",
+                f"the schemas {number} and {encodings[-1][0]} of {table.name}-key encode the same "
+                "key differently, and rows with the earlier one would not be found: put the rows "
+                "with the new key into a topic of their own (`sdm schema register --major`)",
                 source.place,
             )
 

@@ -24,6 +24,7 @@ def settings(name: str, topic: str, table: Topic, login: Connection) -> Mapping[
         # a topic that was cut off or made anew is not read as if nothing had happened
         "kafka.auto.offset.reset": "none",
         "topic": topic,
+        "keys": ",".join(map(str, table.key_writers)),
         "change": str(table.shape.is_change).lower(),
         "reader": table.shape.row_reader,
         **{f"schema.{number}": schema for number, schema in table.writers.items()},

@@ -58,7 +58,8 @@ class Read:
 class Statement:
     """A statement over topics whose schemas are given, run over a batch of records.
 
-    schemas: alias -> (id -> schema), the last one is read with; keys: alias -> schema of its keys.
+    schemas: alias -> (id -> schema), the last one is read with; keys: alias -> schema of its keys;
+    key_ids: of the schemas that keys of tables may have, any if there are none.
     """
 
     spark: Any
@@ -66,14 +67,15 @@ class Statement:
     schemas: Mapping[str, Mapping[int, Any]]
     keys: Mapping[str, Any]
     dead_from: Mapping[int, int] | None = None
+    key_ids: Sequence[int] = ()
 
     def topic(self, alias: str) -> Topic:
         every = {number: json.dumps(one) for number, one in self.schemas[alias].items()}
         key = self.keys.get(alias)
         latest = list(every.values())[-1]
-        return Topic(
-            alias, shape_of(latest, alias), every, None if key is None else json.dumps(key)
-        )
+        schema = None if key is None else json.dumps(key)
+        writers = dict.fromkeys(self.key_ids, schema or "")
+        return Topic(alias, shape_of(latest, alias), every, schema, writers)
 
     def run(self, rows: Sequence[tuple[Any, ...]], find: Any = None) -> list[Read]:
         """Rows are (key, value, partition, offset) or also headers."""

@@ -226,6 +226,29 @@ def test_a_row_that_cannot_be_read_is_no_answer_until_it_is_written_again(
     eventually(mended, "the row is read again")
 
 
+def test_a_key_with_a_schema_that_came_later_ends_the_table(spark: Any, table: Table) -> None:
+    from pyspark.errors import PySparkException
+
+    newer = record("Key", userid=["null", "int"])
+    # before the table is opened: of another subject
+    early = (wire(77, KEY, {"userid": 3}), change("c", None, row(3, "early")))
+    table.put([early, (key(1), change("c", None, row(1, "a")))])
+    made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
+    made.key_ids = [1]
+    find = table.find(made)
+    assert made.values(clicks(1), find) == [{"first": "a"}]
+    table.put([(wire(8, newer, {"userid": 1}), change("u", None, row(1, "b")))])
+
+    def ended() -> bool:
+        try:
+            assert made.values(clicks(1), find) == [{"first": "a"}]
+        except PySparkException as error:
+            return "has the schema 8, which was not registered for keys when" in str(error)
+        return False
+
+    eventually(ended, "lookups fail instead of missing the row")
+
+
 @pytest.mark.parametrize("stranger", [None, b"k", b"a key without any schema"])
 def test_a_record_without_a_key_that_a_row_could_have_is_no_row(
     spark: Any, platform: Endpoints, stranger: bytes | None

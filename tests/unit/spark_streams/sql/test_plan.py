@@ -1,7 +1,8 @@
 """A statement over topics whose schemas streaming SQL cannot read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,52 @@ def test_a_time_that_was_counted_in_another_unit_is_refused_not_misread() -> Non
     assert "schema 7" in said
     del versions[7]
     assert planned(parse(TEXT), {}, Changed("none"))
+
+
+def keyed(*types: Any) -> Schemas:
+    """A registry whose subject `w.users-key` has a version for each type of `userid`."""
+    fields = [[{"name": "userid", "type": one}] for one in types]
+    versions = {
+        number: json.dumps({"type": "record", "name": f"Key{number}", "fields": one})
+        for number, one in enumerate(fields, 11)
+    }
+
+    class Keyed(Schemas):
+        def versions(self, subject: str) -> Mapping[int, str]:
+            return versions if subject == "w.users-key" else {1: USER}
+
+    return Keyed("none")
+
+
+NULLABLE = ["null", "long"]
+MILLIS, MICROS = (
+    {"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros")
+)
+
+
+@pytest.mark.parametrize(
+    "types",
+    [("long", NULLABLE), (NULLABLE, "long"), ("long", NULLABLE, "long"), (MILLIS, MICROS),
+     (NULLABLE, ["long", "null"]), ("int", "string")],
+)  # fmt: skip
+def test_a_table_whose_keys_are_encoded_in_two_ways_is_refused(types: Sequence[Any]) -> None:
+    with pytest.raises(SqlError) as refused:
+        planned(parse(TEXT), {}, keyed(*types))
+    assert refused.value.code == "incompatible_schema"
+    assert str(refused.value).startswith("line 3, column 22: the schemas 11 and ") or len(types) > 2
+    assert "w.users-key encode the same key differently" in str(refused.value)
+
+
+@pytest.mark.parametrize("types", [("int", "long"), ("long", {"type": "long", "doc": "x"})])
+def test_a_table_whose_keys_have_the_same_bytes_under_each_schema_is_taken(
+    types: Sequence[Any],
+) -> None:
+    assert planned(parse(TEXT), {}, keyed(*types)).tables["u"].shape.key_writers.keys() == {11, 12}
+
+
+def test_keys_of_the_stream_may_be_encoded_in_two_ways() -> None:
+    text = "INSERT INTO w.out SELECT u.userid FROM w.users u"
+    assert planned(parse(text), {}, keyed("long", NULLABLE))
 
 
 @pytest.mark.parametrize(
