@@ -181,6 +181,7 @@ class _Wait:
         self._receipt, self._connection, self._keys = receipt, connection, keys
         self._schemas = _KnownSchemas(registry)
         self._timeout, self._deadline = timeout, time.monotonic() + timeout
+        self._starts = _Starts(connection, keys, self._deadline)
         self.records: dict[int, Record] = {}
 
     def decision_on(self, offset: int) -> Found:
@@ -209,7 +210,7 @@ class _Wait:
         return (one for one in self.between(first, end) if one.headers.get(SIGNER) == signer)
 
     def _is_copy(self, name: str, before: int) -> bool:
-        return _has_started(self._connection, self._keys, name, before, self._deadline)
+        return self._starts.has(name, before)
 
 
 def _of_governor(record: Record, schemas: Mapping[int, str], keys: MeshKeys) -> Event | None:
@@ -232,26 +233,30 @@ def decision_in(record: Record, schemas: Mapping[int, str], keys: MeshKeys) -> D
     return event if isinstance(event, _DECISIONS) else None
 
 
-def _has_started(
-    connection: Connection, keys: MeshKeys, name: str, before: int, deadline: float
-) -> bool:
-    """Whether a governor's start with this id stands before an offset; reads headers only."""
-    signer = (keys.governor or "").encode()
-    with LogReader(connection) as reader:
-        for record in reader.to_end():
-            if record.offset >= before:
-                return False
-            if time.monotonic() > deadline:
-                raise WaitTimeoutError(
-                    f"it takes longer to see whether the governor's start at offset {before} is a "
-                    "copy of an earlier one: wait for longer"
-                )
+class _Starts:
+    """Where each governor's start stands first; the log is read once, as far as was asked."""
+
+    def __init__(self, connection: Connection, keys: MeshKeys, deadline: float) -> None:
+        self._connection, self._keys, self._deadline = connection, keys, deadline
+        self._first: dict[str, int] = {}
+        self._read_to = 0
+
+    def has(self, name: str, before: int) -> bool:
+        """Whether the start with this id stands before an offset; reads headers only."""
+        if self._read_to < before and name not in self._first:
+            self._read(before)
+        return self._first.get(name, before) < before
+
+    def _read(self, end: int) -> None:
+        signer = (self._keys.governor or "").encode()
+        for record in _between(self._connection, self._read_to, end, self._deadline):
             headers = record.headers
-            if (headers.get(CE_TYPE), headers.get(CE_ID)) == (_STARTED, name.encode()) and (
-                headers.get(SIGNER) == signer and has_valid_signature(record, keys.root)
-            ):
-                return True
-    return False
+            if headers.get(CE_TYPE) != _STARTED or headers.get(SIGNER) != signer:
+                continue
+            name = (headers.get(CE_ID) or b"").decode(errors="replace")
+            if name not in self._first and has_valid_signature(record, self._keys.root):
+                self._first[name] = record.offset
+        self._read_to = end
 
 
 def _between(connection: Connection, first: int, end: int, deadline: float) -> Iterator[Record]:
@@ -261,8 +266,9 @@ def _between(connection: Connection, first: int, end: int, deadline: float) -> I
                 return
             if time.monotonic() > deadline:
                 raise WaitTimeoutError(
-                    "it takes longer to read the log back to what a decision follows, or to the "
-                    "first record of several that are the same: wait for longer"
+                    "it takes longer to read the log back to what a decision follows, to a "
+                    "governor's first start, or to the first record of several that are the same: "
+                    "wait for longer"
                 )
             yield record
 

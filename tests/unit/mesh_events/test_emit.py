@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mesh_events import emit, intents
+from mesh_events import emit, intents, outcome
 from mesh_events.emit import Emitter, Outcome, decision_in
 from mesh_events.errors import RefusedError
 from mesh_events.kafka import Connection
@@ -122,6 +122,32 @@ def test_a_copy_of_an_earlier_start_ends_no_epoch() -> None:
     log.put(resigned(log.records[second], key("stranger")))
     decision = log.rule(offset, REFUSED)
     assert watched(log, offset) == Outcome(False, decision, REFUSED.code, REFUSED.reason)
+
+
+def test_starts_are_looked_for_once_however_many_copies_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, read = PaperLog(), list[int]()
+    first, second = log.start_governor(), log.start_governor()
+    for copied in (first, second) * 50:
+        log.put(log.records[copied])
+    forged = resigned(log.records[second], key("stranger"))
+    log.put(replace(forged, headers={**forged.headers, "ce_id": b"forged"}))
+    third = log.start_governor()
+
+    def between(_: Any, start: int, end: int, __: float) -> Iterator[Record]:
+        read.extend(range(start, end))
+        return iter(log.records[start:end])
+
+    monkeypatch.setattr(outcome, "_between", between)
+    starts = outcome._Starts(NOWHERE, KEYS, 0)
+    names = [log.records[one].headers["ce_id"].decode() for one in (first, second, third)]
+    for before in range(second + 1, third + 1):
+        assert [starts.has(one, before) for one in names] == [True, True, False]
+        assert not starts.has("forged", before)
+    assert not starts.has(names[1], second)
+    assert starts.has(names[2], third + 1)
+    assert sorted(set(read)) == read
 
 
 def test_a_decision_under_a_start_behind_the_record_counts() -> None:
