@@ -127,7 +127,8 @@ _POSTGRES: Mapping[str, Kind] = {
     "snapshot.lock.timeout.ms": number(0, 600_000),
     "max.batch.size": number(1, 8192),
     "max.queue.size": number(2, 16_384),
-    "max.queue.size.in.bytes": number(0, 67_108_864),
+    # 0 is no bound to Debezium, and rows of a megabyte fill the memory of all domains' connectors
+    "max.queue.size.in.bytes": number(1_048_576, 16_777_216),
     "query.fetch.size": number(0, 20_000),
     "decimal.handling.mode": one_of("precise", "double", "string"),
     "binary.handling.mode": one_of("bytes", "base64", "base64-url-safe", "hex"),

@@ -24,6 +24,8 @@ JDBC = re.compile(
 HEARTBEATS, TRANSACTIONS = "Debezium's heartbeats", "Debezium's transactions"
 """What Debezium may write beside the rows of tables."""
 HEARTBEAT_PREFIX = "topic.heartbeat.prefix"
+_QUEUE_BYTES = 8 << 20
+"""What a capture keeps of rows that Kafka has not taken."""
 _FORM = "collection.name.format"
 _PORTS = {"postgres": "5432", "mysql": "3306"}
 _KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
@@ -154,7 +156,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
 
     To Debezium a name is a pattern without regard to case, so each is written as one that matches
     itself alone. Its own slot is put in where the config names none, and heartbeats go to a topic
-    of its domain. It fails at a change that does not hold the whole row.
+    of its domain. It fails at a change that does not hold the whole row. What it has read and Kafka
+    has not takes a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
     in any schema.
@@ -169,6 +172,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "slot.name": own,
         "publication.name": own,
         "publication.autocreate.mode": "filtered",
+        "max.queue.size.in.bytes": str(_QUEUE_BYTES),
         **({HEARTBEAT_PREFIX: _heartbeat_prefix(config)} if _has_heartbeats(config) else {}),
         **config,
     }

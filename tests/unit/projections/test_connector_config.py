@@ -231,6 +231,8 @@ SOURCE_REFUSED = [
     {"value.converter.apicurio.registry.url": "http://169.254.169.254/"},
     {"notification.enabled.channels": "sink"},
     {"max.queue.size": "100000000"},
+    {"max.queue.size.in.bytes": "0"},
+    {"max.queue.size.in.bytes": "67108864"},
     {"max.batch.size": "99999999"},
     {"producer.override.batch.size": "2000000000"},
     {"topic.naming.strategy": "any.Class"},
@@ -329,6 +331,13 @@ def test_a_source_that_names_no_slot_gets_its_own() -> None:
     found = pinned("east.shop", OF_POSTGRES)
     assert (found["slot.name"], found["publication.name"]) == ("sdm_east_shop", "sdm_east_shop")
     assert found["publication.autocreate.mode"] == "filtered"
+
+
+def test_what_a_source_holds_in_memory_is_bounded_in_bytes() -> None:
+    """Debezium's default is no bound but that of 8192 rows, of any length."""
+    assert pinned("east.shop", OF_POSTGRES)["max.queue.size.in.bytes"] == "8388608"
+    own = {**OF_POSTGRES, "max.queue.size.in.bytes": "1048576"}
+    assert pinned("east.shop", own)["max.queue.size.in.bytes"] == "1048576"
 
 
 def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() -> None:
