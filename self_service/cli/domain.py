@@ -1,12 +1,13 @@
 """`sdm domain`: who takes part in the mesh."""
 
-import time
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from mesh_events.errors import RefusedError
 from mesh_events.intents import DomainRegistered
+from mesh_events.meta import milliseconds
 from mesh_events.settings import key_path
 from projections.identity import Domain
 from projections.image import Image
@@ -16,7 +17,7 @@ from self_service.cli.callers import OPERATOR, judge
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading, Saying, Until, command, noun
 from self_service.cli.output import Detail, Listing, note, show
-from self_service.cli.times import stamp
+from self_service.cli.times import parse_time, stamp
 
 app = noun("Domains own data and share it as products.")
 
@@ -83,9 +84,8 @@ def register(
 def list_domains(reading: Reading) -> None:
     """List the domains."""
     image = Mesh().image(reading)
-    items = [
-        _fields(image, image.identity.domains[name]) for name in sorted(image.identity.domains)
-    ]
+    time = time_of(image, reading)
+    items = [_fields(image, found, time) for _, found in sorted(image.identity.domains.items())]
     columns = (
         "domain",
         "cluster",
@@ -132,7 +132,7 @@ def describe(reading: Reading, name: Name) -> None:
         "logins": Listing(("principal", "cluster", "generation", "issued", "failure"), logins),
         "data_products": Listing(("product", "topic", "version"), products, "no products yet"),
     }
-    show(Detail(_fields(image, found), parts), reading.output)
+    show(Detail(_fields(image, found, time_of(image, reading)), parts), reading.output)
 
 
 def quotas(image: Image, domain: str) -> list[dict[str, Any]]:
@@ -152,9 +152,22 @@ def quotas(image: Image, domain: str) -> list[dict[str, Any]]:
     return found
 
 
-def _fields(image: Image, found: Domain) -> dict[str, Any]:
+def time_of(image: Image, reading: Reading) -> int | None:
+    """The time by which freezes have ended in an answer, ms; None while clocks disagree.
+
+    No freeze ends by itself then.
+    """
+    if image.clocks_disagree:
+        return None
+    if reading.at_offset is not None:
+        return image.time
+    now = datetime.now(UTC)
+    return milliseconds(now if reading.as_of is None else parse_time(reading.as_of, now))
+
+
+def _fields(image: Image, found: Domain, time: int | None) -> dict[str, Any]:
     places = {found.cluster, image.identity.governance_cluster}
-    freeze = image.identity.freeze_of(found.name, round(time.time() * 1000))
+    freeze = image.identity.freeze_of(found.name, time)
     return {
         "domain": found.name,
         "cluster": found.cluster,

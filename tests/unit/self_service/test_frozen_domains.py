@@ -1,0 +1,52 @@
+"""What `sdm domain` shows of a freeze: what the governor goes by, at the time that is asked for."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mesh_events import intents
+from mesh_events.meta import milliseconds
+from self_service.cli.domain import _fields, time_of
+from self_service.cli.options import Reading
+from self_service.cli.times import stamp
+from tests.paper_log import PaperLog
+from tests.unit.self_service.test_statement_dry_run import at, log_of_west
+
+MINUTE = 60_000
+
+
+@pytest.fixture
+def frozen() -> PaperLog:
+    """West is frozen for a minute of 2026 that has passed."""
+    log = log_of_west()
+    log.operator(intents.DomainFrozen, domain="west", until=at(log.now + MINUTE), reason="to look")
+    log.govern()
+    return log
+
+
+def shown(log: PaperLog, reading: Reading, skew: int = 0) -> str | None:
+    image = log.image._replace(skew=skew)
+    found = image.identity.domains["west"]
+    until: str | None = _fields(image, found, time_of(image, reading))["frozen_until"]
+    return until
+
+
+def test_a_freeze_has_ended_by_now_and_had_not_as_of_its_time(frozen: PaperLog) -> None:
+    ends = frozen.image.identity.freezes["west"].until
+    assert datetime.fromtimestamp(ends / 1000, UTC) < datetime.now(UTC) - timedelta(minutes=1)
+    assert shown(frozen, Reading()) is None
+    assert shown(frozen, Reading(as_of=stamp(ends - 1))) == stamp(ends)
+    assert shown(frozen, Reading(as_of=stamp(ends))) is None
+    assert shown(frozen, Reading(at_offset=frozen.image.offset)) == stamp(ends)
+
+
+@pytest.mark.parametrize("skew", [3_600_000, -3_600_000])
+def test_no_freeze_is_shown_as_ended_while_clocks_disagree(frozen: PaperLog, skew: int) -> None:
+    assert shown(frozen, Reading(), skew) == stamp(frozen.image.identity.freezes["west"].until)
+
+
+def test_a_freeze_that_ends_later_is_shown(frozen: PaperLog) -> None:
+    until = datetime.now(UTC) + timedelta(hours=1)
+    frozen.operator(intents.DomainFrozen, domain="west", until=until, reason="to look")
+    frozen.govern()
+    assert shown(frozen, Reading()) == stamp(milliseconds(until))
