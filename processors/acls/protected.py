@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from processors.rights import EVERYBODY, Acl
 
 HARMFUL = {
-    "topic": frozenset({"all", "read", "write", "alter", "alter-configs", "delete"}),
+    "topic": frozenset({"all", "read", "write", "create", "alter", "alter-configs", "delete"}),
     "group": frozenset({"all", "read", "delete", "alter-configs"}),
     "transactional-id": frozenset({"all", "write", "two-phase-commit"}),
     "cluster": frozenset({"all", "alter", "alter-configs", "cluster-action", "create"}),

@@ -3,7 +3,8 @@ package mesh
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, UnresolvedFunction, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Command, LogicalPlan, UnresolvedDataSource}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
@@ -12,6 +13,7 @@ import org.apache.spark.sql.execution.command.CreateViewCommand
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * A Spark Connect server for one domain's statements. Statements are compiled from a list of
@@ -20,8 +22,10 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
  * `mesh.user` is the name of the account: its user id may have none, which Hadoop does not take.
  */
 object DomainServer {
-  /** They call any static method of Java. */
-  val removed: Seq[String] = Seq("reflect", "java_method", "try_reflect")
+  /** They call any static method of Java, or open a file or an address that an option names. */
+  val removed: Seq[String] = Seq(
+    "reflect", "java_method", "try_reflect",
+    "from_xml", "schema_of_xml", "from_protobuf", "to_protobuf", "schema_of_avro")
 
   def main(arguments: Array[String]): Unit = {
     val user = System.getProperty("mesh.user")
@@ -53,10 +57,15 @@ object Sources {
   private val kafka = "kafka"
   private val ours = "org.apache.spark.sql.kafka010."
 
-  /** Throws SecurityException for a plan that reads anything but Kafka, or is a command. */
+  /** Throws SecurityException for a plan that reads anything but Kafka or schemas in files, or is a command. */
   def check(plan: LogicalPlan): Unit = plan.foreachWithSubqueries(one)
 
-  private def one(node: LogicalPlan): Unit = node match {
+  private def one(node: LogicalPlan): Unit = {
+    node.expressions.foreach(_.foreach(function))
+    source(node)
+  }
+
+  private def source(node: LogicalPlan): Unit = node match {
     case source: UnresolvedDataSource => require(source.format == kafka, source.format)
     // text.`/a/file`, and tables of a catalog; a view of the session has one name
     case table: UnresolvedRelation => require(table.multipartIdentifier.length == 1, table.name)
@@ -67,6 +76,24 @@ object Sources {
     case _: CreateViewCommand => ()
     case command: Command => refuse(command.nodeName)
     case _ => ()
+  }
+
+  /** The options of from_avro that statements need; another one names a file with a schema. */
+  private val ofAvro = Set("mode", "avroSchema")
+
+  private def function(one: Expression): Unit = one match {
+    case call: UnresolvedFunction if call.nameParts.last.equalsIgnoreCase("from_avro") =>
+      call.arguments.drop(2).foreach(options)
+    case _ => ()
+  }
+
+  private def options(given: Expression): Unit = given match {
+    case map: UnresolvedFunction if map.nameParts.map(_.toLowerCase) == Seq("map") =>
+      map.arguments.grouped(2).foreach {
+        case Seq(Literal(name: UTF8String, _), _: Literal) => require(ofAvro(name.toString), s"from_avro, $name")
+        case _ => refuse("from_avro, options that are no literals")
+      }
+    case _ => refuse("from_avro, options that are no map")
   }
 
   private def requireClass(source: AnyRef): Unit =

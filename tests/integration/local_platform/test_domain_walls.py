@@ -150,6 +150,36 @@ def test_functions_that_call_java_are_not_registered(server: Server, name: str) 
         server.session.sql(f"SELECT {name}('java.util.UUID', 'randomUUID')").collect()
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["from_xml(a, 'x STRING')", "schema_of_xml('<a/>')", "from_protobuf(a, 'M', '/etc/hostname')",
+     "to_protobuf(a, 'M', '/etc/hostname')", "schema_of_avro('\"string\"')"],
+)  # fmt: skip
+def test_functions_whose_options_name_a_file_are_not_registered(server: Server, call: str) -> None:
+    with pytest.raises(Exception, match="UNRESOLVED_ROUTINE"):
+        server.session.sql(f"SELECT {call} FROM VALUES (X'00') AS t(a)").collect()
+
+
+def test_a_schema_of_avro_comes_from_no_file(server: Server, tmp_path: Path) -> None:
+    """An account that may read a file could have its fields as the type of a result."""
+    tmp_path.chmod(0o755)
+    schema = tmp_path / "schema.avsc"
+    schema.write_text('{"type":"record","name":"a","fields":[{"name":"canary","type":"int"}]}')
+    url = f"file://{schema}"
+    given = "SELECT from_avro(X'02', '\"int\"', {}) AS found"
+    for options in (
+        f"map('avroSchemaUrl', '{url}')",
+        f"map('mode', 'FAILFAST', 'AVROSCHEMAURL', '{url}')",
+        f"map(concat('avroSchema', 'Url'), '{url}')",
+        f"map_concat(map('avroSchemaUrl', '{url}'), map('mode', 'FAILFAST'))",
+    ):
+        with pytest.raises(Exception, match="reads Kafka alone") as refused:
+            server.session.sql(given.format(options)).collect()
+        assert "canary" not in str(refused.value)
+    found = server.session.sql(given.format("map('mode', 'FAILFAST')")).collect()
+    assert found[0]["found"] == 1
+
+
 FILE = "file:///etc/hostname"
 READERS: dict[str, Callable[[Any], Any]] = {
     **{

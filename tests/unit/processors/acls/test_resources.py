@@ -38,6 +38,7 @@ HARMFUL = [
     Acl("NAME", "create-tokens", "user", "User:east"),
     Acl("NAME", "describe-tokens", "user", "User:mesh.governor"),
     Acl("NAME", "read", "topic", TOPIC, host="10.0.0.1"),
+    Acl("NAME", "create", "topic", TOPIC),
 ]
 WIDE = [
     Acl("NAME", "read", "group", "*"),
