@@ -1,7 +1,8 @@
 """Kafka's record batches, byte by byte: what a record is, whoever wrote it and whoever reads it.
 
 Brokers take records that clients do not agree about. Of an uncompressed batch they look at no
-offset of a record (its place in the batch), and take any negative length for null. Here a record's
+offset of a record (its place in the batch), take any negative length for null, and of a length the
+lowest 32 bits, though five bytes of it have 35. Here a record's
 offset is that of its batch and its number in it, so that none is read twice, or as another one.
 
 Format: https://kafka.apache.org/documentation/#recordbatch, magic 2.
@@ -110,12 +111,12 @@ class _Bytes:
 
     def record(self) -> tuple[int, bytes | None, bytes | None, list[Header]]:
         """(ms behind the batch's first time, key, value, headers)."""
-        end = self._number() + self._at
+        end = self._length() + self._at
         self._at += 1  # attributes: none are in use
         time = self._number()
         self._number()  # what the writer says of its place
-        key = self._text(end, self._number())
-        value = self._text(end, self._number())
+        key = self._text(end, self._length())
+        value = self._text(end, self._length())
         headers = self._headers(end)
         self._at = end
         return time, key, value, headers
@@ -126,16 +127,17 @@ class _Bytes:
         if not 0 < count <= _MOST_HEADERS:
             return []
         found: list[Header] = []
-        for _ in range(count):
-            name = self._text(end, self._number())
-            length = self._number()
-            if name is None or length < -1:
-                return []
-            value = self._text(end, length)
-            try:
+        try:
+            for _ in range(count):
+                name = self._text(end, self._number())
+                length = self._number()
+                if name is None or length < -1:
+                    return []
+                value = self._text(end, length)
                 found.append((name.partition(b"\0")[0].decode(), value))
-            except UnicodeDecodeError:
-                return []
+        except ValueError:
+            # a name that is no text, or a length with more bits than the broker has read
+            return []
         return found
 
     def _text(self, end: int, length: int) -> bytes | None:
@@ -146,15 +148,27 @@ class _Bytes:
             raise ValueError("a length in a record is longer than the record")
         return bytes(self._data[begin : self._at])
 
+    def _length(self) -> int:
+        """A signed number of 32 bits; what is written above them is dropped, as brokers do."""
+        return _signed(self._unsigned() & 0xFFFFFFFF)
+
     def _number(self) -> int:
-        """A signed number in Protobuf's zig-zag form."""
+        """A signed number of 64 bits."""
+        return _signed(self._unsigned())
+
+    def _unsigned(self) -> int:
         found = shift = 0
         while True:
             byte = self._data[self._at]
             self._at += 1
             found |= (byte & 0x7F) << shift
             if not byte & 0x80:
-                return (found >> 1) ^ -(found & 1)
+                return found
             shift += 7
             if shift > 63:
                 raise ValueError("a number has more than ten bytes")
+
+
+def _signed(number: int) -> int:
+    """A number out of Protobuf's zig-zag form."""
+    return (number >> 1) ^ -(number & 1)

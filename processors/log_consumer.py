@@ -1,8 +1,9 @@
 """Faust's consumer of the log, which goes on where its Kafka library cannot.
 
 Kafka takes any bytes as the name of a header; aiokafka raises on one that is not UTF-8, for ever,
-and Faust ends the worker. Kafka takes any offset in an uncompressed batch as well; aiokafka
-believes it, and Faust counts up to it. Here the consumer goes to the end instead, and hands over a
+and Faust ends the worker. Kafka takes any offset in an uncompressed batch as well, and lengths with
+bits that it drops; aiokafka believes the former, so that Faust counts up to it, and raises on the
+latter. Here the consumer goes to the end instead, and hands over a
 record without anything in it: the worker then reads by itself what is there. It also meets every
 gap in the offsets, and the end of the log every second.
 
@@ -17,6 +18,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import structlog
+from aiokafka.errors import CorruptRecordException
 from aiokafka.structs import ConsumerRecord
 from faust.transport.drivers import aiokafka as driver
 
@@ -51,7 +53,7 @@ class LogConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  #
             why = next((why for item in found.items() if (why := _odd(consumer, *item))), None)
             if why is None:
                 return self._unfolded(found)
-        except UnicodeDecodeError as error:
+        except (UnicodeDecodeError, CorruptRecordException) as error:
             why = str(error)
         log.warning("record_passed_over", error=why)
         return _passed_over(consumer, active_partitions)

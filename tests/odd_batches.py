@@ -25,6 +25,24 @@ def number(value: int) -> bytes:
     return bytes([*found, left])
 
 
+def wide(value: int) -> bytes:
+    """A signed number in five bytes, of which the last has a bit above 32 that brokers drop."""
+    zigzag = (((value << 1) ^ (value >> 31)) & 0xFFFFFFFF) | 1 << 33
+    return bytes([*((zigzag >> shift) & 0x7F | 0x80 for shift in (0, 7, 14, 21)), zigzag >> 28])
+
+
+def widened(
+    key: bytes = b"k", value: bytes = b"v", headers: bytes | None = None, *, of: str
+) -> bytes:
+    """A record with the length that `of` names in five bytes; `headers` are encoded already."""
+    encode = {one: wide if one == of else number for one in ("record", "key", "value", "count")}
+    parts = [b"\0", number(0), number(0), encode["key"](len(key)), key]
+    parts += [encode["value"](len(value)), value]
+    parts += [encode["count"](0) if headers is None else headers]
+    body = b"".join(parts)
+    return encode["record"](len(body)) + body
+
+
 def text(value: bytes | None, length: int | None = None) -> bytes:
     """A length and the bytes; a negative `length` stands alone."""
     if length is not None and length < 0:
@@ -81,6 +99,15 @@ ODD = {
     "a header's name that is no text": batch(record(headers=[header(b"\xff", b"1")])),
     "a header without a name": batch(record(headers=[header(b"", None)])),
     "very many headers": batch(record(headers=[header(b"", None)] * 100_001)),
+    **{f"a wide length of a {of}": batch(widened(of=of)) for of in ("record", "key", "value")},
+    "a wide number of headers": batch(widened(of="count")),
+    "a wide length of a header's name": batch(
+        widened(headers=number(1) + wide(1) + b"a" + number(1) + b"b", of="none")
+    ),
+    "a wide length of a header's value": batch(
+        widened(headers=number(1) + number(1) + b"a" + wide(1) + b"b", of="none")
+    ),
+    "a wide length of null": batch(record(value=b"1"), widened(of="value", value=b"")),
     "attributes of a record": batch(record(attributes=0xFF)),
     "no key and no value": batch(record(None, None)),
 }
