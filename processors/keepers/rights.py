@@ -51,9 +51,16 @@ def desired(image: Image) -> Iterator[Wish]:
 
 
 def domain_rights(domain: str, *, home: bool, governance: bool) -> frozenset[Binding]:
-    """A domain owns what carries its prefix at home, and takes part in the governance log."""
+    """A domain owns what carries its prefix at home, and takes part in the governance log.
+
+    Of groups it has what consumers need, and no settings: Kafka bounds neither their number nor
+    their length, and a controller that can no longer write them down does not start again.
+    """
     prefix, everything = f"{domain}.", Operation.ALL
-    found: set[Binding] = {Binding(domain, everything, Resource.GROUP, prefix, prefixed=True)}
+    found: set[Binding] = {
+        Binding(domain, operation, Resource.GROUP, prefix, prefixed=True)
+        for operation in (Operation.READ, Operation.DELETE)
+    }
     if home:
         found |= {
             Binding(domain, everything, Resource.TOPIC, prefix, prefixed=True),

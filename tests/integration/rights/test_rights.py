@@ -1,8 +1,15 @@
 """One client, one configuration: only what was granted decides what Kafka lets it do."""
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from mesh_events.intents import AccessGranted, LinkCreated, LinkRemoved, intents_login
 from mesh_events.kafka import Connection
@@ -210,6 +217,31 @@ def test_a_domain_reads_the_log_and_the_rows_and_writes_none_of_them(
     assert read(reading(connection, f"{buyer.name}.own"), "mesh.catalog") != DENIED
     assert read(reading(connection, f"{buyer.name}.own"), "mesh.governance") != DENIED
     assert {write(connection, topic) for topic in MESH_TOPICS} == {DENIED}
+
+
+def test_a_domain_deletes_its_groups_and_gives_them_no_settings(buyer: Domain, kit: Mesh) -> None:
+    topic, group = buyer.topic(), f"{buyer.name}.{'x' * 200}"
+    buyer.fill(topic, b"one")
+    connection = kit.login(buyer.name, buyer.cluster)
+    admin = AdminClient(connection.config())
+    assert read(reading(connection, group), topic) == [b"one"]
+    setting = ConfigEntry(
+        "consumer.session.timeout.ms", "50000", incremental_operation=AlterConfigOpType.SET
+    )
+    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[setting])
+    with pytest.raises(KafkaException, match=GROUP_DENIED):
+        admin.incremental_alter_configs([resource])[resource].result(20)
+    eventually(lambda: deleted(admin, group), "the group is deleted once its member has left")
+
+
+def deleted(admin: AdminClient, group: str) -> bool:
+    try:
+        admin.delete_consumer_groups([group])[group].result(20)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.NON_EMPTY_GROUP:
+            raise
+        return False
+    return True
 
 
 def test_the_login_of_a_domains_intents_writes_the_log_and_nothing_else(
