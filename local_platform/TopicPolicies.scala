@@ -13,20 +13,25 @@ import org.apache.kafka.server.policy.{AlterConfigPolicy, CreateTopicPolicy}
  *
  * Settings of the broker:
  *   mesh.policy.range.<setting of a topic>=<least>:<largest>   an empty end is open
+ *   mesh.policy.characters=<n>                                 of one setting's value
  *   mesh.policy.partitions=<n>                                 of a new topic
  *   mesh.policy.partitions.per.hour=<n>                        of new topics below one prefix
  */
 abstract class TopicPolicy {
   private val prefix = "mesh.policy.range."
   private val ranges = new util.TreeMap[String, (Double, Double)]()
+  private var longest = Int.MaxValue
 
-  def configure(settings: util.Map[String, _]): Unit =
+  def configure(settings: util.Map[String, _]): Unit = {
+    val limit = settings.get("mesh.policy.characters")
+    if (limit != null) longest = limit.toString.toInt
     settings.forEach { (name, value) =>
       if (name.startsWith(prefix)) {
         val ends = value.toString.split(":", -1)
         ranges.put(name.substring(prefix.length), (end(ends(0), 0), end(ends(1), Double.MaxValue)))
       }
     }
+  }
 
   def close(): Unit = ()
 
@@ -34,14 +39,21 @@ abstract class TopicPolicy {
 
   protected def isExempt(topic: String): Boolean = topic.startsWith("mesh.") || topic.startsWith("__")
 
-  /** Raises PolicyViolationException for the first setting outside of its range. */
-  protected def require(topic: String, settings: util.Map[String, String]): Unit =
+  /** Raises PolicyViolationException for the first setting that is too long, or outside of its range. */
+  protected def require(topic: String, settings: util.Map[String, String]): Unit = {
+    settings.forEach { (name, value) =>
+      if (value != null && value.length > longest) {
+        throw new PolicyViolationException(
+          s"$name of $topic has ${value.length} characters: it may have $longest")
+      }
+    }
     ranges.forEach { (name, range) =>
       val value = settings.get(name)
       if (value != null && !(value.trim.toDouble >= range._1 && value.trim.toDouble <= range._2)) {
         throw new PolicyViolationException(s"$name of $topic is $value: ${inWords(name)}")
       }
     }
+  }
 
   private def inWords(name: String): String = {
     val (least, largest) = ranges.get(name)

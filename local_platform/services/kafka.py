@@ -223,12 +223,15 @@ def _plain(value: float) -> str:
 _MORE_RANGES = {
     # an index that is full begins a new segment
     "segment.index.bytes": (float(_MIB), float("inf")),
+    # Kafka's own tests use it in place of segment.bytes, and it has no least value
+    "internal.segment.bytes": RANGES["segment.bytes"],
     "flush.messages": (1000.0, float("inf")),
     "flush.ms": (1000.0, float("inf")),
 }
 POLICY = {
     "create.topic.policy.class.name": "mesh.CreatePolicy",
     "alter.config.policy.class.name": "mesh.AlterPolicy",
+    "mesh.policy.characters": "4096",
     "mesh.policy.partitions": "256",
     "mesh.policy.partitions.per.hour": "1000",
     **{

@@ -148,6 +148,7 @@ def test_an_offset_is_not_committed_with_kilobytes_of_metadata(
         ("max.compaction.lag.ms", "1000"),
         ("min.cleanable.dirty.ratio", "0.0"),
         ("segment.index.bytes", "1000"),
+        ("internal.segment.bytes", "150"),
         ("flush.messages", "1"),
     ],
 )
@@ -164,6 +165,23 @@ def test_a_setting_that_costs_files_or_work_is_refused_for_new_and_old_topics(
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     with pytest.raises(KafkaException, match=refusal):
         client.incremental_alter_configs([resource])[resource].result(20)
+
+
+def test_a_setting_of_very_many_characters_is_refused(foe: Connection) -> None:
+    """A controller keeps it for ever, and writes it down again in each of its snapshots."""
+    client, topic = AdminClient(foe.config()), f"foe.{time.time_ns()}"
+    client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    setting, most = "leader.replication.throttled.replicas", int(POLICY["mesh.policy.characters"])
+
+    def alter(count: int) -> None:
+        value = ",".join(["0:1"] * count)
+        entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        client.incremental_alter_configs([resource])[resource].result(20)
+
+    alter(most // 4)
+    with pytest.raises(KafkaException, match=f"{setting} of {topic} has .*: it may have {most}"):
+        alter(most // 4 + 1)
 
 
 def test_settings_within_the_ranges_and_of_the_meshs_topics_are_taken(
