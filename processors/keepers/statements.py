@@ -183,7 +183,7 @@ class Streaming:
         for table in tables.values():
             _require_known_partitions(statement, table)
         # what is registered from here on may be in records behind these ends
-        bounds = ends.source_log.bounds(statement.stream, range(source.partitions))
+        asked_at = {one.name: _ends_of(ends, one) for one in (source, *tables.values())}
         try:
             parsed = parse(statement.sql)
             require_same(
@@ -204,8 +204,12 @@ class Streaming:
                 self._schemas.register_text(f"{statement.destination}-key", plan.key)
         except RefusedError as error:
             raise CopyError(error.code, str(error), error.text) from error
-        asked_at = {partition: end for partition, (_, end) in bounds.items()}
-        plan = replace(plan, stream=replace(plan.stream, asked_at=asked_at))
+        stream = replace(plan.stream, asked_at=asked_at[statement.stream])
+        shapes = {
+            alias: replace(one, shape=replace(one.shape, asked_at=asked_at[one.name]))
+            for alias, one in plan.tables.items()
+        }
+        plan = replace(plan, stream=stream, tables=shapes)
         return StatementPlan(statement, plan, schema, schema_id, tables)
 
     def reached(self, ends: Ends[Statement]) -> dict[int, int]:
@@ -250,6 +254,12 @@ def _require_known_partitions(statement: Statement, table: Topic) -> None:
             "not known. Write its rows into a new topic and let the statement read that; or, where "
             "each key stays in its partition, drop the statement and add it again",
         )
+
+
+def _ends_of(ends: Ends[Statement], topic: Topic) -> dict[int, int]:
+    """Partition -> its end now."""
+    bounds = ends.source_log.bounds(topic.name, range(topic.partitions))
+    return {partition: end for partition, (_, end) in bounds.items()}
 
 
 def _table(ends: Ends[Statement], name: str) -> Topic:

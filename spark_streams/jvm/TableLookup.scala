@@ -30,6 +30,7 @@ import org.apache.spark.sql.api.java.UDF3
  *   kafka.*          of the consumer that reads the topic
  *   topic            the topic
  *   keys             ids of the schemas that keys begin with, which encode a key alike; separated by commas
+ *   asked.<number>   end of a partition when these schemas were not asked for yet
  *   change           true: a value is a change of a row, which stands in its field `after`
  *   reader           Avro schema that values are read with; the row is written with its own part of it
  *   schema.<id>      Avro schema of values that begin with this id
@@ -38,8 +39,8 @@ import org.apache.spark.sql.api.java.UDF3
  * everything is read that the topic held when the table was opened. A record whose value cannot be
  * read fails every lookup of its key, until that key has a row that can: an older row, or none, would
  * be a wrong answer. A record without a key that a row could have is no row, and passed over. A key with
- * another schema's id ends the table if it comes behind what was read first: the schema may be new, and
- * encode keys in another way.
+ * another schema's id ends the table if it is behind these ends: the schema may be new, and encode keys in
+ * another way.
  */
 class TableLookup extends UDF3[String, Array[Byte], Integer, Array[Byte]] {
   // a task has an instance of its own, and all calls in it share that one, whatever they name
@@ -136,7 +137,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
     val wire: Array[Byte] = record.key
     if (wire == null || wire.length < 5 || wire(0) != 0) return
     val id = ByteBuffer.wrap(wire, 1, 4).getInt
-    require(loaded.getCount > 0 || config.keys.isEmpty || config.keys(id),
+    require(config.keys(id) || record.offset < config.askedAt.getOrElse(record.partition, Long.MaxValue),
       s"the key at ${record.topic}/${record.partition} offset ${record.offset} has the schema $id, " +
         "which was not registered for keys when the statement was planned")
     val key = new Key(Arrays.copyOfRange(wire, 5, wire.length))
@@ -164,8 +165,8 @@ class Table(name: String, text: String, closed: Table => Unit) {
 
 /** What the session says of a table, and how a value becomes a row. Used by one thread. */
 class Config(
-    val kafka: Properties, val topic: String, val keys: Set[Int], isChange: Boolean, reader: Schema,
-    schemas: Map[Int, Schema]) {
+    val kafka: Properties, val topic: String, val keys: Set[Int], val askedAt: Map[Int, Long],
+    isChange: Boolean, reader: Schema, schemas: Map[Int, Schema]) {
   private val rowSchema =
     if (isChange) reader.getField("after").schema.getTypes.asScala.find(_.getType == Schema.Type.RECORD).get
     else reader
@@ -202,8 +203,11 @@ object Config {
       case (name, value) if name.startsWith("schema.") => name.drop(7).toInt -> new Schema.Parser().parse(value)
     }.toMap
     val keys = all.getProperty("keys", "").split(",").filter(_.nonEmpty).map(_.toInt).toSet
+    val askedAt = all.asScala.collect {
+      case (name, end) if name.startsWith("asked.") => name.drop(6).toInt -> end.toLong
+    }.toMap
     new Config(
-      kafka, all.getProperty("topic"), keys, all.getProperty("change").toBoolean,
+      kafka, all.getProperty("topic"), keys, askedAt, all.getProperty("change").toBoolean,
       new Schema.Parser().parse(all.getProperty("reader")), schemas)
   }
 }

@@ -58,7 +58,9 @@ class Topic:
     key_writers: id of each schema that its keys may have -> the schema, `key` the last of them.
     asked_at: partition -> its end before the registry was asked for `writers`. A record before it
         with another schema's id cannot be read; one behind it may have a schema that was registered
-        since, and ends the query, which is then planned anew. Empty: it cannot be read either.
+        since, and ends the query, which is then planned anew. Empty: it cannot be read either. Of a
+        table the same holds of keys and `key_writers`; a row whose value cannot be read fails what
+        looks it up.
     of_rows: it is a table of which each change is dealt with; see `selected`.
     """
 

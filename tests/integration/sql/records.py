@@ -4,7 +4,7 @@ import io
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,7 +59,7 @@ class Statement:
     """A statement over topics whose schemas are given, run over a batch of records.
 
     schemas: alias -> (id -> schema), the last one is read with; keys: alias -> schema of its keys;
-    key_ids: of the schemas that keys of tables may have, any if there are none.
+    key_ids, asked_at: of tables, see `Topic`.
     """
 
     spark: Any
@@ -68,6 +68,7 @@ class Statement:
     keys: Mapping[str, Any]
     dead_from: Mapping[int, int] | None = None
     key_ids: Sequence[int] = ()
+    asked_at: Mapping[int, int] = field(default_factory=dict)
 
     def topic(self, alias: str) -> Topic:
         every = {number: json.dumps(one) for number, one in self.schemas[alias].items()}
@@ -75,7 +76,7 @@ class Statement:
         latest = list(every.values())[-1]
         schema = None if key is None else json.dumps(key)
         writers = dict.fromkeys(self.key_ids, schema or "")
-        return Topic(alias, shape_of(latest, alias), every, schema, writers)
+        return Topic(alias, shape_of(latest, alias), every, schema, writers, self.asked_at)
 
     def run(self, rows: Sequence[tuple[Any, ...]], find: Any = None) -> list[Read]:
         """Rows are (key, value, partition, offset) or also headers."""
