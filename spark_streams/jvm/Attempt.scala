@@ -1,6 +1,6 @@
 package mesh
 
-import org.apache.spark.{SparkThrowable, TaskKilledException}
+import org.apache.spark.{SparkException, SparkThrowable, TaskKilledException}
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, InternalRow}
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, GenericInternalRow, UnaryExpression}
@@ -15,7 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * where it has a value.
  *
  * Only errors of values are caught. What ends a query on purpose does so here as well: `raise_error`,
- * and the mesh's own functions, whose errors Spark wraps into exceptions of another kind.
+ * and the mesh's own functions, whose errors Spark wraps into exceptions of another kind. Of those,
+ * `NoValue` alone is an error of a value.
  */
 case class Attempt(child: Expression) extends UnaryExpression {
   // computed once for a record, where it stands: never for a filter and again for what passes it
@@ -28,7 +29,7 @@ case class Attempt(child: Expression) extends UnaryExpression {
 
   override def eval(input: InternalRow): Any =
     try Attempt.found(child.eval(input))
-    catch { case error: RuntimeException => Attempt.failed(error) }
+    catch { case error: Exception => Attempt.failed(error) }
 
   override protected def doGenCode(context: CodegenContext, made: ExprCode): ExprCode = {
     val inner = child.genCode(context)
@@ -42,7 +43,7 @@ case class Attempt(child: Expression) extends UnaryExpression {
         Object $value = null;
         if (!${inner.isNull}) { $value = ${inner.value}; }
         ${made.value} = $attempt.found($value);
-      } catch (RuntimeException $error) {
+      } catch (Exception $error) {
         ${made.value} = $attempt.failed($error);
       }
     """
@@ -63,13 +64,24 @@ object Attempt {
   def found(value: Any): InternalRow = new GenericInternalRow(Array[Any](value, null))
 
   /** The row that stands for an error of a value; throws any other one again. */
-  def failed(error: RuntimeException): InternalRow = {
+  def failed(error: Exception): InternalRow = {
     val why = error match {
       case killed: TaskKilledException => throw killed
-      case known: SparkThrowable => Option(known.getCondition).getOrElse(error.getClass.getSimpleName)
-      case _ => error.getClass.getSimpleName
+      case of: SparkException => ours(of).getOrElse(throw error)
+      case known: RuntimeException with SparkThrowable =>
+        Option(known.getCondition).getOrElse(error.getClass.getSimpleName)
+      case _: RuntimeException => error.getClass.getSimpleName
+      case _ => throw error
     }
     if (why == "USER_RAISED_EXCEPTION") throw error
     new GenericInternalRow(Array[Any](null, UTF8String.fromString(why)))
+  }
+
+  /** The condition of a NoValue that one function, or one inside of another, has raised. */
+  @scala.annotation.tailrec
+  private def ours(error: Throwable): Option[String] = error match {
+    case none: NoValue => Some(none.condition)
+    case of: SparkException if of.getCondition == "FAILED_EXECUTE_UDF" => ours(of.getCause)
+    case _ => None
   }
 }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.api.java.{UDF2, UDF3}
  * SQL functions that match regular expressions by RE2, in time that is linear in the string. The
  * patterns are checked and written for RE2 before they get here: `spark_streams/sql/regex`, and
  * `mesh_events/linear_patterns.py` for those of schemas; decision 0024. An argument that is null
- * gives null.
+ * gives null. What has no value for another reason is a `NoValue`, which `Attempt` catches.
  */
 trait Patterns extends Serializable {
   // a task has an instance of its own; patterns are literals, so there are few
@@ -21,13 +21,16 @@ trait Patterns extends Serializable {
 
   protected def compiled(pattern: String): Pattern = known.computeIfAbsent(pattern, Pattern.compile(_))
 
-  /** What `read` finds in a text; null if that takes more than `Counted.steps`, or is no group. */
+  /** What `read` finds in a text, null without one; throws NoValue, see there. */
   protected def searched[A](text: String, pattern: String)(read: Matcher => A): A =
     if (text == null || pattern == null) null.asInstanceOf[A]
     else {
       val found = compiled(pattern)
       try read(found.matcher(new Counted(text, Counted.steps / found.programSize)))
-      catch { case _: TooLong | _: IndexOutOfBoundsException | _: IllegalArgumentException => null.asInstanceOf[A] }
+      catch {
+        case _: IndexOutOfBoundsException => throw new NoValue("NO_SUCH_GROUP")
+        case _: IllegalArgumentException => throw new NoValue("INVALID_REPLACEMENT")
+      }
     }
 }
 
@@ -85,7 +88,7 @@ class FindAllPattern extends UDF3[String, String, Integer, Array[String]] with P
     }
 }
 
-/** As Spark's `regexp_replace`, but null for a replacement that Java refuses, as `$` or `$9`. */
+/** As Spark's `regexp_replace`; NoValue for a replacement that Java refuses, as `$` or `$9`. */
 class ReplacePattern extends UDF3[String, String, String, String] with Patterns {
   override def call(text: String, pattern: String, by: String): String =
     if (by == null) null
@@ -132,13 +135,13 @@ class SplitPattern extends UDF3[String, String, Integer, Array[String]] with Pat
     }
 }
 
-/** A text that is read `most` times at most: what reads it more often takes too long. */
+/** A text that is read `most` times at most: what reads it more often has no value. */
 final class Counted(text: String, most: Long) extends CharSequence {
   private var read = 0L
 
   override def charAt(index: Int): Char = {
     read += 1
-    if (read > most) throw new TooLong
+    if (read > most) throw new NoValue("PATTERN_TAKES_TOO_MANY_STEPS")
     text.charAt(index)
   }
   override def length: Int = text.length
@@ -151,4 +154,10 @@ object Counted {
   val steps = 200L * 1000 * 1000
 }
 
-final class TooLong extends RuntimeException(null, null, false, false)
+/**
+ * A function of the mesh has no value for its arguments, which the writer of a record has chosen: null
+ * instead would be another answer, as in `WHERE NOT s RLIKE ...`.
+ *
+ * @param condition why, in the form of Spark's error conditions, without anything of the record.
+ */
+final class NoValue(val condition: String) extends RuntimeException(condition, null, false, false)

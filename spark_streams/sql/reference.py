@@ -50,7 +50,8 @@ Refused are, among others:
 - in `regexp_count`, `regexp_extract_all`, `regexp_replace` and `split`, a pattern that also matches
   an empty text, as `a*`: write `a+`;
 - in a replacement, `$` before anything but the number of a group, as in `${name}`; `\$` is the
-  sign. In a replacement that is a column, it gives null, as does a group that is not there.
+  sign. In a replacement that is a column, such a sign makes the record a dead letter
+  (`INVALID_REPLACEMENT`), as does a group that is not there (`NO_SUCH_GROUP`).
 
 A pattern of `LIKE` or `ILIKE` with more than one `%`, where they are not the first and the last
 character, has no characters beyond U+FFFF; with `ILIKE`, also no `Σ` and no `İ`. Patterns of
