@@ -4,8 +4,8 @@
 
 Avro itself passes over a logical type that it does not know, so a writer can write anything. The
 pattern is a regular expression in the syntax of RE2 (see `linear_patterns`), for the whole of the
-string, which may also stand in a nested record, an array or a map. In a union of several types
-nothing is asked of it.
+string, which may also stand in a nested record, an array or a map. In a union of several types, as
+`["null", "int", ...]`, it is refused: Spark reads such a union as a record of its own making.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -154,12 +154,26 @@ def require_usable(text: str, subject: str) -> None:
 def require_patterns(schema: Any, subject: str) -> None:
     """Raise RefusedError `unsupported_pattern` for a pattern that is not matched, see `matcher`.
 
+    Also for one in a union of several types.
+
     Raises SchemaTooLargeError for a schema that is too large to look through.
     """
     require_bounded(schema, subject)
     require_expandable(schema, named_types(schema), subject)
     for place in _within(subject, places(schema)):
-        matcher(place.pattern, f"{subject}: the pattern of {place.path}")
+        _matcher_of(place, f"{subject}: the pattern of {place.path}")
+
+
+def _matcher_of(place: Place, name: str) -> LinearPattern:
+    """As `matcher`, where the place is sure."""
+    found = matcher(place.pattern, name)
+    if not place.is_sure:
+        raise RefusedError(
+            UNSUPPORTED,
+            f"{name} stands in a union of several types, where it is not matched: leave one type "
+            'beside "null" in the union, or the pattern out',
+        )
+    return found
 
 
 def matcher(pattern: Any, name: str) -> LinearPattern:
@@ -196,14 +210,13 @@ def misfits(value: Any, found: Sequence[Place]) -> Iterator[tuple[Place, str]]:
         found: `places` of its schema.
 
     Raises:
-        RefusedError: `unsupported_pattern`, see `matcher`.
+        RefusedError: `unsupported_pattern`, see `require_patterns`.
     """
     for place in found:
-        if place.is_sure:
-            pattern = matcher(place.pattern, f"the pattern of {place.path}")
-            yield from (
-                (place, one) for one in _strings(value, place.steps) if not pattern.matches(one)
-            )
+        pattern = _matcher_of(place, f"the pattern of {place.path}")
+        yield from (
+            (place, one) for one in _strings(value, place.steps) if not pattern.matches(one)
+        )
 
 
 def _strings(value: Any, steps: Sequence[str | Each]) -> Iterator[str]:

@@ -17,18 +17,16 @@ def fault(value: Any, schema: Any) -> Any:
 
     Args:
         value: column of the value, as the schema has it.
-        schema: its Avro schema, parsed.
+        schema: its Avro schema, parsed, with patterns that `require_patterns` has not refused.
     """
     from pyspark.sql.connect import functions as f
     from pyspark.sql.types import StringType
 
     found: Any = None
     for place in places(schema):
-        # Spark reads a union of several types as a record of its own making
-        if place.is_sure:
-            wrong = _wrong(value, place.steps, str(place.pattern))
-            reason = f.lit(f"{place.path} does not match its pattern {place.pattern}")
-            found = f.when(wrong, reason) if found is None else found.when(wrong, reason)
+        wrong = _wrong(value, place.steps, str(place.pattern))
+        reason = f.lit(f"{place.path} does not match its pattern {place.pattern}")
+        found = f.when(wrong, reason) if found is None else found.when(wrong, reason)
     return f.lit(None).cast(StringType()) if found is None else found
 
 

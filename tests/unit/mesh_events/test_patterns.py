@@ -1,5 +1,6 @@
 """Patterns in a schema, and the strings that do not match them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def test_patterns_are_found_wherever_a_string_may_stand() -> None:
         l={"type": "array", "items": ["null", INNER]},
         m={"type": "map", "values": validated("m")},
         n="string",
-        u=["int", validated("u")],
+        o=[validated("o")],
     )
     found = [(one.path, one.pattern, one.is_sure) for one in places(schema)]
     assert found == [
@@ -40,7 +41,7 @@ def test_patterns_are_found_wherever_a_string_may_stand() -> None:
         ("i.b", "x", True),
         ("l[].b", "x", True),
         ("m[]", "m", True),
-        ("u", "u", False),
+        ("o", "o", True),
     ]
     assert [one.path for one in places(validated("v"))] == ["the value"]
     require_patterns(schema, "east.people-value")
@@ -94,8 +95,27 @@ def test_a_value_with_a_pattern_that_is_not_matched_is_refused(pattern: Any) -> 
     assert refused.value.code == "unsupported_pattern"
 
 
-def test_a_union_of_several_types_is_asked_for_nothing() -> None:
-    assert wrong({"u": "x"}, record(u=["int", validated("u")])) == []
+SEVERAL = {
+    "u": ["null", "int", validated("u")],
+    "u[].b": {"type": "array", "items": [INNER, "string"]},
+    "u.b": [{**record(c="int"), "name": "S"}, INNER],
+    "u[]": ["string", {"type": "map", "values": validated("u")}],
+}
+"""Path of a pattern -> the type of `u`, with a union of several types on the way."""
+
+
+@pytest.mark.parametrize("path", SEVERAL)
+def test_a_pattern_in_a_union_of_several_types_is_refused_with_its_place(path: str) -> None:
+    schema = record(u=SEVERAL[path])
+    assert [(one.path, one.is_sure) for one in places(schema)] == [(path, False)]
+    words = rf"of {re.escape(path)} .*union of several types.*: .*null"
+    with pytest.raises(RefusedError, match=rf"east\.people-value.*{words}") as refused:
+        require_patterns(schema, "east.people-value")
+    assert refused.value.code == "unsupported_pattern"
+    # a schema that was registered before
+    with pytest.raises(RefusedError, match=words) as refused:
+        wrong({"u": "x"}, schema)
+    assert refused.value.code == "unsupported_pattern"
 
 
 def test_a_type_that_is_called_by_its_name_is_asked_where_it_is_called() -> None:

@@ -12,8 +12,9 @@ from tests.unit.mesh_events.test_registry import registry
 PHONE = {"type": "string", "logicalType": "validatedString"}
 
 
-def avro(pattern: str) -> Any:
-    fields = [{"name": "phone", "type": {**PHONE, "pattern": pattern}}]
+def avro(pattern: str, *beside: str) -> Any:
+    phone: Any = {**PHONE, "pattern": pattern}
+    fields = [{"name": "phone", "type": [*beside, phone] if beside else phone}]
     return {"type": "record", "name": "R", "fields": fields}
 
 
@@ -31,6 +32,7 @@ def nested(levels: int) -> Any:
 REFUSED = [
     ("AVRO", avro(r"(a)\1"), "unsupported_pattern", "the pattern of phone"),
     ("AVRO", avro("(?=a)a"), "unsupported_pattern", "the pattern of phone"),
+    ("AVRO", avro("a", "null", "int"), "unsupported_pattern", "union of several types"),
     ("JSON", {"properties": {"p": {"pattern": "a*+"}}}, "unsupported_pattern", "properties.p"),
     ("JSON", nested(200), "schema_too_large", "128 levels"),
     ("JSON", {"enum": list(range(501))}, "schema_too_large", "501 values"),
@@ -57,6 +59,7 @@ def test_text_that_is_no_json_fails_the_check() -> None:
     ("kind", "text"),
     [
         ("AVRO", json.dumps(avro("(a+)+$"))),
+        ("AVRO", json.dumps(avro("a", "null"))),
         ("JSON", '{"pattern": "^(a+)+$"}'),
         ("PROTOBUF", 'syntax = "proto3";'),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 from mesh_events.compatibility import Field, Level
 from mesh_events.definition import Definition, Kind, Reference
-from mesh_events.errors import InvalidValueError
+from mesh_events.errors import InvalidValueError, RefusedError
 from projections.image import EMPTY
 from self_service.cli import schema_check
 from self_service.cli.schema_registry import Version
@@ -55,6 +55,18 @@ def test_what_is_wrong_with_a_file_is_told_with_the_next_step(
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidValueError, match=why):
         read_schema(tmp_path / name)
+
+
+def test_a_pattern_in_a_union_of_several_types_is_refused_before_it_is_registered(
+    tmp_path: Path,
+) -> None:
+    kind = {"type": "string", "logicalType": "validatedString", "pattern": "a"}
+    fields = [{"name": "s", "type": ["null", "int", kind]}]
+    path = tmp_path / "a.avsc"
+    path.write_text(json.dumps({"type": "record", "name": "R", "fields": fields}))
+    with pytest.raises(RefusedError, match=r"a\.avsc: the pattern of s ") as refused:
+        read_schema(path)
+    assert refused.value.code == "unsupported_pattern"
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:

@@ -73,6 +73,13 @@ def test_values_without_columns_are_refused(schema: str) -> None:
     assert refused.value.code == "schema_not_usable"
 
 
+def test_a_pattern_in_a_union_of_several_types_is_refused() -> None:
+    kind = {"type": "string", "logicalType": "validatedString", "pattern": "a"}
+    with pytest.raises(RefusedError, match=r"east\.x-value: the pattern of s ") as refused:
+        shape_of(json.dumps(record(("s", ["null", "int", kind]))), "east.x-value")
+    assert refused.value.code == "unsupported_pattern"
+
+
 def test_a_key_is_a_records_fields_or_the_key_itself_or_nothing() -> None:
     assert key_columns(json.dumps(record(("region", "string"), ("number", "int"))), "s") == (
         "region",
