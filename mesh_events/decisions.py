@@ -246,8 +246,9 @@ class RecordsSetAside(Decision):
         Args:
             offsets: a set, or the keys of a dict.
         """
-        span = range(self.offset, min(self.last, self.basis) + 1)
-        found = span if len(span) < len(offsets) else offsets
+        first, behind = self.offset, min(self.last, self.basis) + 1
+        # the length of a range has a bound, and what a record names has none
+        found = range(first, behind) if behind - first < len(offsets) else offsets
         return [one for one in found if one in offsets and self.decides(one)]
 
     @property

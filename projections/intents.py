@@ -211,6 +211,6 @@ def decided(intents: Intents, offset: int, party_of: PartyOf = str) -> Intents:
 def set_aside(intents: Intents, event: Decision, party_of: PartyOf) -> Intents:
     """Records were decided as unusable, whether this version could judge them or not."""
     if isinstance(event, RecordsSetAside):
-        for offset in [one for one in intents.undecided if event.decides(one)]:
+        for offset in event.among(intents.undecided):
             intents = decided(intents, offset, party_of)
     return intents._replace(unusable=runs.decided(intents.unusable, event))

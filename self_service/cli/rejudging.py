@@ -144,7 +144,7 @@ def _doubted_range(
     state: Image, event: RecordsSetAside, offset: int, governor_version: str
 ) -> Finding | None:
     """Are all records of a range unusable, and are they counted rightly?"""
-    swallowed = [one for one in state.intents.undecided if event.decides(one)]
+    swallowed = event.among(state.intents.undecided)
     run = state.intents.unusable.runs.get(event.offset)
     told = (event.last, tuple(event.exceptions), event.counts)
     if swallowed:

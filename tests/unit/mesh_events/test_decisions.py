@@ -33,3 +33,9 @@ def test_those_of_the_offsets_that_are_set_aside(offsets: set[int], found: list[
     assert sorted(RANGE.among(offsets)) == found
     assert [at for at in sorted(offsets) if RANGE.decides(at)] == found
     assert sorted(RANGE.among(dict.fromkeys(offsets, 1).keys())) == found
+
+
+def test_a_range_of_any_length_is_looked_at() -> None:
+    """A length above 2**63 is none in Python, and the numbers are those of a record."""
+    wide = RANGE.model_copy(update={"offset": -(2**63), "last": 2**63 - 1, "basis": 2**63 - 1})
+    assert wide.among({11, 12}) == [11]

@@ -256,3 +256,23 @@ def test_a_copy_of_a_range_has_no_effect(log: PaperLog) -> None:
     log.put(log.records[decision])
     assert log.image.ignored == 1
     assert [run.first for run in runs(log)] == more[:1]
+
+
+def test_a_range_looks_at_no_intent_outside_of_it(
+    log: PaperLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step decides 16 ranges, each on the state and on the log, while thousands wait."""
+    for number in range(50):
+        application(log, f"a{number}")
+    first, good, last = garbage(log), application(log, "between"), garbage(log)
+    (run,) = runs(log)
+    assert (run.first, run.last) == (first, last)
+    looked: list[int] = []
+    real = RecordsSetAside.decides
+    monkeypatch.setattr(
+        RecordsSetAside, "decides", lambda event, at: looked.append(at) or real(event, at)
+    )
+    log.set_aside(run._replace(exceptions=()))
+    assert good not in log.image.intents.undecided
+    assert len(log.image.intents.undecided) == 50
+    assert set(looked) <= set(range(first, last + 1))
