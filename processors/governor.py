@@ -150,17 +150,18 @@ class Governor:
             **self._bounds.quotas.named(),
         )
         started = self._writer.append_record(event)
-        self.epoch = started.offset
-        self._clock = MeshClock(started.time, self.image.clock)
-        # whatever an earlier reign had in hand: the image alone says what is undecided
-        # what is folded meanwhile may come twice, and is not lost
-        self._arrived.clear()
-        for offset, entry in sorted(self.image.intents.undecided.items()):
-            self._queue(offset, entry)
-        self._waits.clear()
-        self._answered.clear()
-        log.info("governor_started", epoch=self.epoch, version=event.version)
-        return self.epoch
+        with self._rows.lock:
+            # no record is half folded: noted for an earlier reign, and not in the image yet
+            self.epoch = started.offset
+            self._clock = MeshClock(started.time, self.image.clock)
+            # whatever an earlier reign had in hand: the image alone says what is undecided
+            self._arrived.clear()
+            for offset, entry in sorted(self.image.intents.undecided.items()):
+                self._queue(self.image, offset, entry)
+            self._waits.clear()
+            self._answered.clear()
+        log.info("governor_started", epoch=started.offset, version=event.version)
+        return started.offset
 
     def _require_key(self, image: Image) -> None:
         if not image.identity.has_role(self._writer.key.public, Role.GOVERNOR):
@@ -206,17 +207,21 @@ class Governor:
                 self._judge(error)
 
     def _take(self, record: Record, entry: Entry) -> None:
-        before, self.image = self.image, apply(self.image, entry)
+        before, image = self.image, apply(self.image, entry)
         self._appended = record.time
-        self._consequences.folded(before, self.image)
-        self.metrics.folded(entry, self.image, governs=self.reigns)
-        if self.reigns and before.clocks_disagree != self.image.clocks_disagree:
-            _log_clocks(self.image)
-        self.watch.took(record, entry, self.image)
+        self._consequences.folded(before, image)
+        self._remember(record, entry, image)
+        # a step in another thread looks at what is noted up to the image: an image that came
+        # before the notes would be looked at in vain, and what stands in it waited for
+        self.image = image
+        self._release(entry.event, image)
+        self.metrics.folded(entry, image, governs=self.reigns)
+        if self.reigns and before.clocks_disagree != image.clocks_disagree:
+            _log_clocks(image)
+        self.watch.took(record, entry, image)
         crash_point("after-fold")
         if self.reigns:
             self._publish()
-        self._remember(record, entry)
 
     def _judge(self, error: MeshError) -> NoReturn:
         """Raise the error, or that what was believed must be forgotten."""
@@ -231,37 +236,42 @@ class Governor:
             raise error
         raise DistrustError("state_fault", offset, offset, str(error)) from error
 
-    def _remember(self, record: Record, entry: Entry) -> None:
-        """Keep the bytes of what is undecided, and no longer."""
-        undecided, event = self.image.intents.undecided, entry.event
+    def _remember(self, record: Record, entry: Entry, image: Image) -> None:
+        """Note what a step is to look at, once the image has the record."""
+        undecided, unusable = image.intents.undecided, image.intents.unusable
         # who stands by decides nothing, and begins with what the image holds; a start of ours that
         # was not folded yet is later than the image's
-        decides = self.epoch is not None and self.image.epoch <= self.epoch
+        decides = self.epoch is not None and image.epoch <= self.epoch
         if record.offset in undecided:
             self._open[record.offset] = record
             if decides:
-                self._queue(record.offset, undecided[record.offset])
-        elif (fault := self.image.intents.unusable.fault_at(record.offset)) is not None:
+                self._queue(image, record.offset, undecided[record.offset])
+        elif (fault := unusable.fault_at(record.offset)) is not None:
             self._samples.add(record, fault)
-        elif decides and isinstance(event, Check):
-            self._answered.append((record.offset, event.offset))
-        elif isinstance(event, Decision):
-            if isinstance(event, RecordsSetAside):
-                for at in event.among(self._open):
-                    if at not in undecided:
-                        del self._open[at]
-            elif event.offset not in undecided:
-                self._open.pop(event.offset, None)
-            self._samples.keep(self.image.intents.unusable.holds)
+        elif decides and isinstance(entry.event, Check):
+            self._answered.append((record.offset, entry.event.offset))
+
+    def _release(self, event: Event | None, image: Image) -> None:
+        """Keep the bytes of what is undecided in the published image, and no longer."""
+        undecided = image.intents.undecided
+        if not isinstance(event, Decision):
+            return
+        if isinstance(event, RecordsSetAside):
+            for at in event.among(self._open):
+                if at not in undecided:
+                    del self._open[at]
+        elif event.offset not in undecided:
+            self._open.pop(event.offset, None)
+        self._samples.keep(image.intents.unusable.holds)
 
     def _publish(self) -> None:
         for row in touched_rows(self.image):
             self._rows.write([row])
             crash_point("after-row")
 
-    def _queue(self, offset: int, entry: Entry) -> None:
+    def _queue(self, image: Image, offset: int, entry: Entry) -> None:
         """Let an undecided intent wait for the turn of its domain."""
-        key = self.image.identity.key_of(entry.signer)
+        key = image.identity.key_of(entry.signer)
         operator = key is not None and key.role is Role.OPERATOR and key.revoked is None
         self._arrived.add(offset, key.domain if key is not None else "", urgent=operator)
 
@@ -320,16 +330,26 @@ class Governor:
                 self._waits.add(offset, verdict.checks, now)
             else:
                 self._waits.remove(offset)
+                if (record := self._undecided(offset)) is None:
+                    continue
                 basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
                 event = decision_on(entry, verdict, basis)
                 if isinstance(event, IntentQuarantined):
-                    self._set_aside(Copy(self._open[offset], event.code, event.reason))
+                    self._set_aside(Copy(record, event.code, event.reason))
                 state = decided(state, event, self._writer.key.public)
                 found.append(event)
             # also behind one that waits: a domain may make each of its judgements dear
             if len(found) == BATCH or monotonic() - began > BATCH_S:
                 break
         return found
+
+    def _undecided(self, offset: int) -> Record | None:
+        """What stands at an offset; None where another's decision on it was folded meanwhile."""
+        record = self._open.get(offset)
+        # a record is released once the image says that it is decided
+        if record is None and offset in self.image.intents.undecided:
+            raise KeyError(offset)
+        return record
 
     def _times(self, image: Image) -> tuple[int, int]:
         """(the mesh's time now, how far this machine is ahead of it), ms."""

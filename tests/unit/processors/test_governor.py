@@ -17,12 +17,13 @@ from mesh_events.meta import Event
 from mesh_events.record import Entry, Record
 from mesh_events.rows import Row
 from processors import governor as module
+from processors.decision import decision_on
 from processors.governor import Governor
 from processors.quarantine import SAMPLES, Copy
 from processors.waiting import AGAIN
 from projections.image import DEFAULT_BOUNDS, Bounds, Image
 from projections.quotas.kinds import Quotas
-from projections.verdict import Verdict
+from projections.verdict import Quarantined, Verdict
 from tests import paper_story as story
 from tests.paper_log import Never, PaperLog, at, key
 
@@ -477,3 +478,137 @@ def test_ranges_do_not_delay_what_an_operator_signs() -> None:
     governor.step()
     governor.fold(log.records)
     assert frozen not in governor.image.intents.undecided
+
+
+class Meanwhile:
+    """Runs a governor's step in the middle of each fold, as its thread may.
+
+    Args:
+        place: what the fold calls just then.
+    """
+
+    def __init__(self, governor: Governor, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._governor = governor
+        self._found = False
+        self.missed: list[int] = []
+        owner: Any = governor
+        *path, name = place.split(".")
+        for one in path:
+            owner = getattr(owner, one)
+        real = getattr(owner, name)
+
+        def stepped(*given: Any, **named: Any) -> Any:
+            self._step()
+            found = real(*given, **named)
+            self._step()
+            return found
+
+        monkeypatch.setattr(owner, name, stepped)
+
+    def _step(self) -> None:
+        """A step that finds nothing has seen all up to its image: the next one waits for more."""
+        seen = self._governor.image.offset
+        self._found = self._found or bool(self._governor.step())
+        if not self._found:
+            self.missed.append(seen)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["_consequences.folded", "_queue", "_samples.add", "metrics.folded", "watch.took"],
+)
+@pytest.mark.parametrize("what", ["intent", "garbage", "consequence"])
+def test_a_step_beside_the_fold_finds_all_that_its_image_calls_for(
+    place: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = PaperLog()
+    story.published(log)
+    request = story.request(log)
+    governor = reigning(log)
+    settle(governor, log)
+    match what:
+        case "intent":
+            offset = log.say(intents.ApplicationRegistered, "east", application="east.new")
+        case "garbage":
+            offset = garbage(log)
+        case _:
+            log.epoch = governor.image.epoch
+            asked = log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=request)
+            offset = log.accept(asked)
+    assert offset == len(log.records) - 1
+    until = log.records[: offset + 1]
+    governor.fold(until[:-1])
+    meanwhile = Meanwhile(governor, place, monkeypatch)
+    governor.fold(until[-1:])
+    assert offset not in meanwhile.missed
+    monkeypatch.undo()
+    settle(governor, log)
+
+
+class WatchedLock:
+    """A lock that shows when somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._lock, self.asked = threading.RLock(), threading.Event()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.asked.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_a_start_beside_the_fold_queues_what_is_half_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The fold has noted a record for the reign before, and not published it yet."""
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    lock = governor._rows.lock = WatchedLock()  # type: ignore[assignment]
+    offset = log.say(intents.ApplicationRegistered, "east", application="east.new")
+    starting = threading.Thread(target=lambda: (governor.start(), lock.asked.set()))
+    real = governor._remember
+
+    def start_and_remember(*given: Any) -> None:
+        real(*given)
+        starting.start()
+        assert lock.asked.wait(30), "the start neither ended nor waits for the fold"
+
+    monkeypatch.setattr(governor, "_remember", start_and_remember)
+    governor.fold(log.records[: offset + 1])
+    starting.join()
+    monkeypatch.undo()
+    governor.fold(log.records)
+    settle(governor, log)
+    assert offset not in governor.image.intents.undecided
+
+
+def test_a_step_passes_over_what_another_governor_has_decided_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = PaperLog()
+    story.domains(log)
+    governor = reigning(log)
+    wrong = log.make(intents.ApplicationRegistered, "west", application="west.new")
+    offset = log.append(wrong, by="east")
+    governor.fold(log.records)
+    real = module.decide
+
+    def another_decides_first(*given: Any) -> Any:
+        verdict = real(*given)
+        log.start_governor()
+        log.rule(offset, verdict)
+        governor.fold(log.records)
+        return verdict
+
+    monkeypatch.setattr(module, "decide", another_decides_first)
+    monkeypatch.setattr(module, "decision_on", quarantined)
+    assert governor.step() == []
+
+
+def quarantined(entry: Entry, _: Verdict, basis: Any) -> Any:
+    """A decision of which people are given a copy."""
+    return decision_on(entry, Quarantined("garbage", "cannot be read"), basis)
