@@ -314,7 +314,7 @@ class Governor:
         """Decisions on the records whose turn it is, each on the state that the others give."""
         began, state, found = monotonic(), image, list[Decision]()
         clock, worker_skew = self._times(image)
-        for run in image.intents.unusable.in_order()[:RANGES]:
+        for run in image.intents.unusable.in_order(RANGES):
             basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
             event = self._set_run_aside(run, basis)
             state = decided(state, event, self._writer.key.public)

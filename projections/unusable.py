@@ -7,6 +7,7 @@ all of them from one offset to another; the other records between the two are it
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from immutables import Map
@@ -14,9 +15,12 @@ from immutables import Map
 from mesh_events.decisions import Decision, IntentQuarantined, RecordsSetAside
 from mesh_events.intents import Intent
 from mesh_events.record import Entry, Fault, FaultCode
+from projections import offsets
 from projections.identity import Identity, Role
+from projections.offsets import Ordered
 from projections.table import Table
 
+MOST_OFFSET = 2**63 - 1
 MOST_EXCEPTIONS = 256
 """Exceptions of a run; where there would be more, the next run begins."""
 
@@ -47,29 +51,49 @@ class Unusable(NamedTuple):
     """The runs by their first offset.
 
     `newest` is the first offset of the run that may still grow, -1 if there is none; `between` are
-    the offsets of other records behind that run, ascending.
+    the offsets of other records behind that run, ascending. `firsts` has the first offsets in
+    order: there may be as many runs as somebody likes to write.
     """
 
     runs: Table[int, Run] = Map()
     newest: int = -1
     between: tuple[int, ...] = ()
+    firsts: Ordered = offsets.EMPTY
 
     def holds(self, offset: int) -> bool:
         """Whether the record at an offset is unusable and undecided."""
-        return any(run.holds(offset) for run in self.runs.values())
+        run = self._around(offset)
+        return run is not None and run.holds(offset)
 
     def fault_at(self, offset: int) -> Fault | None:
         """What is wrong with the record at an offset, if it was the last one of a run."""
-        return next((run.fault for run in self.runs.values() if run.last == offset), None)
+        if offset > self.newest >= 0:
+            # no run begins behind the newest one
+            run: Run | None = self.runs[self.newest]
+        else:
+            run = self._around(offset)
+        return run.fault if run is not None and run.last == offset else None
 
     @property
     def size(self) -> int:
         """How many records are unusable and undecided."""
         return sum(run.size for run in self.runs.values())
 
-    def in_order(self) -> list[Run]:
-        """The runs by their offsets."""
-        return [run for _, run in sorted(self.runs.items())]
+    def in_order(self, most: int | None = None) -> list[Run]:
+        """The runs by their offsets; the first so many of them, if that is given."""
+        return list(islice(self.among(0, MOST_OFFSET), most))
+
+    def among(self, first: int, last: int) -> Iterator[Run]:
+        """The runs that reach into a range, by their offsets."""
+        before = self._around(first - 1)
+        if before is not None and before.last >= first:
+            yield before
+        yield from (self.runs[one] for one in offsets.between(self.firsts, first, last))
+
+    def _around(self, offset: int) -> Run | None:
+        """The last run that begins at an offset or before it."""
+        first = offsets.last_until(self.firsts, offset)
+        return self.runs[first] if first is not None else None
 
 
 EMPTY = Unusable()
@@ -108,7 +132,8 @@ def arrived(known: Unusable, offset: int, fault: Fault) -> Unusable:
     code = fault.code.value
     if known.newest < 0:
         run = Run(offset, offset, (), Map({code: 1}), fault)
-        return Unusable(known.runs.set(offset, run), offset)
+        firsts = offsets.added(known.firsts, offset)
+        return Unusable(known.runs.set(offset, run), offset, firsts=firsts)
     run = known.runs[known.newest]
     grown = run._replace(
         last=offset,
@@ -116,7 +141,7 @@ def arrived(known: Unusable, offset: int, fault: Fault) -> Unusable:
         counts=run.counts.set(code, run.counts.get(code, 0) + 1),
         fault=fault,
     )
-    return Unusable(known.runs.set(known.newest, grown), known.newest)
+    return known._replace(runs=known.runs.set(known.newest, grown), between=())
 
 
 def passed(known: Unusable, offset: int) -> Unusable:
@@ -127,7 +152,7 @@ def passed(known: Unusable, offset: int) -> Unusable:
     if run.last == offset:
         return known
     if len(run.exceptions) + len(known.between) == MOST_EXCEPTIONS:
-        return Unusable(known.runs)
+        return Unusable(known.runs, firsts=known.firsts)
     return known._replace(between=(*known.between, offset))
 
 
@@ -137,17 +162,15 @@ def decided(known: Unusable, event: Decision) -> Unusable:
     if isinstance(event, RecordsSetAside):
         last, exceptions = event.last, event.exceptions
     spared = [one for one in exceptions if first <= one <= last]
-    runs, newest = known.runs, known.newest
-    for run in known.in_order():
-        if run.last < first or run.first > last:
-            continue
-        runs = runs.delete(run.first)
+    runs, newest, firsts = known.runs, known.newest, known.firsts
+    for run in known.among(first, last):
+        runs, firsts = runs.delete(run.first), offsets.removed(firsts, run.first)
         left = list(_left(run, first, last, spared, _counts(event, run)))
         for part in left:
-            runs = runs.set(part.first, part)
+            runs, firsts = runs.set(part.first, part), offsets.added(firsts, part.first)
         if run.first == newest:
             newest = left[-1].first if left and left[-1].last == run.last else -1
-    return Unusable(runs, newest, known.between if newest >= 0 else ())
+    return Unusable(runs, newest, known.between if newest >= 0 else (), firsts)
 
 
 def _counts(event: Decision, run: Run) -> Mapping[str, int]:

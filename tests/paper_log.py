@@ -261,7 +261,7 @@ class PaperLog:
         return self.append(set_aside(run, basis), by=by or self.governor)
 
     def _step(self) -> bool:
-        for run in self.image.intents.unusable.in_order():
+        for run in self.image.intents.unusable.in_order(1):
             self.set_aside(run)
             return True
         for offset in sorted(self.image.intents.undecided):

@@ -1,16 +1,21 @@
 """Unusable records without a decision: runs, what ends them, and what they cost."""
 
+import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from immutables import Map
 
 from mesh_events import intents
 from mesh_events.decisions import IntentQuarantined, RecordsSetAside
 from mesh_events.record import Entry, Fault, FaultCode
 from processors.decision import Basis, set_aside
+from projections import offsets, unusable
 from projections.fold import apply
 from projections.image import Image
-from projections.unusable import MOST_EXCEPTIONS, Run
+from projections.table import Layered
+from projections.unusable import MOST_EXCEPTIONS, Run, Unusable
 from projections.verdict import Accepted, Rejected
 from tests import paper_story as story
 from tests.paper_log import PaperLog, key
@@ -276,3 +281,93 @@ def test_a_range_looks_at_no_intent_outside_of_it(
     assert good not in log.image.intents.undecided
     assert len(log.image.intents.undecided) == 50
     assert set(looked) <= set(range(first, last + 1))
+
+
+class Counted(dict[Any, Any]):
+    """A table that counts the rows that are looked at."""
+
+    looked = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        self.looked += 1
+        return super().__getitem__(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.looked += 1
+        return super().get(key, default)
+
+    def items(self) -> Any:
+        self.looked += len(self)
+        return super().items()
+
+
+def many_runs(count: int) -> tuple[Unusable, Counted, Counted]:
+    """So many runs of two records each, the last of them open; and the tables that count."""
+    known = unusable.EMPTY
+    for number in range(count):
+        known = unusable.arrived(known, 1000 * number, GARBAGE)
+        known = unusable.arrived(known, 1000 * number + 1, GARBAGE)
+        for other in range(MOST_EXCEPTIONS + 1 if number < count - 1 else 1):
+            known = unusable.passed(known, 1000 * number + 2 + other)
+    runs, firsts = Counted(known.runs), Counted(known.firsts)
+    return known._replace(runs=Layered(runs), firsts=Layered(firsts)), runs, firsts
+
+
+@pytest.mark.parametrize("number", [0, 250, 499], ids=["oldest", "middle", "newest"])
+def test_what_is_decided_costs_the_same_however_many_runs_there_are(
+    log: PaperLog, number: int
+) -> None:
+    known, runs, firsts = many_runs(500)
+    run = Run(1000 * number, 1000 * number + 1, (), Map({"garbage": 2}), GARBAGE)
+    assert (len(known.in_order()), known.in_order(number + 1)[-1]) == (500, run)
+    runs.looked = firsts.looked = 0
+    event = set_aside(run, Basis(log.epoch, 10**6, log.now, log.image.last_decision))
+    after = unusable.decided(known, event)
+    assert not after.holds(run.first)
+    assert runs.looked + firsts.looked < 100
+    assert dict(after.runs) == {at: one for at, one in known.runs.items() if at != run.first}
+
+
+def test_a_record_is_looked_up_at_the_same_cost_however_many_runs_there_are() -> None:
+    known, runs, firsts = many_runs(500)
+    for offset in (0, 1, 2, 250_001, 250_300, 499_000, 499_001, 499_002, 10**9):
+        inside, last = offset % 1000 < 2 and offset < 500_000, offset % 1000 == 1
+        runs.looked = firsts.looked = 0
+        assert known.holds(offset) is inside
+        assert known.fault_at(offset) == (GARBAGE if inside and last else None)
+        assert runs.looked + firsts.looked < 100
+    runs.looked = firsts.looked = 0
+    assert [run.first for run in known.in_order(3)] == [0, 1000, 2000]
+    assert runs.looked + firsts.looked < 100
+    # the record folded last can only be the end of the newest run
+    runs.looked = firsts.looked = 0
+    assert known.fault_at(499_002) is None
+    assert (runs.looked, firsts.looked) == (1, 0)
+
+
+def test_runs_are_found_by_their_place_after_any_decisions(log: PaperLog) -> None:
+    """A range of another version may begin and end inside of runs, and spare some records."""
+    chance = random.Random(5)
+    for _ in range(200):
+        known, open_ = unusable.EMPTY, set[int]()
+        for offset in range(80):
+            if chance.random() < 0.4:
+                known = unusable.arrived(known, offset, GARBAGE)
+                open_.add(offset)
+            elif chance.random() < 0.1:
+                known = known._replace(newest=-1, between=())
+            else:
+                known = unusable.passed(known, offset)
+            if chance.random() < 0.1 and known.runs:
+                first = chance.randrange(offset + 1)
+                last = chance.randrange(first, offset + 1)
+                spared = [at for at in range(first, last + 1) if chance.random() < 0.2]
+                run = Run(first, last + 1, tuple(spared), Map({"garbage": 1}), GARBAGE)
+                event = set_aside(run, Basis(log.epoch, offset, log.now, "")).model_copy(
+                    update={"last": last}
+                )
+                known = unusable.decided(known, event)
+                open_ -= {at for at in range(first, last + 1) if at not in spared}
+        assert {at for at in range(-1, 90) if known.holds(at)} == open_
+        assert known.in_order() == [run for _, run in sorted(known.runs.items())]
+        assert list(offsets.between(known.firsts, 0, 90)) == sorted(known.runs)
