@@ -85,7 +85,8 @@ class Accesses:
     Args:
         requests: request id -> access.
         open: (product, application) -> the request that is open now.
-        by_link: link id -> request id -> its offset, of those whose data comes over a link.
+        by_link: link id -> request id -> its offset, of those whose data comes over a link, from
+            their first grant on. There may be any number of requests that nobody grants.
     """
 
     requests: Table[str, Access] = field(default_factory=Map)
@@ -93,7 +94,7 @@ class Accesses:
     by_link: Table[str, Map[str, int]] = field(default_factory=Map)
 
     def of_link(self, link: str) -> list[Access]:
-        """Every access whose data comes over `link`, oldest first."""
+        """Every access that was granted and whose data comes over `link`, oldest first."""
         found: Map[str, int] = self.by_link.get(link) or Map()
         return [self.requests[request] for request, _ in sorted(found.items(), key=itemgetter(1))]
 
@@ -278,7 +279,8 @@ def put(accesses: Accesses, access: Access) -> Accesses:
     else:
         still_open = accesses.open
     by_link = accesses.by_link
-    if access.link is not None and access.request not in accesses.requests:
-        before: Map[str, int] = by_link.get(access.link) or Map()
-        by_link = by_link.set(access.link, before.set(access.request, access.offset))
+    if access.link is not None and access.granted_generation:
+        known: Map[str, int] = by_link.get(access.link) or Map()
+        if access.request not in known:
+            by_link = by_link.set(access.link, known.set(access.request, access.offset))
     return Accesses(accesses.requests.set(access.request, access), still_open, by_link)

@@ -49,7 +49,7 @@ def is_said(image: Image, intent: Intent) -> bool:
 def of_link(image: Image, name: str, producer: str) -> Intent | None:
     """What the state calls for of one link, whether it was said or not."""
     link = image.links.get(name)
-    accesses = [one for one in image.access.of_link(name) if one.granted_generation]
+    accesses = image.access.of_link(name)
     entitled = [access for access in accesses if access.state in ENTITLED]
     if entitled:
         # nobody fills a copy for readers who are cut off; one that is there stays

@@ -113,7 +113,7 @@ def purge_policy(image: Image, link: str) -> intents.OnRevoke:
         found.on_revoke
         for found in image.access.of_link(link)
         # a grant of an earlier life of the link has not changed since; it has no say
-        if found.granted_generation and (found.state in access.ENTITLED or found.changed > since)
+        if found.state in access.ENTITLED or found.changed > since
     }
     purge, retain = intents.OnRevoke.PURGE, intents.OnRevoke.RETAIN
     return purge if purge in policies or not policies else retain

@@ -14,7 +14,7 @@ from mesh_events.intents import (
     LinkResumed,
 )
 from mesh_events.meta import Meta
-from projections.access import ENTITLED
+from projections.access import ENTITLED, Access
 from projections.image import Image
 from projections.links import Link, link_id
 from self_service.cli import completion, lookup
@@ -78,7 +78,7 @@ def describe(reading: Reading, name: Name) -> None:
             "application": one.application,
             "state": one.state,
         }
-        for one in image.access.of_link(name)
+        for one in _asked(image, name)
     ]
     shown = {
         **fields(found),
@@ -204,6 +204,12 @@ def _say(mesh: Mesh, saying: Saying, name: str, make: Callable[[Meta], LinkInten
     cause = _cause(mesh.image(), name)
     said = say(mesh, mesh.speaker(saying.domain), saying, make, cause=cause)
     show(Detail({"link": name, **said.fields()}), saying.output)
+
+
+def _asked(image: Image, name: str) -> list[Access]:
+    """Every access whose data would come over a link, granted or not, oldest first."""
+    found = (one for one in image.access.requests.values() if one.link == name)
+    return sorted(found, key=lambda one: one.offset)
 
 
 def _cause(image: Image, name: str) -> str | None:

@@ -74,6 +74,7 @@ class Desk:
             state=State.REVOKING,
             generation=at,
             changed=at,
+            granted_generation=at,
             enforced=((at, None),),
         )
         self.image = self.image._replace(access=put(self.image.access, access), offset=at)

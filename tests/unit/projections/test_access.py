@@ -249,13 +249,43 @@ def test_ending_one_request_does_not_close_another_of_the_same_application() -> 
     assert opened.request == again.meta.id
 
 
+def asked(by: str = "west.b") -> intents.AccessRequested:
+    domain = by.split(".", maxsplit=1)[0]
+    event = {"product": "east.users", "application": by, "reason": "b"}
+    return LOG.make(intents.AccessRequested, domain, **event)
+
+
 def test_a_link_is_asked_for_its_grants_oldest_first() -> None:
-    other = LOG.make(
-        intents.AccessRequested, "west", product="east.users", application="west.b", reason="b"
-    )
-    at_home = LOG.make(
-        intents.AccessRequested, "north", product="east.users", application="north.c", reason="c"
-    )
-    state = access.requested(REQUESTED, other, PLACE, 8, 12, 1200)
+    other, at_home = asked(), asked("north.c")
+    state = access.requested(GRANTED, other, PLACE, 8, 12, 1200)
     state = access.requested(state, at_home, Place("one", "east.users", None), 9, 13, 1300)
+    for one, generation in ((at_home, 22), (other, 23)):
+        grant = LOG.make(
+            intents.AccessGranted, "east", product="east.users", request=one.meta.id, reason="fine"
+        )
+        state = access.granted(state, grant, generation, 2200)
     assert [found.request for found in state.of_link("east.users@two")] == [other.meta.id, ID]
+
+
+def test_what_nobody_granted_is_not_found_by_its_link() -> None:
+    """A domain may ask for a product again and again: each look at the link would see them all."""
+    state = access.EMPTY
+    for number in range(20):
+        event = asked()
+        state = access.requested(state, event, PLACE, number, number, 0)
+        if number % 2:
+            refused = LOG.make(
+                intents.AccessDenied,
+                "east",
+                product="east.users",
+                request=event.meta.id,
+                reason="n",
+            )
+            state = access.denied(state, refused, 100 + number, 0)
+    assert len(state.requests) == 20
+    assert not state.by_link
+
+
+@pytest.mark.parametrize("state", [GRANTED, ACTIVE, REVOKING, REVOKED])
+def test_what_was_granted_is_found_by_its_link_for_good(state: Accesses) -> None:
+    assert [one.request for one in state.of_link("east.users@two")] == [ID]

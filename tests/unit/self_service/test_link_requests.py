@@ -1,0 +1,18 @@
+"""Whose requests `sdm link describe` lists."""
+
+from mesh_events import intents
+from self_service.cli.link import _asked
+from tests import paper_story as story
+from tests.paper_log import PaperLog
+
+
+def test_a_link_lists_also_the_requests_that_nobody_granted() -> None:
+    log = PaperLog()
+    story.published(log)
+    denied = story.request(log)
+    story.answer(log, intents.AccessDenied, denied)
+    granted = story.granted(log)
+    story.settle(log)
+    listed = [(one.request, one.state) for one in _asked(log.image, story.LINK)]
+    assert listed == [(denied, "DENIED"), (granted, "ACTIVE")]
+    assert [one.request for one in log.image.access.of_link(story.LINK)] == [granted]
