@@ -91,8 +91,8 @@ class WorkerSettings(BaseSettings):
     snapshot_records: a snapshot is made of so many new records
     undecided_per_domain: undecided intents of a domain above which its next one is set aside
         (`SDM_UNDECIDED_PER_DOMAIN`)
-    ids_per_domain: remembered ids of a domain's intents, of the last one to two hours, above which
-        its next one is set aside (`SDM_IDS_PER_DOMAIN`)
+    ids_per_domain: remembered ids of a domain's intents, of about the last hour, above which its
+        next one is set aside (`SDM_IDS_PER_DOMAIN`)
     link_partitions: partitions of a topic above which no link copies it (`SDM_LINK_PARTITIONS`)
     statement_partitions: partitions of a topic above which no statement reads it
         (`SDM_STATEMENT_PARTITIONS`)

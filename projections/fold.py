@@ -105,18 +105,18 @@ def _waiting(image: Image, entry: Entry) -> Image:
     """A record waits for its decision; its time is not before that of the last decision."""
     if entry.time < image.clock:
         entry = replace(entry, time=image.clock)
-    expiring, party_of = not image.clocks_disagree, image.identity.party_of
+    party_of = image.identity.party_of
     fault = unusable.untrusted(image.identity, entry)
     intents = image.intents
     if fault is None:
-        if expiring:
+        if not image.clocks_disagree:
             in_force = image.identity.is_in_force
             intents = pending.expired(intents, image.clock, party_of, in_force)
         fault = pending.repeated(intents, entry, image.clock) or _excess(image, intents, entry)
     if fault is not None:
         runs = unusable.arrived(intents.unusable, entry.offset, fault)
         return image._replace(intents=intents._replace(unusable=runs))
-    intents = pending.arrived(intents, entry, image.clock, party_of, expiring=expiring)
+    intents = pending.arrived(intents, entry, image.clock, party_of)
     return image._replace(intents=intents)
 
 
@@ -135,7 +135,7 @@ def _excess(image: Image, intents: Intents, entry: Entry) -> Fault | None:
         return Fault(FaultCode.TOO_MANY_UNDECIDED, reason)
     if intents.remembered.get(party, 0) >= bounds.ids:
         reason = (
-            f"{bounds.ids} intents of {party} reached the log within about two hours: "
+            f"{bounds.ids} intents of {party} reached the log within about an hour: "
             "emit it again later"
         )
         return Fault(FaultCode.TOO_MANY_IDS, reason)

@@ -1,6 +1,5 @@
 """The intents still to be decided, the checks they wait for, and the ids already seen."""
 
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,10 +19,25 @@ AHEAD_MS = 5 * 60 * 1000
 """How far an emitter's clock may be ahead of the mesh's."""
 REMEMBERED_MS = WINDOW_MS + AHEAD_MS
 """How long ids are remembered, at least: as long as a copy of the intent would not be stale."""
+MOST_FORGOTTEN = 512
+"""So many ids are looked at, at most, when a record is folded."""
 PartyOf = Callable[[str | None], str]
 """Whose bound a public key counts to, see `Identity.party_of`."""
 IsInForce = Callable[[str | None], bool]
 """Whether a public key still signs for somebody, see `Identity.is_in_force`."""
+
+
+class Arrival(NamedTuple):
+    """An id that is remembered: since when by the mesh's clock (ms), or looked at last.
+
+    `until` is 0, or the time (ms) up to which a copy would not be stale, where the clock of its
+    maker was ahead.
+    """
+
+    signer: str | None
+    id: str
+    clock: int
+    until: int = 0
 
 
 class Intents(NamedTuple):
@@ -31,18 +45,19 @@ class Intents(NamedTuple):
 
     Undecided records are state: whichever governor comes next decides them. Those that can have no
     effect stand in `unusable`. An id belongs to its signer: nobody can use up the id of somebody
-    else's intent by writing it first. Where the clock of its maker was far ahead, an intent is
-    refused and stands in `ahead` with the time (ms) until which a copy of it would not be stale:
-    whoever reads the log can append it again. No id of an intent that was made since `horizon` (ms)
-    was forgotten. `waiting` counts a party's undecided intents, `remembered` its ids.
+    else's intent by writing it first. Ids stand in `line` by numbers from `line_first` to below
+    `line_next`, the oldest first. Where the clock of its maker was far ahead, an intent is refused
+    and its id kept until a copy of it would be stale: whoever reads the log can append it again. No
+    id of an intent that was made since `horizon` (ms) was forgotten. `waiting` counts a party's
+    undecided intents, `remembered` its ids.
     """
 
     undecided: Table[int, Entry] = Map()
     checks: Table[int, Map[str, Check]] = Map()
     seen: Table[tuple[str | None, str], int] = Map()
-    seen_before: Table[tuple[str | None, str], int] = Map()
-    ahead: Table[tuple[str | None, str], tuple[int, int]] = Map()
-    window_start: int = 0
+    line: Table[int, Arrival] = Map()
+    line_first: int = 0
+    line_next: int = 0
     horizon: int = 0
     unusable: Unusable = runs.EMPTY
     waiting: Table[str, int] = Map()
@@ -59,9 +74,7 @@ class Intents(NamedTuple):
 
     def first_offset(self, signer: str | None, intent: str) -> int | None:
         """Where the signer's intent with this id stood first, if it is still remembered."""
-        who = (signer, intent)
-        first = self.seen.get(who, self.seen_before.get(who))
-        return self.ahead[who][0] if first is None and who in self.ahead else first
+        return self.seen.get((signer, intent))
 
 
 EMPTY = Intents()
@@ -103,17 +116,14 @@ def too_old(age: int) -> str:
     )
 
 
-def arrived(
-    intents: Intents, entry: Entry, clock: int, party_of: PartyOf = str, *, expiring: bool = True
-) -> Intents:
+def arrived(intents: Intents, entry: Entry, clock: int, party_of: PartyOf = str) -> Intents:
     """An intent stands on the log that a governor can judge.
 
     Args:
-        intents: before it.
+        intents: before it, with those ids forgotten that may be forgotten now.
         entry: the record.
         clock: the mesh's clock, ms.
         party_of: as of now.
-        expiring: whether ids may be forgotten now.
     """
     party = party_of(entry.signer)
     intents = intents._replace(
@@ -122,59 +132,53 @@ def arrived(
     )
     if entry.event is None:
         return intents
-    if expiring:
-        intents = expired(intents, clock, party_of)
     who = entry.signer, entry.event.meta.id
-    if intents.first_offset(*who) is None:
-        intents = intents._replace(
-            seen=intents.seen.set(who, entry.offset),
-            remembered=_changed(intents.remembered, party, 1),
-        )
-        made = milliseconds(entry.event.meta.time)
-        if made >= clock + AHEAD_MS:
-            until = made + WINDOW_MS
-            intents = intents._replace(ahead=intents.ahead.set(who, (entry.offset, until)))
-    return intents
+    if intents.first_offset(*who) is not None:
+        return intents
+    made = milliseconds(entry.event.meta.time)
+    until = made + WINDOW_MS if made >= clock + AHEAD_MS else 0
+    return intents._replace(
+        seen=intents.seen.set(who, entry.offset),
+        line=intents.line.set(intents.line_next, Arrival(*who, clock, until)),
+        line_next=intents.line_next + 1,
+        remembered=_changed(intents.remembered, party, 1),
+    )
 
 
 def expired(
     intents: Intents, clock: int, party_of: PartyOf, is_in_force: IsInForce = bool
 ) -> Intents:
-    """Forget the ids of the window before the last one, but for those of undecided intents.
+    """Forget ids whose time is over, the oldest first and some at once, but of undecided intents.
+
+    The others follow with the next records: what nobody wrote for hours about would keep the fold
+    for seconds. What is not forgotten yet is still known as a copy, and counted.
 
     Copies of what a revoked key has signed are known by the key: its ids are forgotten, however far
     the clocks of their makers were ahead.
     """
-    if clock - intents.window_start <= REMEMBERED_MS:
+    seen, line, remembered = intents.seen, intents.line, intents.remembered
+    first, behind, horizon = intents.line_first, intents.line_next, intents.horizon
+    for _ in range(MOST_FORGOTTEN):
+        if first == behind or clock - (one := line[first]).clock <= REMEMBERED_MS:
+            break
+        line, first = line.delete(first), first + 1
+        who, in_force = (one.signer, one.id), is_in_force(one.signer)
+        if seen[who] in intents.undecided or (in_force and one.until >= clock):
+            line, behind = line.set(behind, one._replace(clock=clock)), behind + 1
+            continue
+        seen, remembered = seen.delete(who), _changed(remembered, party_of(one.signer), -1)
+        if in_force:
+            made_before = one.until - WINDOW_MS + 1 if one.until else one.clock + AHEAD_MS
+            horizon = max(horizon, made_before)
+    if first == intents.line_first:
         return intents
-    undecided = intents.undecided
-    kept = {who: offset for who, offset in intents.seen_before.items() if offset in undecided}
-    seen = {
-        who: offset
-        for who, offset in intents.seen.items()
-        if is_in_force(who[0]) or offset in undecided
-    }
-    ahead = {
-        who: (offset, until)
-        for who, (offset, until) in intents.ahead.items()
-        if (until >= clock and is_in_force(who[0])) or offset in undecided
-    }
-    # where the clock of its maker was ahead, an id may be younger than the window it arrived in
-    gone = [
-        until - WINDOW_MS + 1
-        for who, (_, until) in intents.ahead.items()
-        if who not in ahead and is_in_force(who[0])
-    ]
-    if len(kept) < len(intents.seen_before):
-        gone.append(intents.window_start + AHEAD_MS)
-    known = Counter(party_of(signer) for signer, _ in {*kept, *seen, *ahead})
     return intents._replace(
-        seen=Map(kept),
-        seen_before=Map(seen),
-        ahead=Map(ahead),
-        window_start=clock,
-        horizon=max([intents.horizon, *gone]),
-        remembered=Map(known),
+        seen=seen,
+        line=line,
+        line_first=first,
+        line_next=behind,
+        horizon=horizon,
+        remembered=remembered,
     )
 
 

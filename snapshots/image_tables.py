@@ -23,7 +23,7 @@ from projections.identity import (
     Quarantine,
 )
 from projections.image import DEFAULT_BOUNDS, Bounds, Image, RowKey
-from projections.intents import Intents
+from projections.intents import Arrival, Intents
 from projections.links import Link
 from projections.quotas.kinds import Kind, Used
 from projections.statements import Statement
@@ -52,8 +52,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "undecided": (int, Entry),
     "checks": (int, Map[str, Check]),
     "seen": (tuple[str | None, str], int),
-    "seen_before": (tuple[str | None, str], int),
-    "ahead": (tuple[str | None, str], tuple[int, int]),
+    "line": (int, Arrival),
     "runs": (int, Run),
     "first_runs": (tuple[int, int], int),
     "waiting": (str, int),
@@ -80,7 +79,8 @@ class Rest:
     mesh: str = ""
     governance_cluster: str = ""
     root: str | None = None
-    window_start: int = 0
+    line_first: int = 0
+    line_next: int = 0
     horizon: int = 0
     touched: tuple[RowKey, ...] = ()
     bounds: Bounds = DEFAULT_BOUNDS
@@ -103,7 +103,8 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         mesh=identity.mesh,
         governance_cluster=identity.governance_cluster,
         root=identity.root,
-        window_start=intents.window_start,
+        line_first=intents.line_first,
+        line_next=intents.line_next,
         horizon=intents.horizon,
         touched=image.touched,
         bounds=image.bounds,
@@ -131,8 +132,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "undecided": intents.undecided,
         "checks": intents.checks,
         "seen": intents.seen,
-        "seen_before": intents.seen_before,
-        "ahead": intents.ahead,
+        "line": intents.line,
         "runs": intents.unusable.runs,
         "first_runs": intents.unusable.firsts,
         "waiting": intents.waiting,
@@ -178,9 +178,9 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
             undecided=tables["undecided"],
             checks=tables["checks"],
             seen=tables["seen"],
-            seen_before=tables["seen_before"],
-            ahead=tables["ahead"],
-            window_start=rest.window_start,
+            line=tables["line"],
+            line_first=rest.line_first,
+            line_next=rest.line_next,
             horizon=rest.horizon,
             unusable=Unusable(tables["runs"], rest.newest_run, rest.between, tables["first_runs"]),
             waiting=tables["waiting"],

@@ -130,7 +130,7 @@ def test_the_counts_are_those_of_the_tables(log: PaperLog) -> None:
     pending, party_of = log.image.intents, log.image.identity.party_of
     for party in ("east", "west", "mesh/operator", "mesh/governor"):
         waits = [one for one in pending.undecided.values() if party_of(one.signer) == party]
-        ids = [who for who in (*pending.seen, *pending.seen_before) if party_of(who[0]) == party]
+        ids = [who for who in pending.seen if party_of(who[0]) == party]
         assert pending.waiting.get(party, 0) == len(waits)
         assert pending.remembered.get(party, 0) == len(ids)
     assert set(pending.waiting) | set(pending.remembered) >= {"east", "mesh/operator"}

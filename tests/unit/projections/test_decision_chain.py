@@ -163,7 +163,7 @@ def test_an_intent_copied_behind_a_clock_that_was_ahead_stays_refused(log: Paper
     log.append(old, by="east")
     log.govern()
     for _ in range(3):
-        # ids are forgotten, two hours at a time
+        # ids of an hour ago are forgotten
         log.now += 2 * HOUR
         application(log, f"at-{log.now}")
         log.govern()

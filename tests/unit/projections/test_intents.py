@@ -1,5 +1,6 @@
 """Undecided records, their checks, and the ids that were seen."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from mesh_events import facts, intents
 from mesh_events.record import Entry, Fault, FaultCode
 from projections import intents as pending
-from projections.intents import AHEAD_MS, WINDOW_MS, Intents
+from projections.intents import AHEAD_MS, REMEMBERED_MS, WINDOW_MS, Intents
 from tests.paper_log import PaperLog, at
 
 LOG = PaperLog(founded=False)
@@ -29,7 +30,7 @@ def other() -> intents.Intent:
 
 
 def arrived(intents: Intents, entry: Entry) -> Intents:
-    return pending.arrived(intents, entry, entry.time)
+    return pending.arrived(pending.expired(intents, entry.time, str), entry, entry.time)
 
 
 ONE = arrived(pending.EMPTY, entry(5))
@@ -119,7 +120,7 @@ def test_who_was_ahead_is_remembered_until_a_copy_would_be_stale() -> None:
         at += FRESH_MS + 1
         state = arrived(state, Entry(7, at, "S", other(), None))
     assert state.first_offset("S", ID) is None
-    assert all(known != ID for _, known in state.ahead)
+    assert all(one.id != ID for one in state.line.values())
 
 
 def test_the_id_of_an_undecided_intent_is_never_forgotten() -> None:
@@ -135,7 +136,7 @@ def test_no_id_is_forgotten_while_clocks_disagree() -> None:
     for hours in range(1, 5):
         at = MADE + hours * 2 * FRESH_MS
         later = Entry(5 + hours, at, "S", other(), None)
-        state = pending.arrived(state, later, at, expiring=False)
+        state = pending.arrived(state, later, at)
     assert state.first_offset("S", ID) == 5
 
 
@@ -157,7 +158,7 @@ def test_ids_of_a_revoked_key_are_forgotten_however_far_ahead_they_were() -> Non
         clock += 2 * FRESH_MS
         state = pending.expired(state, clock, str, lambda signer: signer == "here")
     assert dict(state.remembered) == {"here": 1}
-    assert {signer for signer, _ in state.ahead} == {"here"}
+    assert {one.signer for one in state.line.values()} == {"here"}
     assert before <= state.horizon <= clock - WINDOW_MS
 
 
@@ -191,7 +192,7 @@ def test_a_copy_is_remembered_or_too_old_however_the_clock_goes(
         faults = [pending.repeated(state, replace(one, offset=offset), clock) for one in made]
         assert None not in faults
         if pending.repeated(state, entry, clock) is None:
-            state = pending.arrived(state, entry, clock, expiring=agree)
+            state = pending.arrived(state, entry, clock)
             made.append(entry)
             if at_once:
                 state = pending.decided(state, offset)
@@ -214,3 +215,68 @@ def test_what_came_too_late_and_was_never_there_is_for_the_rules() -> None:
     clock = MADE + WINDOW_MS + 1
     late = Entry(9, clock, "S", other(), None)
     assert pending.repeated(pending.expired(ONE, clock, str), late, clock) is None
+
+
+def crowd(count: int) -> Intents:
+    """So many decided intents of two signers that arrived at once."""
+    state = pending.EMPTY
+    for offset in range(count):
+        one = Entry(offset, MADE, "even" if offset % 2 == 0 else "odd", other(), None)
+        state = pending.decided(pending.arrived(state, one, MADE), offset)
+    return state
+
+
+def counted(state: Intents) -> dict[str, int]:
+    return dict(Counter(str(signer) for signer, _ in state.seen))
+
+
+def test_a_record_forgets_a_bounded_number_of_ids_and_the_next_ones_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A million at once stopped the fold for seconds, and a lease is three."""
+    monkeypatch.setattr(pending, "MOST_FORGOTTEN", 20)
+    state, looked = crowd(50), list[str | None]()
+    clock = MADE + REMEMBERED_MS + 1
+    for left in (30, 10, 0, 0):
+        looked.clear()
+        state = pending.expired(state, clock, str, lambda signer: looked.append(signer) is None)
+        assert len(looked) <= 20
+        assert sorted(state.seen.values()) == list(range(50 - left, 50))
+        assert len(state.line) == len(state.seen) == state.line_next - state.line_first
+        assert dict(state.remembered) == counted(state)
+    assert not state.remembered
+
+
+def test_what_is_not_forgotten_yet_is_a_copy_and_counts_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pending, "MOST_FORGOTTEN", 1)
+    state = arrived(crowd(10), entry(20))
+    clock = MADE + REMEMBERED_MS + 1
+    state = pending.expired(pending.decided(state, 20), clock, str)
+    fault = pending.repeated(state, entry(21), clock)
+    assert fault is not None
+    assert fault.code is FaultCode.DUPLICATE_INTENT
+    again = pending.arrived(state, entry(21), clock)
+    assert dict(again.remembered) == counted(again) == dict(state.remembered)
+    assert again.line == state.line
+
+
+def test_undecided_ids_are_passed_over_within_the_same_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pending, "MOST_FORGOTTEN", 5)
+    state = pending.EMPTY
+    for offset in range(20):
+        state = pending.arrived(state, Entry(offset, MADE, "S", other(), None), MADE)
+    kept, clock = state, MADE + REMEMBERED_MS + 1
+    for count in (5, 10, 15, 20, 20):
+        state = pending.expired(state, clock, str)
+        assert (state.line_first, state.line_next) == (count, 20 + count)
+    assert (state.seen, state.remembered, state.horizon) == (kept.seen, kept.remembered, 0)
+    for offset in range(20):
+        state = pending.decided(state, offset)
+    for _ in range(4):
+        state = pending.expired(state, clock + REMEMBERED_MS + 1, str)
+    assert not state.seen
+    assert not state.line

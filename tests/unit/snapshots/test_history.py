@@ -141,7 +141,7 @@ def test_the_logs_of_these_tests_fill_every_table() -> None:
         for name, table in take_apart(image)[1].items()
         if table
     }
-    assert filled >= set(TABLES) - {"seen_before", "ahead"}
+    assert filled >= set(TABLES)
 
 
 def test_nothing_of_an_image_is_left_out() -> None:
@@ -155,7 +155,7 @@ def test_nothing_of_an_image_is_left_out() -> None:
         assert put_together(*take_apart(image)) == image
 
 
-def test_the_ids_of_an_hour_ago_are_kept_where_they_moved(tmp_path: Path) -> None:
+def test_the_ids_of_an_hour_ago_are_forgotten_alike(tmp_path: Path) -> None:
     log = PaperLog()
     story.published(log)
     for number in range(4):
@@ -164,7 +164,7 @@ def test_the_ids_of_an_hour_ago_are_kept_where_they_moved(tmp_path: Path) -> Non
         log.govern()
     hours = log.records
     images = list(fold(hours))
-    assert any(image.intents.seen_before for image in images)
+    assert any(image.intents.line_first for image in images)
     store = stored(tmp_path / "log.db", 4, hours)
     for image in images:
         assert image_at(store, log_of(hours), at_offset=image.offset) == image
@@ -175,7 +175,7 @@ def test_the_ids_of_who_is_hours_ahead_are_kept(tmp_path: Path) -> None:
         replace(one, time=one.time - 10_000_000 + 4_000_000 * (one.offset // 30)) for one in RECORDS
     ]
     images = list(fold(early))
-    assert any(image.intents.ahead for image in images)
+    assert any(one.until for image in images for one in image.intents.line.values())
     store = stored(tmp_path / "log.db", 4, early)
     for image in images:
         assert image_at(store, log_of(early), at_offset=image.offset) == image
