@@ -1,10 +1,12 @@
 """What follows from the state is found as by a look at all of it, where something changed."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from mesh_events import intents
+from mesh_events import facts, intents
+from mesh_events.rows import LinkState
 from processors import consequent
 from processors.consequent import Consequent
 from projections.consequences import consequences
@@ -82,3 +84,73 @@ def test_no_link_is_looked_at_that_did_not_change(monkeypatch: pytest.MonkeyPatc
 def replace_touched(image: Image) -> Image:
     """As if a record had changed the link."""
     return image._replace(touched=(("mesh.links", story.LINK),))
+
+
+def followed(log: PaperLog, found: Consequent, image: Image) -> Image:
+    """Fold what stands behind an image; after each record the same is due as for all of it."""
+    for record in log.records[image.offset + 1 :]:
+        before, image = image, apply(image, entry_of(record, image))
+        found.folded(before, image)
+        assert found.due(image, BY) == consequences(image, BY)
+    return image
+
+
+def test_a_link_that_another_engine_has_let_go_is_due_by_that_report_alone() -> None:
+    """No access changes with it: the grant stood on the log while the copy was being removed."""
+    log, found = PaperLog(), Consequent()
+    story.published(log)
+    asked = story.granted(log)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked, by="west")
+    story.rights(log, facts.AclRemoved, asked)
+    log.govern()
+    again = story.request(log)
+    offset = log.say(
+        intents.AccessGranted,
+        "east",
+        product=story.PRODUCT,
+        request=again,
+        engine=intents.Engine.MIRRORMAKER,
+    )
+    log.accept(offset)
+    image = followed(log, found, Image())
+    assert found.due(image, BY) == []
+    while image.links[story.LINK].state is not LinkState.REMOVED:
+        end = len(log.records)
+        story._move(log, image.links[story.LINK])
+        assert len(log.records) > end
+        last, image = image, followed(log, found, image)
+    (due,) = found.due(image, BY)
+    assert isinstance(due, intents.LinkCreated)
+    assert due.engine is intents.Engine.MIRRORMAKER
+    assert last.access is image.access
+
+
+def test_what_follows_from_the_end_of_a_quarantine_needs_no_change_of_an_access() -> None:
+    """The decision changes its accesses as well today; what is due must not depend on that."""
+    log, found = PaperLog(), Consequent()
+    story.published(log)
+    asked = story.request(log)
+    log.operator(intents.DomainQuarantined, domain="west", reason="it leaks")
+    log.govern()
+    log.accept(log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked))
+    image = followed(log, found, Image())
+    assert found.due(image, BY) == []
+    free = replace(image.identity, quarantines=image.identity.quarantines.delete("west"))
+    released = image._replace(identity=free, offset=image.offset + 1, touched=())
+    found.folded(image, released)
+    (due,) = found.due(released, BY)
+    assert isinstance(due, intents.LinkCreated)
+
+
+def test_a_quarantine_takes_back_what_was_due() -> None:
+    log, found = PaperLog(), Consequent()
+    story.published(log)
+    asked = story.request(log)
+    log.accept(log.say(intents.AccessGranted, "east", product=story.PRODUCT, request=asked))
+    log.accept(log.operator(intents.DomainQuarantined, domain="west", reason="it leaks"))
+    image = followed(log, found, Image())
+    assert found.due(image, BY) == []
+    log.accept(log.operator(intents.DomainReleased, domain="west", reason="it is clean"))
+    image = followed(log, found, image)
+    assert [type(one) for one in found.due(image, BY)] == [intents.LinkCreated]
