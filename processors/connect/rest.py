@@ -38,7 +38,7 @@ _WAYS_OUT = {
     "Failed to properly convert data value": (
         "the value has none in the topic: capture decimals as text with --set "
         "decimal.handling.mode=string, or leave the column out with --set column.exclude.list, in "
-        "a connector under another name; a large decimal that did not change is captured once the "
+        "a connector under another name; a large value that did not change is captured once the "
         "table has REPLICA IDENTITY FULL"
     ),
     "value_not_captured:": (
