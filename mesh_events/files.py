@@ -12,7 +12,8 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        Path(name).chmod(mode)
+            # not by its name: who owns the folder may have put a link there
+            os.fchmod(handle, mode)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
