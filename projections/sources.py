@@ -1,6 +1,6 @@
 """What a statement may read, and what it leads to: the way of data from topic to topic."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 
 from projections.access import ENTITLED
 from projections.image import Image
@@ -42,28 +42,45 @@ def refused(image: Image, statement: Statement) -> list[str]:
 
 
 def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list[Place]:
-    """How data of `destination` comes to one of `sources`; [] if it never does."""
-    wanted = set(sources)
-    ways: dict[Place, list[Place]] = {destination: [destination]}
+    """How data of `destination` comes to one of `sources`; [] if it never does.
+
+    Statements and granted accesses are looked at once, however long the way is.
+    """
+    wanted, next_of = set(sources), _ways(image)
+    before: dict[Place, Place | None] = {destination: None}
     waiting = [destination]
     while waiting:
         here = waiting.pop()
         if here in wanted:
-            return ways[here]
-        for there in _next(image, here):
-            if there not in ways:
-                ways[there] = [*ways[here], there]
+            return _way_to(here, before)
+        for there in next_of.get(here, ()):
+            if there not in before:
+                before[there] = here
                 waiting.append(there)
     return []
 
 
-def _next(image: Image, place: Place) -> Iterator[Place]:
+def _way_to(place: Place, before: Mapping[Place, Place | None]) -> list[Place]:
+    way = list[Place]()
+    at: Place | None = place
+    while at is not None:
+        way.append(at)
+        at = before[at]
+    return way[::-1]
+
+
+def _ways(image: Image) -> Mapping[Place, list[Place]]:
+    """Where data goes from each place, by statements and by links."""
+    found: dict[Place, list[Place]] = {}
     for statement in image.statements.values():
-        if statement.stands and statement.cluster == place[0] and place[1] in statement.reads:
-            for topic in statement.writes:
-                yield statement.cluster, topic
-    for access in image.access.requests.values():
-        if access.state in ENTITLED and access.link is not None:
-            product = image.catalog[access.product]
-            if (product.cluster, product.topic) == place:
-                yield access.cluster, access.topic
+        if statement.stands:
+            for read in statement.reads:
+                written = [(statement.cluster, topic) for topic in statement.writes]
+                found.setdefault((statement.cluster, read), []).extend(written)
+    for link in image.access.by_link:
+        for access in image.access.of_link(link):
+            if access.state in ENTITLED:
+                product = image.catalog[access.product]
+                source = product.cluster, product.topic
+                found.setdefault(source, []).append((access.cluster, access.topic))
+    return found

@@ -1,5 +1,9 @@
 """Where data comes from and goes to, as trees over links and statements."""
 
+from dataclasses import fields
+
+from immutables import Map
+
 from mesh_events import connectors, intents, statements
 from projections import connector_config
 from projections.lineage import (
@@ -14,6 +18,7 @@ from projections.lineage import (
 )
 from projections.links import Copy
 from projections.sources import refused, way_back
+from projections.statements import Statement
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -208,6 +213,37 @@ def test_the_way_back_goes_over_clusters() -> None:
     assert way_back(image, ("west", "west.greeted"), [USERS]) == []
 
 
+def test_the_way_back_looks_at_each_statement_once_however_long_it_is() -> None:
+    """A freeze waits for the judgement that is under way."""
+    image, looked = joined().image, list[str]()
+    first = next(iter(image.statements.values()))
+
+    class Looked(Statement):
+        @property
+        def reads(self) -> tuple[str, ...]:
+            looked.append(self.id)
+            return (self.stream,)
+
+    chain = {
+        f"west.s{at}": Looked(
+            **{one.name: getattr(first, one.name) for one in fields(first)}
+            | {
+                "id": f"west.s{at}",
+                "cluster": "west",
+                "stream": f"west.t{at}",
+                "destination": f"west.t{at + 1}",
+            }
+            | {"tables": ()}
+        )
+        for at in range(50)
+    }
+    image = image._replace(statements=Map(chain))
+    way = way_back(image, ("west", "west.t0"), [("west", "west.t50")])
+    assert way == [("west", f"west.t{at}") for at in range(51)]
+    assert sorted(looked) == sorted(chain)
+    assert way_back(image, ("west", "west.t1"), [("west", "west.t0")]) == []
+
+
 def test_a_statement_that_would_close_the_circle_is_refused() -> None:
     """West's result, read by east into the topic that it is made of."""
     log = joined()
@@ -215,8 +251,8 @@ def test_a_statement_that_would_close_the_circle_is_refused() -> None:
     log.say(intents.ProductPublished, "west", **back)
     log.say(intents.ApplicationRegistered, "east", application="east.app")
     log.govern()
-    fields = {"product": "west.greeted", "application": "east.app", "reason": "r"}
-    asked = log.make(intents.AccessRequested, "east", **fields)
+    asking = {"product": "west.greeted", "application": "east.app", "reason": "r"}
+    asked = log.make(intents.AccessRequested, "east", **asking)
     log.append(asked, by="east")
     log.govern()
     closing = {"product": "west.greeted", "request": asked.meta.id, "reason": "agreed"}
