@@ -14,17 +14,20 @@ import org.apache.kafka.server.policy.{AlterConfigPolicy, CreateTopicPolicy}
  * Settings of the broker:
  *   mesh.policy.range.<setting of a topic>=<least>:<largest>   an empty end is open
  *   mesh.policy.characters=<n>                                 of one setting's value
+ *   mesh.policy.characters.of.lists=<n>                        of one that lists replicas
  *   mesh.policy.partitions=<n>                                 of a new topic
  *   mesh.policy.partitions.per.hour=<n>                        of new topics below one prefix
  */
 abstract class TopicPolicy {
   private val prefix = "mesh.policy.range."
   private val ranges = new util.TreeMap[String, (Double, Double)]()
-  private var longest = Int.MaxValue
+  private var longest, longestList = Int.MaxValue
 
   def configure(settings: util.Map[String, _]): Unit = {
     val limit = settings.get("mesh.policy.characters")
     if (limit != null) longest = limit.toString.toInt
+    val ofLists = settings.get("mesh.policy.characters.of.lists")
+    if (ofLists != null) longestList = ofLists.toString.toInt
     settings.forEach { (name, value) =>
       if (name.startsWith(prefix)) {
         val ends = value.toString.split(":", -1)
@@ -42,9 +45,10 @@ abstract class TopicPolicy {
   /** Raises PolicyViolationException for the first setting that is too long, or outside of its range. */
   protected def require(topic: String, settings: util.Map[String, String]): Unit = {
     settings.forEach { (name, value) =>
-      if (value != null && value.length > longest) {
+      val most = if (name.endsWith(".throttled.replicas")) longestList else longest
+      if (value != null && value.length > most) {
         throw new PolicyViolationException(
-          s"$name of $topic has ${value.length} characters: it may have $longest")
+          s"$name of $topic has ${value.length} characters: it may have $most")
       }
     }
     ranges.forEach { (name, range) =>

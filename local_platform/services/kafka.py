@@ -231,7 +231,8 @@ _MORE_RANGES = {
 POLICY = {
     "create.topic.policy.class.name": "mesh.CreatePolicy",
     "alter.config.policy.class.name": "mesh.AlterPolicy",
-    "mesh.policy.characters": "4096",
+    "mesh.policy.characters": "64",
+    "mesh.policy.characters.of.lists": "2048",
     "mesh.policy.partitions": "256",
     "mesh.policy.partitions.per.hour": "1000",
     **{

@@ -167,21 +167,32 @@ def test_a_setting_that_costs_files_or_work_is_refused_for_new_and_old_topics(
         client.incremental_alter_configs([resource])[resource].result(20)
 
 
-def test_a_setting_of_very_many_characters_is_refused(foe: Connection) -> None:
-    """A controller keeps it for ever, and writes it down again in each of its snapshots."""
+@pytest.mark.parametrize(
+    ("setting", "unit", "bound"),
+    [
+        ("leader.replication.throttled.replicas", "0:1,", "mesh.policy.characters.of.lists"),
+        ("retention.ms", "0", "mesh.policy.characters"),
+        ("cleanup.policy", " ", "mesh.policy.characters"),
+    ],
+)
+def test_a_setting_of_very_many_characters_is_refused(
+    foe: Connection, setting: str, unit: str, bound: str
+) -> None:
+    """A controller keeps it for ever, and takes no more of them at once than 8 MiB."""
     client, topic = AdminClient(foe.config()), f"foe.{time.time_ns()}"
     client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
-    setting, most = "leader.replication.throttled.replicas", int(POLICY["mesh.policy.characters"])
+    most, end = int(POLICY[bound]), {"cleanup.policy": "delete", "retention.ms": "1000"}
 
-    def alter(count: int) -> None:
-        value = ",".join(["0:1"] * count)
+    def alter(length: int) -> None:
+        last = end.get(setting, "0:1")
+        value = (unit * most)[: (length - len(last)) // len(unit) * len(unit)] + last
         entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
         client.incremental_alter_configs([resource])[resource].result(20)
 
-    alter(most // 4)
+    alter(most)
     with pytest.raises(KafkaException, match=f"{setting} of {topic} has .*: it may have {most}"):
-        alter(most // 4 + 1)
+        alter(most + len(unit))
 
 
 def test_settings_within_the_ranges_and_of_the_meshs_topics_are_taken(
