@@ -151,7 +151,7 @@ class Governor:
         )
         started = self._writer.append_record(event)
         with self._rows.lock:
-            # no record is half folded: noted for an earlier reign, and not in the image yet
+            # no record is half folded: noted for an earlier epoch, and not in the image yet
             self.epoch = started.offset
             self._clock = MeshClock(started.time, self.image.clock)
             # whatever an earlier reign had in hand: the image alone says what is undecided

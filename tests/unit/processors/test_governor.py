@@ -563,7 +563,7 @@ class WatchedLock:
 def test_a_start_beside_the_fold_queues_what_is_half_folded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The fold has noted a record for the reign before, and not published it yet."""
+    """The fold has noted a record for the epoch before, and not published it yet."""
     log = PaperLog()
     story.domains(log)
     governor = reigning(log)
