@@ -19,7 +19,7 @@ from local_platform.services.java import java
 from processors import connect, mirror
 from spark_streams.jvm import SOURCES
 
-_TRANSFORMATIONS = (mirror.SOURCE, connect.SOURCE)
+_TRANSFORMATIONS = (mirror.SOURCE, *connect.SOURCES)
 _POLICIES = (Path(__file__).parent / "TopicPolicies.scala",)
 _MANIFEST = "META-INF/services/org.apache.kafka.connect.transforms.Transformation"
 """File of the jar by which Connect finds its transformations."""
@@ -60,7 +60,7 @@ def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
 def compile_transformations(jar: Path, class_path: str) -> None:
     """Compile the jar of Connect's transformations if it is not there; see `compile_once`."""
     with_compiler = f"{class_path}:{joined(pyspark_jars('scala-*'))}"
-    classes = (mirror.TRANSFORMATION, connect.TRANSFORMATION)
+    classes = (mirror.TRANSFORMATION, *connect.TRANSFORMATIONS)
     manifest = {_MANIFEST: "".join(f"{one}\n" for one in classes)}
     compile_once(jar, with_compiler, _TRANSFORMATIONS, manifest)
 

@@ -1,6 +1,7 @@
-"""What makes a capturing connector stop at a change that does not hold the whole row. Pure.
+"""The mesh's own transformations of connectors: domains can neither name them nor leave them out.
 
-The transformation is the mesh's own; domains can neither name it nor leave it out.
+What makes a capturing connector stop at a change that does not have the whole row, and a JDBC sink
+at a record out of whose schema it would make a statement. Pure.
 """
 
 import hashlib
@@ -9,7 +10,9 @@ from collections.abc import Mapping
 EVENT_ROUTER = "io.debezium.transforms.outbox.EventRouter"
 WHOLE_ROWS = "mesh.WholeRows"
 """The transformation's class."""
-NAME = "_whole"
+PLAIN_NAMES = "mesh.PlainNames"
+"""The transformation's class."""
+NAME, PLAIN = "_whole", "_plain"
 """No transform of a domain may begin with _."""
 PLACEHOLDER = "unavailable.value.placeholder"
 
@@ -47,6 +50,19 @@ def with_whole_rows(connector: str, config: Mapping[str, str]) -> dict[str, str]
         "transforms": f"{NAME},{others}" if others else NAME,
         f"transforms.{NAME}.type": WHOLE_ROWS,
         f"transforms.{NAME}.placeholder": placeholder,
+    }
+
+
+def with_plain_names(config: Mapping[str, str]) -> dict[str, str]:
+    """The config of a JDBC sink that refuses records whose names are not plain.
+
+    It looks at what the other transforms have made of a record, so it runs last.
+    """
+    others = [one.strip() for one in config.get("transforms", "").split(",") if one.strip()]
+    return {
+        **config,
+        "transforms": ",".join((*others, PLAIN)),
+        f"transforms.{PLAIN}.type": PLAIN_NAMES,
     }
 
 

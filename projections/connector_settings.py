@@ -31,19 +31,20 @@ from projections.connector_values import (
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 JDBC_SINK = "io.debezium.connector.jdbc.JdbcSinkConnector"
 MOST_TASKS = 64
-_CONVERTERS = one_of(
-    *(
-        f"org.apache.kafka.connect.{one}"
-        for one in (
-            "converters.ByteArrayConverter",
-            "converters.LongConverter",
-            "converters.IntegerConverter",
-            "converters.DoubleConverter",
-            "storage.StringConverter",
-            "json.JsonConverter",
-        )
+_OF_PRIMITIVES = tuple(
+    f"org.apache.kafka.connect.{one}"
+    for one in (
+        "converters.ByteArrayConverter",
+        "converters.LongConverter",
+        "converters.IntegerConverter",
+        "converters.DoubleConverter",
+        "storage.StringConverter",
     )
 )
+_CONVERTERS = one_of(*_OF_PRIMITIVES, "org.apache.kafka.connect.json.JsonConverter")
+_WITHOUT_NAMES = one_of(*_OF_PRIMITIVES)
+"""A JDBC sink makes columns of the fields of a record, and escapes no names. Those of Avro, which
+is the default, are plain; what JSON brings is any text."""
 _DAY_MS = 86_400_000
 _URL = matching(r"jdbc:[!-~]{1,500}", "an address that begins with jdbc:")
 """Its form is judged by `connector_config.unfit`."""
@@ -165,6 +166,8 @@ _POSTGRES_OWN_LOGIN: Mapping[str, Kind] = {
     "incremental.snapshot.chunk.size": number(1, 20_000),
 }
 _SINK: Mapping[str, Kind] = {
+    "key.converter": _WITHOUT_NAMES,
+    "value.converter": _WITHOUT_NAMES,
     "connection.url": _URL,
     "connection.username": TEXT,
     "connection.password": REFERENCE,
@@ -175,7 +178,7 @@ _SINK: Mapping[str, Kind] = {
     "insert.mode": one_of("insert", "upsert", "update"),
     "delete.enabled": BOOLEAN,
     "truncate.enabled": BOOLEAN,
-    "primary.key.mode": one_of("none", "kafka", "record_key", "record_value", "record_header"),
+    "primary.key.mode": one_of("none", "kafka", "record_key", "record_value"),
     "primary.key.fields": FIELDS,
     "schema.evolution": one_of("none", "basic"),
     "collection.name.format": TEXT,

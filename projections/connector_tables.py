@@ -9,7 +9,7 @@ from functools import lru_cache
 from immutables import Map
 
 from projections import connector_routes
-from projections.connector_rows import with_whole_rows
+from projections.connector_rows import with_plain_names, with_whole_rows
 from projections.connector_settings import JDBC_SINK, POSTGRES
 from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host
 
@@ -160,10 +160,10 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     has not takes a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
-    in any schema.
+    in any schema. Its own escapes no names, so it gets none that would need it.
     """
     if config.get("connector.class") == JDBC_SINK:
-        return {**config, _FORM: _form(config)}
+        return with_plain_names({**config, _FORM: _form(config)})
     if config.get("connector.class") != POSTGRES:
         return dict(config)
     own = slot_of(connector)

@@ -50,14 +50,22 @@ _WAYS_OUT = {
         "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
         "skipped.operations=t`, which leaves the rows in the topic"
     ),
+    "_not_plain:": (
+        "a JDBC sink would put it into a statement as it is: rename the field with ReplaceField, "
+        "or drop it there; to pass over such records, give errors.tolerance=all with "
+        "errors.deadletterqueue.topic.name"
+    ),
 }
 """What a cause of a failure contains -> what it means, or what to do about it."""
 
-_WHOLE_ROWS = re.compile(
+_REFUSED = re.compile(
     r"(?:Caused by: )?org\.apache\.kafka\.connect\.errors\.DataException: "
-    r"(?P<refusal>(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2})[: ]"
+    r"(?P<refusal>(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
+    r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large): "
+    r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
 )
-"""A refusal of `WholeRows`: its code, and the names of table and column."""
+"""A refusal of `WholeRows`, its code with the names of table and column, or of `PlainNames`, its
+code with the record's place and the field."""
 _UNCONVERTED = re.compile(
     r"(?:Caused by: )?io\.debezium\.DebeziumException: Failed to properly convert data value for "
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"
@@ -270,7 +278,7 @@ def cause(part: Part) -> str:
         return part.state
     causes = [lines[0], *(line for line in lines if line.startswith("Caused by: "))]
     ways = [way for sign, way in _WAYS_OUT.items() if any(sign in line for line in causes)]
-    refusal = _WHOLE_ROWS.match(causes[-1])
+    refusal = _REFUSED.match(causes[-1])
     name = refusal.group("refusal") if refusal else error_name(part.trace)
     columns = (found.group("column") for one in causes if (found := _UNCONVERTED.match(one)))
     return "; ".join([name, *(f"column {one}" for one in columns), *ways])

@@ -274,7 +274,12 @@ def test_a_source_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) 
 
 @pytest.mark.parametrize(
     "changed", [{"hibernate.connection.url": "jdbc:x"}, {"connection.provider": "org.example.X"},
-                {"errors.tolerance": "all"}, {"batch.size": "2000000000"}]
+                {"errors.tolerance": "all"}, {"batch.size": "2000000000"},
+                {"value.converter": "org.apache.kafka.connect.json.JsonConverter"},
+                {"key.converter": "org.apache.kafka.connect.json.JsonConverter"},
+                {"value.converter": "io.apicurio.registry.utils.converter.ExtJsonConverter"},
+                {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
+                {"primary.key.mode": "record_header"}]
 )  # fmt: skip
 def test_a_sink_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) -> None:
     assert not_allowed(SINK) is None
@@ -363,6 +368,35 @@ def test_no_domain_can_take_the_place_of_the_meshs_own_transform() -> None:
         {"skipped.operations": "none"},
     ):
         assert not_allowed({**OF_POSTGRES, **changed}) is not None
+
+
+@pytest.mark.parametrize(
+    ("own", "found"),
+    [(None, "_plain"), ("", "_plain"), ("a, b,", "a,b,_plain")],
+)
+def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
+    own: str | None, found: str
+) -> None:
+    config = pinned("east.out", SINK if own is None else {**SINK, "transforms": own})
+    assert config["transforms"] == found
+    assert config["transforms._plain.type"] == "mesh.PlainNames"
+
+
+def test_a_sink_can_neither_name_nor_settle_the_transform_of_plain_names() -> None:
+    for changed in (
+        {"transforms": "_plain", "transforms._plain.type": "mesh.PlainNames"},
+        {"transforms": "x", "transforms.x.type": "mesh.PlainNames"},
+        {"transforms._plain.predicate": "never"},
+        {"transforms._plain.negate": "true"},
+    ):
+        assert not_allowed({**SINK, **changed}) is not None
+
+
+def test_a_sink_may_have_the_converters_that_bring_no_names() -> None:
+    of = "org.apache.kafka.connect"
+    for one in ("storage.StringConverter", "converters.ByteArrayConverter"):
+        converters = {"key.converter": f"{of}.{one}", "value.converter": f"{of}.{one}"}
+        assert not_allowed({**SINK, **converters}) is None
 
 
 def test_a_source_that_passes_over_truncate_keeps_to_that() -> None:

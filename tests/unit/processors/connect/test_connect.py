@@ -59,6 +59,16 @@ def test_a_value_that_cannot_be_converted_is_reported_with_its_column() -> None:
     assert "secret" not in told
 
 
+@pytest.mark.parametrize("code", ["name_not_plain", "default_not_plain", "parameter_not_plain"])
+def test_what_is_not_plain_is_reported_with_its_place_and_field(code: str) -> None:
+    refusal = f"{code}: east.a_b.c-11 at offset 7: b\\u0022\\u0020int"
+    trace = (
+        "org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded\n\tat x\n"
+        f"Caused by: org.apache.kafka.connect.errors.DataException: {refusal}: a sink\n\tat y"
+    )
+    assert cause(Part(0, "FAILED", trace)).startswith(f"{refusal}; a JDBC sink would put it into")
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -286,6 +296,7 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         ),
         ("mesh: table_truncated: public.users was truncated", "skipped.operations=t"),
         ("mesh: value_not_captured: public.users.note: left out", "REPLICA IDENTITY FULL"),
+        ("mesh: name_not_plain: east.a-0 at offset 7: b", "ReplaceField"),
     ],
 )
 def test_a_failure_that_trying_again_does_not_mend_names_the_way_out(trace: str, way: str) -> None:
