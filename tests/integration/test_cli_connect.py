@@ -598,6 +598,8 @@ def test_a_sink_fills_a_table_once_and_keeps_what_it_cannot_read(
     # the table gets another column meanwhile
     database.prepare_threshold = None
     sdm(*noun, "add", name, "--type", "debezium-postgres", "--table", name, *own)
+    # the topic comes with the first row
+    sdm("topic", "consume", topic, *own, "--follow", "--timeout", "240", "--max", "1")
     sink = ("add", f"{name}-out", "--type", "jdbc-sink", "--topic", name, "--key", "record")
     sdm(*noun, *sink, "--set", f"collection.name.format={target}", *own)
     rows = sql.SQL("SELECT * FROM {} ORDER BY 1").format(sql.Identifier(target))
