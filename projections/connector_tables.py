@@ -160,7 +160,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     has not takes a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
-    in any schema. Its own escapes no names, so it gets none that would need it.
+    in any schema. It escapes no names, so it gets records with plain ones alone.
     """
     if config.get("connector.class") == JDBC_SINK:
         return with_plain_names({**config, _FORM: _form(config)})

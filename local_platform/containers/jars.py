@@ -21,7 +21,7 @@ from local_platform.unpack import connect_plugins
 LOOKUP = "sdm-lookup.jar"
 """The file of the functions that statements call: lookups in tables, and patterns."""
 TRANSFORMATIONS = "sdm-transformations"
-"""The plugin of what marks copied records and refuses incomplete rows."""
+"""The plugin of what marks copied records, and refuses incomplete rows and names not plain."""
 POLICIES = "sdm-policies.jar"
 """The file of the brokers' policies of topics."""
 _COMPILED_WITH = ("connect-api", "kafka-clients")
