@@ -179,15 +179,14 @@ class PartitionReader:
         self._raise_refusal()
         for message in messages:
             error = message.error()
-            at_end = error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
-            if (error is None or at_end) and self._is_odd(message.offset(), at_end=at_end):
+            if self._is_odd(message):
                 # from here on by bytes: the next call does
                 self._leave_to_bytes()
                 return good
             if error is None:
                 good.append(message)
                 self._fetched = max(self._fetched, message.offset() + 1)
-            elif at_end:
+            elif error.code() == _AT_END:
                 # markers of transactions take offsets and never arrive: only this tells of them
                 self._fetched = max(self._fetched, message.offset())
             elif error.code() not in _PASSING:
@@ -198,11 +197,16 @@ class PartitionReader:
             self._leave_to_bytes()
         return good
 
-    def _is_odd(self, offset: int, *, at_end: bool) -> bool:
-        """Whether records are missing before this one, or it is no next one."""
+    def _is_odd(self, message: Message) -> bool:
+        """Whether records are missing before this one, it is no next one, or none could be read."""
         if not self._gapless:
             return False
-        return offset > self._fetched if at_end else offset != self._fetched
+        error = message.error()
+        if error is None:
+            return bool(message.offset() != self._fetched)
+        if error.code() == _AT_END:
+            return bool(message.offset() > self._fetched)
+        return error.code() in _UNREAD
 
     def _is_stuck(self) -> bool:
         """Whether nothing has come for a while, although there is something."""
@@ -323,6 +327,15 @@ _STUCK_S = 1.0
 """Without a record that is there: a login, or a new leader, hardly ever takes so long."""
 _NARROW, _WIDE = 64 * 1024, 4 * 1024 * 1024
 """Bytes of one answer: where one batch is asked for, and where many are."""
+_AT_END = KafkaError._PARTITION_EOF  # noqa: SLF001
+_UNREAD = {
+    # a whole batch, and none of its records at the position or behind it: so it says of its offsets
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError._BAD_MSG,  # noqa: SLF001
+    KafkaError._UNDERFLOW,  # noqa: SLF001
+    KafkaError.INVALID_MSG,
+}
+"""What librdkafka says of a batch that it cannot read; brokers take none that is too large."""
 _PASSING = {
     KafkaError._TRANSPORT,  # noqa: SLF001 - it reconnects by itself
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001

@@ -52,6 +52,25 @@ def test_every_record_of_every_odd_batch_is_read_at_its_place(
         assert [plain(message) for message in reader.to_end()] == expected()
 
 
+@pytest.mark.parametrize("name", ["an offset before the batch", "a wide length of a record"])
+def test_a_reader_at_the_end_reads_however_many_odd_batches_come(kit: Mesh, name: str) -> None:
+    """With each answer that has nothing for it librdkafka asks for twice as much, up to a bound."""
+    login, topic, odd = kit.admin_login(), fresh("odd"), ODD[name]
+    admin = kit.admin()
+    new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
+    admin.create_topics([new])[topic].result(30)
+    produce(login, topic, GOOD)
+    with PartitionReader(login, topic, gapless=True) as reader:
+        assert [message.offset() for message in reader.to_end()] == [0]
+        for _ in range(10):
+            place = produce(login, topic, odd)
+            assert [message.offset() for message in reader.to_end()] == [place]
+            # read by librdkafka again, up to the next odd one
+            place = produce(login, topic, GOOD)
+            assert [message.offset() for message in reader.to_end()] == [place]
+    admin.delete_topics([topic])[topic].result(30)
+
+
 def test_a_record_reads_the_same_wherever_reading_begins(
     odd_topic: tuple[Connection, str],
 ) -> None:
