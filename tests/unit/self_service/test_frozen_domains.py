@@ -46,7 +46,7 @@ def test_no_freeze_is_shown_as_ended_while_clocks_disagree(frozen: PaperLog, ske
 
 
 def test_a_freeze_that_ends_later_is_shown(frozen: PaperLog) -> None:
-    until = datetime.now(UTC) + timedelta(hours=1)
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
     frozen.operator(intents.DomainFrozen, domain="west", until=until, reason="to look")
     frozen.govern()
     assert shown(frozen, Reading()) == stamp(milliseconds(until))
