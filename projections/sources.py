@@ -74,8 +74,8 @@ def _ways(image: Image) -> Mapping[Place, list[Place]]:
     found: dict[Place, list[Place]] = {}
     for statement in image.statements.values():
         if statement.stands:
+            written = [(statement.cluster, topic) for topic in statement.writes]
             for read in statement.reads:
-                written = [(statement.cluster, topic) for topic in statement.writes]
                 found.setdefault((statement.cluster, read), []).extend(written)
     for link in image.access.by_link:
         for access in image.access.of_link(link):
