@@ -18,7 +18,9 @@ FROM apache/kafka:4.3.1 AS connect
 COPY --from=jars /jars/plugins /opt/plugins
 
 FROM apache/kafka:4.3.1 AS kafka
-COPY --from=jars /jars/kafka /opt/kafka/libs
+COPY --from=jars /jars/kafka /opt/sdm
+# before Kafka's own jars: three of its classes are replaced
+ENV CLASSPATH=/opt/sdm/sdm-brokers.jar
 
 FROM apache/spark:4.2.0 AS spark
 COPY --from=jars /jars/spark /opt/spark/jars

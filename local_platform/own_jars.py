@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from local_platform import jvm
 from local_platform.errors import ServiceFailedError
 from local_platform.jars import joined
 from local_platform.services.java import java
@@ -20,7 +21,6 @@ from processors import connect, mirror
 from spark_streams.jvm import SOURCES
 
 _TRANSFORMATIONS = (mirror.SOURCE, *connect.SOURCES)
-_POLICIES = (Path(__file__).parent / "TopicPolicies.scala",)
 _MANIFEST = "META-INF/services/org.apache.kafka.connect.transforms.Transformation"
 """File of the jar by which Connect finds its transformations."""
 _COMPILING = threading.Lock()
@@ -44,9 +44,9 @@ def transformations_jar(cache: Path, class_path: str) -> Path:
     return _place(cache / "transformations", _TRANSFORMATIONS, class_path)
 
 
-def policies_jar(cache: Path, class_path: str) -> Path:
-    """Return where the jar of the brokers' policies of topics lies once it is compiled."""
-    return _place(cache / "policies", _POLICIES, class_path)
+def broker_jar(cache: Path, class_path: str) -> Path:
+    """Return where the jar of the brokers' own classes lies once it is compiled."""
+    return _place(cache / "brokers", jvm.SOURCES, class_path)
 
 
 def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
@@ -65,10 +65,14 @@ def compile_transformations(jar: Path, class_path: str) -> None:
     compile_once(jar, with_compiler, _TRANSFORMATIONS, manifest)
 
 
-def compile_policies(jar: Path, class_path: str) -> None:
-    """Compile the jar of the brokers' policies if it is not there; see `compile_once`."""
+def compile_for_brokers(jar: Path, class_path: str) -> None:
+    """Compile the jar of the brokers' own classes if it is not there; see `compile_once`.
+
+    It holds three of Kafka's classes as well, which ask for bounds: see `local_platform.jvm`.
+    """
+    tools = joined([*pyspark_jars("scala-*"), *pyspark_jars("xbean-asm*")])
     with _COMPILING:
-        compile_once(jar, f"{class_path}:{joined(pyspark_jars('scala-*'))}", _POLICIES)
+        compile_once(jar, f"{class_path}:{tools}", jvm.SOURCES, patch=jvm.PATCH)
 
 
 def pyspark_jars(pattern: str = "*") -> list[Path]:
@@ -89,6 +93,7 @@ def compile_once(
     class_path: str,
     sources: Sequence[Path] = SOURCES,
     more: Mapping[str, str] | None = None,
+    patch: str | None = None,
 ) -> None:
     """Compile the jar if it is not there.
 
@@ -97,6 +102,8 @@ def compile_once(
         class_path: what it runs from, with the compiler.
         sources: files of Scala.
         more: other files of the jar, name -> text.
+        patch: a main class among the compiled ones; the jar also gets what it writes below the
+            folder that it is given.
 
     Raises:
         ServiceFailedError: it does not compile; the text ends with what the compiler says.
@@ -108,17 +115,23 @@ def compile_once(
     with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
         made = Path(folder) / jar.name
         options = ["-cp", class_path, "-d", str(made), *map(str, sources)]
-        argv = [*java("scala.tools.nsc.Main", _HEAP_MB, class_path), *options]
-        try:
-            done = subprocess.run(
-                argv, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S
-            )
-        except subprocess.TimeoutExpired as fault:
-            raise ServiceFailedError(f"{names}: not compiled in {_TIMEOUT_S} s") from fault
-        if done.returncode or not made.exists():
-            said = (done.stdout + done.stderr).strip()[-2000:]
-            raise ServiceFailedError(f"{names} does not compile:\n{said}")
+        _run(java("scala.tools.nsc.Main", _HEAP_MB, class_path) + options, names)
+        patched = Path(folder) / "patched"
+        if patch is not None:
+            _run([*java(patch, _HEAP_MB, f"{made}:{class_path}"), str(patched)], names)
         with zipfile.ZipFile(made, "a") as opened:
             for name, text in (more or {}).items():
                 opened.writestr(name, text)
+            for file in sorted(patched.rglob("*.class")):
+                opened.write(file, file.relative_to(patched))
         made.rename(jar)
+
+
+def _run(argv: Sequence[str], names: str) -> None:
+    try:
+        done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired as fault:
+        raise ServiceFailedError(f"{names}: not compiled in {_TIMEOUT_S} s") from fault
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip()[-2000:]
+        raise ServiceFailedError(f"{names} does not compile:\n{said}")

@@ -75,10 +75,15 @@ def header(name: bytes, value: bytes | None, length: int | None = None) -> bytes
 
 def batch(*records: bytes, attributes: int = 0, base: int = 0, time_ms: int | None = None) -> bytes:
     """A batch without a producer id."""
+    return packed(b"".join(records), len(records), attributes, base=base, time_ms=time_ms)
+
+
+def packed(
+    data: bytes, count: int, codec: int, *, base: int = 0, time_ms: int | None = None
+) -> bytes:
+    """A batch of `count` records, whose bytes are compressed already as the attributes say."""
     now = int(time.time() * 1000) if time_ms is None else time_ms
-    count = len(records)
-    tail = pack(">hiqqqhii", attributes, count - 1, now, now, -1, -1, -1, count)
-    tail += b"".join(records)
+    tail = pack(">hiqqqhii", codec, count - 1, now, now, -1, -1, -1, count) + data
     return pack(">qiibI", base, 9 + len(tail), -1, 2, calc_crc32c(tail)) + tail
 
 
@@ -136,7 +141,7 @@ async def _produce(connection: Connection, topic: str, data: bytes) -> int:
         answer = await client.send(leader, request)
         [(_, [partition])] = answer.topics
         if partition[1]:
-            raise for_code(partition[1])
+            raise for_code(partition[1])(f"error {partition[1]}")
         return int(partition[2])
     finally:
         await client.close()

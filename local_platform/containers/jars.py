@@ -3,7 +3,7 @@
 Leaves Connect's plugins in FOLDER/plugins and Spark's Kafka and Avro jars in FOLDER/spark, all
 pinned by the same lock file as the local platform's; beside them the mesh's own, compiled by
 PySpark's compiler as the local platform does it: the functions of streaming SQL, Connect's
-transformations, and in FOLDER/kafka the brokers' policies of topics.
+transformations, and in FOLDER/kafka the brokers' own classes.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from local_platform.fetch import Fetcher
 from local_platform.jars import JarStore, joined, read_lock
-from local_platform.own_jars import compile_once, compile_policies, compile_transformations
+from local_platform.own_jars import compile_for_brokers, compile_once, compile_transformations
 from local_platform.services.spark import class_path, spark_jars
 from local_platform.settings import PlatformSettings
 from local_platform.unpack import connect_plugins
@@ -22,9 +22,15 @@ LOOKUP = "sdm-lookup.jar"
 """The file of the functions that statements call: lookups in tables, and patterns."""
 TRANSFORMATIONS = "sdm-transformations"
 """The plugin of what marks copied records, and refuses incomplete rows and names not plain."""
-POLICIES = "sdm-policies.jar"
-"""The file of the brokers' policies of topics."""
-_COMPILED_WITH = ("connect-api", "kafka-clients")
+BROKERS = "sdm-brokers.jar"
+"""The file of the brokers' own classes, some of them in place of Kafka's."""
+_COMPILED_WITH = (
+    "connect-api",
+    "kafka-clients",
+    "kafka-group-coordinator",
+    "kafka-metadata",
+    "slf4j-api",
+)
 """Jars that the image has already, by their names: only for the compiler."""
 
 
@@ -42,7 +48,7 @@ def collect(store: JarStore, folder: Path) -> None:
     known = joined(store.path(jar) for jar in store.of("kafka"))
     transformations = folder / "plugins" / TRANSFORMATIONS / f"{TRANSFORMATIONS}.jar"
     compile_transformations(transformations, known)
-    compile_policies(folder / "kafka" / POLICIES, known)
+    compile_for_brokers(folder / "kafka" / BROKERS, known)
     shutil.rmtree(folder / "work")
 
 

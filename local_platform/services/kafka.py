@@ -8,7 +8,8 @@ from uuid import uuid4
 
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
-from local_platform.own_jars import compile_policies, policies_jar
+from local_platform.jvm import AUTHORIZER, JVM_BOUNDS, POLICY
+from local_platform.own_jars import broker_jar, compile_for_brokers
 from local_platform.principals import ensure_principals, principals_of, require_answer
 from local_platform.quotas import ensure_quotas
 from local_platform.services.base import Command, Service
@@ -18,16 +19,15 @@ from local_platform.transport import Transport, broker_settings
 from mesh_events.files import write_atomically
 from mesh_events.kafka import jaas
 from mesh_events.transport import protocol
-from processors.keepers.copy_settings import RANGES
 
 _DIRECT_MB = 256
 _MIB = 1 << 20
 
 
 def class_path(site: Site) -> str:
-    """Kafka's jars and the mesh's policies of topics: for brokers and each of Kafka's tools."""
+    """The mesh's classes and Kafka's jars: for brokers and each of Kafka's tools."""
     kafka = site.jars.class_path("kafka")
-    return f"{policies_jar(site.cache, kafka)}:{kafka}"
+    return f"{broker_jar(site.cache, kafka)}:{kafka}"
 
 
 def class_archive(site: Site) -> ClassArchive:
@@ -54,7 +54,7 @@ class KafkaBroker(Service):
     def prepare(self) -> None:
         """Write the settings, and format the log folder, which gets its name when complete."""
         kafka = self.site.jars.class_path("kafka")
-        compile_policies(policies_jar(self.site.cache, kafka), kafka)
+        compile_for_brokers(broker_jar(self.site.cache, kafka), kafka)
         write_atomically(self._settings, self._properties(self.data), mode=0o600)
         if not self.data.exists():
             self._format()
@@ -120,7 +120,8 @@ class KafkaBroker(Service):
         return self.site.credentials.password(self.cluster, "admin")
 
     def _options(self) -> list[str]:
-        return ["-XX:+UseSerialGC", *MEMORY, *log4j_options(self.site.layout.conf)]
+        bounds = (f"-D{name}={most}" for name, most in JVM_BOUNDS.items())
+        return ["-XX:+UseSerialGC", *MEMORY, *bounds, *log4j_options(self.site.layout.conf)]
 
     def _properties(self, log: Path) -> str:
         client, controller = self.site.address(self.name), self.site.address(self.listeners[1])
@@ -146,15 +147,13 @@ class KafkaBroker(Service):
                 "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
                 "listener.name.controller.plain.sasl.jaas.config": plain,
                 "listener.name.client.scram-sha-512.sasl.jaas.config": jaas("admin", password),
-                "authorizer.class.name": (
-                    "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-                ),
                 "super.users": "User:admin",
                 # a login that was closed or given a new password loses its open sessions
                 "connections.max.reauth.ms": str(self.site.settings.reauth_s * 1000),
             }
             | broker_settings(self.site.layout, self.site.transport)
             | SMALL_NODE
+            | AUTHORIZER
             | POLICY
         )
 
@@ -167,9 +166,8 @@ MEMORY = (
 )
 """Options of the JVM that bound its memory beside the heap.
 
-The JVM does not exit when memory runs out: the broker unpacks a compressed batch for a topic with
-another codec and allocates what a record's length announces, so that 95 bytes would end it. The
-request fails instead; `local_platform.minder` restarts a broker that does not answer any more.
+The JVM does not exit when memory runs out: the request that asked for it fails instead;
+`local_platform.minder` restarts a broker that does not answer any more.
 """
 SMALL_NODE = {
     "auto.create.topics.enable": "false",
@@ -210,34 +208,3 @@ SMALL_NODE = {
     # the default buffer of 128 MB alone would be a sixth of this heap
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
 }
-
-
-def _range(least: float, largest: float) -> str:
-    return f"{_plain(least)}:{'' if largest == float('inf') else _plain(largest)}"
-
-
-def _plain(value: float) -> str:
-    return str(int(value)) if value == int(value) else str(value)
-
-
-_MORE_RANGES = {
-    # an index that is full begins a new segment
-    "segment.index.bytes": (float(_MIB), float("inf")),
-    # Kafka's own tests use it in place of segment.bytes, and it has no least value
-    "internal.segment.bytes": RANGES["segment.bytes"],
-    "flush.messages": (1000.0, float("inf")),
-    "flush.ms": (1000.0, float("inf")),
-}
-POLICY = {
-    "create.topic.policy.class.name": "mesh.CreatePolicy",
-    "alter.config.policy.class.name": "mesh.AlterPolicy",
-    "mesh.policy.characters": "64",
-    "mesh.policy.characters.of.lists": "2048",
-    "mesh.policy.partitions": "256",
-    "mesh.policy.partitions.per.hour": "1000",
-    **{
-        f"mesh.policy.range.{name}": _range(*ends)
-        for name, ends in {**RANGES, **_MORE_RANGES}.items()
-    },
-}
-"""What topics may cost the cluster, but for the mesh's own: see `TopicPolicies.scala`."""

@@ -6,10 +6,12 @@ import hmac
 import os
 import socket
 import struct
+from collections.abc import Iterable
 
 from mesh_events.kafka import SCRAM, Connection
 
-_OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS, _AUTHENTICATE = 8, 10, 17, 19, 36
+_OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
+_INIT_PRODUCER_ID, _AUTHENTICATE, _SHARE_GROUP_HEARTBEAT = 22, 36, 76
 
 
 class RawConnection:
@@ -37,17 +39,41 @@ class RawConnection:
         except OSError:
             return True
 
-    def commit(self, group: str, topic: str, metadata: str) -> int:
-        """Commit offset 0 of partition 0 for a group without members; returns the error code."""
-        offset = struct.pack(">iq", 0, 0) + _text(metadata)
+    def commit(
+        self, group: str, topic: str, metadata: str = "", partitions: Iterable[int] = (0,)
+    ) -> int:
+        """Commit offset 0 for a group without members; returns the last partition's error code."""
+        offsets = (struct.pack(">iq", one, 0) + _text(metadata) for one in partitions)
         member = struct.pack(">i", -1) + _text("")
-        body = _text(group) + member + _list(_text(topic) + _list(offset))
+        body = _text(group) + member + _list(_text(topic) + _list(*offsets))
         [code] = struct.unpack(">h", self._call(_OFFSET_COMMIT, 5, body)[-2:])
         return int(code)
 
     def find_coordinator(self, group: str) -> int:
         """Find a group's coordinator, which makes the topic of offsets; returns the error code."""
         [code] = struct.unpack(">h", self._call(_FIND_COORDINATOR, 1, _text(group) + b"\0")[4:6])
+        return int(code)
+
+    def find_transaction_coordinator(self, transactional_id: str) -> int:
+        """Find an id's coordinator, which makes the topic of ids; returns the error code."""
+        answer = self._call(_FIND_COORDINATOR, 1, _text(transactional_id) + b"\1")
+        [code] = struct.unpack(">h", answer[4:6])
+        return int(code)
+
+    def init_producer_id(self, transactional_id: str) -> int:
+        """Begin with a transactional id; returns the error code."""
+        body = _text(transactional_id) + struct.pack(">i", 60_000)
+        [code] = struct.unpack(">h", self._call(_INIT_PRODUCER_ID, 1, body)[4:6])
+        return int(code)
+
+    def join_share_group(self, group: str, topic: str) -> int:
+        """Join a share group as a new member; returns the error code."""
+        member = base64.urlsafe_b64encode(os.urandom(16)).decode()
+        body = _compact(group) + _compact(member) + struct.pack(">i", 0) + b"\0"
+        body += b"\2" + _compact(topic) + b"\0"
+        answer = self._call(_SHARE_GROUP_HEARTBEAT, 1, body, flexible=True)
+        # a byte of tags, and the time to wait
+        [code] = struct.unpack(">h", answer[5:7])
         return int(code)
 
     def create_topic(self, topic: str, partitions: int) -> int:
@@ -89,8 +115,9 @@ class RawConnection:
         [size] = struct.unpack(">i", answer[start : start + 4])
         return answer[start + 4 : start + 4 + size].decode()
 
-    def _call(self, api: int, version: int, body: bytes) -> bytes:
-        message = struct.pack(">hhi", api, version, 1) + _text("test") + body
+    def _call(self, api: int, version: int, body: bytes, *, flexible: bool = False) -> bytes:
+        tags = b"\0" if flexible else b""
+        message = struct.pack(">hhi", api, version, 1) + _text("test") + tags + body
         self.socket.sendall(_bytes(message))
         [size] = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)[4:]
@@ -106,6 +133,15 @@ class RawConnection:
 
 def _text(value: str) -> bytes:
     return struct.pack(">h", len(value.encode())) + value.encode()
+
+
+def _compact(value: str) -> bytes:
+    encoded = value.encode()
+    length, found = len(encoded) + 1, bytearray()
+    while length > 0x7F:
+        found.append((length & 0x7F) | 0x80)
+        length >>= 7
+    return bytes([*found, length]) + encoded
 
 
 def _bytes(value: bytes) -> bytes:

@@ -18,8 +18,9 @@ from confluent_kafka.admin import (
 )
 
 from local_platform import LocalPlatform
+from local_platform.jvm import POLICY
 from local_platform.principals import Principal, Right, ensure_principals
-from local_platform.services.kafka import POLICY, SMALL_NODE
+from local_platform.services.kafka import SMALL_NODE
 from mesh_events.kafka import Connection
 from tests.conftest import new_settings, start
 from tests.integration.local_platform.clients import wait_until

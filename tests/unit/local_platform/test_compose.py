@@ -16,9 +16,10 @@ from local_platform.containers import jars as image_jars
 from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
+from local_platform.jvm import AUTHORIZER, JVM_BOUNDS, POLICY
 from local_platform.services.connect import WORKER
 from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
-from local_platform.services.kafka import MEMORY, POLICY, SMALL_NODE
+from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.services.registry import ACCESS, BOUNDS
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka import LOGIN_MODULE
@@ -153,17 +154,17 @@ def test_the_endpoints_name_services_and_secrets_of_the_compose_file() -> None:
 def test_brokers_and_connect_have_the_local_platforms_settings() -> None:
     broker, worker = properties("kafka.properties"), properties("connect.properties")
 
-    given = SMALL_NODE | POLICY
+    given = SMALL_NODE | AUTHORIZER | POLICY
     assert {key: broker.get(key) for key in given} == given
-    assert {key for key in broker if key.startswith("mesh.")} <= set(POLICY)
+    assert {key for key in broker if key.startswith("mesh.")} <= set(given)
     assert {key: worker.get(key) for key in WORKER} == WORKER
     heap = PlatformSettings.model_fields["kafka_heap_mb"].default
+    bounds = [f"-D{name}={most}" for name, most in JVM_BOUNDS.items()]
     for name in ("kafka-east", "kafka-west"):
         environment = SERVICES[name]["environment"]
         assert environment["KAFKA_HEAP_OPTS"] == f"-Xmx{heap}m"
-        assert environment["KAFKA_OPTS"].split() == list(MEMORY)
+        assert environment["KAFKA_OPTS"].split() == [*MEMORY, *bounds]
     assert broker["super.users"] == "User:admin"
-    assert broker["authorizer.class.name"].endswith(".StandardAuthorizer")
 
 
 def test_the_registry_has_the_local_platforms_rules() -> None:
@@ -239,7 +240,7 @@ def test_sparks_image_has_the_locked_jars_and_the_one_of_statements_functions(
 
     monkeypatch.setattr(image_jars, "compile_transformations", lambda *given: marking.append(given))
     judging: list[tuple[Path, str]] = []
-    monkeypatch.setattr(image_jars, "compile_policies", lambda *given: judging.append(given))
+    monkeypatch.setattr(image_jars, "compile_for_brokers", lambda *given: judging.append(given))
 
     image_jars.collect(store, out)
 
@@ -254,7 +255,8 @@ def test_sparks_image_has_the_locked_jars_and_the_one_of_statements_functions(
     assert made == out / "plugins" / "sdm-transformations" / "sdm-transformations.jar"
     assert any("/connect-api/" in name for name in class_path.split(":"))
     [(made, class_path)] = judging
-    assert made == out / "kafka" / "sdm-policies.jar"
+    assert made == out / "kafka" / "sdm-brokers.jar"
     assert any("/kafka-clients/" in name for name in class_path.split(":"))
-    assert "\nCOPY --from=jars /jars/kafka /opt/kafka/libs\n" in DOCKERFILE
+    assert "\nCOPY --from=jars /jars/kafka /opt/sdm\n" in DOCKERFILE
+    assert "\nENV CLASSPATH=/opt/sdm/sdm-brokers.jar\n" in DOCKERFILE, "before Kafka's own classes"
     assert "\nCOPY --from=jars /jars/spark /opt/spark/jars\n" in DOCKERFILE

@@ -1,0 +1,124 @@
+package mesh
+
+import java.io.InputStream
+import java.nio.ByteBuffer
+
+import org.apache.kafka.common.InvalidRecordException
+import org.apache.kafka.common.compress.Compression
+import org.apache.kafka.common.errors.RecordTooLargeException
+import org.apache.kafka.common.record.internal.{CompressionType, DefaultRecordBatch}
+import org.apache.kafka.common.utils.BufferSupplier
+
+/**
+ * What a compressed batch may unpack to. Kafka bounds a batch as it is sent, and makes room for what
+ * the lengths in it announce: 91 bytes take 500 MB of a broker's heap. [[PatchKafka]] has Kafka's
+ * classes call these methods.
+ *
+ * Properties of the JVM:
+ *   mesh.batches.record.bytes=<n>   of one record, and of one block of Snappy
+ *   mesh.batches.bytes=<n>          of a batch
+ *   mesh.batches.records=<n>        of a batch
+ *
+ * RecordTooLargeException is what a Java producer answers by sending the batch in halves.
+ */
+object BoundedBatches {
+  private val ofRecord = Integer.getInteger("mesh.batches.record.bytes", 17 << 20).intValue
+  private val ofBatch = Integer.getInteger("mesh.batches.bytes", 32 << 20).intValue
+  private val records = Integer.getInteger("mesh.batches.records", 100000).intValue
+  private val snappyHeader = Array[Byte](-126, 'S', 'N', 'A', 'P', 'P', 'Y', 0)
+
+  /** In place of `compression.wrapForInput(compressed, magic, supplier)` in `batch`. */
+  def open(
+      compression: Compression,
+      compressed: ByteBuffer,
+      magic: Byte,
+      supplier: BufferSupplier,
+      batch: DefaultRecordBatch
+  ): InputStream = {
+    val count = batch.countOrNull
+    if (count != null && count > records) {
+      throw new RecordTooLargeException(
+        s"the batch has $count records: a compressed one may have $records")
+    }
+    if (compression.`type` == CompressionType.SNAPPY) requireBlocks(compressed.duplicate)
+    new BoundedStream(compression.wrapForInput(compressed, magic, supplier), ofBatch)
+  }
+
+  /** The announced length of a record, in bytes, before room is made for it. */
+  def length(announced: Int): Int = {
+    if (announced < 0) throw new InvalidRecordException(s"a record announces $announced bytes")
+    if (announced > ofRecord) throw tooLarge(s"a record announces $announced bytes")
+    announced
+  }
+
+  private def tooLarge(what: String) =
+    new RecordTooLargeException(s"$what: one of a compressed batch may have $ofRecord")
+
+  /** Raises for blocks that announce more than they may; a batch is one block, or has Xerial's frames. */
+  private def requireBlocks(compressed: ByteBuffer): Unit = {
+    val head = new Array[Byte](snappyHeader.length)
+    val framed = compressed.remaining >= 16 && {
+      compressed.duplicate.get(head)
+      java.util.Arrays.equals(head, snappyHeader)
+    }
+    if (!framed) requireBlock(compressed)
+    else {
+      compressed.position(compressed.position + 16)
+      while (compressed.remaining >= 4) {
+        val size = compressed.getInt
+        // a second header would have a negative size
+        if (size < 0 || size > compressed.remaining) {
+          throw new InvalidRecordException(s"a block of Snappy announces $size bytes")
+        }
+        requireBlock(compressed.slice(compressed.position, size))
+        compressed.position(compressed.position + size)
+      }
+    }
+  }
+
+  /** A block begins with the length that it unpacks to, seven bits a byte. */
+  private def requireBlock(block: ByteBuffer): Unit = {
+    var unpacked, shift = 0L
+    var more = block.hasRemaining
+    while (more) {
+      val next = block.get
+      unpacked |= (next & 0x7fL) << shift
+      shift += 7
+      more = next < 0 && block.hasRemaining && shift < 35
+    }
+    if (unpacked > ofRecord) throw tooLarge(s"a block of Snappy announces $unpacked bytes")
+  }
+}
+
+/** Ends with RecordTooLargeException where more than `most` bytes come out. */
+private class BoundedStream(inner: InputStream, most: Int) extends InputStream {
+  private var left = most
+
+  override def read(): Int = {
+    val found = inner.read()
+    if (found >= 0) count(1)
+    found
+  }
+
+  override def read(into: Array[Byte], offset: Int, length: Int): Int = {
+    val found = inner.read(into, offset, length)
+    if (found > 0) count(found)
+    found
+  }
+
+  override def skip(length: Long): Long = {
+    // what is skipped is unpacked as well: no more than one byte above the bound
+    val found = inner.skip(math.min(length, left + 1L))
+    count(found)
+    found
+  }
+
+  override def available(): Int = inner.available()
+
+  override def close(): Unit = inner.close()
+
+  private def count(found: Long): Unit = {
+    left -= found.toInt
+    if (left < 0) throw new RecordTooLargeException(s"a compressed batch may unpack to $most bytes")
+  }
+}

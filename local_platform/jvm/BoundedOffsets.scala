@@ -1,0 +1,53 @@
+package mesh
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.kafka.common.errors.PolicyViolationException
+import org.apache.kafka.common.message.{OffsetCommitRequestData, TxnOffsetCommitRequestData}
+import org.apache.kafka.server.authorizer.AuthorizableRequestContext
+import org.slf4j.LoggerFactory
+
+/**
+ * How many offsets a login may have Kafka keep, which has each one of a group, a topic and a partition in
+ * its heap for seven days. [[PatchKafka]] has the coordinator of groups call these methods.
+ *
+ * Property of the JVM:
+ *   mesh.offsets=<n>   different ones of a login in seven days
+ *
+ * A request with more ends with PolicyViolationException, and none of it is kept.
+ */
+object BoundedOffsets {
+  private val most = Integer.getInteger("mesh.offsets", 50000).intValue
+  private val log = LoggerFactory.getLogger("mesh.BoundedOffsets")
+  private val logins = new ConcurrentHashMap[String, Recent]()
+
+  def require(from: AuthorizableRequestContext, request: OffsetCommitRequestData): Unit =
+    require(
+      from,
+      for {
+        topic <- request.topics.asScala.iterator
+        name = Option(topic.name).filter(_.nonEmpty).getOrElse(topic.topicId.toString)
+        one <- topic.partitions.asScala
+      } yield (request.groupId, name, one.partitionIndex)
+    )
+
+  def require(from: AuthorizableRequestContext, request: TxnOffsetCommitRequestData): Unit =
+    require(
+      from,
+      for {
+        topic <- request.topics.asScala.iterator
+        one <- topic.partitions.asScala
+      } yield (request.groupId, topic.name, one.partitionIndex)
+    )
+
+  private def require(from: AuthorizableRequestContext, offsets: Iterator[Any]): Unit = {
+    val login = from.principal.toString
+    val kept = logins.computeIfAbsent(login, _ => new Recent(most))
+    if (!offsets.forall(kept.has)) {
+      if (kept.isTold()) log.warn("{} is denied an offset: it has {} of seven days", login, most)
+      throw new PolicyViolationException(s"$login has $most offsets of seven days, and may have no other")
+    }
+  }
+}

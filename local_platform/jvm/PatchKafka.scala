@@ -1,0 +1,104 @@
+package mesh
+
+import java.nio.file.{Files, Path}
+
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+
+/**
+ * Writes three classes of Kafka, which call [[BoundedBatches]] and [[BoundedOffsets]], below a folder.
+ * They take the place of Kafka's where their jar comes first on the class path.
+ *
+ * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
+ * runs without the bounds unnoticed.
+ */
+object PatchKafka {
+  private val records = "org/apache/kafka/common/record/internal"
+  private val groups = "org/apache/kafka/coordinator/group"
+  private val compress = "org/apache/kafka/common/compress/Compression"
+
+  def main(arguments: Array[String]): Unit = {
+    val folder = Path.of(arguments(0))
+    patch(folder, s"$records/DefaultRecordBatch", 1) { (name, types, inner) =>
+      if (name == "recordInputStream") Some(new OpenBounded(inner)) else None
+    }
+    patch(folder, s"$records/DefaultRecord", 2) { (name, types, inner) =>
+      // those with the length of the record as a parameter are called by these
+      val begins = types.startsWith("(Ljava/io/InputStream;JJ")
+      if (begins && Set("readFrom", "readPartiallyFrom")(name)) Some(new FirstLength(inner)) else None
+    }
+    patch(folder, s"$groups/OffsetMetadataManager", 2) { (name, types, inner) =>
+      val commits = Set("commitOffset", "commitTransactionalOffset")(name)
+      if (commits) Some(new RequireRoom(inner, types)) else None
+    }
+  }
+
+  private type Choice = (String, String, MethodVisitor) => Option[Change]
+
+  /** Write the class, with the changes of `expected` methods. */
+  private def patch(folder: Path, name: String, expected: Int)(choose: Choice): Unit = {
+    val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
+    val reader = try new ClassReader(source) finally source.close()
+    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
+    var changes = List.empty[Change]
+    val visitor = new ClassVisitor(Opcodes.ASM9, writer) {
+      override def visitMethod(
+          access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+        val inner = super.visitMethod(access, method, types, generic, raised)
+        val change = choose(method, types, inner)
+        changes = change.toList ++ changes
+        change.getOrElse(inner)
+      }
+    }
+    reader.accept(visitor, 0)
+    if (changes.size != expected || !changes.forall(_.isDone)) {
+      throw new IllegalStateException(s"$name of this Kafka is not as expected: it gets no bounds")
+    }
+    val target = folder.resolve(s"$name.class")
+    Files.createDirectories(target.getParent)
+    Files.write(target, writer.toByteArray)
+  }
+
+  private abstract class Change(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+    var isDone = false
+
+    protected def call(owner: String, method: String, types: String): Unit = {
+      super.visitMethodInsn(Opcodes.INVOKESTATIC, owner, method, types, false)
+      isDone = true
+    }
+  }
+
+  /** Its call of `Compression.wrapForInput` becomes one of `BoundedBatches.open`, with the batch. */
+  private class OpenBounded(inner: MethodVisitor) extends Change(inner) {
+    private val supplier = "org/apache/kafka/common/utils/BufferSupplier"
+    private val given = s"Ljava/nio/ByteBuffer;BL$supplier;"
+
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == compress && name == "wrapForInput" && types == s"($given)Ljava/io/InputStream;") {
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        val batch = s"L$records/DefaultRecordBatch;"
+        call("mesh/BoundedBatches", "open", s"(L$compress;$given$batch)Ljava/io/InputStream;")
+      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
+  /** Passes what its first call of `ByteUtils.readVarint` returns through `BoundedBatches.length`. */
+  private class FirstLength(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
+      super.visitMethodInsn(code, owner, name, types, ofInterface)
+      if (!isDone && name == "readVarint" && types == "(Ljava/io/InputStream;)I") {
+        call("mesh/BoundedBatches", "length", "(I)I")
+      }
+    }
+  }
+
+  /** Begins by `BoundedOffsets.require` of its two parameters, a request and who sends it. */
+  private class RequireRoom(inner: MethodVisitor, types: String) extends Change(inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.ALOAD, 1)
+      super.visitVarInsn(Opcodes.ALOAD, 2)
+      call("mesh/BoundedOffsets", "require", types.substring(0, types.indexOf(')')) + ")V")
+    }
+  }
+}

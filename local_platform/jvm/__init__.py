@@ -1,0 +1,72 @@
+"""What of the mesh runs inside brokers: bounds for what their clients may cost them.
+
+What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
+that three of Kafka's own classes are made to ask for; their names and settings.
+What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
+"""
+
+from pathlib import Path
+
+from processors.keepers.copy_settings import RANGES
+
+SOURCES = tuple(
+    Path(__file__).parent / name
+    for name in (
+        "BoundedAuthorizer.scala",
+        "BoundedBatches.scala",
+        "BoundedOffsets.scala",
+        "PatchKafka.scala",
+        "Recent.scala",
+        "TopicPolicies.scala",
+    )
+)
+PATCH = "mesh.PatchKafka"
+"""The main class that writes Kafka's classes with bounds below a folder."""
+_MIB = 1 << 20
+
+
+def _range(least: float, largest: float) -> str:
+    return f"{_plain(least)}:{'' if largest == float('inf') else _plain(largest)}"
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+_MORE_RANGES = {
+    # an index that is full begins a new segment
+    "segment.index.bytes": (float(_MIB), float("inf")),
+    # Kafka's own tests use it in place of segment.bytes, and it has no least value
+    "internal.segment.bytes": RANGES["segment.bytes"],
+    "flush.messages": (1000.0, float("inf")),
+    "flush.ms": (1000.0, float("inf")),
+}
+POLICY = {
+    "create.topic.policy.class.name": "mesh.CreatePolicy",
+    "alter.config.policy.class.name": "mesh.AlterPolicy",
+    "mesh.policy.characters": "64",
+    "mesh.policy.characters.of.lists": "2048",
+    "mesh.policy.partitions": "256",
+    "mesh.policy.partitions.per.hour": "1000",
+    **{
+        f"mesh.policy.range.{name}": _range(*ends)
+        for name, ends in {**RANGES, **_MORE_RANGES}.items()
+    },
+}
+"""What topics may cost the cluster, but for the mesh's own: see `TopicPolicies.scala`."""
+AUTHORIZER = {
+    "authorizer.class.name": "mesh.BoundedAuthorizer",
+    "mesh.authorizer.characters": "249",
+    "mesh.authorizer.names": "2000",
+}
+"""What names of groups and transactional ids may cost: see `BoundedAuthorizer.scala`."""
+JVM_BOUNDS = {
+    "mesh.batches.record.bytes": 17 * _MIB,
+    "mesh.batches.bytes": 32 * _MIB,
+    "mesh.batches.records": 100_000,
+    "mesh.offsets": 50_000,
+}
+"""Properties of the JVM: what a compressed batch may unpack to, and how many offsets a login has.
+
+See `BoundedBatches.scala` and `BoundedOffsets.scala`.
+"""

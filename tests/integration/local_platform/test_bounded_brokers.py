@@ -1,0 +1,302 @@
+"""A broker whose clients compress what fits no heap, and name more groups than it can keep."""
+
+import gzip
+import shutil
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from struct import pack
+from uuid import uuid4
+
+import pytest
+import zstandard
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from local_platform import LocalPlatform
+from local_platform.jvm import AUTHORIZER, JVM_BOUNDS
+from local_platform.principals import Principal, Right, ensure_principals
+from local_platform.settings import PlatformSettings
+from mesh_events.kafka import Connection
+from tests.conftest import new_settings, start
+from tests.integration.local_platform.clients import wait_until
+from tests.integration.local_platform.raw_kafka import RawConnection
+from tests.odd_batches import number, packed, produce, record
+
+pytestmark = pytest.mark.platform
+
+BROKER = "kafka-west"
+GZIP, SNAPPY, ZSTD = 1, 2, 4
+MIB = 1 << 20
+XERIAL = b"\x82SNAPPY\0" + pack(">ii", 1, 1)
+"""How the frames of snappy-java begin."""
+RECORD, BATCH, RECORDS = (
+    JVM_BOUNDS[f"mesh.batches.{one}"] for one in ("record.bytes", "bytes", "records")
+)
+NAMES, CHARACTERS = (int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters"))
+GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT = 30, 53, 87, 44
+
+
+def owner(name: str) -> Principal:
+    """A login that owns what begins with its name, and reads by such groups."""
+    kinds = ("TOPIC", "TRANSACTIONAL_ID")
+    rights = [Right("ALL", kind, f"{name}.", prefixed=True) for kind in kinds]
+    rights += [Right(one, "GROUP", f"{name}.", prefixed=True) for one in ("READ", "DELETE")]
+    return Principal(name, "secret", tuple(rights))
+
+
+FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
+
+
+@pytest.fixture(scope="module")
+def settings() -> Iterator[PlatformSettings]:
+    """Those of the module's platform."""
+    found = new_settings()
+    yield found
+    shutil.rmtree(found.home)
+
+
+@pytest.fixture(scope="module")
+def platform(settings: PlatformSettings) -> Iterator[LocalPlatform]:
+    """One broker of this module's own, with the heap of the settings."""
+    found = LocalPlatform(settings, [BROKER])
+    yield found
+    found.down()
+
+
+def log_of(settings: PlatformSettings) -> str:
+    """What the broker logged."""
+    return (settings.home / "logs" / f"{BROKER}.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def admin(platform: LocalPlatform) -> Connection:
+    """The super user's login."""
+    login = start(platform).administration("west")
+    ensure_principals(login, [FOE, CROWD, KEEPER])
+    return login
+
+
+@pytest.fixture(scope="module")
+def foe(admin: Connection) -> Connection:
+    """A login that owns what begins with `foe.`."""
+    return replace(admin, user=FOE.name, password=FOE.password)
+
+
+@pytest.fixture(scope="module", params=["producer", "uncompressed", "gzip"])
+def topic(admin: Connection, request: pytest.FixtureRequest) -> str:
+    """A topic that keeps its producers' compression, or has the broker compress again."""
+    return create_topic(admin, f"foe.{request.param}", request.param)
+
+
+def create_topic(admin: Connection, name: str, compression: str, partitions: int = 1) -> str:
+    client = AdminClient(admin.config())
+    settings = {"compression.type": compression, "max.message.bytes": str(16 * MIB)}
+    [made] = client.create_topics([NewTopic(name, partitions, 1, config=settings)]).values()
+    made.result(20)
+    return name
+
+
+def zeros(size: int) -> bytes:
+    """One record with a value of so many zero bytes, by parts, compressed with gzip."""
+    parts = [b"\0", number(0), number(0), number(1), b"k", number(size)]
+    length = sum(map(len, parts)) + size + 1
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    out = [packer.compress(number(length) + b"".join(parts))]
+    out.extend(packer.compress(bytes(min(MIB, size - at))) for at in range(0, size, MIB))
+    return b"".join([*out, packer.compress(number(0)), packer.flush()])
+
+
+def empty(count: int) -> bytes:
+    return gzip.compress(b"".join(record(b"", b"", delta=at) for at in range(count)))
+
+
+def megabytes(count: int) -> bytes:
+    return gzip.compress(b"".join(record(b"k", bytes(MIB), delta=at) for at in range(count)))
+
+
+ANNOUNCED = number(500_000_000) + b"\0" * 8
+BLOCK = b"\x80\xca\xb5\xee\x01\0\0"
+"""Of Snappy, announces 500 MB."""
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "gzip, a record announces 500 MB": lambda: packed(gzip.compress(ANNOUNCED), 1, GZIP),
+    "zstd, a record announces 500 MB": lambda: packed(zstandard.compress(ANNOUNCED), 1, ZSTD),
+    "gzip, a record of 900 MB of zeros": lambda: packed(zeros(900_000_000), 1, GZIP),
+    "gzip, a record above the bound": lambda: packed(zeros(RECORD), 1, GZIP),
+    "gzip, small records above the bound together": lambda: packed(megabytes(33), 33, GZIP),
+    "gzip, too many records": lambda: packed(empty(RECORDS + 1), RECORDS + 1, GZIP),
+    "snappy, a block announces 500 MB": lambda: packed(BLOCK, 1, SNAPPY),
+    "snappy, a frame announces 500 MB": lambda: packed(
+        XERIAL + pack(">i", len(BLOCK)) + BLOCK, 1, SNAPPY
+    ),
+}
+
+
+@cache
+def bomb(name: str) -> bytes:
+    """The batch; it takes seconds to make the largest."""
+    return BOMBS[name]()
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_batch_that_unpacks_to_more_than_the_bound_is_refused(
+    foe: Connection, topic: str, name: str
+) -> None:
+    with pytest.raises(MessageSizeTooLargeError):
+        produce(foe, topic, bomb(name))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [b"\xff\xff\xff\xff", pack(">i", 2**31 - 1), b"\x82SNAPPY\0" + pack(">ii", 1, 1)],
+    ids=["negative", "longer than the batch", "a second header"],
+)
+def test_a_frame_of_snappy_with_a_length_that_is_none_is_refused(
+    foe: Connection, topic: str, frame: bytes
+) -> None:
+    with pytest.raises(KafkaError, match=f"error {INVALID_RECORD}$"):
+        produce(foe, topic, packed(XERIAL + frame, 1, SNAPPY))
+
+
+def read_all(login: Connection, topic: str, count: int) -> Sequence[bytes]:
+    settings = login.config(**{"group.id": f"foe.{uuid4().hex}", "auto.offset.reset": "earliest"})
+    consumer, found, until = Consumer(settings), list[bytes](), time.monotonic() + 60
+    consumer.subscribe([topic])
+    try:
+        while len(found) < count and time.monotonic() < until:
+            for one in consumer.consume(500, 1):
+                assert one.error() is None, one.error()
+                found.append(one.value() or b"")
+    finally:
+        consumer.close()
+    return found
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd", "none"])
+def test_batches_below_the_bounds_come_out_as_they_were_sent(
+    admin: Connection, foe: Connection, codec: str
+) -> None:
+    name = create_topic(admin, f"foe.whole-{codec}", "gzip")
+    sent = [bytes(15 * MIB), *(b"%d" % at for at in range(20_000)), b"x" * MIB]
+    producer = Producer(
+        foe.config(**{"compression.type": codec, "message.max.bytes": 16 * MIB, "linger.ms": 50})
+    )
+    for value in sent:
+        producer.produce(name, value, b"k")
+    assert producer.flush(60) == 0
+    assert read_all(foe, name, len(sent)) == sent
+
+
+def test_the_largest_batch_of_each_kind_is_taken(foe: Connection, topic: str) -> None:
+    produce(foe, topic, packed(empty(RECORDS), RECORDS, GZIP))
+    # the topic without compression has room for 16 MiB
+    if not topic.endswith(".uncompressed"):
+        produce(foe, topic, packed(megabytes(31), 31, GZIP))
+        produce(foe, topic, packed(zeros(RECORD - 64), 1, GZIP))
+
+
+def test_a_broker_that_refuses_bombs_from_many_connections_serves_on(
+    settings: PlatformSettings, platform: LocalPlatform, foe: Connection, topic: str
+) -> None:
+    before = platform.wait_ready(BROKER).pid
+    with ThreadPoolExecutor(16) as crowd:
+        tries = [crowd.submit(produce, foe, topic, bomb(name)) for name in [*BOMBS] * 8]
+    assert {type(one.exception()) for one in tries} == {MessageSizeTooLargeError}
+    assert "OutOfMemoryError" not in log_of(settings)
+    assert platform.wait_ready(BROKER).pid == before
+
+
+@pytest.fixture
+def connection(admin: Connection) -> Iterator[RawConnection]:
+    """Of the login that owns what begins with `crowd.`."""
+    login = replace(admin, user=CROWD.name, password=CROWD.password)
+    found = RawConnection(admin.bootstrap_servers, login)
+    yield found
+    found.close()
+
+
+def test_a_login_uses_so_many_groups_and_no_more(
+    settings: PlatformSettings, admin: Connection, connection: RawConnection
+) -> None:
+    topic = create_topic(admin, "crowd.read", "producer")
+    wait_until(
+        lambda: connection.find_coordinator("crowd.first") == 0, "the coordinator answers", 30
+    )
+    wait_until(lambda: connection.commit("crowd.first", topic) == 0, "offsets are kept", 30)
+    assert connection.join_share_group("crowd.shared", topic) == 0
+    assert connection.commit("crowd." + "g" * (CHARACTERS - 6), topic) == 0
+    assert connection.commit("crowd." + "g" * (CHARACTERS - 5), topic) == GROUP_DENIED
+    denied = next(
+        at for at in range(NAMES + 1) if connection.commit(f"crowd.{at}", topic) == GROUP_DENIED
+    )
+    assert denied == NAMES - 3
+    assert connection.commit("crowd.first", topic) == 0, "one in use"
+    assert connection.join_share_group("crowd.share", topic) == GROUP_DENIED
+    other = RawConnection(admin.bootstrap_servers, admin)
+    assert all(other.commit(f"crowd.x{at}", topic) == 0 for at in range(NAMES + 1))
+    other.close()
+    [told] = [
+        line for line in log_of(settings).splitlines() if "is denied a name of a GROUP" in line
+    ]
+    assert (
+        f"User:{CROWD.name} is denied a name of a GROUP: a name has {CHARACTERS} characters" in told
+    )
+
+
+def test_a_login_uses_so_many_transactional_ids_and_no_more(connection: RawConnection) -> None:
+    wait_until(
+        lambda: connection.find_transaction_coordinator("crowd.first") == 0, "it answers", 30
+    )
+    wait_until(lambda: connection.init_producer_id("crowd.first") == 0, "ids are kept", 30)
+    assert connection.init_producer_id("crowd." + "i" * (CHARACTERS - 6)) == 0
+    assert connection.init_producer_id("crowd." + "i" * (CHARACTERS - 5)) == ID_DENIED
+    made = [connection.init_producer_id(f"crowd.{at}") for at in range(NAMES - 1)]
+    assert made == [0] * (NAMES - 2) + [ID_DENIED]
+    assert connection.init_producer_id("crowd.first") == 0, "one in use"
+
+
+def commit_in_transaction(login: Connection, group: str, topic: str) -> int | None:
+    """Commit offset 1 of partition 5; returns the error code."""
+    producer = Producer(login.config(**{"transactional.id": f"{login.user}.writer"}))
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    consumer = Consumer(login.config(**{"group.id": group}))
+    try:
+        place = TopicPartition(topic, 5, 1)
+        producer.send_offsets_to_transaction([place], consumer.consumer_group_metadata(), 30)
+        producer.commit_transaction(30)
+    except KafkaException as refused:
+        producer.abort_transaction(30)
+        return int(refused.args[0].code())
+    finally:
+        consumer.close()
+    return None
+
+
+def test_a_login_has_so_many_offsets_and_no_more(
+    settings: PlatformSettings, admin: Connection
+) -> None:
+    most, partitions = JVM_BOUNDS["mesh.offsets"], 250
+    topic = create_topic(admin, "keeper.read", "producer", partitions)
+    login = replace(admin, user=KEEPER.name, password=KEEPER.password)
+    keeper = RawConnection(admin.bootstrap_servers, login)
+    wait_until(lambda: keeper.find_coordinator("keeper.0") == 0, "the coordinator answers", 30)
+    wait_until(lambda: keeper.commit("keeper.0", topic) == 0, "offsets are kept", 30)
+    groups, every = [f"keeper.{at}" for at in range(most // partitions)], range(partitions)
+    assert {keeper.commit(one, topic, "", every) for one in groups[:-1]} == {0}
+    assert keeper.commit(groups[-1], topic, "", every[:-1]) == 0
+    assert keeper.commit("keeper.other", topic, "", [0, 1]) == NOT_KEPT
+    assert keeper.commit(groups[-1], topic, "", every[-1:]) == NOT_KEPT, "it was the last one"
+    assert keeper.commit("keeper.0", topic, "", every) == 0, "those that are kept"
+    keeper.close()
+    assert commit_in_transaction(login, "keeper.0", topic) is None
+    assert commit_in_transaction(login, "keeper.other", topic) == NOT_KEPT
+    other = RawConnection(admin.bootstrap_servers, admin)
+    assert other.commit("keeper.other", topic, "", [2]) == 0
+    other.close()
+    [told] = [line for line in log_of(settings).splitlines() if "is denied an offset" in line]
+    assert f"User:{KEEPER.name} is denied an offset: it has {most} of seven days" in told
