@@ -9,7 +9,7 @@ limits=-Dorg.apache.avro.limits.bytes.maxLength=16777216
 limits="$limits -Dorg.apache.avro.limits.string.maxLength=16777216"
 limits="$limits -Dorg.apache.avro.limits.collectionItems.maxLength=1048576"
 exec /opt/spark/bin/spark-submit \
-    --class org.apache.spark.sql.connect.service.SparkConnectServer \
+    --class mesh.ConnectServer \
     --master 'local[512]' \
     --driver-memory 1g \
     --driver-java-options "$limits" \
@@ -21,6 +21,7 @@ exec /opt/spark/bin/spark-submit \
     --conf spark.sql.shuffle.partitions=2 \
     --conf spark.executor.killOnFatalError.depth=0 \
     --conf spark.ui.enabled=false \
-    --conf spark.extraListeners=org.apache.spark.mesh.NoServedFolders \
+    --conf spark.extraListeners=org.apache.spark.mesh.ClosedPorts \
+    --conf spark.task.maxDirectResultSize=128m \
     --conf spark.authenticate=true \
     spark-internal

@@ -12,7 +12,7 @@ from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import avro_limits, java, log4j_options, packaged_runtime
 from local_platform.site import Site
-from spark_streams.jvm import NO_SERVED_FOLDERS
+from spark_streams.jvm import CLOSED_PORTS, CONNECT_SERVER
 
 HEAP_MB = 1024
 _PROBE_TIMEOUT_S = 90
@@ -31,7 +31,7 @@ class SparkConnect(Service):
     name = "spark"
     listeners = ("spark",)
     archive = "spark"
-    main = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    main = CONNECT_SERVER
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -139,10 +139,12 @@ class SparkConnect(Service):
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
             "spark.ui.enabled": "false",
-            # the driver's ports for executors, of which there are none: calls and blocks need a
-            # secret that Spark makes by itself, and files are not served
-            "spark.extraListeners": NO_SERVED_FOLDERS,
+            # the driver's ports for executors, of which there are none, are closed; until then
+            # calls and blocks need a secret that Spark makes by itself
+            "spark.extraListeners": CLOSED_PORTS,
             "spark.authenticate": "true",
+            # a larger result would be fetched through the port for blocks (1 MiB by default)
+            "spark.task.maxDirectResultSize": "128m",
             "spark.local.dir": str(self.scratch),
             "spark.sql.warehouse.dir": str(self.data / "warehouse"),
             "spark.sql.shuffle.partitions": "2",

@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Command, LogicalPlan, UnresolvedDataSource}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
-import org.apache.spark.sql.connect.service.SparkConnectServer
 import org.apache.spark.sql.execution.command.CreateViewCommand
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -32,7 +31,7 @@ object DomainServer {
     UserGroupInformation.setLoginUser(UserGroupInformation.createRemoteUser(user))
     // every session copies this registry when it begins
     removed.foreach(name => FunctionRegistry.builtin.dropFunction(FunctionIdentifier(name)))
-    SparkConnectServer.main(arguments)
+    ConnectServer.main(arguments)
   }
 }
 

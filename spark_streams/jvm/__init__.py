@@ -1,8 +1,8 @@
 """What of streaming SQL runs inside Spark: lookups, patterns, attempts, and what a server lacks.
 
 What lives here: the Scala sources of SQL functions, of the server that statements run on,
-`DomainServer.scala`, which lacks what no statement may use, and of `NoServedFolders.scala`, by
-which no server serves its files; where they lie, and their names.
+`DomainServer.scala`, which lacks what no statement may use, and of `ClosedPorts.scala`, by which no
+server has other ports than its own; where they lie, and their names.
 What does not: how they are compiled and put on a server's class path (`local_platform.own_jars`),
 and what a statement asks them (`spark_streams.sql`).
 Why not in Python: Python cannot run in Spark's real-time mode (decision 0011).
@@ -16,18 +16,21 @@ SOURCES = tuple(
     Path(__file__).parent / name
     for name in (
         "Attempt.scala",
+        "ClosedPorts.scala",
+        "ConnectServer.scala",
         "DomainServer.scala",
-        "NoServedFolders.scala",
         "Patterns.scala",
         "TableLookup.scala",
     )
 )
+CONNECT_SERVER = "mesh.ConnectServer"
+"""The main class of the server that runs links."""
 SERVER = "mesh.DomainServer"
 """The main class of a domain's server."""
 RULES = "mesh.DomainRules"
 """Spark's session extension of a domain's server."""
-NO_SERVED_FOLDERS = "org.apache.spark.mesh.NoServedFolders"
-"""Spark's listener by which a server gives no file to whoever asks at its port for executors."""
+CLOSED_PORTS = "org.apache.spark.mesh.ClosedPorts"
+"""Spark's listener by which a server closes its ports for executors, of which it has none."""
 ATTEMPT = "mesh_attempt"
 """(expression) -> struct<value, fault: string>; every session of a domain's server has it."""
 LOOKUP = "mesh_lookup"
