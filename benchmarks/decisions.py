@@ -4,9 +4,12 @@ Durations on the log are differences of its append times (ms); those up to a row
 client that emits and reads.
 """
 
+import json
 import multiprocessing
 import os
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -51,6 +54,7 @@ def run(endpoints: Endpoints, home: Path, intents: int) -> None:
     emitters = [_member(members, number) for number in range(DOMAINS)]
     figures: Figures = {"decisions": _rates(members, emitters, intents)}
     writer, reader = emitters[0], emitters[1]
+    figures |= _audit_log(home)
     figures["intent -> row, alone"] = _row_latency(members, reader)
     for kind in _FLOODS:
         with _flood(members, writer, kind) as rate:
@@ -109,6 +113,24 @@ def _rates(members: Members, emitters: Sequence[Emitter], intents: int) -> dict[
         "least_per_s": round(min(rates)),
         "intents": intents,
     }
+
+
+def _audit_log(home: Path) -> Figures:
+    """`sdm audit log` of what the log has by now; each time in a process of its own."""
+    figures: Figures = {}
+    for name, options in {"all": [], "the last 20": ["--limit", "20"]}.items():
+        took: list[float] = []
+        for _ in range(ROUNDS + 1):
+            start = time.perf_counter()
+            shown = subprocess.run(
+                [sys.executable, "-m", "self_service.cli", "audit", "log", "-o", "json", *options],
+                env={**os.environ, "SDM_HOME": str(home)},
+                capture_output=True,
+                check=True,
+            ).stdout
+            took.append(time.perf_counter() - start)
+        figures[f"audit log, {name}"] = {"shown": len(json.loads(shown)), **spread(took[1:])}
+    return figures
 
 
 def _login(members: Members, number: int) -> Connection:
