@@ -21,8 +21,12 @@ from processors import connect, mirror
 from spark_streams.jvm import SOURCES
 
 _TRANSFORMATIONS = (mirror.SOURCE, *connect.SOURCES)
-_MANIFEST = "META-INF/services/org.apache.kafka.connect.transforms.Transformation"
-"""File of the jar by which Connect finds its transformations."""
+_SERVICES = "META-INF/services/org.apache.kafka.connect"
+_MANIFESTS = {
+    f"{_SERVICES}.transforms.Transformation": (mirror.TRANSFORMATION, *connect.TRANSFORMATIONS),
+    f"{_SERVICES}.rest.ConnectRestExtension": (connect.REST_EXTENSION,),
+}
+"""Files of the jar by which Connect finds its classes."""
 _COMPILING = threading.Lock()
 """Two brokers start at the same time."""
 _HEAP_MB = 512
@@ -40,7 +44,7 @@ def lookup_jar(cache: Path, class_path: str) -> Path:
 
 
 def transformations_jar(cache: Path, class_path: str) -> Path:
-    """Return where the jar of Connect's transformations lies once it is compiled; see above."""
+    """Return where the jar of Connect's plugins lies once it is compiled; see above."""
     return _place(cache / "transformations", _TRANSFORMATIONS, class_path)
 
 
@@ -58,11 +62,12 @@ def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
 
 
 def compile_transformations(jar: Path, class_path: str) -> None:
-    """Compile the jar of Connect's transformations if it is not there; see `compile_once`."""
+    """Compile the jar of Connect's plugins if it is not there; see `compile_once`."""
     with_compiler = f"{class_path}:{joined(pyspark_jars('scala-*'))}"
-    classes = (mirror.TRANSFORMATION, *connect.TRANSFORMATIONS)
-    manifest = {_MANIFEST: "".join(f"{one}\n" for one in classes)}
-    compile_once(jar, with_compiler, _TRANSFORMATIONS, manifest)
+    manifests = {
+        name: "".join(f"{one}\n" for one in classes) for name, classes in _MANIFESTS.items()
+    }
+    compile_once(jar, with_compiler, _TRANSFORMATIONS, manifests)
 
 
 def compile_for_brokers(jar: Path, class_path: str) -> None:

@@ -21,11 +21,16 @@ from local_platform.unpack import connect_plugins
 LOOKUP = "sdm-lookup.jar"
 """The file of the functions that statements call: lookups in tables, and patterns."""
 TRANSFORMATIONS = "sdm-transformations"
-"""The plugin of what marks copied records, and refuses incomplete rows and names not plain."""
+"""The plugin of what marks copied records, refuses incomplete rows, names and requests."""
 BROKERS = "sdm-brokers.jar"
 """The file of the brokers' own classes, some of them in place of Kafka's."""
 _COMPILED_WITH = (
     "connect-api",
+    "jakarta.servlet-api",
+    "jakarta.ws.rs-api",
+    "jetty-ee10-servlet",
+    "jetty-server",
+    "jetty-util",
     "kafka-clients",
     "kafka-group-coordinator",
     "kafka-metadata",

@@ -20,6 +20,7 @@ from local_platform.unpack import connect_plugins
 from mesh_events.files import write_atomically
 from mesh_events.kafka import LOGIN_MODULE
 from mesh_events.references import resolve
+from processors.connect import REST_EXTENSION
 
 HEAP_MB = 256
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
@@ -70,7 +71,7 @@ class Connect(Service):
         return ClassArchive(self.site.cache / "archives", self.name, self._class_path())
 
     def _class_path(self) -> str:
-        """Kafka's own jars, and the mesh's transformations."""
+        """Kafka's own jars, and the mesh's plugins."""
         kafka = self.site.jars.class_path("kafka")
         return f"{transformations_jar(self.site.cache, kafka)}:{kafka}"
 
@@ -190,7 +191,8 @@ WORKER = {
     # scanning every class took 18 s and 330 MB more than reading service manifests
     "plugin.discovery": "service_load",
     "topic.creation.enable": "true",
-    "rest.extension.classes": f"{_REST_AUTH}.BasicAuthSecurityRestExtension",
+    # Kafka's asks for no login on the paths between workers, and there is one worker
+    "rest.extension.classes": f"{_REST_AUTH}.BasicAuthSecurityRestExtension,{REST_EXTENSION}",
     # the only worker of its group need not wait for others
     "scheduled.rebalance.max.delay.ms": "0",
     "offset.flush.interval.ms": "5000",

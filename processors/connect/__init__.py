@@ -2,13 +2,16 @@
 
 What a connector is to be, the log says; the keeper of connectors makes it so. `WholeRows.scala` is
 the transformation that runs first in every connector which captures tables, `PlainNames.scala` the
-one that runs last in every JDBC sink.
+one that runs last in every JDBC sink. `LoginFilter.scala` stands before the REST API.
 """
 
 from pathlib import Path
 
 from projections.connector_rows import PLAIN_NAMES, WHOLE_ROWS
 
-SOURCES = tuple(Path(__file__).parent / f"{one}.scala" for one in ("PlainNames", "WholeRows"))
+_SOURCES = ("LoginFilter", "PlainNames", "WholeRows")
+SOURCES = tuple(Path(__file__).parent / f"{one}.scala" for one in _SOURCES)
 TRANSFORMATIONS = (PLAIN_NAMES, WHOLE_ROWS)
 """The transformations' classes."""
+REST_EXTENSION = "mesh.LoginFilterExtension"
+"""The class that has every request show a login before its body is read."""
