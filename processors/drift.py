@@ -14,7 +14,7 @@ from itertools import chain
 from mesh_events.facts import DriftKind
 from processors.acls.protected import HARMFUL, PATTERNED, UNUSED, Protected, within
 from processors.acls.running import Running
-from processors.connect.principals import PRINCIPALS
+from processors.connect.principals import PRINCIPALS, offsets_of
 from processors.rights import EVERYBODY, Acl, Binding, Resource, Wish
 from projections.image import Image
 from projections.links import Copy, Desired
@@ -158,6 +158,9 @@ def _topics(image: Image, cluster: str) -> Iterator[str]:
         gone = link.copy is Copy.PURGED and link.desired is Desired.REMOVED
         if link.cluster == cluster and not gone:
             yield link.topic
+    for connector in image.connectors.values():
+        if connector.cluster == cluster and not connector.is_sink:
+            yield offsets_of(connector.domain)
 
 
 def _named(own: Iterable[Binding]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The mesh's own transformations of connectors: domains can neither name them nor leave them out.
 
-What makes a capturing connector stop at a change that does not have the whole row, and a JDBC sink
-at a record out of whose schema it would make a statement. Pure.
+What makes a capturing connector stop at a change that does not have the whole row, a source at a
+record for a topic that is not its domain's, and a JDBC sink at a record out of whose schema it
+would make a statement. Pure.
 """
 
 import hashlib
@@ -12,7 +13,9 @@ WHOLE_ROWS = "mesh.WholeRows"
 """The transformation's class."""
 PLAIN_NAMES = "mesh.PlainNames"
 """The transformation's class."""
-NAME, PLAIN = "_whole", "_plain"
+OWN_TOPICS = "mesh.OwnTopics"
+"""The transformation's class."""
+NAME, PLAIN, OWN = "_whole", "_plain", "_own"
 """No transform of a domain may begin with _."""
 PLACEHOLDER = "unavailable.value.placeholder"
 
@@ -58,12 +61,25 @@ def with_plain_names(config: Mapping[str, str]) -> dict[str, str]:
 
     It looks at what the other transforms have made of a record, so it runs last.
     """
-    others = [one.strip() for one in config.get("transforms", "").split(",") if one.strip()]
+    return {**_with_last(config, PLAIN), f"transforms.{PLAIN}.type": PLAIN_NAMES}
+
+
+def with_own_topics(domain: str, config: Mapping[str, str]) -> dict[str, str]:
+    """The config of a source that writes topics of its domain and no other.
+
+    Its login may write the topic of its positions as well.
+    """
     return {
-        **config,
-        "transforms": ",".join((*others, PLAIN)),
-        f"transforms.{PLAIN}.type": PLAIN_NAMES,
+        **_with_last(config, OWN),
+        f"transforms.{OWN}.type": OWN_TOPICS,
+        f"transforms.{OWN}.domain": domain,
     }
+
+
+def _with_last(config: Mapping[str, str], name: str) -> dict[str, str]:
+    """A config with one more transform, which sees what the others have made of a record."""
+    others = [one.strip() for one in config.get("transforms", "").split(",") if one.strip()]
+    return {**config, "transforms": ",".join((*others, name))}
 
 
 def _placeholder(connector: str) -> str:

@@ -182,6 +182,8 @@ WORKER = {
     "config.storage.replication.factor": "1",
     "offset.storage.replication.factor": "1",
     "offset.storage.partitions": "4",
+    # also of connectors' own topics of positions; a position is some hundred bytes
+    "offset.storage.max.message.bytes": "65536",
     "status.storage.replication.factor": "1",
     "status.storage.partitions": "2",
     "exactly.once.source.support": "enabled",

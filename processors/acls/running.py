@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from processors.connect.principals import OFFSETS, PRINCIPALS, principal_of
+from processors.connect.principals import PRINCIPALS, offsets_of, principal_of
 from processors.rights import Acl
 from projections.connectors import Connector
 from projections.image import Image
@@ -80,8 +80,8 @@ def _is_connectors(acl: Acl, connector: Connector) -> bool:
         case "topic" if acl.prefixed:
             return not connector.is_sink and acl.name == f"{connector.domain}."
         case "topic":
-            own = f"{connector.domain}.{OFFSETS}"
-            return acl.name in (*connector.reads, *connector.writes, own)
+            offsets = offsets_of(connector.domain)
+            return acl.name in (*connector.reads, *connector.writes, offsets)
         case "group":
             return connector.is_sink and acl.name == f"connect-{connector.id}" and not acl.prefixed
         case "transactional-id":

@@ -12,11 +12,12 @@ from mesh_events.connectors import SHARED_SECRET
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
 from mesh_events.kafka import SCRAM, jaas
-from processors.connect.principals import OFFSETS, principal_of
+from processors.connect.principals import offsets_of, principal_of
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.rights import Binding, Operation, Resource, reader
 from projections import connector_config, connector_settings, connector_tables
+from projections.connector_rows import with_own_topics
 
 _CLIENTS = ("producer", "consumer", "admin")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -94,6 +95,7 @@ class ConnectCluster:
             "sasl.mechanism": SCRAM,
             "sasl.jaas.config": jaas(principal, self.secrets.login_reference(cluster, principal)),
         }
+        pinned = connector_tables.pinned(connector, config)
         overrides = {
             f"{client}.override.{name}": value
             for client in _CLIENTS
@@ -102,8 +104,8 @@ class ConnectCluster:
         if not connector_config.is_sink(config):
             # an exactly-once source keeps its position in the transaction of its records, so at
             # the same cluster and with the same login
-            overrides["offsets.storage.topic"] = f"{domain_of(connector)}.{OFFSETS}"
-        pinned = connector_tables.pinned(connector, config)
+            overrides["offsets.storage.topic"] = offsets_of(domain_of(connector))
+            pinned = with_own_topics(domain_of(connector), pinned)
         return {**self.secrets.resolved(connector, pinned), **overrides}
 
     def rights(self, connector: str, config: Mapping[str, str]) -> frozenset[Binding]:
@@ -127,8 +129,11 @@ class ConnectCluster:
             Binding(principal, operation, Resource.TOPIC, own, prefixed=True)
             for operation in operations
         }
-        offsets = f"{own}{OFFSETS}"
-        found.add(Binding(principal, Operation.READ, Resource.TOPIC, offsets))
+        offsets = offsets_of(domain_of(connector))
+        found |= {
+            Binding(principal, operation, Resource.TOPIC, offsets)
+            for operation in (Operation.READ, *operations)
+        }
         return frozenset(found) | {
             Binding(
                 principal,

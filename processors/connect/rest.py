@@ -50,6 +50,10 @@ _WAYS_OUT = {
         "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
         "skipped.operations=t`, which leaves the rows in the topic"
     ),
+    "topic_not_own:": (
+        "its transforms lead a record to a topic whose name does not begin with the domain's: "
+        "change their replacements, or what the rows of an outbox name"
+    ),
     "_not_plain:": (
         "a JDBC sink would put it into a statement as it is: rename the field with ReplaceField, "
         "or drop it there; to pass over such records, give errors.tolerance=all with "
@@ -61,11 +65,12 @@ _WAYS_OUT = {
 _REFUSED = re.compile(
     r"(?:Caused by: )?org\.apache\.kafka\.connect\.errors\.DataException: "
     r"(?P<refusal>(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
+    r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large): "
     r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
 )
-"""A refusal of `WholeRows`, its code with the names of table and column, or of `PlainNames`, its
-code with the record's place and the field."""
+"""A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
+with the domain, or of `PlainNames`, its code with the record's place and the field."""
 _UNCONVERTED = re.compile(
     r"(?:Caused by: )?io\.debezium\.DebeziumException: Failed to properly convert data value for "
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

@@ -57,7 +57,7 @@ def test_a_connector_runs_as_itself_with_its_secret_by_reference(
     made.look(times=2)
     config = made.api.found[NAME].config
     assert config["database.password"] == f"${{dir:{tmp_path}:connector-{NAME}}}"
-    assert config["offsets.storage.topic"] == "east.connect-offsets"
+    assert config["offsets.storage.topic"] == "connect-offsets.east"
     login = config["producer.override.sasl.jaas.config"]
     assert f'username="{PRINCIPAL}"' in login
     assert f"${{dir:{tmp_path}/logins/east:{PRINCIPAL}}}" in login

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mesh_events.connectors import ConnectorAdded
 from mesh_events.facts import DriftKind
 from mesh_events.intents import AccessRevoked
 from processors import drift, founding
+from processors.connect.principals import offsets_of, principal_of
 from processors.drift import Finding, of_strangers, of_wish, of_wishes, wrong
 from processors.keepers.rights import desired
 from processors.rights import Acl, Binding, Operation, Resource, Wish, reader
@@ -217,6 +219,21 @@ def test_a_links_writer_may_do_what_it_does_at_its_own_ends_only() -> None:
     assert found.kind is DriftKind.UNGRANTED_RIGHT
     [found] = of_strangers(EAST, IMAGE, [Acl(f"{writer}x", "read", "topic", TOPIC)])
     assert found.kind is DriftKind.FOREIGN_RIGHT
+
+
+def test_a_strangers_right_on_the_positions_of_a_domains_sources_is_found() -> None:
+    log = PaperLog()
+    story.domains(log)
+    log.say(ConnectorAdded, "east", **story.connector())
+    story.settle(log)
+    scene = drift.scene(log.image, "east", desired(log.image), founding.rights())
+    [source] = log.image.connectors.values()
+    own = Acl(principal_of(source.id), "write", "topic", offsets_of("east"))
+    assert not list(of_strangers(scene, log.image, [own]))
+    [found] = of_strangers(scene, log.image, [replace(own, principal="mallory")])
+    assert found.kind is DriftKind.FOREIGN_RIGHT
+    [found] = of_strangers(scene, log.image, [replace(own, principal="east")])
+    assert found.kind is DriftKind.UNGRANTED_RIGHT
 
 
 def test_a_finding_of_a_very_long_name_is_told_shortly_and_apart_from_others() -> None:

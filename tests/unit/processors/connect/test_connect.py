@@ -297,6 +297,7 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         ("mesh: table_truncated: public.users was truncated", "skipped.operations=t"),
         ("mesh: value_not_captured: public.users.note: left out", "REPLICA IDENTITY FULL"),
         ("mesh: name_not_plain: east.a-0 at offset 7: b", "ReplaceField"),
+        ("mesh: topic_not_own: east: a record leads elsewhere", "what the rows of an outbox name"),
     ],
 )
 def test_a_failure_that_trying_again_does_not_mend_names_the_way_out(trace: str, way: str) -> None:
