@@ -1,7 +1,8 @@
 """Accounts of the operating system that servers run as, where root started the platform.
 
 Each domain's Spark server has a user id of its own, the number of its port: as the port, it is no
-other server's on this machine. The id needs no entry in the list of users, and has none.
+other server's on this machine. So has Postgres. The id needs no entry in the list of users, and has
+none.
 """
 
 import os
@@ -53,6 +54,16 @@ def own_folder(path: Path, account: int | None) -> Path:
     if account is not None:
         os.chown(path, account, account)
     return path
+
+
+def give(folder: Path, account: int) -> None:
+    """Let a folder and all that is in it belong to an account; what links lead to stays as it is.
+
+    Nothing of the account that had it may run. The folder itself comes last: it tells whether all
+    was given.
+    """
+    for path in (*folder.rglob("*"), folder):
+        os.chown(path, account, account, follow_symlinks=False)
 
 
 def share(path: Path, group: int, mode: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 
+from local_platform import accounts
 from local_platform.accounts import NOBODY, reachable, require_reachable, runs_as_root
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.ports import HOST
@@ -20,7 +21,11 @@ MAJOR = 18
 
 
 class Postgres(Service):
-    """One server with the database `east`; SCRAM passwords, loopback only, no socket file."""
+    """One server with the database `east`; SCRAM passwords, loopback only, no socket file.
+
+    It refuses to run as root. Where root started the platform, it runs as an account of its own,
+    to which its files belong.
+    """
 
     name = "postgres"
     listeners = ("postgres",)
@@ -32,8 +37,6 @@ class Postgres(Service):
     def __init__(self, site: Site, database: str = "east") -> None:
         super().__init__(site)
         self._database = database
-        # PostgreSQL refuses to run as root
-        self._account = NOBODY if runs_as_root() else None
 
     @property
     def protocol(self) -> str:
@@ -42,12 +45,19 @@ class Postgres(Service):
 
     def prepare(self) -> None:
         """Run initdb into a folder that gets its name only when complete."""
-        if self._account is not None:
+        account = self._account()
+        if account is not None:
             require_reachable(self.site.layout.data, self.name)
         if not self.data.exists():
-            self._initialise()
+            self._initialise(account)
+        elif account is not None and self.data.stat().st_uid != account:
+            # of a start at another port
+            accounts.give(self.data, account)
 
-    def _initialise(self) -> None:
+    def _account(self) -> int | None:
+        return accounts.account_of(self.name, self.site.port("postgres"))
+
+    def _initialise(self, account: int | None) -> None:
         work = Path(tempfile.mkdtemp(dir=self.data.parent, prefix=".postgres."))
         try:
             password = work / "password"
@@ -55,14 +65,21 @@ class Postgres(Service):
             password.write_text(self._password(), encoding="utf-8")
             cluster = work / "cluster"
             cluster.mkdir(mode=0o700)
-            for path in (work, password, cluster) if self._account is not None else ():
-                os.chown(path, NOBODY, NOBODY)
-            self._initdb(cluster, password)
+            if account is not None:
+                # initdb looks for the name of its account, and the server's own has none. The
+                # group is the server's: no other process of "nobody" is let in
+                os.chown(work, 0, account)
+                work.chmod(0o710)
+                for path in (password, cluster):
+                    os.chown(path, NOBODY, account)
+            self._initdb(cluster, password, account)
+            if account is not None:
+                accounts.give(cluster, account)
             cluster.rename(self.data)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
-    def _initdb(self, cluster: Path, password: Path) -> None:
+    def _initdb(self, cluster: Path, password: Path, group: int | None) -> None:
         options = ["-U", "postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]
         done = subprocess.run(
             [self._program("initdb"), "-D", cluster, f"--pwfile={password}", *options],
@@ -71,9 +88,10 @@ class Postgres(Service):
             text=True,
             cwd=cluster.parent,
             timeout=60,
-            user=self._account,
-            group=self._account,
-            extra_groups=None if self._account is None else [],
+            user=None if group is None else NOBODY,
+            group=group,
+            extra_groups=None if group is None else [],
+            umask=0o077,
         )
         if done.returncode:
             raise ServiceFailedError(f"postgres: initdb failed: {done.stderr.strip()[-800:]}")
@@ -91,7 +109,7 @@ class Postgres(Service):
         }
         settings = [part for key, value in values.items() for part in ("-c", f"{key}={value}")]
         argv = (self._program("postgres"), "-D", str(self.data), *settings)
-        return Command(argv, cwd=self.data, account=self._account)
+        return Command(argv, cwd=self.data, account=self._account())
 
     def probe(self) -> None:
         """Sign in, and make the database where it is missing."""
@@ -131,9 +149,9 @@ class Postgres(Service):
         return self.site.credentials.password("postgres", "postgres")
 
     def _program(self, name: str) -> str:
-        """Return a program's path, copied to the cache where "nobody" cannot reach it."""
+        """Return a program's path, copied to the cache where other accounts cannot reach it."""
         folder = reachable(_packaged(), self.site.cache, f"postgres-{MAJOR}")
-        if self._account is not None:
+        if runs_as_root():
             require_reachable(folder, self.name)
         return str(folder / "bin" / name)
 

@@ -54,6 +54,25 @@ def test_a_folder_of_another_account_is_emptied_before_it_is_given_away(tmp_path
     assert [path.name for path in folder.iterdir()] == ["kept"]
 
 
+def test_a_folder_is_given_with_all_that_is_in_it_and_without_what_links_lead_to(
+    tmp_path: Path,
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    folder, target, account = tmp_path / "data", tmp_path / "target", free_number()
+    (folder / "inner").mkdir(parents=True)
+    target.mkdir()
+    for path in (folder / "inner" / "file", target / "file"):
+        path.write_text("text")
+    (folder / "file").symlink_to(target / "file")
+    (folder / "folder").symlink_to(target)
+    accounts.give(folder, account)
+    given = [folder, *folder.rglob("*")]
+    assert len(given) == 5
+    assert {(path.lstat().st_uid, path.lstat().st_gid) for path in given} == {(account, account)}
+    assert {path.lstat().st_uid for path in (target, target / "file")} == {0}
+
+
 def test_what_a_link_points_to_is_not_emptied(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
