@@ -19,7 +19,9 @@ from mesh_events.errors import StateFaultError
 _HEADER = Struct(">qiibIhiqqqhii")
 _FRAME = Struct(">qi")
 """Base offset, and the number of bytes that follow."""
-_APPEND_TIME, _CONTROL, _COMPRESSION = 0x08, 0x20, 0x07
+_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _COMPRESSION = 0x08, 0x10, 0x20, 0x07
+_MAGIC, _OLD_HEADER = 16, 18
+"""Where a batch of any format has its format's number, and the length of the oldest header."""
 _MOST_HEADERS = 100_000
 """librdkafka reads none of a record that has more."""
 
@@ -69,16 +71,128 @@ def stored(data: bytes) -> Iterator[tuple[int, list[Stored]]]:
     Raises:
         StateFaultError: it is compressed, or no batch that a broker takes.
     """
+    for base, found in _framed(data, _HEADER.size):
+        try:
+            yield _batch(found, base)
+        except (IndexError, ValueError) as error:
+            raise StateFaultError(f"the batch at offset {base} is no batch: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch by its header; `packed` are its records, as they were compressed.
+
+    last: offset of its last record, which compaction may have removed.
+    is_old: of a format whose records have no headers; `packed` is not to be read.
+    producer_id: -1 without one.
+    """
+
+    base: int
+    last: int
+    is_old: bool
+    compression: int
+    is_transactional: bool
+    is_control: bool
+    producer_id: int
+    count: int
+    packed: memoryview
+
+    @property
+    def is_full(self) -> bool:
+        """Whether each of its offsets has a record."""
+        return self.count == self.last - self.base + 1
+
+
+def batches(data: bytes) -> Iterator[Batch]:
+    """Each whole batch, by its header alone.
+
+    Of the formats before 2, whose records have no headers, a message is a batch of one record; a
+    compressed one has the offset of the last record in it.
+
+    Args:
+        data: batches as they stand on the partition; the last one may be cut off.
+
+    Raises:
+        StateFaultError: it is no batch that a broker takes.
+    """
+    for base, found in _framed(data, _OLD_HEADER):
+        if found[_MAGIC] < 2:
+            yield Batch(base, base, True, 0, False, False, -1, 1, found[_OLD_HEADER:])
+        elif found[_MAGIC] == 2 and len(found) >= _HEADER.size:
+            *_, attributes, last, _, _, producer, _, _, count = _HEADER.unpack_from(found)
+            yield Batch(
+                base,
+                base + last,
+                False,
+                attributes & _COMPRESSION,
+                bool(attributes & _TRANSACTIONAL),
+                bool(attributes & _CONTROL),
+                producer,
+                count,
+                found[_HEADER.size :],
+            )
+        else:
+            raise StateFaultError(f"the batch at offset {base} is no batch of a format up to 2")
+
+
+def last_record(
+    batch: Batch, records: bytes | memoryview, within: tuple[int, int]
+) -> tuple[int, list[Header]] | None:
+    """(offset, headers) of the last record within [first, end); None without one.
+
+    Of a batch whose offsets all have a record its place is what counts, else what it says.
+
+    Args:
+        batch: its header.
+        records: its records, no longer compressed.
+        within: offsets.
+
+    Raises:
+        ValueError: they are no records.
+    """
+    bytes_of = _Bytes(memoryview(records), 0)
+    try:
+        if not batch.is_full:
+            return _last_that_says(batch, bytes_of, within)
+        place = min(batch.last + 1, within[1]) - batch.base - 1
+        if batch.base + place < max(batch.base, within[0]):
+            return None
+        for _ in range(place):
+            bytes_of.skip()
+        return batch.base + place, bytes_of.record()[-1]
+    except IndexError as error:
+        raise ValueError("its records are cut off") from error
+
+
+def _last_that_says(
+    batch: Batch, bytes_of: "_Bytes", within: tuple[int, int]
+) -> tuple[int, list[Header]] | None:
+    found: tuple[int, _Bytes] | None = None
+    for _ in range(batch.count):
+        here = bytes_of.copy()
+        offset = batch.base + bytes_of.delta()
+        if within[0] <= offset < within[1]:
+            found = offset, here
+    return None if found is None else (found[0], found[1].record()[-1])
+
+
+def is_abort(control: Batch) -> bool:
+    """Whether a batch of markers says that a transaction was aborted."""
+    _, key, *_ = _Bytes(control.packed, 0).record()
+    return key is not None and key[2:4] == b"\0\0"
+
+
+def _framed(data: bytes, least: int) -> Iterator[tuple[int, memoryview]]:
+    """(first offset, bytes) of each batch that is there as a whole."""
     at = 0
-    while at + _HEADER.size <= len(data):
+    while at + least <= len(data):
         base, length = _FRAME.unpack_from(data, at)
         end = at + _FRAME.size + length
         if end > len(data):
             return
-        try:
-            yield _batch(memoryview(data)[at:end], base)
-        except (IndexError, ValueError) as error:
-            raise StateFaultError(f"the batch at offset {base} is no batch: {error}") from error
+        if end < at + least:
+            raise StateFaultError(f"the batch at offset {base} is no batch: it is too short")
+        yield base, memoryview(data)[at:end]
         at = end
 
 
@@ -108,6 +222,26 @@ class _Bytes:
 
     def __init__(self, data: memoryview, at: int) -> None:
         self._data, self._at = data, at
+
+    def copy(self) -> "_Bytes":
+        """The same place, to go on from again."""
+        return _Bytes(self._data, self._at)
+
+    def skip(self) -> None:
+        """Go on behind a record."""
+        length = self._length()
+        self._at += length
+        if length < 0 or self._at > len(self._data):
+            raise ValueError("a record is longer than its batch")
+
+    def delta(self) -> int:
+        """What a record says of its place in the batch; goes on behind it."""
+        inside = self.copy()
+        self.skip()
+        inside._length()  # noqa: SLF001 - of the same class
+        inside._at += 1  # noqa: SLF001
+        inside._number()  # noqa: SLF001
+        return inside._number()  # noqa: SLF001
 
     def record(self) -> tuple[int, bytes | None, bytes | None, list[Header]]:
         """(ms behind the batch's first time, key, value, headers)."""

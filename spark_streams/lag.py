@@ -19,7 +19,7 @@ def behind(source: PartitionLog, topic: str, position: Mapping[int, int]) -> dic
     """
     bounds = source.bounds(topic, position)
     ahead = {p: (max(low, position[p]), end) for p, (low, end) in bounds.items()}
-    last = source.last(topic, ahead)
+    last = source.last(topic, ahead, headers=False)
     return {p: last[p].offset + 1 - position[p] if p in last else 0 for p in position}
 
 

@@ -1,6 +1,7 @@
 """Looking into a topic without consuming it: where its partitions begin and end, what is last.
 
-A `PartitionLog` is the port; `KafkaLog` is the real one. No groups, no commits.
+A `PartitionLog` is the port; `KafkaLog` is the real one. No groups, no commits. What is last is
+read out of batches as they stand there: who writes a topic decides to how much a record unpacks.
 """
 
 import threading
@@ -12,8 +13,10 @@ from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from mesh_events.errors import InfrastructureError
-from mesh_events.kafka import Connection, header_list, translated, translating
+from mesh_events.errors import InfrastructureError, StateFaultError
+from mesh_events.kafka import Connection, translating
+from mesh_events.raw_fetch import RawTopics
+from spark_streams.last import Last, Search
 
 Bounds = Mapping[int, tuple[int, int]]
 """Partition -> (first offset, end offset)."""
@@ -21,16 +24,10 @@ TIMEOUT_S = 15.0
 _POLL_S = 0.05
 _TRY_S = 2.0
 _STEP = 16
+_FETCH = 1024 * 1024
+"""Bytes of a partition in one response, unless its first batch is larger."""
 MOST_CONSUMERS = 8
 """Threads that one log answers at the same time; the next one waits for the first that is done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Last:
-    """The last record of a partition; `headers` in their order, names may repeat."""
-
-    offset: int
-    headers: tuple[tuple[str, bytes | None], ...]
 
 
 class PartitionLog(Protocol):
@@ -39,8 +36,11 @@ class PartitionLog(Protocol):
     def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
         """Where the partitions begin and end now."""
 
-    def last(self, topic: str, within: Bounds) -> dict[int, Last]:
-        """The last record in each range; partitions without a record there are left out."""
+    def last(self, topic: str, within: Bounds, *, headers: bool = True) -> dict[int, Last]:
+        """The last record in each range; partitions without a record there are left out.
+
+        headers: without, they may be left out, and only the offset is wanted.
+        """
 
     def close(self) -> None:
         """Leave Kafka."""
@@ -60,46 +60,48 @@ class KafkaLog:
     def __init__(
         self, connection: Connection, *, committed: bool = False, timeout_s: float = TIMEOUT_S
     ) -> None:
-        self._timeout_s = timeout_s
+        self._connection, self._committed, self._timeout_s = connection, committed, timeout_s
         self._where = f"at {connection.bootstrap_servers} as {connection.user}"
         self._config = {
             **connection.config(),
             # the client library wants a name; no group is ever joined
             "group.id": f"{connection.user}.log",
             "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
             "isolation.level": "read_committed" if committed else "read_uncommitted",
-            # only the last record of a range is wanted
-            "queued.max.messages.kbytes": 16_384,
         }
         self._room = threading.BoundedSemaphore(MOST_CONSUMERS)
         # the one that was used last is used next: the others are there for who comes beside it
-        self._idle = [Consumer(self._config)]
+        self._idle = [self._new()]
 
     def close(self) -> None:
         """Leave Kafka."""
         while self._idle:
-            self._idle.pop().close()
+            clients = self._idle.pop()
+            clients.consumer.close()
+            if clients.raw is not None:
+                clients.raw.close()
+
+    def _new(self) -> "_Clients":
+        return _Clients(Consumer(self._config))
 
     @contextmanager
-    def _consumer(self) -> Iterator[Any]:
-        """A consumer that no other thread uses meanwhile."""
+    def _clients(self) -> Iterator["_Clients"]:
+        """Clients that no other thread uses meanwhile."""
         with self._room:
             try:
-                consumer = self._idle.pop()
+                clients = self._idle.pop()
             except IndexError:
-                consumer = Consumer(self._config)
+                clients = self._new()
             try:
-                yield consumer
+                yield clients
             finally:
-                self._idle.append(consumer)
+                self._idle.append(clients)
 
     def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
         """Where the partitions begin and end now."""
         doing = f"asking for the ends of {topic} {self._where}"
-        with translating(doing), self._consumer() as consumer:
-            return {partition: self._ends(consumer, topic, partition) for partition in partitions}
+        with translating(doing), self._clients() as clients:
+            return {p: self._ends(clients.consumer, topic, p) for p in partitions}
 
     def _ends(self, consumer: Any, topic: str, partition: int) -> tuple[int, int]:
         deadline = time.monotonic() + self._timeout_s
@@ -119,7 +121,7 @@ class KafkaLog:
             else:
                 return int(low), int(high)
 
-    def last(self, topic: str, within: Bounds) -> dict[int, Last]:
+    def last(self, topic: str, within: Bounds, *, headers: bool = True) -> dict[int, Last]:
         """The last record in each range.
 
         Ends of transactions, aborted and compacted records leave offsets without a record, so
@@ -130,7 +132,7 @@ class KafkaLog:
         step = 1
         while left:
             ranges = {p: (max(low, high - step), high) for p, (low, high) in left.items()}
-            found |= self._search(topic, ranges)
+            found |= self._search(topic, ranges, headers)
             left = {
                 p: (low, ranges[p][0])
                 for p, (low, _) in left.items()
@@ -139,40 +141,64 @@ class KafkaLog:
             step *= _STEP
         return found
 
-    def _search(self, topic: str, ranges: Bounds) -> dict[int, Last]:
+    def _search(self, topic: str, ranges: Bounds, headers: bool) -> dict[int, Last]:
         """The last record of each [start, end), read from the start."""
-        doing = f"reading the end of {topic} {self._where}"
-        found: dict[int, Last] = {}
-        left = {p: high for p, (_, high) in ranges.items()}
-        with translating(doing), self._consumer() as consumer:
-            consumer.assign([TopicPartition(topic, p, start) for p, (start, _) in ranges.items()])
+        left = {p: Search(*within, committed=self._committed) for p, within in ranges.items()}
+        done: dict[int, Search] = {}
+        with self._clients() as clients:
+            if clients.raw is None:
+                clients.raw = RawTopics(self._connection, self._timeout_s)
             deadline = time.monotonic() + self._timeout_s
             while left:
-                message = consumer.poll(0.5)
-                if message is not None:
-                    deadline = self._take(message, left, found, doing)
-                elif time.monotonic() > deadline:
-                    raise InfrastructureError(
-                        f"{doing}: no answer for partitions {sorted(left)}", retriable=True
-                    )
-            consumer.unassign()
-        return found
+                offsets = {partition: one.position for partition, one in left.items()}
+                if self._took(clients.raw, topic, offsets, left, deadline):
+                    deadline = time.monotonic() + self._timeout_s
+                done |= {p: one for p, one in left.items() if one.is_done}
+                left = {p: one for p, one in left.items() if not one.is_done}
+        found = {partition: one.last(headers=headers) for partition, one in done.items()}
+        return {partition: last for partition, last in found.items() if last is not None}
 
-    def _take(
-        self, message: Any, left: dict[int, int], found: dict[int, Last], doing: str
-    ) -> float:
-        """Count a message in, and say until when to wait for the next one."""
-        error, partition, offset = message.error(), message.partition(), message.offset()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
-            if not error.retriable() and error.code() not in _PASSING:
-                raise translated(error, doing)
-        elif partition in left:
-            if error is None and offset < left[partition]:
-                found[partition] = Last(offset, tuple(header_list(message)))
-            # an end-of-partition event carries the offset behind the last one
-            if offset >= left[partition] - (1 if error is None else 0) or error is not None:
-                del left[partition]
-        return time.monotonic() + self._timeout_s
+    def _took(
+        self,
+        raw: RawTopics,
+        topic: str,
+        offsets: Mapping[int, int],
+        left: Mapping[int, Search],
+        deadline: float,
+    ) -> bool:
+        """Take in one response; whether there was anything in it for somebody."""
+        doing = f"reading the end of {topic} {self._where}"
+        try:
+            answers = raw.fetch(topic, offsets, _FETCH, committed=self._committed)
+        except InfrastructureError:
+            # a leader that died, or a topic that is a new one
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_S)
+            return False
+        for partition, answer in answers.items():
+            if answer is None:
+                place = f"partition {partition} has nothing at {offsets[partition]} any more"
+                raise InfrastructureError(f"{doing}: {place}", retriable=True)
+            try:
+                left[partition].take(answer)
+            except (StateFaultError, ValueError, IndexError) as error:
+                place = f"partition {partition} cannot be read behind {offsets[partition]}: {error}"
+                raise InfrastructureError(f"{doing}: {place}", retriable=False) from error
+        moved = any(one.is_done or one.position != offsets[p] for p, one in left.items())
+        if not moved and time.monotonic() > deadline:
+            raise InfrastructureError(
+                f"{doing}: no answer for partitions {sorted(left)}", retriable=True
+            )
+        return moved
+
+
+@dataclass(slots=True)
+class _Clients:
+    """What one thread asks with: for the ends, and for what stands there."""
+
+    consumer: Any
+    raw: RawTopics | None = None
 
 
 _MOVED = {
@@ -183,9 +209,4 @@ _MOVED = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - the client's own word for the same
     KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
-}
-_PASSING = {
-    KafkaError._TRANSPORT,  # noqa: SLF001 - it reconnects by itself
-    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-    KafkaError._TIMED_OUT,  # noqa: SLF001
 }

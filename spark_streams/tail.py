@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_streams.errors import CopyError
-from spark_streams.log import Last, PartitionLog
+from spark_streams.last import Last
+from spark_streams.log import PartitionLog
 from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance
 
 
@@ -44,7 +45,8 @@ def read_tail(
 
     Raises:
         CopyError: `destination_foreign`, if the last record of a partition was not written by
-            a link that reads this partition of `origin`.
+            a link that reads this partition of `origin`; `destination_unreadable`, if nobody can
+            tell because it cannot be read, or unpacks to too much.
     """
     bounds = log.bounds(topic, range(partitions))
     last, begin = log.last(topic, bounds), begin or {}
@@ -65,6 +67,14 @@ def _next(topic: str, partition: int, last: Last | None, origin: Origin) -> int 
     if last is None:
         return None
     place = f"the record at {topic}/{partition} offset {last.offset}"
+    if last.unread:
+        raise CopyError(
+            "destination_unreadable",
+            f"{place} {last.unread}, so that it is not known how far the topic was filled: delete "
+            f"the records before offset {last.offset + 1} of that partition (`sdm kafka "
+            "delete-records`), then stop and start the statement; a link's copy is begun anew "
+            "(remove the link and create it again)",
+        )
     values = [value for name, value in last.headers if name == HEADER]
     if not values:
         raise _foreign(f"{place} was not written by a link")

@@ -22,7 +22,8 @@ from projections.identity import Cluster
 from projections.image import Image
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.errors import EngineError
-from spark_streams.log import Bounds, Last
+from spark_streams.last import Last
+from spark_streams.log import Bounds
 from spark_streams.provenance import HEADER, Provenance
 from tests.links.desk import Desk
 from tests.links.real import LineageList
@@ -182,7 +183,8 @@ class MemoryCluster:
             raise InfrastructureError(f"{topic} has no partition {missing[0]}", retriable=True)
         return {p: (found[p].low, found[p].end) for p in wanted}
 
-    def last(self, topic: str, within: Bounds) -> dict[int, Last]:
+    def last(self, topic: str, within: Bounds, *, headers: bool = True) -> dict[int, Last]:
+        del headers
         self._answer()
         found: dict[int, Last] = {}
         for p, (low, high) in within.items():

@@ -16,7 +16,8 @@ from processors.clusters import Login, Topic
 from processors.rights import Acl, Binding
 from projections.image import Image
 from spark_streams.engine import CopySpec, States
-from spark_streams.log import Bounds, Last
+from spark_streams.last import Last
+from spark_streams.log import Bounds
 from tests.links.memory import MemoryCluster, MemoryEngine, MemoryLogs
 from tests.paper_log import PaperLog, record_of, sign
 from tests.simulation.interrupts import Interrupts
@@ -233,7 +234,8 @@ class Admin:
             raise InfrastructureError(f"no topic {topic} on {self.name}", retriable=True)
         return self._cluster.bounds(topic, partitions)
 
-    def last(self, topic: str, within: Bounds) -> dict[int, Last]:
+    def last(self, topic: str, within: Bounds, *, headers: bool = True) -> dict[int, Last]:
+        del headers
         if topic not in self._cluster.topics:
             raise InfrastructureError(f"no topic {topic} on {self.name}", retriable=True)
         return self._cluster.last(topic, within)

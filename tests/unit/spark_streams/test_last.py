@@ -1,0 +1,137 @@
+"""The last record of a partition, out of batches as brokers hold them."""
+
+import zlib
+from struct import pack_into
+
+import pyarrow as pa
+import pytest
+
+from mesh_events.errors import StateFaultError
+from mesh_events.raw_fetch import Answer
+from spark_streams.last import Last, Search
+from spark_streams.unpacking import MOST_UNPACKED, UnreadError, unpacked
+from tests.odd_batches import batch, header, number, record
+
+KINDS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+HEADERS = [header(b"place", b"7")]
+FOUND = (("place", b"7"),)
+
+
+def last(
+    data: bytes, within: tuple[int, int], end: int | None = None, *, headers: bool = True
+) -> Last | None:
+    search = Search(*within, committed=False)
+    search.take(Answer(data, within[1] if end is None else end, -1))
+    assert search.is_done
+    return search.last(headers=headers)
+
+
+def compacted(*records: bytes, base: int, last: int) -> bytes:
+    """A batch that compaction has taken records from: it keeps its last offset."""
+    found = bytearray(batch(*records, base=base))
+    pack_into(">i", found, 23, last - base)
+    return bytes(found)
+
+
+def packed(kind: int, *records: bytes, base: int = 0) -> bytes:
+    """A compressed batch."""
+    whole = batch(*records, attributes=kind, base=base)
+    body = pa.Codec(KINDS[kind]).compress(whole[61:], asbytes=True)
+    found = bytearray(whole[:61] + body)
+    pack_into(">i", found, 8, len(found) - 12)
+    return bytes(found)
+
+
+def test_the_last_record_within_offsets_is_found() -> None:
+    data = batch(record(), record(delta=1), record(headers=HEADERS, delta=2), base=4)
+    assert last(data, (0, 7)) == Last(6, FOUND)
+    assert last(data, (0, 6)) == Last(5, ())
+    assert last(data, (7, 9), end=7) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_packed_batch_is_read(kind: int) -> None:
+    data = packed(kind, record(), record(headers=HEADERS, delta=1), base=4)
+    assert last(data, (0, 6)) == Last(5, FOUND)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_batch_that_unpacks_to_very_much_the_place_is_known(kind: int) -> None:
+    found = last(packed(kind, record(value=bytes(MOST_UNPACKED)), base=4), (0, 5))
+    assert found is not None
+    assert (found.offset, found.headers) == (4, ())
+    assert found.unread == "unpacks to more than 32 MiB"
+
+
+def test_without_headers_a_place_is_known_that_nothing_is_unpacked_for() -> None:
+    data = batch(b"no records", b"of", b"any kind", attributes=1, base=4)
+    assert last(data, (0, 7), headers=False) == Last(6, ())
+    assert last(data, (0, 5), headers=False) == Last(4, ())
+    assert last(data, (7, 7), headers=False) is None
+
+
+def test_a_batch_of_very_many_records_is_not_walked_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spark_streams.last.MOST_RECORDS", 2)
+    found = last(batch(record(), record(), record(headers=HEADERS)), (0, 3))
+    assert found is not None
+    assert (found.offset, found.headers) == (2, ())
+    assert "more than 2" in found.unread
+
+
+def test_a_batch_without_records_is_passed_over() -> None:
+    """Kafka's cleaner keeps the last batch of a producer, without its records."""
+    data = batch(record(headers=HEADERS)) + compacted(base=1, last=3)
+    assert last(data, (0, 4)) == Last(0, FOUND)
+
+
+def test_of_a_compacted_batch_records_say_where_they_stand() -> None:
+    data = compacted(record(headers=HEADERS), record(delta=3), base=2, last=9)
+    assert last(data, (0, 10)) == Last(5, ())
+    assert last(data, (0, 5)) == Last(2, FOUND)
+
+
+def test_a_message_of_an_old_format_has_no_headers() -> None:
+    data = bytearray(batch(record(), base=3))
+    data[16] = 1
+    assert last(bytes(data), (0, 4)) == Last(3, ())
+
+
+def test_a_record_that_cannot_be_read_is_told_by_its_place() -> None:
+    data = batch(number(99) + b"short", base=3)
+    found = last(data, (0, 4))
+    assert found is not None
+    assert found.offset == 3
+    assert "cannot be read" in found.unread
+
+
+def test_what_is_no_batch_is_an_error() -> None:
+    data = bytearray(batch(record()))
+    data[16] = 7
+    with pytest.raises(StateFaultError):
+        last(bytes(data), (0, 1))
+
+
+def test_snappy_in_the_blocks_of_the_java_library_is_unpacked() -> None:
+    codec, found = pa.Codec("snappy"), b"\x82SNAPPY\0" + bytes(8)
+    for part in (b"first", b"second"):
+        block = codec.compress(part, asbytes=True)
+        found += len(block).to_bytes(4) + block
+    assert unpacked(2, memoryview(found)) == b"firstsecond"
+    with pytest.raises(UnreadError, match="more than"):
+        unpacked(2, memoryview(found), most=8)
+    with pytest.raises(UnreadError, match="cut off"):
+        unpacked(2, memoryview(found[:-1]))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, 5])
+def test_what_is_not_packed_is_an_error(kind: int) -> None:
+    with pytest.raises(UnreadError):
+        unpacked(kind, memoryview(b"\xff" * 40))
+
+
+def test_what_is_cut_off_is_an_error() -> None:
+    whole = zlib.compress(bytes(1000), wbits=31)
+    with pytest.raises(UnreadError):
+        unpacked(1, memoryview(whole[:-9]))
