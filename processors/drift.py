@@ -13,7 +13,7 @@ from itertools import chain
 
 from mesh_events.facts import DriftKind
 from processors.acls.protected import HARMFUL, PATTERNED, UNUSED, Protected, within
-from processors.acls.running import Running
+from processors.acls.running import Known, Running
 from processors.connect.principals import PRINCIPALS, offsets_of
 from processors.rights import EVERYBODY, Acl, Binding, Resource, Wish
 from projections.image import Image
@@ -170,9 +170,14 @@ def _named(own: Iterable[Binding]) -> Iterator[str]:
             yield right.name
 
 
-def of_strangers(seen: Scene, image: Image, acls: Iterable[Acl]) -> Iterator[Finding]:
-    """Rights and denials that the log does not explain, one finding for a principal and a kind."""
-    running, listed = Running.of(image, seen.cluster), list(acls)
+def of_strangers(
+    seen: Scene, image: Image, acls: Iterable[Acl], starts: Known | None = None
+) -> Iterator[Finding]:
+    """Rights and denials that the log does not explain, one finding for a principal and a kind.
+
+    starts: those of this process, which the log does not know yet; see `Running`.
+    """
+    running, listed = Running(image, seen.cluster, starts), list(acls)
     kinds: dict[tuple[str, DriftKind], set[Acl]] = {}
     known = {Acl.of(binding) for binding in seen.known}
     protected = _protected(seen, chain(known, filter(running.explain, listed)))

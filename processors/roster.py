@@ -29,6 +29,7 @@ from processors.keepers.registries import RegistriesKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.run_ends import RunEndsKeeper
 from processors.keepers.schemas import SchemasKeeper
+from processors.keepers.starts import Starts
 from processors.keepers.statements import StatementsKeeper
 from processors.keepers.strangers import Strangers
 from processors.lineage import LineageTopic
@@ -75,7 +76,8 @@ def enforcers(
     """
     clusters, connect, gate = Admins(settings.tls), settings.connect(), Lock()
     schemas = SchemaIds(settings.registry, own_registry)
-    strangers = Strangers(founding.rights(), settings.drift, settings.look_s)
+    starts = Starts()
+    strangers = Strangers(founding.rights(), settings.drift, settings.look_s, starts)
     keepers: list[Keeper] = [
         ChecksKeeper(
             clusters,
@@ -100,13 +102,14 @@ def enforcers(
             gate,
             ProductTopics(settings.look_s),
         ),
-        links_keeper(settings, connection, clusters, registry, schemas),
+        links_keeper(settings, connection, clusters, registry, schemas, starts),
         StatementsKeeper(
             Reach(
                 clusters,
                 ClusterLogs(settings.tls),
                 errors=ErrorFiles(settings.home),
                 most_partitions=settings.statement_partitions,
+                starts=starts,
             ),
             lambda domain: DomainEngine(domain, settings),
             settings.registry(),
@@ -146,6 +149,7 @@ def links_keeper(
     clusters: Clusters,
     registry: Registry,
     schemas: Carried,
+    starts: Starts | None = None,
 ) -> LinksKeeper:
     """The keeper of links over the mesh's own Spark Connect server."""
     token = resolve(settings.spark_token) if settings.spark_token else None
@@ -158,6 +162,7 @@ def links_keeper(
             schemas,
             ErrorFiles(settings.home),
             settings.link_partitions,
+            starts,
         ),
         engine,
         LineageTopic(connection),

@@ -1,9 +1,8 @@
 """Rights that controllers give to what runs: links, statements and connectors. Pure."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol
 
 from processors.connect.principals import PRINCIPALS, offsets_of, principal_of
 from processors.rights import Acl
@@ -12,51 +11,41 @@ from projections.image import Image
 from projections.links import Desired, Link
 from projections.statements import Statement
 
-_WRITER = re.compile(r"mesh\.(?:link|sql)\.(?P<flow>.+)\.[0-9a-f]{8}")
+_WRITER = re.compile(r"mesh\.(?P<kind>link|sql)\.(?P<flow>.+)\.[0-9a-f]{8}")
+
+
+class Known(Protocol):
+    """The starts that are under way."""
+
+    def has(self, flow: str, principal: str) -> bool:
+        """Whether a principal is one of a flow's starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs on a cluster: link or statement -> its topics there; principal -> connector."""
+    """What runs on a cluster, as the log says, and what is just being started.
 
-    flows: Mapping[str, frozenset[str]]
-    connectors: Mapping[str, Connector]
+    starts: those of this process. Without, the principal of a flow that the log does not call
+        active is believed by its name: somebody else may be starting it.
+    """
 
-    @classmethod
-    def of(cls, image: Image, cluster: str) -> Self:
-        """Those of an image."""
-        flows: list[Link | Statement] = [*image.links.values(), *image.statements.values()]
-        ends = {
-            flow.id: frozenset(
-                topic
-                for place, topics in (
-                    (flow.source_cluster, flow.reads),
-                    (flow.cluster, flow.writes),
-                )
-                for topic in topics
-                if place == cluster
-            )
-            for flow in flows
-        }
-        connectors = {
-            principal_of(one.id): one
-            for one in image.connectors.values()
-            if one.cluster == cluster and one.desired is Desired.RUNNING
-        }
-        return cls(ends, connectors)
+    image: Image
+    cluster: str
+    starts: Known | None = None
 
     def explain(self, acl: Acl) -> bool:
         """Whether an ACL is one that a controller gives to what runs: it looks after it, too."""
         if acl.binding() is None:
             return False
-        if (connector := self.connectors.get(acl.principal)) is not None:
+        if (connector := self._connector(acl.principal)) is not None:
             return _is_connectors(acl, connector)
-        flow = flow_of(acl.principal)
-        if acl.prefixed or flow not in self.flows:
+        flow = self._flow(acl.principal)
+        if acl.prefixed or flow is None or not self._writes_as(flow, acl.principal):
             return False
         match acl.resource:
             case "topic":
-                return acl.name in self.flows[flow]
+                reads = flow.source_cluster == self.cluster and acl.name in flow.reads
+                return reads or (flow.cluster == self.cluster and acl.name in flow.writes)
             case "group":
                 return acl.name == acl.principal
             case "transactional-id":
@@ -65,14 +54,31 @@ class Running:
         return False
 
     def owns(self, principal: str) -> bool:
-        """Whether a principal is one that the mesh made for something that runs, or ran."""
-        return flow_of(principal) in self.flows or principal.startswith(PRINCIPALS)
+        """Whether a principal is called like one that the mesh makes for what runs, or ran."""
+        return self._flow(principal) is not None or principal.startswith(PRINCIPALS)
 
+    def _flow(self, principal: str) -> Link | Statement | None:
+        """The link or statement that a principal is called after."""
+        if (name := _WRITER.fullmatch(principal)) is None:
+            return None
+        if name["kind"] == "link":
+            return self.image.links.get(name["flow"])
+        return self.image.statements.get(name["flow"])
 
-def flow_of(principal: str) -> str:
-    """The link or statement that a principal writes for; empty for others."""
-    writer = _WRITER.fullmatch(principal)
-    return writer["flow"] if writer else ""
+    def _writes_as(self, flow: Link | Statement, principal: str) -> bool:
+        """Whether the last start on the log had the principal, or one that is under way has it."""
+        if principal == flow.principal:
+            return True
+        if self.starts is not None:
+            return self.starts.has(flow.id, principal)
+        return flow.desired is Desired.RUNNING and not flow.is_active
+
+    def _connector(self, principal: str) -> Connector | None:
+        found = self.image.connectors.get(principal.removeprefix(PRINCIPALS))
+        if found is None or principal_of(found.id) != principal:
+            return None
+        runs = found.cluster == self.cluster and found.desired is Desired.RUNNING
+        return found if runs else None
 
 
 def _is_connectors(acl: Acl, connector: Connector) -> bool:

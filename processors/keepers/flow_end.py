@@ -13,6 +13,7 @@ from processors.keepers import fence
 from processors.keepers.flow import F, Kind, Voice
 from processors.keepers.flow_ends import Ends
 from processors.keepers.keeper import Reign
+from processors.keepers.starts import Starts
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import EngineError
 
@@ -26,11 +27,12 @@ class FlowEnd(Generic[F]):
         kind: what the flows are.
         engine: runs the queries.
         quiet_s: for how long a fenced destination has to stand still, seconds.
+        starts: what is just being started.
     """
 
-    def __init__(self, kind: Kind[F], engine: FlowEngine, quiet_s: float) -> None:
+    def __init__(self, kind: Kind[F], engine: FlowEngine, quiet_s: float, starts: Starts) -> None:
         self.kind: Kind[F] = kind
-        self._engine, self.quiet_s = engine, quiet_s
+        self._engine, self.quiet_s, self.starts = engine, quiet_s, starts
 
     def pause(self, ends: Ends[F], voice: Voice[F], reign: Reign) -> None:
         """Stand still: no query, no right to write, positions on the log."""
@@ -69,6 +71,7 @@ class FlowEnd(Generic[F]):
                 fence.retire(ends.source, topic, flow.id, reign.check)
             for topic in ends.fenced(flow.writes):
                 fence.retire(ends.destination, topic, flow.id, reign.check, keep_claims=unknown)
+        self.starts.forget(flow.id)
 
     def reached(self, ends: Ends[F]) -> dict[int, int]:
         """Partition -> source offset before which everything is there, as far as it can be told.

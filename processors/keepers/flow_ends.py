@@ -16,6 +16,7 @@ from processors.keepers import fence
 from processors.keepers.copy_settings import copied_settings
 from processors.keepers.flow import F
 from processors.keepers.partition_limit import MOST_PARTITIONS
+from processors.keepers.starts import Starts
 from processors.rights import Binding
 from processors.schema_ids import Carried, OneRegistry
 from projections.image import Image
@@ -91,6 +92,7 @@ class Reach(NamedTuple):
 
     errors: where the full texts of errors are kept; None: nowhere.
     most_partitions: of a topic that is read there.
+    starts: where starts that are under way are noted; None: nobody else asks for them.
     """
 
     admin: Clusters
@@ -98,6 +100,7 @@ class Reach(NamedTuple):
     schemas: Carried = OneRegistry()
     errors: ErrorFiles | None = None
     most_partitions: int = MOST_PARTITIONS
+    starts: Starts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from processors.keepers.copy_settings import max_record_bytes
 from processors.keepers.flow import F, Kind, Plan, Started, Voice
 from processors.keepers.flow_ends import Ends, Logs, allowed
 from processors.keepers.keeper import Reign
+from processors.keepers.starts import Starts
 from processors.rights import Binding, reader
 from spark_streams.engine import CopySpec, FlowEngine
 from spark_streams.errors import ENGINE_FULL, EngineError
@@ -31,11 +32,15 @@ class FlowStart(Generic[F]):
         engine: runs the queries.
         logs: looks into topics.
         quiet_s: for how long a fenced destination has to stand still, seconds.
+        starts: where it is noted as whom a start writes.
     """
 
-    def __init__(self, kind: Kind[F], engine: FlowEngine, logs: Logs, quiet_s: float) -> None:
+    def __init__(
+        self, kind: Kind[F], engine: FlowEngine, logs: Logs, quiet_s: float, starts: Starts
+    ) -> None:
         self._kind: Kind[F] = kind
         self._engine, self._logs, self._quiet_s = engine, logs, quiet_s
+        self._starts = starts
         # flow -> principal of an attempt that ended before the engine had it
         self._unused: dict[str, str] = {}
 
@@ -67,11 +72,13 @@ class FlowStart(Generic[F]):
         self._engine.stop(flow.id)
         # before any topic or right is changed; the engine asks once more at the start
         self._engine.require_room(flow.id, source.partitions)
+        self._starts.begin(flow.id, writer)
         self._admit(ends, writer, reign)
         if destination is None or not ends.is_complete():
             reign.check()
             destination = ends.make_destination(source)
         self._shut(ends, writer, destination, reign)
+        self._starts.keep(flow.id, writer)
         destination = ends.add_partitions(source.partitions, reign.check)
         crash_point(f"{self._kind.name}-after-fence")
 

@@ -62,7 +62,7 @@ class Flows(Generic[F]):
         self._errors = errors
         self._engine, self._pace = engine, pace
         self._lanes = lanes or OneByOne()
-        self._starting: FlowStart[F] = FlowStart(kind, engine, logs, pace.quiet)
+        self._starting: FlowStart[F] = FlowStart(kind, engine, logs, pace.quiet, ending.starts)
         self._ending: FlowEnd[F] = ending
         self._memory: dict[str, Memory] = {}
         # queue -> the flow that was looked at last

@@ -4,6 +4,7 @@ import structlog
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.intents import OnRevoke
+from processors.acls.running import Running
 from processors.clusters import Topic
 from processors.crash_points import crash_point
 from processors.drift import shortened
@@ -21,7 +22,6 @@ from spark_streams.provenance import Origin
 from spark_streams.tail import positions, read_tail
 
 log = structlog.get_logger(__name__)
-_MESH = "mesh."
 _READING = (Operation.READ, Operation.ALL)
 _MOST_READERS = 20
 
@@ -50,7 +50,7 @@ class LinkEnd(FlowEnd[Link]):
         if link.on_revoke is OnRevoke.RETAIN:
             voice.retained(topic_id)
             return
-        readers = _unexpected_readers(ends)
+        readers = _unexpected_readers(ends, Running(voice.image, link.cluster, self.starts))
         self._purge(ends, found, reign)
         crash_point("link-after-purge")
         voice.purged(topic_id, readers)
@@ -122,8 +122,11 @@ def require_no_readers(ends: Ends[Link], accesses: Accesses) -> None:
         )
 
 
-def _unexpected_readers(ends: Ends[Link]) -> list[str]:
-    """Who else may read the copy, by an ACL of any form; some of them, if they are many."""
+def _unexpected_readers(ends: Ends[Link], running: Running) -> list[str]:
+    """Who else may read the copy, by an ACL of any form; some of them, if they are many.
+
+    Statements and connectors of the mesh are no others, whatever somebody's login is called.
+    """
     topic = ends.flow.topic
     found = {
         acl.principal
@@ -132,7 +135,7 @@ def _unexpected_readers(ends: Ends[Link]) -> list[str]:
         and acl.operation in _READING
         and not acl.denies
         and acl.covers(topic)
-        and not acl.principal.startswith(_MESH)
+        and not running.explain(acl)
     }
     if found:
         log.warning(

@@ -19,6 +19,7 @@ from processors.keepers.lanes import Lanes
 from processors.keepers.link_end import LinkEnd
 from processors.keepers.link_telling import Telling
 from processors.keepers.partition_limit import OF_LINKS, PartitionLimit
+from processors.keepers.starts import Starts
 from processors.lineage import Lineage
 from processors.mirror import config as mirror
 from processors.rights import Binding
@@ -88,11 +89,12 @@ class LinksKeeper:
         self._pace = pace
         # engine -> when it was last asked for what is no longer its own
         self._left: dict[Engine, float] = {}
-        ending = LinkEnd(kind, engine, pace.quiet)
+        starts = reach.starts or Starts()
+        ending = LinkEnd(kind, engine, pace.quiet, starts)
         self._flows = {Engine.SPARK: Flows(kind, ending, engine, logs, pace, lanes, reach.errors)}
         if mirrors is not None:
             kind = Mirroring(reach, lineage, schema_text, mirrors.group)
-            ending = LinkEnd(kind, mirrors.engine, pace.quiet)
+            ending = LinkEnd(kind, mirrors.engine, pace.quiet, starts)
             self._flows[Engine.MIRRORMAKER] = Flows(
                 kind, ending, mirrors.engine, logs, pace, mirrors.lanes, reach.errors
             )

@@ -16,6 +16,7 @@ from processors.keepers.flows import Flows
 from processors.keepers.keeper import Reign
 from processors.keepers.lanes import Job, Lanes, OneByOne
 from processors.keepers.partition_limit import OF_STATEMENTS, PartitionLimit
+from processors.keepers.starts import Starts
 from processors.keepers.statement_end import StatementEnd
 from processors.keepers.statement_plan import (
     StatementEnds,
@@ -73,6 +74,7 @@ class StatementsKeeper:
         self._latest, self._lineage = latest, lineage
         self._engines, self._pace, self._lanes = engines, pace or Pace(), lanes or OneByOne()
         self._domains: dict[str, Flows[Statement]] = {}
+        self._starts = clusters.starts or Starts()
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair every statement once, each domain's in a lane of its own."""
@@ -96,7 +98,7 @@ class StatementsKeeper:
         if domain not in self._domains:
             engine = self._engines(domain)
             kind = Streaming(self._clusters, engine, self._schemas, self._latest, self._lineage)
-            ending = StatementEnd(kind, engine, self._pace.quiet)
+            ending = StatementEnd(kind, engine, self._pace.quiet, self._starts)
             reach = self._clusters
             self._domains[domain] = Flows(
                 kind, ending, engine, reach.logs, self._pace, errors=reach.errors

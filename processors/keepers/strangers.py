@@ -12,6 +12,7 @@ from processors import drift
 from processors.clusters import ClusterAdmin
 from processors.drift import Finding, Policy
 from processors.keepers.drift_telling import DriftTelling
+from processors.keepers.starts import Starts
 from processors.rights import Acl, Binding, Wish
 
 LOOK_S = 10.0
@@ -35,11 +36,13 @@ class Strangers:
         own: rights of the mesh's own principals on the governance cluster.
         policy: whether what the mesh's own principals hold without a grant is withdrawn.
         look_s: seconds from one look at a cluster to the next.
+        starts: what the links' and the statements' controllers are just starting.
     """
 
     own: frozenset[Binding]
     policy: Policy = Policy.REPAIR
     look_s: float = LOOK_S
+    starts: Starts = field(default_factory=Starts)
     _seen: dict[str, _Seen] = field(default_factory=dict)
 
     def look(self, admin: ClusterAdmin, wishes: Iterable[Wish], telling: DriftTelling) -> None:
@@ -55,7 +58,7 @@ class Strangers:
         if before.looked is not None and now - before.looked < self.look_s:
             return
         scene = drift.scene(telling.image, cluster, wishes, self.own)
-        found = list(drift.of_strangers(scene, telling.image, admin.acls()))
+        found = list(drift.of_strangers(scene, telling.image, admin.acls(), self.starts))
         acls = frozenset(acl for one in found for acl in one.acls)
         self._seen[cluster] = _Seen(acls, now)
         certain = [

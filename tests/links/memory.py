@@ -17,6 +17,7 @@ from processors.keepers.flow_ends import Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.links import LinksKeeper, Mirrors
 from processors.keepers.partition_limit import MOST_PARTITIONS
+from processors.keepers.starts import Starts
 from processors.rights import Acl, Binding, Operation, Resource
 from projections.identity import Cluster
 from projections.image import Image
@@ -367,6 +368,7 @@ class MemoryLink:
         self.schema = '"bytes"'
         by_mirror = by is Engine.MIRRORMAKER
         self.mirrors = Mirrors(self.engine, "connect") if by_mirror else None
+        self.starts = Starts()
         self.keeper = self.new_keeper(most)
 
     def new_keeper(self, most: int = MOST_PARTITIONS) -> LinksKeeper:
@@ -375,6 +377,7 @@ class MemoryLink:
                 lambda _, name: self.clusters[name],
                 MemoryLogs(self.clusters),
                 most_partitions=most,
+                starts=self.starts,
             ),
             self.engine,
             self.lineage,

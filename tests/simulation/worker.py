@@ -21,6 +21,7 @@ from processors.keepers.keeper import Keeper, ReignOverError
 from processors.keepers.links import LinksKeeper
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
+from processors.keepers.starts import Starts
 from processors.keepers.strangers import Strangers
 from processors.log_watch import NoWatch, Opening
 from processors.quick_start import Beginning, Start
@@ -102,8 +103,9 @@ class SimWorker:
         def admin(_: Image, name: str) -> Admin:
             return admins[name]
 
+        starts = Starts()
         links = LinksKeeper(
-            Reach(admin, Logs(admins, clusters)),
+            Reach(admin, Logs(admins, clusters), starts=starts),
             Engine(world.engine, interrupts),
             LineageList(),
             lambda _: '"bytes"',
@@ -114,7 +116,9 @@ class SimWorker:
             RowsKeeper(world.rows, registry, rows, lambda: self.governor.image),  # type: ignore[arg-type]
             ChecksKeeper(admin, registry, self.governor.waiting),
             CredentialsKeeper(admin, Secrets()),  # type: ignore[arg-type]
-            RightsKeeper(admin, policy=policy, strangers=Strangers(frozenset(), policy)),
+            RightsKeeper(
+                admin, policy=policy, strangers=Strangers(frozenset(), policy, starts=starts)
+            ),
             links,
         ]
         self.keepers = {keeper.name: keeper for keeper in everybody}

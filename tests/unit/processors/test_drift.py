@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,10 @@ from processors import drift, founding
 from processors.connect.principals import offsets_of, principal_of
 from processors.drift import Finding, of_strangers, of_wish, of_wishes, wrong
 from processors.keepers.rights import desired
+from processors.keepers.starts import Starts
 from processors.rights import Acl, Binding, Operation, Resource, Wish, reader
 from projections.image import Image
+from projections.links import Desired, State
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -50,6 +53,20 @@ STRANGE = st.builds(
     host=st.sampled_from(["*", "10.0.0.1"]),
     denies=st.just(value=False),
 )
+
+
+WRITER = f"mesh.link.{story.LINK}.0123abcd"
+
+
+def started(**changes: Any) -> Image:
+    """The image with the link changed."""
+    link = replace(IMAGE.links[story.LINK], **changes)
+    return IMAGE._replace(links=IMAGE.links.set(story.LINK, link))
+
+
+def rights_of(principal: str) -> list[Acl]:
+    """What one who reads the product may do."""
+    return [Acl.of(binding) for binding in reader(principal, TOPIC)]
 
 
 def allowed(acls: Iterable[Acl], principal: str, operation: str, topic: str) -> bool:
@@ -212,12 +229,12 @@ def test_a_prefix_is_more_than_the_topic_of_that_name() -> None:
 
 
 def test_a_links_writer_may_do_what_it_does_at_its_own_ends_only() -> None:
-    writer = f"mesh.link.{story.LINK}.0123abcd"
-    ends = {Acl.of(binding) for binding in reader(writer, TOPIC)}
-    assert not list(of_strangers(EAST, IMAGE, ends))
-    [found] = of_strangers(EAST, IMAGE, [Acl(writer, "read", "topic", "mesh.governance")])
+    image, ends = started(state=State.ACTIVE, principal=WRITER), set(rights_of(WRITER))
+    assert not list(of_strangers(EAST, image, ends))
+    assert not list(of_strangers(EAST, image, ends, Starts()))
+    [found] = of_strangers(EAST, image, [Acl(WRITER, "read", "topic", "mesh.governance")])
     assert found.kind is DriftKind.UNGRANTED_RIGHT
-    [found] = of_strangers(EAST, IMAGE, [Acl(f"{writer}x", "read", "topic", TOPIC)])
+    [found] = of_strangers(EAST, image, [Acl(f"{WRITER}x", "read", "topic", TOPIC)])
     assert found.kind is DriftKind.FOREIGN_RIGHT
 
 
@@ -234,6 +251,41 @@ def test_a_strangers_right_on_the_positions_of_a_domains_sources_is_found() -> N
     assert found.kind is DriftKind.FOREIGN_RIGHT
     [found] = of_strangers(scene, log.image, [replace(own, principal="east")])
     assert found.kind is DriftKind.UNGRANTED_RIGHT
+
+
+def test_a_login_that_is_only_called_like_a_links_writer_is_found_and_its_rights_are_taken() -> (
+    None
+):
+    """The log knows the link, and no start of it had that name."""
+    [found] = of_strangers(EAST, IMAGE, rights_of(WRITER), Starts())
+    assert found.kind is DriftKind.UNGRANTED_RIGHT
+    assert found.repairable == [acl for acl in sorted(rights_of(WRITER)) if acl.operation == "read"]
+
+
+@pytest.mark.parametrize("flow", ["mesh.link.east.people@west", "mesh.sql.east.users@west"])
+def test_a_login_that_is_called_after_nothing_on_the_log_is_a_stranger(flow: str) -> None:
+    [found] = of_strangers(EAST, IMAGE, rights_of(f"{flow}.0123abcd"), Starts())
+    assert found.kind is DriftKind.FOREIGN_RIGHT
+    assert not found.repairable
+
+
+def test_a_start_that_is_under_way_explains_its_rights_until_they_are_withdrawn() -> None:
+    starts, other = Starts(), f"mesh.link.{story.LINK}.0123abce"
+    starts.begin(story.LINK, WRITER)
+    starts.begin(story.LINK, other)
+    assert not list(of_strangers(EAST, IMAGE, [*rights_of(WRITER), *rights_of(other)], starts))
+    starts.keep(story.LINK, other)
+    assert list(of_strangers(EAST, IMAGE, rights_of(WRITER), starts))
+    assert not list(of_strangers(EAST, IMAGE, rights_of(other), starts))
+    starts.forget(story.LINK)
+    assert list(of_strangers(EAST, IMAGE, rights_of(other), starts))
+
+
+def test_who_does_not_know_what_is_being_started_finds_no_rights_of_a_link_that_may_be() -> None:
+    assert list(of_strangers(EAST, started(state=State.ACTIVE), rights_of(WRITER)))
+    assert not list(of_strangers(EAST, started(state=State.CREATED), rights_of(WRITER)))
+    paused = started(state=State.CREATED, desired=Desired.PAUSED)
+    assert list(of_strangers(EAST, paused, rights_of(WRITER)))
 
 
 def test_a_finding_of_a_very_long_name_is_told_shortly_and_apart_from_others() -> None:

@@ -12,11 +12,12 @@ from mesh_events.facts import (
     LinkStopped,
 )
 from mesh_events.intents import OnRevoke
+from processors.acls.running import Running as Explained
 from processors.keepers import fence
 from processors.keepers.fence import fresh_writer, is_writer, writing
 from processors.keepers.flows import LOST
 from processors.keepers.keeper import ReignOverError
-from processors.rights import Acl, Operation, reader
+from processors.rights import Acl, Binding, Operation, reader
 from projections.links import State
 from spark_streams.engine import Running
 from tests.links.memory import MemoryLink
@@ -264,6 +265,39 @@ def test_a_copy_is_purged_with_its_unexpected_readers_reported(link: MemoryLink)
     assert codes(link) == []
     (purged,) = link.desk.said(CopyPurged)
     assert purged.unexpected_readers == ["*", "mallory"]
+
+
+def test_at_each_step_of_a_start_its_rights_are_explained(link: MemoryLink) -> None:
+    """Drift looks beside it, and takes what it takes for nobody's."""
+
+    def look() -> None:
+        for name, cluster in link.clusters.items():
+            explained = Explained(link.desk.image, name, link.starts)
+            seen.update(cluster.bindings)
+            assert all(explained.explain(Acl.of(one)) for one in cluster.bindings)
+
+    seen: set[Binding] = set()
+    link.desk.on_check = look
+    link.settle()
+    assert len(seen) == 3
+    principal = link.desk.link.principal or ""
+    assert link.starts.has(LINK, principal)
+    link.desk.pause()
+    link.settle()
+    assert not link.starts.has(LINK, principal)
+
+
+def test_a_purge_names_a_reader_that_is_called_like_a_writer_of_the_mesh(link: MemoryLink) -> None:
+    """The log knows no start of that link, and none of this one that had the name."""
+    names = [f"mesh.link.{name}.0a1b2c3d" for name in (LINK, "east.people@west")]
+    link.settle()
+    for name in [*names, "mesh.auditor"]:
+        link.west.grant(reader(name, link.topic))
+    # what is called like this link's own is retired with it
+    link.desk.remove()
+    link.settle(2)
+    (purged,) = link.desk.said(CopyPurged)
+    assert purged.unexpected_readers == ["mesh.auditor", names[1]]
 
 
 def test_a_copy_is_kept_until_the_log_says_that_its_reader_is_gone(link: MemoryLink) -> None:

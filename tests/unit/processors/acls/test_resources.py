@@ -8,6 +8,7 @@ from mesh_events.facts import DriftKind
 from processors import drift, founding
 from processors.drift import Finding, Scene, of_strangers
 from processors.keepers.rights import desired
+from processors.keepers.starts import Starts
 from processors.rights import Acl, reader
 from tests import paper_story as story
 from tests.unit.processors.test_drift import EAST, IMAGE, TOPIC, WISHES
@@ -18,8 +19,12 @@ WRITER = f"mesh.link.{story.LINK}.0123abcd"
 TRANSACTIONS = f"connect-east-{WRITER}-0"
 
 
+STARTS = Starts()
+STARTS.begin(story.LINK, WRITER)
+
+
 def found(*acls: Acl, scene: Scene = EAST) -> list[Finding]:
-    return list(of_strangers(scene, IMAGE, acls))
+    return list(of_strangers(scene, IMAGE, acls, STARTS))
 
 
 HARMFUL = [
