@@ -8,6 +8,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, NamedTuple
 
 from mesh_events.errors import InfrastructureError, RefusedError
@@ -19,6 +20,18 @@ _WAIT_MS = 100
 _MOST = 16 * 1024 * 1024
 """Bytes of one response, unless its first batch is larger."""
 _UNCOMMITTED, _COMMITTED = 0, 1
+_BROKEN = (
+    OSError,
+    TimeoutError,
+    EOFError,
+    StructError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+)
+"""What a response that is cut short, or is another one's, makes of the client's reading."""
 
 
 class Answer(NamedTuple):
@@ -82,14 +95,15 @@ class RawTopics:
         from aiokafka import errors
 
         places = ", ".join(f"{topic}/{partition} at {at}" for partition, at in offsets.items())
-        doing = f"reading {places:.200} as {self._connection.user}"
+        login = self._connection
+        doing = f"reading {places:.200} at {login.bootstrap_servers} as {login.user}"
         is_new = self._client is None
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._answers(topic, offsets, most, committed)
         except errors.TopicAuthorizationFailedError as error:
             raise RefusedError("kafka_denied", f"{doing}: Kafka refused ({error})") from error
-        except (errors.KafkaError, OSError, TimeoutError) as error:
+        except (errors.KafkaError, *_BROKEN) as error:
             await self._leave()
             if not is_new:
                 # a connection that was not used for a while may have ended
@@ -117,6 +131,7 @@ class RawTopics:
                 for name, partitions in answer.topics
                 if name == topic
                 for partition, one in _each(partitions)
+                if partition in offsets
             }
         return found
 
@@ -180,6 +195,7 @@ class RawPartition:
 
     def __init__(self, connection: Connection, topic: str, timeout_s: float = TIMEOUT_S) -> None:
         self._topics, self._topic = RawTopics(connection, timeout_s), topic
+        self._where = f"{connection.bootstrap_servers} as {connection.user}"
 
     def close(self) -> None:
         """Leave Kafka."""
@@ -190,4 +206,11 @@ class RawPartition:
 
         Raises as `RawTopics.fetch`.
         """
-        return self._topics.fetch(self._topic, {0: offset}, most)[0]
+        found = self._topics.fetch(self._topic, {0: offset}, most)
+        if 0 not in found:
+            raise InfrastructureError(
+                f"reading {self._topic}/0 at {offset} at {self._where}: the broker answered "
+                "without the partition, as it does while it throttles a login",
+                retriable=True,
+            )
+        return found[0]

@@ -190,6 +190,8 @@ class KafkaLog:
             raise InfrastructureError(
                 f"{doing}: no answer for partitions {sorted(left)}", retriable=True
             )
+        if not moved:
+            time.sleep(_POLL_S)
         return moved
 
 
