@@ -187,11 +187,13 @@ def called(node: Call, columns: list[Any], call: Callable[..., Any]) -> Any:
     given = [_lit(found.pattern), *columns[2:]]
     if node.name in _GROUPED:
         group = _group(node)
-        number = columns[2] if group is None else _lit(found.numbers.get(group, group))
+        number = (
+            _whole(columns[2], call) if group is None else _lit(found.numbers.get(group, group))
+        )
         made = call(f"mesh_{_GROUPED[node.name]}", text, given[0], number)
         return call("nullif", made, _lit("")) if node.name == "regexp_substr" else made
-    if node.name == "split" and len(given) == 1:
-        given.append(_lit(-1))
+    if node.name == "split":
+        given[1:] = [_whole(columns[2], call)] if len(columns) > 2 else [_lit(-1)]
     if node.name == "regexp_replace":
         by = node.args[2]
         replaced = _lit(_replacement(by.value, found)) if isinstance(by, Text) else given[1]
@@ -217,6 +219,11 @@ def like(node: Like, this: Any, pattern: Any, call: Callable[..., Any]) -> Any:
 def _string(column: Any, call: Callable[..., Any]) -> Any:
     """The column as a string, or Spark's refusal where its own functions would refuse it, too."""
     return call("repeat", column, _lit(1))
+
+
+def _whole(column: Any, call: Callable[..., Any]) -> Any:
+    """The column as an INT, or Spark's refusal where its own functions would refuse it, too."""
+    return call("unix_date", call("date_from_unix_date", column))
 
 
 def _lit(value: Any) -> Any:

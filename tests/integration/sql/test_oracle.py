@@ -1,6 +1,6 @@
 """Expressions as they are compiled, against Spark's own SQL of the same text: values and types."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_streams.sql.compiled import compiled
-from spark_streams.sql.functions import FUNCTIONS
+from spark_streams.sql.functions import FUNCTIONS, MANY
 from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import resolve
+from spark_streams.sql.tree import Call
 from spark_streams.sql.work import SETTINGS
 from tests.integration.sql.oracle_cases import CASES, FORMS
 
@@ -86,6 +87,43 @@ def test_every_function_has_a_case() -> None:
         assert all(f"{name}(" in text.lower() for text in texts), name
 
 
+def arities(name: str) -> set[int]:
+    """The numbers of arguments to compare: all, or of those without an end the three least."""
+    function = FUNCTIONS[name]
+    if function.most < MANY:
+        return set(range(function.least, function.most + 1))
+    step = 2 if name in ("map", "named_struct") else 1
+    return {function.least + step * more for more in range(3)}
+
+
+def call(text: str) -> Call:
+    [item] = parse(f"SELECT {text} AS v FROM c").select
+    assert isinstance(item.this, Call)
+    return item.this
+
+
+def count(text: str) -> int:
+    """The arguments as they are written: each one of `struct` is read as a name and a value."""
+    return len(call(text).args) // (2 if text.startswith("struct(") else 1)
+
+
+def without(texts: Mapping[str, list[str]]) -> set[tuple[str, int]]:
+    """Each function with a number of arguments that it takes, and no text has."""
+    allowed = {(name, number) for name in FUNCTIONS for number in arities(name)}
+    return allowed - {(name, count(one)) for name, every in texts.items() for one in every}
+
+
+def test_every_function_is_compared_with_each_number_of_its_arguments() -> None:
+    assert without(CASES) == set()
+    assert without({**CASES, "mask": ["mask(s)"]}) == {("mask", more) for more in (2, 3, 4, 5)}
+    assert without({**CASES, "struct": ["struct(i, s)"]}) == {("struct", 1), ("struct", 3)}
+
+
+def test_every_function_is_compared_with_several_kinds_of_arguments() -> None:
+    few = [name for name, texts in CASES.items() if len({call(one) for one in texts}) < 2]
+    assert few == [name for name in FUNCTIONS if FUNCTIONS[name].most == 0]
+
+
 def test_what_is_compiled_is_what_spark_makes_of_the_text(spark: Any, rows: Any) -> None:
     found: list[str] = []
     size = 40
@@ -99,7 +137,7 @@ def test_what_is_compiled_is_what_spark_makes_of_the_text(spark: Any, rows: Any)
                     found += differences(spark, rows, [text])
                 except Exception as error:  # noqa: BLE001 - told with its text
                     found.append(f"{text}: {str(error)[:200]}")
-    assert found == []
+    assert "\n".join(found) == ""
 
 
 NUMBERS = st.sampled_from(["i", "j", "l", "d", "p", "1", "2.50", "1e2", "-3", "NULL"])
