@@ -15,8 +15,9 @@ import org.apache.spark.unsafe.types.UTF8String
  * where it has a value.
  *
  * Only errors of values are caught. What ends a query on purpose does so here as well: `raise_error`,
- * and the mesh's own functions, whose errors Spark wraps into exceptions of another kind. Of those,
- * `NoValue` alone is an error of a value.
+ * and a table that cannot be looked up. Inside of a lambda, Spark computes the arguments of the
+ * mesh's own functions where it calls them, and wraps their errors as if the function had raised
+ * them: so what is wrapped is judged as if it were not, unless a lookup has raised it.
  */
 case class Attempt(child: Expression) extends UnaryExpression {
   // computed once for a record, where it stands: never for a filter and again for what passes it
@@ -55,6 +56,7 @@ case class Attempt(child: Expression) extends UnaryExpression {
 
 object Attempt {
   val name = "mesh_attempt"
+  private val lookup = "mesh_lookup"
 
   def inject(extensions: SparkSessionExtensions): Unit =
     extensions.injectFunction((
@@ -64,24 +66,26 @@ object Attempt {
   def found(value: Any): InternalRow = new GenericInternalRow(Array[Any](value, null))
 
   /** The row that stands for an error of a value; throws any other one again. */
-  def failed(error: Exception): InternalRow = {
-    val why = error match {
-      case killed: TaskKilledException => throw killed
-      case of: SparkException => ours(of).getOrElse(throw error)
-      case known: RuntimeException with SparkThrowable =>
-        Option(known.getCondition).getOrElse(error.getClass.getSimpleName)
-      case _: RuntimeException => error.getClass.getSimpleName
-      case _ => throw error
-    }
-    if (why == "USER_RAISED_EXCEPTION") throw error
-    new GenericInternalRow(Array[Any](null, UTF8String.fromString(why)))
+  def failed(error: Exception): InternalRow = condition(error) match {
+    case Some(why) if why != "USER_RAISED_EXCEPTION" =>
+      new GenericInternalRow(Array[Any](null, UTF8String.fromString(why)))
+    case _ => throw error
   }
 
-  /** The condition of a NoValue that one function, or one inside of another, has raised. */
+  /** The condition of an error of a value, of this one or of the one that it wraps; None for any other. */
   @scala.annotation.tailrec
-  private def ours(error: Throwable): Option[String] = error match {
+  private def condition(error: Throwable): Option[String] = error match {
     case none: NoValue => Some(none.condition)
-    case of: SparkException if of.getCondition == "FAILED_EXECUTE_UDF" => ours(of.getCause)
+    case of: SparkException if wraps(of) => condition(of.getCause)
+    case _: SparkException | _: TaskKilledException => None
+    case known: RuntimeException with SparkThrowable =>
+      Option(known.getCondition).orElse(Some(error.getClass.getSimpleName))
+    case _: RuntimeException => Some(error.getClass.getSimpleName)
     case _ => None
   }
+
+  /** Whether a function of the mesh, or one of its arguments, has raised what this one wraps. */
+  private def wraps(error: SparkException): Boolean =
+    error.getCondition == "FAILED_EXECUTE_UDF" &&
+      Option(error.getMessageParameters.get("functionName")).exists(!_.startsWith(s"`${lookup} "))
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_streams.jvm import ATTEMPT
+from spark_streams.jvm import ATTEMPT, LOOKUP
 from spark_streams.sql.attempts import attempted
 from spark_streams.sql.compiled import compiled
 from spark_streams.sql.parse import parse
@@ -38,6 +38,19 @@ NONE = {
     ),
 }
 """Expression -> (what makes a record one that it has no value for, Spark's condition)."""
+INSIDE = [
+    "transform(a, x -> {}(url_decode(x), 'a'))",
+    "exists(a, x -> {}(url_decode(x), 'a') IS NOT NULL)",
+    "filter(a, x -> {}(element_at(a, i), 'a') IS NULL)",
+    "zip_with(a, a, (x, y) -> {}(split_part(y, 'a', i), 'a'))",
+    "transform_values(map(s, 1), (x, y) -> {}(unbase64(x), 'a'))",
+    "map_filter(map(s, 1), (x, y) -> {}(to_binary(x, 'hex'), 'a') IS NULL)",
+    "transform(a, x -> exists(a, y -> {}(url_decode(y), 'a') IS NULL))",
+    "transform(a, x -> {}(upper(timestamp_seconds(l)), 'a'))",
+    "transform(a, x -> regexp_replace({}(url_decode(x), 'a'), 'a', 'b'))",
+]
+"""An expression that has no value, as an argument of a function that matches, in a lambda."""
+FAILS = {"s": "0%", "a": ["%", "x"], "i": 0, "l": LONGEST}
 
 
 def run(spark: Any, text: str, *values: dict[str, Any]) -> list[Read]:
@@ -61,6 +74,28 @@ def test_a_record_without_a_value_goes_to_the_dead_letters(spark: Any, text: str
     assert topics(found) == ["out", "out.dead", "out"]
     assert f"Spark says {condition}:" in reason(found[1])
     assert found[1].value == wire(7, VALUE, {**GOOD, **bad}), "the record as it was"
+
+
+@pytest.mark.parametrize("function", ["regexp_like", "regexp_extract_all", "regexp_count", "split"])
+@pytest.mark.parametrize("text", INSIDE)
+def test_an_argument_without_a_value_in_a_lambda_is_a_dead_letter(
+    spark: Any, text: str, function: str
+) -> None:
+    text = text.replace("{}", function)
+    if "regexp_replace" in text:
+        text = text.replace(function, "regexp_substr", 1)
+    found = run(spark, f"SELECT {text} AS v FROM x c", {"s": "12ab"}, FAILS, {"s": "12ab"})
+    assert topics(found) == ["out", "out.dead", "out"]
+    assert "Spark says " in reason(found[1])
+    assert "FAILED_EXECUTE_UDF" not in reason(found[1])
+
+
+@pytest.mark.parametrize("text", [one for one in INSIDE if one.startswith(("exists", "filter"))])
+def test_a_condition_with_a_lambda_without_a_value_drops_no_record(spark: Any, text: str) -> None:
+    text = text.replace("{}", "regexp_like")
+    text = text if text.startswith("exists") else f"size({text}) >= 0"
+    found = run(spark, f"SELECT s FROM x c WHERE {text}", {}, FAILS, {})
+    assert topics(found) == ["out", "out.dead", "out"]
 
 
 def test_a_reason_holds_nothing_of_the_record(spark: Any) -> None:
@@ -137,6 +172,20 @@ def test_an_error_that_is_no_values_ends_the_query(spark: Any) -> None:
     rows = spark.range(1).withColumn("fault", f.lit(None).cast("string"))
     with pytest.raises(PySparkException, match="it ends"):
         attempted(rows, "v", f.raise_error(f.lit("it ends"))).collect()
+
+
+def test_a_table_that_cannot_be_looked_up_ends_the_query_wherever_it_is(spark: Any) -> None:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect import functions as f
+
+    rows = spark.range(1).withColumn("fault", f.lit(None).cast("string"))
+    key = f.encode(f.col("id").cast("string"), "UTF-8")
+    row = f.call_function(LOOKUP, f.lit("none"), key, f.col("id").cast("int"))
+    matched = f.call_function("mesh_regexp_like", f.decode(row, "UTF-8"), f.lit("a"))
+    inside = f.transform(f.array("id"), lambda _: matched)
+    for column in (row, matched, inside):
+        with pytest.raises(PySparkException, match="the table none"):
+            attempted(rows, "v", column).collect()
 
 
 WITHOUT_ZONE = datetime.fromisoformat("1582-10-10T23:59:59.999999")
