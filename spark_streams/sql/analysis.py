@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from spark_streams.jvm import register
+from spark_streams.jvm import ATTEMPT, register
 from spark_streams.session import first_line
 from spark_streams.sql import strict
+from spark_streams.sql.compiled import compiled
 from spark_streams.sql.errors import Place, SqlError
 from spark_streams.sql.frame import Find, Topic, selected
 from spark_streams.sql.resolve import Out, Query
 from spark_streams.sql.result import result_schema
 from spark_streams.sql.tree import Constant, Node
+from spark_streams.sql.trials import trial, typed
 from spark_streams.sql.work import SETTINGS
 
 _RECORDS = (
@@ -31,16 +33,17 @@ def analysed(
     name: str,
     namespace: str,
 ) -> str:
-    """The Avro schema of the result, a record of this name. Nothing is read and nothing runs.
+    """The Avro schema of the result, a record of this name. Nothing is read.
 
     Raises:
-        SqlError: `wrong_type` with the place of the column that is wrong, or
-            of what would be cast in silence.
+        SqlError: `wrong_type` with the place of the column that is wrong, of what would be cast
+            in silence, or of constants with which there is no value for any record.
     """
     _prepare(session)
     types = _types_over(session, stream, tables)
     columns = _columns(types, query)
     strict.require(query, tables, partial(_types_of, types, query))
+    _require_values(session, query, partial(_types_of, types, query))
     return result_schema(columns, name, namespace)
 
 
@@ -88,6 +91,47 @@ def _types_of(types: Types, query: Query, expressions: Sequence[Node]) -> Sequen
     """The types of expressions over what a query reads."""
     out = tuple(Out(f"c{number}", node, None) for number, node in enumerate(expressions))
     return [field.dataType for field in types(Query(query.lookups, None, out)).fields]
+
+
+def _require_values(session: Any, query: Query, types_of: strict.TypesOf) -> None:
+    """Raise for the first part that has no value because of its constants."""
+    firsts = {one.node: first for one in query.trials if (first := typed(one.node)) is not None}
+    kinds = dict(zip(firsts, types_of(list(firsts.values())) if firsts else (), strict=True))
+    tried = []
+    for one in query.trials:
+        kind = kinds[one.node].simpleString() if one.node in kinds else ""
+        node = trial(one.node, kind)
+        if node is not None:
+            tried.append((one, node))
+    if not tried or not _computed(session, [node for _, node in tried]):
+        return
+    for one, node in tried:
+        if why := _computed(session, [node]):
+            raise _wrong(f"{one.text} has no value for any record, Spark says {why}", one.place)
+
+
+def _computed(session: Any, nodes: Sequence[Node]) -> str:
+    """The error that Spark raises for the first node that has no value, "" if all have one."""
+    from pyspark.errors.exceptions import connect as errors
+    from pyspark.sql.connect import functions as f
+
+    raised = (
+        errors.AnalysisException,
+        errors.ArithmeticException,
+        errors.ArrayIndexOutOfBoundsException,
+        errors.DateTimeException,
+        errors.IllegalArgumentException,
+        errors.NumberFormatException,
+        errors.SparkRuntimeException,
+        errors.SparkUpgradeException,
+        errors.UnsupportedOperationException,
+    )
+    faults = [f.call_function(ATTEMPT, compiled(node, {})).getField("fault") for node in nodes]
+    try:
+        rows = session.range(1).select(f.coalesce(*faults).alias("fault")).collect()
+    except raised as error:
+        return error.getCondition() or type(error).__name__
+    return rows[0]["fault"] or ""
 
 
 def _columns(types: Types, query: Query) -> Any:

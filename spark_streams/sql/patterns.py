@@ -108,6 +108,13 @@ def _require_pattern(node: Call, refuse: Callable[[str, Node], Exception]) -> No
     if node.name == "split" and isinstance(node.args[1], Text) and not node.args[1].value:
         return
     found = _require(lambda: _written(node), node.name, node.args[1], refuse)
+    if node.name in _GROUPED and _group(node) not in {None, *found.numbers}:
+        groups = len(found.numbers) - 1
+        raise refuse(
+            f"{node.name}: the pattern has no group {_group(node)}: "
+            + (f"it has {groups}, and 0 is the whole match" if groups else "0 is the whole match"),
+            node.args[-1],
+        )
     if node.name != "regexp_replace":
         return
     by = node.args[2]

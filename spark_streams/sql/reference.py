@@ -51,7 +51,9 @@ Refused are, among others:
   an empty text, as `a*`: write `a+`;
 - in a replacement, `$` before anything but the number of a group, as in `${name}`; `\$` is the
   sign. In a replacement that is a column, such a sign makes the record a dead letter
-  (`INVALID_REPLACEMENT`), as does a group that is not there (`NO_SUCH_GROUP`).
+  (`INVALID_REPLACEMENT`), as does a group that is not there (`NO_SUCH_GROUP`);
+- in `regexp_extract` and `regexp_extract_all`, a group that the pattern does not have: without a
+  third argument that is group 1. In a column, it makes the record a dead letter (`NO_SUCH_GROUP`).
 
 A pattern of `LIKE` or `ILIKE` with more than one `%`, where they are not the first and the last
 character, has no characters beyond U+FFFF; with `ILIKE`, also no `Σ` and no `İ`. Patterns of

@@ -22,6 +22,7 @@ from spark_streams.sql.tree import (
     Selected,
     Star,
 )
+from spark_streams.sql.trials import trials
 
 Keys = Mapping[str, Sequence[str]]
 """Alias of a table -> those of its columns that are its key."""
@@ -69,6 +70,7 @@ class Query:
     filters: columns that decide whether a record is kept.
     uses: what it compares and calculates with, but for the keys of its lookups.
     condition: `where` as it was written.
+    trials: what is computed when it is planned; see `spark_streams.sql.trials`.
     """
 
     lookups: tuple[Lookup, ...]
@@ -78,6 +80,7 @@ class Query:
     filters: tuple[Input, ...] = ()
     uses: tuple[Use, ...] = ()
     condition: str | None = None
+    trials: tuple[Operand, ...] = ()
 
 
 def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
@@ -91,20 +94,24 @@ def resolve(statement: Statement, columns: Columns, keys: Keys) -> Query:
     names.add(statement.stream.alias, columns)
     lookups: list[Lookup] = []
     used: list[Use] = []
+    tried: list[Operand] = []
     for joined in statement.joined:
         alias = joined.source.alias
         names.add(alias, columns)
         lookup, parts = _lookup(names, joined, keys[alias])
         lookups.append(lookup)
         used += (use for part in parts for use in uses(part, names.operand))
+        tried += (one for part in parts for one in trials(part, names.operand))
     out = tuple(_unique(one for item in statement.select for one in _out(names, item)))
     used += (use for one in out for use in uses(one.expression, names.operand))
+    tried += (each for one in out for each in trials(one.expression, names.operand))
     if statement.where is None:
-        return Query(tuple(lookups), None, out, uses=tuple(used))
+        return Query(tuple(lookups), None, out, uses=tuple(used), trials=tuple(tried))
     where = names.resolved(statement.where)
     used += uses(where, names.operand)
+    tried += trials(where, names.operand)
     place, told = statement.place(statement.where), statement.written(statement.where)
-    return Query(tuple(lookups), where, out, place, inputs(where), tuple(used), told)
+    return Query(tuple(lookups), where, out, place, inputs(where), tuple(used), told, tuple(tried))
 
 
 def inputs(node: Node) -> tuple[Input, ...]:

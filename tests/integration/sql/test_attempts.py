@@ -39,15 +39,15 @@ NONE = {
 }
 """Expression -> (what makes a record one that it has no value for, Spark's condition)."""
 INSIDE = [
-    "transform(a, x -> {}(url_decode(x), 'a'))",
-    "exists(a, x -> {}(url_decode(x), 'a') IS NOT NULL)",
-    "filter(a, x -> {}(element_at(a, i), 'a') IS NULL)",
-    "zip_with(a, a, (x, y) -> {}(split_part(y, 'a', i), 'a'))",
-    "transform_values(map(s, 1), (x, y) -> {}(unbase64(x), 'a'))",
-    "map_filter(map(s, 1), (x, y) -> {}(to_binary(x, 'hex'), 'a') IS NULL)",
-    "transform(a, x -> exists(a, y -> {}(url_decode(y), 'a') IS NULL))",
-    "transform(a, x -> {}(upper(timestamp_seconds(l)), 'a'))",
-    "transform(a, x -> regexp_replace({}(url_decode(x), 'a'), 'a', 'b'))",
+    "transform(a, x -> {}(url_decode(x), '(a)'))",
+    "exists(a, x -> {}(url_decode(x), '(a)') IS NOT NULL)",
+    "filter(a, x -> {}(element_at(a, i), '(a)') IS NULL)",
+    "zip_with(a, a, (x, y) -> {}(split_part(y, 'a', i), '(a)'))",
+    "transform_values(map(s, 1), (x, y) -> {}(unbase64(x), '(a)'))",
+    "map_filter(map(s, 1), (x, y) -> {}(to_binary(x, 'hex'), '(a)') IS NULL)",
+    "transform(a, x -> exists(a, y -> {}(url_decode(y), '(a)') IS NULL))",
+    "transform(a, x -> {}(upper(timestamp_seconds(l)), '(a)'))",
+    "transform(a, x -> regexp_replace({}(url_decode(x), '(a)'), 'a', 'b'))",
 ]
 """An expression that has no value, as an argument of a function that matches, in a lambda."""
 FAILS = {"s": "0%", "a": ["%", "x"], "i": 0, "l": LONGEST}
