@@ -225,6 +225,8 @@ def faults(config: Mapping[str, str], *, shared: bool = False) -> Iterator[str]:
         elif allowed is not None and not allowed.fits(value):
             yield f"{name}: it must be {allowed.words}"
     yield from connector_transforms.faults(config)
+    if known is not None:
+        yield from connector_transforms.delimiter_faults(config)
     if config.get("errors.tolerance") == "all" and not config.get(
         "errors.deadletterqueue.topic.name"
     ):

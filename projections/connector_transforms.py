@@ -21,8 +21,12 @@ from projections.connector_values import (
 )
 
 MOST_TRANSFORMS = 10
+_OF_AVRO = matching(
+    "_{1,3}", "one to three '_', and is '.' by default: names of fields in Avro have no '.' or '-'"
+)
 _NAME = matching(r"[A-Za-z][A-Za-z0-9_-]{0,49}", "letters, digits, '_' and '-'")
 _KAFKA, _DEBEZIUM = "org.apache.kafka.connect.transforms", "io.debezium.transforms"
+_FLATTEN = f"{_KAFKA}.Flatten"
 _FIELD_OR_EMPTY = matching(r"[A-Za-z0-9_.]{0,200}[!?]?", "the name of a field")
 _HEADERS = listed(matching(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}", "the name of a header"))
 _PLACED = listed(
@@ -132,6 +136,19 @@ def faults(config: Mapping[str, str]) -> Iterator[str]:
             continue
         yield from _of(config, noun, names, known)
     yield from router_faults(config)
+
+
+def delimiter_faults(config: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the names of fields that Flatten makes of a record's key or value.
+
+    Without a converter they are names of Avro, and columns of the table that a sink writes.
+    """
+    for name in _named(config.get("transforms", "")):
+        kind, _, side = config.get(f"transforms.{name}.type", "").partition("$")
+        setting = f"transforms.{name}.delimiter"
+        is_avro = f"{side.lower()}.converter" not in config
+        if kind == _FLATTEN and is_avro and not _OF_AVRO.fits(config.get(setting, ".")):
+            yield f"{setting}: it must be {_OF_AVRO.words}"
 
 
 def _of(

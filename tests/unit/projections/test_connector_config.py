@@ -272,6 +272,29 @@ def test_a_source_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) 
     assert next(iter(changed if "transforms" not in changed else ["transforms.f.type"])) in told
 
 
+@pytest.mark.parametrize("config", [OF_POSTGRES, SINK])
+@pytest.mark.parametrize("side", ["Key", "Value"])
+@pytest.mark.parametrize("delimiter", [None, ".", "-", "_._"])
+def test_flatten_makes_no_names_that_avro_does_not_have(
+    config: dict[str, str], side: str, delimiter: str | None
+) -> None:
+    names = {"transforms": "flat", "transforms.flat.type": f"{SMT}.Flatten${side}"}
+    given = {} if delimiter is None else {"transforms.flat.delimiter": delimiter}
+    made = {**without_transforms(config), **names}
+    told = not_allowed({**made, **given})
+    assert told is not None
+    assert told.startswith("transforms.flat.delimiter: it must be one to three '_'")
+    for good in ("_", "__"):
+        assert not_allowed({**made, "transforms.flat.delimiter": good}) is None
+    converter = "org.apache.kafka.connect.json.JsonConverter"
+    if config is OF_POSTGRES:
+        assert not_allowed({**made, **given, f"{side.lower()}.converter": converter}) is None
+
+
+def without_transforms(config: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in config.items() if not name.startswith("transforms")}
+
+
 @pytest.mark.parametrize(
     "changed", [{"hibernate.connection.url": "jdbc:x"}, {"connection.provider": "org.example.X"},
                 {"errors.tolerance": "all"}, {"batch.size": "2000000000"},
