@@ -51,7 +51,7 @@ def east(platform: Endpoints) -> KafkaAdmin:
 def topic(east: KafkaAdmin) -> Iterator[str]:
     name = f"east.t{uuid.uuid4().hex[:10]}"
     east.create_topic(name, 1, {"max.message.bytes": str(16 * 1024 * 1024)})
-    until(lambda: east.topic(name) is not None)
+    until(lambda: east.topic(name) is not None, 120)
     yield name
     east.delete_topic(name)
 
@@ -62,7 +62,7 @@ def write(login: Connection, topic: str, value: bytes, kind: str, count: int = 1
     )
     for _ in range(count):
         producer.produce(topic, value, b"k", 0, headers=[PLACE])
-    assert producer.flush(60) == 0
+    assert producer.flush(180) == 0
 
 
 @pytest.mark.parametrize("committed", [False, True], ids=["all", "committed"])
@@ -144,7 +144,7 @@ def test_what_a_transaction_took_back_is_no_last_record(
         write_in_transaction(2)
         writer.commit_transaction(30)
         # the marker is written after the answer
-        until(lambda: committed.bounds(topic, [0]) == {0: (0, 7)})
+        until(lambda: committed.bounds(topic, [0]) == {0: (0, 7)}, 120)
         for _ in range(20):
             write_in_transaction(1)
             writer.abort_transaction(30)
@@ -152,7 +152,7 @@ def test_what_a_transaction_took_back_is_no_last_record(
         write_in_transaction(1)
         assert (last(committed), last(everything)) == ({0: 5}, {0: 47})
         writer.commit_transaction(30)
-        until(lambda: committed.bounds(topic, [0]) == {0: (0, 49)})
+        until(lambda: committed.bounds(topic, [0]) == {0: (0, 49)}, 120)
         assert (last(committed), last(everything)) == ({0: 47}, {0: 47})
     finally:
         committed.close()
