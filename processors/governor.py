@@ -351,6 +351,13 @@ class Governor:
             raise KeyError(offset)
         return record
 
+    @property
+    def time(self) -> int:
+        """The mesh's time now, ms; while another one governs, that of the last record."""
+        if self._clock is None:
+            return self.image.time
+        return max(self.image.time, self._clock.shown())
+
     def _times(self, image: Image) -> tuple[int, int]:
         """(the mesh's time now, how far this machine is ahead of it), ms."""
         if self._clock is None:

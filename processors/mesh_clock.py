@@ -65,6 +65,10 @@ class MeshClock:
         self._last = max(self._last, counted)
         return self._last
 
+    def shown(self) -> int:
+        """The mesh's time, ms, for who only shows it: nothing is set."""
+        return max(self._last, self._counted())
+
     def worker_skew(self, clock: int) -> int:
         """How far this machine is ahead of `clock`, ms."""
         return round(self._here() * 1000) - clock

@@ -6,7 +6,6 @@ Everything here runs on one event loop; what blocks goes to a thread, bounded in
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -116,18 +115,21 @@ class Worker:
         """What the readiness page tells: offsets, a count, and ages in seconds.
 
         `clocks` is the finding on clocks that disagree, null while they agree.
-        `oldest_undecided_s` is the age of the oldest intent without a decision, `silence_s` the
+        `oldest_undecided_s` is the age of the oldest intent without a decision, by the mesh's clock
+        and not by that of the machine that shows it, `silence_s` the
         time since the fold was last known to stand at the end of the log, `not_compared` the
         keepers that have not compared the world with the log yet; null without a reign.
         """
         image, reign = self.governor.image, self._reign
-        times = [entry.time for entry in image.intents.undecided.values()]
+        # append times are the broker's, and none is before the mesh's last decision
+        ahead = max(0, image.skew)
+        times = [entry.time - ahead for entry in image.intents.undecided.values()]
         return {
             "ready": self.ready,
             "epoch": image.epoch,
             "offset": image.offset,
             "undecided": image.intents.open_count,
-            "oldest_undecided_s": round(time.time() - min(times) / 1000, 3) if times else 0,
+            "oldest_undecided_s": max(0, self.governor.time - min(times)) / 1000 if times else 0,
             "silence_s": round(reign.silence, 3) if reign is not None else None,
             "not_compared": self._uncompared if reign is not None else None,
             "clocks": asdict(clocks) if (clocks := clock_finding(image)) is not None else None,

@@ -1,11 +1,9 @@
 """Who may read a product, and why: entitled, enforced and copied, each with what decided it."""
 
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
-from mesh_events.meta import milliseconds
 from projections.access import ENTITLED, Access
 from projections.identity import UNREPORTED
 from projections.image import Image, reading_place
@@ -13,7 +11,7 @@ from self_service.cli import lookup, reasons
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading
 from self_service.cli.output import Detail, Listing
-from self_service.cli.times import stamp
+from self_service.cli.times import present, stamp
 
 COLUMNS = ("offset", "time", "type", "domain", "actor", "outcome", "detail")
 _REPORTED = "as the keeper reported on the log"
@@ -136,5 +134,5 @@ def _steps(mesh: Mesh, reading: Reading, image: Image, access: Access) -> list[d
         # floors of a link's progress are many, and decide nothing
         if one.type != "LinkAdvanced"
     ]
-    now = milliseconds(datetime.now(UTC)) if reading.is_now else image.time
+    now = present(image.time) if reading.is_now else image.time
     return [{name: one[name] for name in (*COLUMNS, "age_ms")} for one in items(path, now)]

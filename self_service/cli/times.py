@@ -78,6 +78,18 @@ def stamp(moment: int | datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def present(last: int) -> int:
+    """Ms since 1970 now, from which an age counts.
+
+    By this machine's clock, but never before the log's last record: one that is late made ages
+    of 0.
+
+    Args:
+        last: the time of that record, ms.
+    """
+    return max(last, round(datetime.now(UTC).timestamp() * 1000))
+
+
 def span(milliseconds_: int) -> str:
     """A duration in ms as people read it: `12 ms`, `3.4 s`, `5 min 2 s`."""
     if milliseconds_ < 1000:

@@ -1,19 +1,18 @@
 """`sdm trace`: a conversation from its first intent to its last effect."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from mesh_events.facts import LinkAdvanced
-from mesh_events.meta import Kind, milliseconds
+from mesh_events.meta import Kind
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.history import UNREADABLE, Step, consequences, conversation, find, steps
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, show
-from self_service.cli.times import span, stamp
+from self_service.cli.times import present, span, stamp
 
 app = noun("Traces.")
 
@@ -56,7 +55,7 @@ def trace(
     path = [
         one for one in found if progress or one is start or one.type != LinkAdvanced.type_name()
     ]
-    parts = {"steps": Listing(COLUMNS, items(path, milliseconds(datetime.now(UTC))))}
+    parts = {"steps": Listing(COLUMNS, items(path, present(every[-1].time)))}
     show(Detail(_summary(start, path), parts), shown.output)
 
 

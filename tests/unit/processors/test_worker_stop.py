@@ -2,10 +2,12 @@
 
 import asyncio
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from mesh_events.intents import DomainThawed
 from mesh_events.record import Record
 from processors import worker as module
 from processors.governor import Governor
@@ -14,6 +16,7 @@ from processors.metrics import Metrics
 from processors.reign import LogReign, now
 from processors.worker import Worker
 from projections.image import Image
+from tests import paper_story as story
 from tests.paper_log import PaperLog, key
 
 
@@ -24,6 +27,24 @@ class Reigning:
     reigns = True
     waits = 0
     metrics = Metrics()
+
+
+@pytest.mark.parametrize("broker_ahead_ms", [0, 600_000])
+def test_the_age_of_an_intent_is_told_by_the_meshs_clock(broker_ahead_ms: int) -> None:
+    """Neither this machine's clock nor that of the broker has to be right."""
+    log, nothing = PaperLog(), cast("Any", None)
+    story.domains(log)
+    log.operator(DomainThawed, domain="east", reason="it was a mistake")
+    [entry] = log.image.intents.undecided.values()
+    governor = cast("Any", Reigning())
+    governor.watch = SimpleNamespace(describe=dict)
+    governor.image = log.image._replace(skew=broker_ahead_ms)
+    governor.time = entry.time - broker_ahead_ms + 5_000
+
+    async def described() -> dict[str, Any]:
+        return Worker(governor, nothing, nothing, nothing, []).describe()
+
+    assert asyncio.run(described())["oldest_undecided_s"] == 5
 
 
 class Idle:

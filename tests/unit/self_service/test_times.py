@@ -4,7 +4,7 @@ import pytest
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import milliseconds
-from self_service.cli.times import parse_time, span, stamp, value
+from self_service.cli.times import parse_time, present, span, stamp, value
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
@@ -26,6 +26,13 @@ NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 )
 def test_a_time_is_read_as_written(text: str, expected: datetime) -> None:
     assert parse_time(text, NOW) == expected
+
+
+def test_now_is_not_before_the_last_record_of_the_log() -> None:
+    """A machine whose clock is late counts from there, and not from a time before it."""
+    here = milliseconds(datetime.now(UTC))
+    assert here <= present(0) < here + 60_000
+    assert present(here + 3_600_000) == here + 3_600_000
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "10 ago", "10", "ago", "2026-13-01", "5y ago"])
