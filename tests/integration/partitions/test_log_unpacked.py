@@ -1,6 +1,7 @@
 """Ends of topics whose last record is small on the wire and large once it is unpacked."""
 
 import json
+import shutil
 import subprocess
 import sys
 import uuid
@@ -9,15 +10,21 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from local_platform import Endpoints
+from local_platform import LocalPlatform
+from local_platform.jvm import JVM_BOUNDS
+from local_platform.services.kafka import KafkaBroker
+from local_platform.site import Site
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
 from spark_streams.errors import CopyError
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.tail import read_tail
+from tests.conftest import LIFETIME_S, new_settings
+from tests.integration.clock.brokers import BrokerProcess
 from tests.links.real import until
 
+pytestmark = pytest.mark.platform
 ZEROS = {"gzip": 600_000_000, "zstd": 600_000_000, "lz4": 600_000_000, "snappy": 250_000_000}
 """Compression -> bytes of a record; it packs some by a thousandth, and some by a twentieth."""
 ROOM = 150_000_000
@@ -42,9 +49,30 @@ log.close()
 """Looks at a topic's end, and prints by how many bytes the process has grown meanwhile."""
 
 
-@pytest.fixture
-def east(platform: Endpoints) -> KafkaAdmin:
-    return KafkaAdmin("east", platform.administration("east"))
+class UnboundedBroker(KafkaBroker):
+    """A broker as Kafka's own jars make it: it takes what unpacks to any size."""
+
+    def _options(self) -> list[str]:
+        return [*super()._options(), *(f"-D{name}={2**31 - 1}" for name in JVM_BOUNDS)]
+
+
+@pytest.fixture(scope="module")
+def east() -> Iterator[KafkaAdmin]:
+    """One such broker of this module's own."""
+    settings = new_settings()
+    LocalPlatform(settings, ["kafka-east"]).fetch()
+    site = Site.of(settings)
+    site.make_folders()
+    broker = UnboundedBroker(site, "east")
+    server = BrokerProcess(broker, LIFETIME_S)
+    try:
+        broker.prepare()
+        server.start()
+        server.wait()
+        yield KafkaAdmin("east", site.login("east", "admin"))
+    finally:
+        server.kill()
+        shutil.rmtree(settings.home, ignore_errors=True)
 
 
 @pytest.fixture
