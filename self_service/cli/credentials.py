@@ -145,7 +145,12 @@ def private_file(path: Path) -> Iterator[Callable[[str], None]]:
     last step fail, with the name of the file that holds the text.
     """
     try:
-        # a link stays one: /dev/stdout is one
+        if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
+            raise ConfigurationError(
+                f"{path} cannot be written: it is a link that another user made; "
+                "name a file in a folder of your own"
+            )
+        # a link of one's own stays one, and so does /dev/stdout
         path = path.resolve()
         if path.exists() and not path.is_file():
             raise ConfigurationError(f"{path} cannot be written: it is not a file")

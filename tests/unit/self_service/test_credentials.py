@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -131,6 +132,22 @@ def test_a_login_that_was_not_made_leaves_the_old_file(tmp_path: Path) -> None:
     link.unlink()
     assert path.read_text() == "old"
     assert [one.name for one in tmp_path.iterdir()] == ["client.properties"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone makes a link of another user")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
+    path, link = tmp_path / "client.properties", tmp_path / "link"
+    path.write_text("old")
+    link.symlink_to(path)
+    os.chown(link, 65_534, 65_534, follow_symlinks=False)
+    refused = pytest.raises(ConfigurationError, match="a link that another user made")
+    with refused, private_file(link) as write:
+        write("new")
+    assert path.read_text() == "old"
+    os.chown(link, 0, 0, follow_symlinks=False)
+    with private_file(link) as write:
+        write("new")
+    assert path.read_text() == "new"
 
 
 def test_settings_that_cannot_take_their_place_are_not_lost(tmp_path: Path) -> None:
