@@ -2,9 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
+import mesh_events
+import projections
 from mesh_events.decisions import (
     Decision,
     IntentAccepted,
@@ -83,9 +88,20 @@ def decision_meta(identity: str, correlation: str, cause: str | None) -> Meta:
     return mesh_meta(identity, ACTOR, correlation, cause)
 
 
+@cache
 def version() -> str:
-    """The version of this software, `source` where it is not installed."""
+    """The version of this software, and a digest of the sources that judge: `0.1.0+1f6e02ac9b57`.
+
+    Two of one number may have other rules; who judges a decision again has to have the same ones.
+    Without an installation the number is `source`.
+    """
     try:
-        return metadata.version("streaming-data-mesh")
+        number = metadata.version("streaming-data-mesh")
     except metadata.PackageNotFoundError:
-        return "source"
+        number = "source"
+    digest = sha256()
+    for package in (mesh_events, projections):
+        folder = Path(package.__path__[0])
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(f"{file.relative_to(folder)}\n".encode() + file.read_bytes())
+    return f"{number}+{digest.hexdigest()[:12]}"

@@ -47,6 +47,25 @@ def test_the_age_of_an_intent_is_told_by_the_meshs_clock(broker_ahead_ms: int) -
     assert asyncio.run(described())["oldest_undecided_s"] == 5
 
 
+def test_a_worker_is_not_ready_before_each_keeper_has_compared_once() -> None:
+    """But for those that take longer than anybody would wait for."""
+    nothing = cast("Any", None)
+    began = now()
+
+    async def states() -> tuple[bool, bool, bool]:
+        worker = Worker(cast("Any", Reigning()), nothing, nothing, nothing, [Idle()])
+        worker._reign = cast("Any", SimpleNamespace(silence=0.0, alone_in=0.0, epoch=0))
+        worker._opened = began
+        early = worker.ready
+        worker._compared.add(Idle.name)
+        compared = worker.ready
+        worker._compared.clear()
+        worker._opened = began - module.FIRST_ROUND_S
+        return early, compared, worker.ready
+
+    assert asyncio.run(states()) == (False, True, True)
+
+
 class Idle:
     """A keeper with nothing to do."""
 

@@ -67,6 +67,19 @@ def test_the_vocabulary_knows_nothing_of_those_who_use_it(path: Path) -> None:
     assert {top(name) for name in imported(path)} & OURS <= {"mesh_events"}
 
 
+def test_the_state_that_lost_decisions_would_give_is_seen_by_judges_alone() -> None:
+    """By the governor's judgement and by whoever makes it again; never by rows or controllers."""
+    root = PURE.parent
+    folders = (PURE, *(root / name for name in ("processors", "self_service", "snapshots")))
+    found = {
+        str(path.relative_to(root))
+        for folder in folders
+        for path in modules(folder)
+        if "projections.speculation" in set(imported(path))
+    }
+    assert found == {"processors/governor.py", "self_service/cli/rejudging.py"}
+
+
 def test_reading_the_vocabulary_and_the_folds_loads_no_client_and_opens_no_socket() -> None:
     script = """
 import socket, sys
