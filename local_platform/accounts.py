@@ -59,11 +59,16 @@ def own_folder(path: Path, account: int | None) -> Path:
 def give(folder: Path, account: int) -> None:
     """Let a folder and all that is in it belong to an account; what links lead to stays as it is.
 
-    Nothing of the account that had it may run. The folder itself comes last: it tells whether all
-    was given.
+    Files of several names stay, too. The folder itself comes last: it tells whether all was given.
     """
-    for path in (*folder.rglob("*"), folder):
-        os.chown(path, account, account, follow_symlinks=False)
+    for _, folders, files, here in os.fwalk(folder, topdown=False, follow_symlinks=False):
+        # by the folder that is open: its path may lead elsewhere by now
+        for name in (*folders, *files):
+            found = os.stat(name, dir_fd=here, follow_symlinks=False)
+            # no server of ours makes a second name of a file; it might be one of somebody else's
+            if stat.S_ISDIR(found.st_mode) or found.st_nlink == 1:
+                os.chown(name, account, account, dir_fd=here, follow_symlinks=False)
+    os.chown(folder, account, account, follow_symlinks=False)
 
 
 def share(path: Path, group: int, mode: int) -> None:

@@ -45,7 +45,8 @@ class Search:
             while aborted and aborted[0][1] <= batch.last:
                 self._aborting.add(aborted.pop(0)[0])
             if batch.is_control:
-                if is_abort(batch):
+                # the cleaner leaves a batch without its marker
+                if batch.count and is_abort(batch):
                     self._aborting.discard(batch.producer_id)
             elif batch.count and not self._is_aborted(batch):
                 # one that was compacted away may be left without a record

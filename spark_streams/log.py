@@ -26,6 +26,8 @@ _TRY_S = 2.0
 _STEP = 16
 _FETCH = 1024 * 1024
 """Bytes of a partition in one response, unless its first batch is larger."""
+_TOGETHER = 8
+"""Partitions that are read at a time: a batch of each is kept meanwhile, of up to 17 MiB."""
 MOST_CONSUMERS = 8
 """Threads that one log answers at the same time; the next one waits for the first that is done."""
 
@@ -132,7 +134,9 @@ class KafkaLog:
         step = 1
         while left:
             ranges = {p: (max(low, high - step), high) for p, (low, high) in left.items()}
-            found |= self._search(topic, ranges, headers)
+            for at in range(0, len(ranges), _TOGETHER):
+                some = dict([*ranges.items()][at : at + _TOGETHER])
+                found |= self._search(topic, some, headers)
             left = {
                 p: (low, ranges[p][0])
                 for p, (low, _) in left.items()
@@ -144,7 +148,7 @@ class KafkaLog:
     def _search(self, topic: str, ranges: Bounds, headers: bool) -> dict[int, Last]:
         """The last record of each [start, end), read from the start."""
         left = {p: Search(*within, committed=self._committed) for p, within in ranges.items()}
-        done: dict[int, Search] = {}
+        found: dict[int, Last] = {}
         with self._clients() as clients:
             if clients.raw is None:
                 clients.raw = RawTopics(self._connection, self._timeout_s)
@@ -153,10 +157,12 @@ class KafkaLog:
                 offsets = {partition: one.position for partition, one in left.items()}
                 if self._took(clients.raw, topic, offsets, left, deadline):
                     deadline = time.monotonic() + self._timeout_s
-                done |= {p: one for p, one in left.items() if one.is_done}
-                left = {p: one for p, one in left.items() if not one.is_done}
-        found = {partition: one.last(headers=headers) for partition, one in done.items()}
-        return {partition: last for partition, last in found.items() if last is not None}
+                # not kept until all are done: each holds a batch
+                for partition in [p for p, one in left.items() if one.is_done]:
+                    last = left.pop(partition).last(headers=headers)
+                    if last is not None:
+                        found[partition] = last
+        return found
 
     def _took(
         self,

@@ -6,7 +6,7 @@ import java.nio.ByteBuffer
 import org.apache.kafka.common.InvalidRecordException
 import org.apache.kafka.common.compress.Compression
 import org.apache.kafka.common.errors.RecordTooLargeException
-import org.apache.kafka.common.record.internal.{CompressionType, DefaultRecordBatch}
+import org.apache.kafka.common.record.internal.DefaultRecordBatch
 import org.apache.kafka.common.utils.BufferSupplier
 
 /**
@@ -18,6 +18,8 @@ import org.apache.kafka.common.utils.BufferSupplier
  *   mesh.batches.record.bytes=<n>   of one record, and of one block of Snappy
  *   mesh.batches.bytes=<n>          of a batch
  *   mesh.batches.records=<n>        of a batch
+ *   mesh.batches.record.headers=<n> of one record, compressed or not
+ *   mesh.batches.headers=<n>        of all records of a compressed batch
  *
  * RecordTooLargeException is what a Java producer answers by sending the batch in halves.
  */
@@ -25,7 +27,11 @@ object BoundedBatches {
   private val ofRecord = Integer.getInteger("mesh.batches.record.bytes", 17 << 20).intValue
   private val ofBatch = Integer.getInteger("mesh.batches.bytes", 32 << 20).intValue
   private val records = Integer.getInteger("mesh.batches.records", 100000).intValue
+  private val headersOfRecord = Integer.getInteger("mesh.batches.record.headers", 10000).intValue
+  private val headersOfBatch = Integer.getInteger("mesh.batches.headers", 500000).intValue
   private val snappyHeader = Array[Byte](-126, 'S', 'N', 'A', 'P', 'P', 'Y', 0)
+
+  private val reading: ThreadLocal[Reading] = ThreadLocal.withInitial(() => new Reading)
 
   /** In place of `compression.wrapForInput(compressed, magic, supplier)` in `batch`. */
   def open(
@@ -40,7 +46,7 @@ object BoundedBatches {
       throw new RecordTooLargeException(
         s"the batch has $count records: a compressed one may have $records")
     }
-    if (compression.`type` == CompressionType.SNAPPY) requireBlocks(compressed.duplicate)
+    reading.get.headers = 0
     new BoundedStream(compression.wrapForInput(compressed, magic, supplier), ofBatch)
   }
 
@@ -48,14 +54,35 @@ object BoundedBatches {
   def length(announced: Int): Int = {
     if (announced < 0) throw new InvalidRecordException(s"a record announces $announced bytes")
     if (announced > ofRecord) throw tooLarge(s"a record announces $announced bytes")
+    reading.get.isCompressed = true
+    announced
+  }
+
+  /** The announced number of a record's headers, before room is made for them. */
+  def headers(announced: Int): Int = {
+    val now = reading.get
+    if (announced > headersOfRecord) {
+      throw new RecordTooLargeException(
+        s"a record announces $announced headers: it may have $headersOfRecord")
+    }
+    // nobody opened an uncompressed batch: its records are counted each by itself
+    if (now.isCompressed) {
+      now.isCompressed = false
+      now.headers += math.max(announced, 0)
+      if (now.headers > headersOfBatch) {
+        throw new RecordTooLargeException(
+          s"the batch has more than $headersOfBatch headers: a compressed one may have so many")
+      }
+    }
     announced
   }
 
   private def tooLarge(what: String) =
     new RecordTooLargeException(s"$what: one of a compressed batch may have $ofRecord")
 
-  /** Raises for blocks that announce more than they may; a batch is one block, or has Xerial's frames. */
-  private def requireBlocks(compressed: ByteBuffer): Unit = {
+  /** Raises for blocks of Snappy that announce more than they may: all is one, or has Xerial's frames. */
+  def blocks(packed: ByteBuffer): Unit = {
+    val compressed = packed.duplicate
     val head = new Array[Byte](snappyHeader.length)
     val framed = compressed.remaining >= 16 && {
       compressed.duplicate.get(head)
@@ -88,6 +115,13 @@ object BoundedBatches {
     }
     if (unpacked > ofRecord) throw tooLarge(s"a block of Snappy announces $unpacked bytes")
   }
+}
+
+/** What a thread reads: one batch at a time. */
+private class Reading {
+  var headers = 0
+  // the next record's length came out of a compressed batch
+  var isCompressed = false
 }
 
 /** Ends with RecordTooLargeException where more than `most` bytes come out. */

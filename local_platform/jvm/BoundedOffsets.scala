@@ -39,7 +39,8 @@ object BoundedOffsets {
       for {
         topic <- request.topics.asScala.iterator
         one <- topic.partitions.asScala
-      } yield (request.groupId, topic.name, one.partitionIndex)
+        // kept for each open transaction
+      } yield (request.groupId, topic.name, one.partitionIndex, request.transactionalId)
     )
 
   private def require(from: AuthorizableRequestContext, offsets: Iterator[Any]): Unit = {

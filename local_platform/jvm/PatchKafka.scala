@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
 
 /**
- * Writes three classes of Kafka, which call [[BoundedBatches]] and [[BoundedOffsets]], below a folder.
+ * Writes four classes of Kafka, which call [[BoundedBatches]] and [[BoundedOffsets]], below a folder.
  * They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
@@ -21,10 +21,19 @@ object PatchKafka {
     patch(folder, s"$records/DefaultRecordBatch", 1) { (name, types, inner) =>
       if (name == "recordInputStream") Some(new OpenBounded(inner)) else None
     }
-    patch(folder, s"$records/DefaultRecord", 2) { (name, types, inner) =>
-      // those with the length of the record as a parameter are called by these
+    patch(folder, s"$records/DefaultRecord", 4) { (name, types, inner) =>
       val begins = types.startsWith("(Ljava/io/InputStream;JJ")
-      if (begins && Set("readFrom", "readPartiallyFrom")(name)) Some(new FirstLength(inner)) else None
+      name match {
+        case "readFrom" | "readPartiallyFrom" if begins => Some(new PassNumber(inner, 1, "length"))
+        // with the length as a parameter: when, offset, key, value, and then its headers
+        case "readPartiallyFrom" => Some(new PassNumber(inner, 4, "headers"))
+        case "readHeaders" => Some(new HeadersFirst(inner))
+        case _ => None
+      }
+    }
+    // other requests than those that append have payloads as well
+    patch(folder, "org/apache/kafka/common/compress/SnappyCompression", 1) { (name, types, inner) =>
+      if (name == "wrapForInput") Some(new BlocksFirst(inner)) else None
     }
     patch(folder, s"$groups/OffsetMetadataManager", 2) { (name, types, inner) =>
       val commits = Set("commitOffset", "commitTransactionalOffset")(name)
@@ -81,14 +90,36 @@ object PatchKafka {
       } else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
-  /** Passes what its first call of `ByteUtils.readVarint` returns through `BoundedBatches.length`. */
-  private class FirstLength(inner: MethodVisitor) extends Change(inner) {
+  /** Passes what one of its calls of `ByteUtils.readVarint` returns through a method of the bounds. */
+  private class PassNumber(inner: MethodVisitor, which: Int, method: String) extends Change(inner) {
+    private var calls = 0
+
     override def visitMethodInsn(
         code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
       super.visitMethodInsn(code, owner, name, types, ofInterface)
-      if (!isDone && name == "readVarint" && types == "(Ljava/io/InputStream;)I") {
-        call("mesh/BoundedBatches", "length", "(I)I")
+      if (name == "readVarint" && types == "(Ljava/io/InputStream;)I") {
+        calls += 1
+        if (calls == which) call("mesh/BoundedBatches", method, "(I)I")
       }
+    }
+  }
+
+  /** Begins by `BoundedBatches.headers` of its second parameter; it is static. */
+  private class HeadersFirst(inner: MethodVisitor) extends Change(inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.ILOAD, 1)
+      call("mesh/BoundedBatches", "headers", "(I)I")
+      super.visitInsn(Opcodes.POP)
+    }
+  }
+
+  /** Begins by `BoundedBatches.blocks` of its first parameter. */
+  private class BlocksFirst(inner: MethodVisitor) extends Change(inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.ALOAD, 1)
+      call("mesh/BoundedBatches", "blocks", "(Ljava/nio/ByteBuffer;)V")
     }
   }
 

@@ -12,8 +12,9 @@ class Recent(most: Int) {
 
   /** Whether it is one of them, or there is room for it. */
   def has(one: Any): Boolean = synchronized {
-    if (System.nanoTime - began > week) {
-      before = now
+    val age = System.nanoTime - began
+    if (age > week) {
+      before = if (age > 2 * week) new util.HashSet[Any]() else now
       now = new util.HashSet[Any]()
       began = System.nanoTime
     }

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that three of Kafka's own classes are made to ask for; their names and settings.
+that four of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -40,6 +40,8 @@ _MORE_RANGES = {
     "internal.segment.bytes": RANGES["segment.bytes"],
     "flush.messages": (1000.0, float("inf")),
     "flush.ms": (1000.0, float("inf")),
+    # a producer is remembered until an hour after the time of its last record
+    "message.timestamp.after.max.ms": (0.0, 3_600_000.0),
 }
 POLICY = {
     "create.topic.policy.class.name": "mesh.CreatePolicy",
@@ -64,6 +66,8 @@ JVM_BOUNDS = {
     "mesh.batches.record.bytes": 17 * _MIB,
     "mesh.batches.bytes": 32 * _MIB,
     "mesh.batches.records": 100_000,
+    "mesh.batches.record.headers": 10_000,
+    "mesh.batches.headers": 500_000,
     "mesh.offsets": 50_000,
 }
 """Properties of the JVM: what a compressed batch may unpack to, and how many offsets a login has.

@@ -200,6 +200,10 @@ SMALL_NODE = {
     # kept in memory for each partition of each group; Connect and Spark write none
     "offset.metadata.max.bytes": "128",
     "group.max.size": "500",
+    "group.consumer.max.size": "500",
+    "group.streams.max.size": "500",
+    # a member of a group is kept, with what it sent, for so long after its connection ended
+    "group.max.session.timeout.ms": "300000",
     # who was silent may send at once what its quota allows in so many seconds (11 by default), and
     # what stands behind it on the log waits until it is folded
     "quota.window.num": "2",

@@ -12,6 +12,7 @@ from mesh_events.kafka import SCRAM, Connection
 
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _AUTHENTICATE, _SHARE_GROUP_HEARTBEAT = 22, 36, 76
+_TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 
 
 class RawConnection:
@@ -74,6 +75,16 @@ class RawConnection:
         answer = self._call(_SHARE_GROUP_HEARTBEAT, 1, body, flexible=True)
         # a byte of tags, and the time to wait
         [code] = struct.unpack(">h", answer[5:7])
+        return int(code)
+
+    def push_telemetry(self, codec: int, data: bytes) -> int:
+        """Push metrics as a new client that ends; returns the error code."""
+        answer = self._call(_TELEMETRY_SUBSCRIPTIONS, 0, bytes(16) + b"\0", flexible=True)
+        # tags, the time to wait, and the error code come first
+        instance, subscription = answer[7:23], answer[23:27]
+        body = instance + subscription + struct.pack(">?b", True, codec)
+        body += bytes([len(data) + 1]) + data + b"\0"
+        [code] = struct.unpack(">h", self._call(_PUSH_TELEMETRY, 0, body, flexible=True)[5:7])
         return int(code)
 
     def create_topic(self, topic: str, partitions: int) -> int:

@@ -25,7 +25,7 @@ from mesh_events.kafka import Connection
 from tests.conftest import new_settings, start
 from tests.integration.local_platform.clients import wait_until
 from tests.integration.local_platform.raw_kafka import RawConnection
-from tests.odd_batches import number, packed, produce, record
+from tests.odd_batches import batch, header, number, packed, produce, record
 
 pytestmark = pytest.mark.platform
 
@@ -37,6 +37,7 @@ XERIAL = b"\x82SNAPPY\0" + pack(">ii", 1, 1)
 RECORD, BATCH, RECORDS = (
     JVM_BOUNDS[f"mesh.batches.{one}"] for one in ("record.bytes", "bytes", "records")
 )
+HEADERS = JVM_BOUNDS["mesh.batches.record.headers"]
 NAMES, CHARACTERS = (int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters"))
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT = 30, 53, 87, 44
 
@@ -115,6 +116,10 @@ def empty(count: int) -> bytes:
     return gzip.compress(b"".join(record(b"", b"", delta=at) for at in range(count)))
 
 
+def headers(count: int, delta: int = 0) -> bytes:
+    return record(headers=[header(b"", b"")] * count, delta=delta)
+
+
 def megabytes(count: int) -> bytes:
     return gzip.compress(b"".join(record(b"k", bytes(MIB), delta=at) for at in range(count)))
 
@@ -129,6 +134,13 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "gzip, a record above the bound": lambda: packed(zeros(RECORD), 1, GZIP),
     "gzip, small records above the bound together": lambda: packed(megabytes(33), 33, GZIP),
     "gzip, too many records": lambda: packed(empty(RECORDS + 1), RECORDS + 1, GZIP),
+    "gzip, a record with too many headers": lambda: packed(
+        gzip.compress(headers(HEADERS + 1)), 1, GZIP
+    ),
+    "gzip, too many headers together": lambda: packed(
+        gzip.compress(b"".join(headers(HEADERS, at) for at in range(51))), 51, GZIP
+    ),
+    "a record with too many headers": lambda: batch(headers(HEADERS + 1)),
     "snappy, a block announces 500 MB": lambda: packed(BLOCK, 1, SNAPPY),
     "snappy, a frame announces 500 MB": lambda: packed(
         XERIAL + pack(">i", len(BLOCK)) + BLOCK, 1, SNAPPY
@@ -193,6 +205,9 @@ def test_batches_below_the_bounds_come_out_as_they_were_sent(
 
 def test_the_largest_batch_of_each_kind_is_taken(foe: Connection, topic: str) -> None:
     produce(foe, topic, packed(empty(RECORDS), RECORDS, GZIP))
+    produce(foe, topic, batch(headers(HEADERS), headers(HEADERS, 1)))
+    some = b"".join(headers(HEADERS, at) for at in range(50))
+    produce(foe, topic, packed(gzip.compress(some), 50, GZIP))
     # the topic without compression has room for 16 MiB
     if not topic.endswith(".uncompressed"):
         produce(foe, topic, packed(megabytes(31), 31, GZIP))
@@ -208,6 +223,20 @@ def test_a_broker_that_refuses_bombs_from_many_connections_serves_on(
     assert {type(one.exception()) for one in tries} == {MessageSizeTooLargeError}
     assert "OutOfMemoryError" not in log_of(settings)
     assert platform.wait_ready(BROKER).pid == before
+
+
+def test_what_a_client_tells_of_itself_makes_no_broker_allocate_what_it_announces(
+    settings: PlatformSettings, foe: Connection
+) -> None:
+    """Any login may push telemetry; a broker unpacks it before it looks who wants it."""
+    client = RawConnection(foe.bootstrap_servers, foe)
+    try:
+        codes = {client.push_telemetry(SNAPPY, BLOCK) for _ in range(20)}
+    finally:
+        client.close()
+    assert codes
+    assert 0 not in codes
+    assert "OutOfMemoryError" not in log_of(settings)
 
 
 @pytest.fixture

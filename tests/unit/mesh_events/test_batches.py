@@ -6,13 +6,16 @@ from hypothesis import strategies as st
 
 from mesh_events.batches import Stored, stored
 from mesh_events.errors import StateFaultError
-from tests.odd_batches import ODD, batch, header, number, record, text
+from tests.odd_batches import MANY_HEADERS, batch, header, number, record, text
+from tests.odd_batches import ODD as TAKEN
 
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
 BYTES = st.none() | st.binary(max_size=5)
 RECORDS = st.lists(
     st.tuples(BYTES, BYTES, st.lists(st.tuples(NAMES, BYTES), max_size=3)), min_size=1
 )
+
+ODD = TAKEN | {"very many headers": MANY_HEADERS}
 
 
 def only(data: bytes) -> Stored:

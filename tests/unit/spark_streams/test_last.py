@@ -1,14 +1,18 @@
 """The last record of a partition, out of batches as brokers hold them."""
 
 import zlib
+from collections.abc import Mapping
 from struct import pack_into
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
 
 from mesh_events.errors import StateFaultError
+from mesh_events.kafka import Connection
 from mesh_events.raw_fetch import Answer
 from spark_streams.last import Last, Search
+from spark_streams.log import KafkaLog
 from spark_streams.unpacking import MOST_UNPACKED, UnreadError, unpacked
 from tests.odd_batches import batch, header, number, record
 
@@ -135,3 +139,41 @@ def test_what_is_cut_off_is_an_error() -> None:
     whole = zlib.compress(bytes(1000), wbits=31)
     with pytest.raises(UnreadError):
         unpacked(1, memoryview(whole[:-9]))
+
+
+def test_a_batch_that_lost_its_marker_to_the_cleaner_is_passed() -> None:
+    """Brokers keep the empty batch of an active producer, and the last one that they cleaned."""
+    marker = bytearray(batch(attributes=0x30, base=1))
+    pack_into(">i", marker, 23, 0)
+    data = batch(record(headers=HEADERS)) + bytes(marker)
+    assert last(data, (0, 2)) == Last(0, FOUND)
+
+
+class Topic:
+    """Partitions with one record each."""
+
+    asked: ClassVar[list[int]] = []
+
+    def __init__(self, *_: object) -> None:
+        self.asked.clear()
+
+    def fetch(self, _: str, offsets: Mapping[int, int], *__: int, **___: bool) -> dict[int, Answer]:
+        self.asked.append(len(offsets))
+        # a response has room for one
+        first = next(iter(offsets))
+        return {one: Answer(batch(record()) if one == first else b"", 1, 1) for one in offsets}
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_few_partitions_are_read_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds its last batch until it is done, of up to 17 MiB."""
+    monkeypatch.setattr("spark_streams.log.RawTopics", Topic)
+    log = KafkaLog(Connection("127.0.0.1:1", "nobody", "secret"))
+    try:
+        found = log.last("topic", dict.fromkeys(range(20), (0, 1)))
+    finally:
+        log.close()
+    assert found == {number: Last(0, ()) for number in range(20)}
+    assert Topic.asked == [*range(8, 0, -1), *range(8, 0, -1), *range(4, 0, -1)]
