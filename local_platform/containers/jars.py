@@ -34,6 +34,9 @@ _COMPILED_WITH = (
     "kafka-clients",
     "kafka-group-coordinator",
     "kafka-metadata",
+    "kafka-server",
+    "kafka-server-common",
+    "kafka_2.13",
     "slf4j-api",
 )
 """Jars that the image has already, by their names: only for the compiler."""

@@ -2,10 +2,11 @@ package mesh
 
 import java.nio.file.{Files, Path}
 
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes four classes of Kafka, which call [[BoundedBatches]] and [[BoundedOffsets]], below a folder.
+ * Writes five classes of Kafka, which call [[BoundedAppends]], [[BoundedBatches]] and [[BoundedOffsets]],
+ * below a folder.
  * They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
@@ -14,6 +15,7 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisi
 object PatchKafka {
   private val records = "org/apache/kafka/common/record/internal"
   private val groups = "org/apache/kafka/coordinator/group"
+  private val apis = "kafka/server/KafkaApis"
   private val compress = "org/apache/kafka/common/compress/Compression"
 
   def main(arguments: Array[String]): Unit = {
@@ -38,6 +40,9 @@ object PatchKafka {
     patch(folder, s"$groups/OffsetMetadataManager", 2) { (name, types, inner) =>
       val commits = Set("commitOffset", "commitTransactionalOffset")(name)
       if (commits) Some(new RequireRoom(inner, types)) else None
+    }
+    patch(folder, apis, 1) { (name, types, inner) =>
+      if (name == "handleProduceRequest") Some(new AskFirst(inner)) else None
     }
   }
 
@@ -120,6 +125,21 @@ object PatchKafka {
       super.visitCode()
       super.visitVarInsn(Opcodes.ALOAD, 1)
       call("mesh/BoundedBatches", "blocks", "(Ljava/nio/ByteBuffer;)V")
+    }
+  }
+
+  /** Returns at once where `BoundedAppends.refuses` its request. */
+  private class AskFirst(inner: MethodVisitor) extends Change(inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      val goOn = new Label
+      super.visitVarInsn(Opcodes.ALOAD, 0)
+      super.visitVarInsn(Opcodes.ALOAD, 1)
+      call("mesh/BoundedAppends", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;)Z")
+      super.visitJumpInsn(Opcodes.IFEQ, goOn)
+      super.visitInsn(Opcodes.RETURN)
+      super.visitLabel(goOn)
+      super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
     }
   }
 

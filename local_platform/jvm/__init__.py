@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that four of Kafka's own classes are made to ask for; their names and settings.
+that five of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -12,6 +12,7 @@ from processors.keepers.copy_settings import RANGES
 SOURCES = tuple(
     Path(__file__).parent / name
     for name in (
+        "BoundedAppends.scala",
         "BoundedAuthorizer.scala",
         "BoundedBatches.scala",
         "BoundedOffsets.scala",
@@ -69,8 +70,10 @@ JVM_BOUNDS = {
     "mesh.batches.record.headers": 10_000,
     "mesh.batches.headers": 500_000,
     "mesh.offsets": 50_000,
+    "mesh.appends.times": 4,
+    "mesh.appends.late.ms": 3000,
 }
-"""Properties of the JVM: what a compressed batch may unpack to, and how many offsets a login has.
+"""Properties of the JVM: what batches, offsets and appended intents may cost.
 
-See `BoundedBatches.scala` and `BoundedOffsets.scala`.
+See `BoundedBatches.scala`, `BoundedOffsets.scala` and `BoundedAppends.scala`.
 """

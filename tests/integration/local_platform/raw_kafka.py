@@ -6,13 +6,16 @@ import hmac
 import os
 import socket
 import struct
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from mesh_events.kafka import SCRAM, Connection
 
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _AUTHENTICATE, _SHARE_GROUP_HEARTBEAT = 22, 36, 76
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
+_LOADING, _LOADED_S = (14, 15, 16), 30.0
+"""A coordinator that is loading, is not there yet, or is another one."""
 
 
 class RawConnection:
@@ -47,8 +50,7 @@ class RawConnection:
         offsets = (struct.pack(">iq", one, 0) + _text(metadata) for one in partitions)
         member = struct.pack(">i", -1) + _text("")
         body = _text(group) + member + _list(_text(topic) + _list(*offsets))
-        [code] = struct.unpack(">h", self._call(_OFFSET_COMMIT, 5, body)[-2:])
-        return int(code)
+        return self._settled(lambda: self._call(_OFFSET_COMMIT, 5, body)[-2:])
 
     def find_coordinator(self, group: str) -> int:
         """Find a group's coordinator, which makes the topic of offsets; returns the error code."""
@@ -64,18 +66,17 @@ class RawConnection:
     def init_producer_id(self, transactional_id: str) -> int:
         """Begin with a transactional id; returns the error code."""
         body = _text(transactional_id) + struct.pack(">i", 60_000)
-        [code] = struct.unpack(">h", self._call(_INIT_PRODUCER_ID, 1, body)[4:6])
-        return int(code)
+        return self._settled(lambda: self._call(_INIT_PRODUCER_ID, 1, body)[4:6])
 
     def join_share_group(self, group: str, topic: str) -> int:
         """Join a share group as a new member; returns the error code."""
         member = base64.urlsafe_b64encode(os.urandom(16)).decode()
         body = _compact(group) + _compact(member) + struct.pack(">i", 0) + b"\0"
         body += b"\2" + _compact(topic) + b"\0"
-        answer = self._call(_SHARE_GROUP_HEARTBEAT, 1, body, flexible=True)
         # a byte of tags, and the time to wait
-        [code] = struct.unpack(">h", answer[5:7])
-        return int(code)
+        return self._settled(
+            lambda: self._call(_SHARE_GROUP_HEARTBEAT, 1, body, flexible=True)[5:7]
+        )
 
     def push_telemetry(self, codec: int, data: bytes) -> int:
         """Push metrics as a new client that ends; returns the error code."""
@@ -98,6 +99,16 @@ class RawConnection:
         place = 4 + 4 + 2 + len(topic)
         [code] = struct.unpack(">h", answer[place : place + 2])
         return int(code)
+
+    def _settled(self, ask: Callable[[], bytes]) -> int:
+        """The error code of a coordinator, once it has loaded what it keeps."""
+        deadline = time.monotonic() + _LOADED_S
+        while True:
+            [code] = struct.unpack(">h", ask())
+            if code not in _LOADING or time.monotonic() > deadline:
+                return int(code)
+            # for a broker that takes up a partition
+            time.sleep(0.05)
 
     def close(self) -> None:
         """Close the connection."""

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer, ThrottleEvent
+from confluent_kafka import KafkaError, Message, Producer, ThrottleEvent
 
 from mesh_events.client_quotas import PRODUCED, REQUESTS
 from mesh_events.intents import intents_login
@@ -28,9 +28,14 @@ def slowed(kit: Mesh, buyer: Domain) -> Iterator[Domain]:
 def throttled_s(login: Connection, topic: str) -> float:
     """Seconds for which Kafka delayed a client that appended 640 KiB."""
     delays: list[float] = []
+    refused: list[str] = []
 
     def on_throttle(event: ThrottleEvent) -> None:
         delays.append(event.throttle_time)
+
+    def on_delivery(error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            refused.append(str(error))
 
     producer = Producer(
         {
@@ -39,9 +44,10 @@ def throttled_s(login: Connection, topic: str) -> float:
         }
     )
     for _ in range(80):
-        producer.produce(topic, os.urandom(8192), partition=0)
+        producer.produce(topic, os.urandom(8192), partition=0, on_delivery=on_delivery)
         producer.poll(0)
     assert producer.flush(120) == 0
+    assert refused == [], "who waits as Kafka tells it is delayed only"
     return sum(delays)
 
 
