@@ -6,7 +6,7 @@ import java.nio.ByteBuffer
 import org.apache.kafka.common.InvalidRecordException
 import org.apache.kafka.common.compress.Compression
 import org.apache.kafka.common.errors.RecordTooLargeException
-import org.apache.kafka.common.record.internal.DefaultRecordBatch
+import org.apache.kafka.common.record.internal.{DefaultRecord, DefaultRecordBatch}
 import org.apache.kafka.common.utils.BufferSupplier
 
 /**
@@ -31,8 +31,6 @@ object BoundedBatches {
   private val headersOfBatch = Integer.getInteger("mesh.batches.headers", 500000).intValue
   private val snappyHeader = Array[Byte](-126, 'S', 'N', 'A', 'P', 'P', 'Y', 0)
 
-  private val reading: ThreadLocal[Reading] = ThreadLocal.withInitial(() => new Reading)
-
   /** In place of `compression.wrapForInput(compressed, magic, supplier)` in `batch`. */
   def open(
       compression: Compression,
@@ -46,35 +44,37 @@ object BoundedBatches {
       throw new RecordTooLargeException(
         s"the batch has $count records: a compressed one may have $records")
     }
-    reading.get.headers = 0
-    new BoundedStream(compression.wrapForInput(compressed, magic, supplier), ofBatch)
+    new BoundedStream(
+      compression.wrapForInput(compressed, magic, supplier), ofBatch, headersOfBatch)
   }
 
   /** The announced length of a record, in bytes, before room is made for it. */
   def length(announced: Int): Int = {
     if (announced < 0) throw new InvalidRecordException(s"a record announces $announced bytes")
     if (announced > ofRecord) throw tooLarge(s"a record announces $announced bytes")
-    reading.get.isCompressed = true
     announced
   }
 
   /** The announced number of a record's headers, before room is made for them. */
-  def headers(announced: Int): Int = {
-    val now = reading.get
+  def headers(announced: Int): Unit =
     if (announced > headersOfRecord) {
       throw new RecordTooLargeException(
         s"a record announces $announced headers: it may have $headersOfRecord")
     }
-    // nobody opened an uncompressed batch: its records are counted each by itself
-    if (now.isCompressed) {
-      now.isCompressed = false
-      now.headers += math.max(announced, 0)
-      if (now.headers > headersOfBatch) {
-        throw new RecordTooLargeException(
-          s"the batch has more than $headersOfBatch headers: a compressed one may have so many")
-      }
-    }
+
+  /** The same of a record of a compressed batch that is skipped; it counts for the batch. */
+  def skipped(announced: Int, from: InputStream): Int = {
+    headers(announced)
+    count(math.max(announced, 0), from)
     announced
+  }
+
+  /** A record was read out of a compressed batch. */
+  def read(record: DefaultRecord, from: InputStream): Unit = count(record.headers.length, from)
+
+  private def count(headers: Int, from: InputStream): Unit = from match {
+    case bounded: BoundedStream => bounded.countHeaders(headers)
+    case _ => ()
   }
 
   private def tooLarge(what: String) =
@@ -117,16 +117,17 @@ object BoundedBatches {
   }
 }
 
-/** What a thread reads: one batch at a time. */
-private class Reading {
-  var headers = 0
-  // the next record's length came out of a compressed batch
-  var isCompressed = false
-}
-
-/** Ends with RecordTooLargeException where more than `most` bytes come out. */
-private class BoundedStream(inner: InputStream, most: Int) extends InputStream {
+/** Ends with RecordTooLargeException where more than `most` bytes or `mostHeaders` headers come out. */
+private class BoundedStream(inner: InputStream, most: Int, mostHeaders: Int) extends InputStream {
   private var left = most
+  private var headersLeft = mostHeaders
+
+  def countHeaders(found: Int): Unit = {
+    headersLeft -= found
+    if (headersLeft < 0) {
+      throw new RecordTooLargeException(s"a compressed batch may have $mostHeaders headers")
+    }
+  }
 
   override def read(): Int = {
     val found = inner.read()

@@ -6,8 +6,7 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, Met
 
 /**
  * Writes five classes of Kafka, which call [[BoundedAppends]], [[BoundedBatches]] and [[BoundedOffsets]],
- * below a folder.
- * They take the place of Kafka's where their jar comes first on the class path.
+ * below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -17,6 +16,8 @@ object PatchKafka {
   private val groups = "org/apache/kafka/coordinator/group"
   private val apis = "kafka/server/KafkaApis"
   private val compress = "org/apache/kafka/common/compress/Compression"
+  private val batches = "mesh/BoundedBatches"
+  private val stream = "Ljava/io/InputStream;"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
@@ -24,22 +25,29 @@ object PatchKafka {
       if (name == "recordInputStream") Some(new OpenBounded(inner)) else None
     }
     patch(folder, s"$records/DefaultRecord", 4) { (name, types, inner) =>
-      val begins = types.startsWith("(Ljava/io/InputStream;JJ")
+      val begins = types.startsWith(s"(${stream}JJ")
       name match {
-        case "readFrom" | "readPartiallyFrom" if begins => Some(new PassNumber(inner, 1, "length"))
+        case "readFrom" if begins => Some(new ReadWhole(inner))
+        case "readPartiallyFrom" if begins => Some(new PassNumber(inner, 1, "length", "(I)I")())
         // with the length as a parameter: when, offset, key, value, and then its headers
-        case "readPartiallyFrom" => Some(new PassNumber(inner, 4, "headers"))
-        case "readHeaders" => Some(new HeadersFirst(inner))
+        case "readPartiallyFrom" =>
+          Some(new PassNumber(inner, 4, "skipped", s"(I$stream)I")(Opcodes.ALOAD -> 0))
+        case "readHeaders" =>
+          Some(new CallFirst(inner, batches, "headers", "(I)V")(Opcodes.ILOAD -> 1))
         case _ => None
       }
     }
     // other requests than those that append have payloads as well
     patch(folder, "org/apache/kafka/common/compress/SnappyCompression", 1) { (name, types, inner) =>
-      if (name == "wrapForInput") Some(new BlocksFirst(inner)) else None
+      if (name != "wrapForInput") None
+      else Some(new CallFirst(inner, batches, "blocks", "(Ljava/nio/ByteBuffer;)V")(Opcodes.ALOAD -> 1))
     }
     patch(folder, s"$groups/OffsetMetadataManager", 2) { (name, types, inner) =>
-      val commits = Set("commitOffset", "commitTransactionalOffset")(name)
-      if (commits) Some(new RequireRoom(inner, types)) else None
+      val given = types.substring(0, types.indexOf(')') + 1)
+      // who sends the request, and the request
+      if (!Set("commitOffset", "commitTransactionalOffset")(name)) None
+      else Some(new CallFirst(
+        inner, "mesh/BoundedOffsets", "require", s"${given}V")(Opcodes.ALOAD -> 1, Opcodes.ALOAD -> 2))
     }
     patch(folder, apis, 1) { (name, types, inner) =>
       if (name == "handleProduceRequest") Some(new AskFirst(inner)) else None
@@ -72,12 +80,16 @@ object PatchKafka {
     Files.write(target, writer.toByteArray)
   }
 
-  private abstract class Change(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
-    var isDone = false
+  /** A method that makes `expected` calls more. */
+  private abstract class Change(inner: MethodVisitor, expected: Int = 1)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    private var added = 0
+
+    def isDone: Boolean = added == expected
 
     protected def call(owner: String, method: String, types: String): Unit = {
       super.visitMethodInsn(Opcodes.INVOKESTATIC, owner, method, types, false)
-      isDone = true
+      added += 1
     }
   }
 
@@ -88,43 +100,54 @@ object PatchKafka {
 
     override def visitMethodInsn(
         code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
-      if (owner == compress && name == "wrapForInput" && types == s"($given)Ljava/io/InputStream;") {
+      if (owner == compress && name == "wrapForInput" && types == s"($given)$stream") {
         super.visitVarInsn(Opcodes.ALOAD, 0)
         val batch = s"L$records/DefaultRecordBatch;"
-        call("mesh/BoundedBatches", "open", s"(L$compress;$given$batch)Ljava/io/InputStream;")
+        call(batches, "open", s"(L$compress;$given$batch)$stream")
       } else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
-  /** Passes what one of its calls of `ByteUtils.readVarint` returns through a method of the bounds. */
-  private class PassNumber(inner: MethodVisitor, which: Int, method: String) extends Change(inner) {
+  /**
+   * Passes what one of its calls of `ByteUtils.readVarint` returns through a method of the bounds, with
+   * some of its own parameters.
+   */
+  private class PassNumber(
+      inner: MethodVisitor, which: Int, method: String, types: String, expected: Int = 1)(
+      parameters: (Int, Int)*) extends Change(inner, expected) {
     private var calls = 0
 
     override def visitMethodInsn(
-        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
-      super.visitMethodInsn(code, owner, name, types, ofInterface)
-      if (name == "readVarint" && types == "(Ljava/io/InputStream;)I") {
+        code: Int, owner: String, name: String, called: String, ofInterface: Boolean): Unit = {
+      super.visitMethodInsn(code, owner, name, called, ofInterface)
+      if (name == "readVarint" && called == s"($stream)I") {
         calls += 1
-        if (calls == which) call("mesh/BoundedBatches", method, "(I)I")
+        if (calls == which) {
+          parameters.foreach { case (load, index) => super.visitVarInsn(load, index) }
+          call(batches, method, types)
+        }
       }
     }
   }
 
-  /** Begins by `BoundedBatches.headers` of its second parameter; it is static. */
-  private class HeadersFirst(inner: MethodVisitor) extends Change(inner) {
-    override def visitCode(): Unit = {
-      super.visitCode()
-      super.visitVarInsn(Opcodes.ILOAD, 1)
-      call("mesh/BoundedBatches", "headers", "(I)I")
-      super.visitInsn(Opcodes.POP)
+  /** Shows the bounds the length of its record, and the record before it returns it. */
+  private class ReadWhole(inner: MethodVisitor) extends PassNumber(inner, 1, "length", "(I)I", 2)() {
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.ARETURN) {
+        super.visitInsn(Opcodes.DUP)
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        call(batches, "read", s"(L$records/DefaultRecord;$stream)V")
+      }
+      super.visitInsn(code)
     }
   }
 
-  /** Begins by `BoundedBatches.blocks` of its first parameter. */
-  private class BlocksFirst(inner: MethodVisitor) extends Change(inner) {
+  /** Begins by a call of a method of the bounds with some of its own parameters. */
+  private class CallFirst(inner: MethodVisitor, owner: String, method: String, types: String)(
+      parameters: (Int, Int)*) extends Change(inner) {
     override def visitCode(): Unit = {
       super.visitCode()
-      super.visitVarInsn(Opcodes.ALOAD, 1)
-      call("mesh/BoundedBatches", "blocks", "(Ljava/nio/ByteBuffer;)V")
+      parameters.foreach { case (load, index) => super.visitVarInsn(load, index) }
+      call(owner, method, types)
     }
   }
 
@@ -140,16 +163,6 @@ object PatchKafka {
       super.visitInsn(Opcodes.RETURN)
       super.visitLabel(goOn)
       super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
-    }
-  }
-
-  /** Begins by `BoundedOffsets.require` of its two parameters, a request and who sends it. */
-  private class RequireRoom(inner: MethodVisitor, types: String) extends Change(inner) {
-    override def visitCode(): Unit = {
-      super.visitCode()
-      super.visitVarInsn(Opcodes.ALOAD, 1)
-      super.visitVarInsn(Opcodes.ALOAD, 2)
-      call("mesh/BoundedOffsets", "require", types.substring(0, types.indexOf(')')) + ")V")
     }
   }
 }

@@ -215,6 +215,17 @@ def test_batches_below_the_bounds_come_out_as_they_were_sent(
     assert read_all(foe, name, len(sent)) == sent
 
 
+def test_headers_of_a_batch_that_is_cut_off_count_for_no_other(foe: Connection, topic: str) -> None:
+    """Whichever of the broker's threads reads the next one."""
+    most = b"".join(headers(HEADERS, at) for at in range(50))
+    broken = packed(gzip.compress(most + number(1_000)), 51, GZIP)
+    for _ in range(16):
+        with pytest.raises(KafkaError, match=f"error {INVALID_RECORD}$"):
+            produce(foe, topic, broken)
+    for _ in range(32):
+        produce(foe, topic, batch(headers(1)))
+
+
 def test_the_largest_batch_of_each_kind_is_taken(foe: Connection, topic: str) -> None:
     produce(foe, topic, packed(empty(RECORDS), RECORDS, GZIP))
     produce(foe, topic, batch(headers(HEADERS), headers(HEADERS, 1)))
