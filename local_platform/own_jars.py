@@ -120,10 +120,12 @@ def compile_once(
     with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
         made = Path(folder) / jar.name
         options = ["-cp", class_path, "-d", str(made), *map(str, sources)]
-        _run(java("scala.tools.nsc.Main", _HEAP_MB, class_path) + options, names)
+        said = _run(java("scala.tools.nsc.Main", _HEAP_MB, class_path) + options, names)
+        if not made.exists():
+            raise ServiceFailedError(f"{names} does not compile:\n{said}")
         patched = Path(folder) / "patched"
         if patch is not None:
-            _run([*java(patch, _HEAP_MB, f"{made}:{class_path}"), str(patched)], names)
+            _run([*java(patch, _HEAP_MB, f"{made}:{class_path}"), str(patched)], patch)
         with zipfile.ZipFile(made, "a") as opened:
             for name, text in (more or {}).items():
                 opened.writestr(name, text)
@@ -132,11 +134,13 @@ def compile_once(
         made.rename(jar)
 
 
-def _run(argv: Sequence[str], names: str) -> None:
+def _run(argv: Sequence[str], what: str) -> str:
+    """The end of what a program prints; raises ServiceFailedError with it if that fails."""
     try:
         done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired as fault:
-        raise ServiceFailedError(f"{names}: not compiled in {_TIMEOUT_S} s") from fault
+        raise ServiceFailedError(f"{what}: not compiled in {_TIMEOUT_S} s") from fault
+    said = (done.stdout + done.stderr).strip()[-2000:]
     if done.returncode:
-        said = (done.stdout + done.stderr).strip()[-2000:]
-        raise ServiceFailedError(f"{names} does not compile:\n{said}")
+        raise ServiceFailedError(f"{what} does not compile:\n{said}")
+    return said
