@@ -17,8 +17,8 @@ import org.apache.kafka.common.utils.BufferSupplier
  * Kafka ask before it appends.
  *
  * Properties of the JVM:
- *   mesh.appends.times=<n>     what a login may append, by its quota; Kafka's windows let those pass who
- *                              wait as they are told, with up to twice as much in small requests
+ *   mesh.appends.times=<n>     multiple of the quota that a login may append; Kafka's windows let a client
+ *                              that honours its delays pass with up to twice the quota
  *   mesh.appends.late.ms=<n>   how far ahead of that a login may be; above it a request is refused
  */
 object BoundedAppends {

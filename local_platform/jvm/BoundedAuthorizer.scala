@@ -10,7 +10,7 @@ import org.apache.kafka.server.authorizer.{Action, AuthorizableRequestContext, A
 import org.slf4j.LoggerFactory
 
 /**
- * The standard authorizer, with bounds for names that Kafka keeps for whoever uses them: those of
+ * The standard authorizer, with bounds for names that Kafka keeps for the logins that use them: those of
  * consumer and share groups and of transactional ids. Kafka bounds neither how long such a name is nor how
  * many a login uses, keeps offsets and ids for seven days, and share groups for ever.
  *
@@ -72,7 +72,7 @@ class BoundedAuthorizer extends StandardAuthorizer {
       if (resource.name.length > longest) s"a name has $longest characters at most"
       else if (!names.has(resource.name)) s"it has $most of seven days"
       else ""
-    if (fault.nonEmpty && names.isTold()) {
+    if (fault.nonEmpty && names.isLogged()) {
       log.warn("{} is denied a name of a {}: {}", login, kind, fault)
     }
     fault.isEmpty

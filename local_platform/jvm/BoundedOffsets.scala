@@ -47,7 +47,7 @@ object BoundedOffsets {
     val login = from.principal.toString
     val kept = logins.computeIfAbsent(login, _ => new Recent(most))
     if (!offsets.forall(kept.has)) {
-      if (kept.isTold()) log.warn("{} is denied an offset: it has {} of seven days", login, most)
+      if (kept.isLogged()) log.warn("{} is denied an offset: it has {} of seven days", login, most)
       throw new PolicyViolationException(s"$login has $most offsets of seven days, and may have no other")
     }
   }

@@ -7,8 +7,8 @@ class Recent(most: Int) {
   private val week = 7L * 24 * 3600 * 1000000000L
   private val pause = 60L * 1000000000L
   private var now, before = new util.HashSet[Any]()
-  private var began, told = System.nanoTime
-  private var isFirst = true
+  private var began = System.nanoTime
+  private var logged = began - pause
 
   /** Whether it is one of them, or there is room for it. */
   def has(one: Any): Boolean = synchronized {
@@ -24,12 +24,10 @@ class Recent(most: Int) {
   }
 
   /** Whether a denial is to be logged: one a minute. */
-  def isTold(): Boolean = synchronized {
-    val due = isFirst || System.nanoTime - told > pause
-    if (due) {
-      isFirst = false
-      told = System.nanoTime
-    }
+  def isLogged(): Boolean = synchronized {
+    val time = System.nanoTime
+    val due = time - logged >= pause
+    if (due) logged = time
     due
   }
 }

@@ -17,18 +17,18 @@ class ClosedPorts(conf: SparkConf) extends SparkListener {
   if (!conf.get("spark.master").startsWith("local[")) {
     throw new IllegalStateException("executors of their own need the ports that would be closed")
   }
-  ClosedPorts.close(SparkEnv.get.rpcEnv, "server")
+  ClosedPorts.close(SparkEnv.get.rpcEnv)
   SparkEnv.get.blockManager.blockTransferService match {
-    case blocks: NettyBlockTransferService => ClosedPorts.close(blocks, "server")
+    case blocks: NettyBlockTransferService => ClosedPorts.close(blocks)
   }
 }
 
 object ClosedPorts {
-  private def close(owner: AnyRef, name: String): Unit = {
+  private def close(owner: AnyRef): Unit = {
     // Scala gives a private field of a class with inner classes a longer name
     val field = owner.getClass.getDeclaredFields
-      .find(one => one.getName == name || one.getName.endsWith("$$" + name))
-      .getOrElse(throw new NoSuchFieldException(s"$name of ${owner.getClass.getName}"))
+      .find(one => one.getName == "server" || one.getName.endsWith("$$server"))
+      .getOrElse(throw new NoSuchFieldException(s"server of ${owner.getClass.getName}"))
     field.setAccessible(true)
     field.get(owner).asInstanceOf[TransportServer].close()
   }
