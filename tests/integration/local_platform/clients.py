@@ -1,8 +1,9 @@
-"""What a program does with a running platform: log in, write and read a record, ask a database."""
+"""What a program does with a running platform: log in, write, read, ask, run as an account."""
 
 import contextlib
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import psycopg
 from confluent_kafka import Consumer, Producer
@@ -38,6 +39,23 @@ def read_record(endpoints: Endpoints, topic: str) -> bytes | None:
                 value = message.value()
                 return value if value is None else bytes(value)
     return None
+
+
+def run_as(
+    user: int, group: int, groups: Sequence[int], *argv: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program as another account of the operating system; only root can."""
+    return subprocess.run(
+        argv,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd="/",
+        user=user,
+        group=group,
+        extra_groups=groups,
+    )
 
 
 def wait_until(holds: Callable[[], bool], what: str, timeout_s: float = 120) -> None:

@@ -1,6 +1,5 @@
 """What a domain's Spark server cannot reach, should more than its statements get to it."""
 
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from local_platform.accounts import runs_as_root
 from mesh_events.references import resolve
 from spark_streams.session import ConnectSession
+from tests.integration.local_platform.clients import run_as
 
 pytestmark = pytest.mark.platform
 MINE, OTHER = "walls", "neighbour"
@@ -36,18 +36,8 @@ class Server:
 
     def run(self, *argv: str) -> str:
         """What a program prints that runs as the server's account, with the server's groups."""
-        done = subprocess.run(
-            argv,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            cwd="/",
-            user=self.process.uids().real,
-            group=self.process.gids().real,
-            extra_groups=self.groups,
-        )
-        return done.stdout
+        user, group = self.process.uids().real, self.process.gids().real
+        return run_as(user, group, self.groups, *argv).stdout
 
     @property
     def groups(self) -> list[int]:

@@ -14,6 +14,7 @@ from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from local_platform.accounts import NOBODY, runs_as_root
 from local_platform.services.postgres import Postgres
 from local_platform.site import Site
+from tests.integration.local_platform.clients import run_as
 
 pytestmark = pytest.mark.platform
 
@@ -36,17 +37,7 @@ def site() -> Iterator[Site]:
 
 
 def as_nobody(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        argv,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd="/",
-        user=NOBODY,
-        group=NOBODY,
-        extra_groups=[],
-    )
+    return run_as(NOBODY, NOBODY, [], *argv)
 
 
 def owners(folder: Path) -> set[tuple[int, int]]:
