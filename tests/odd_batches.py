@@ -79,11 +79,21 @@ def batch(*records: bytes, attributes: int = 0, base: int = 0, time_ms: int | No
 
 
 def packed(
-    data: bytes, count: int, codec: int, *, base: int = 0, time_ms: int | None = None
+    data: bytes,
+    count: int,
+    codec: int,
+    *,
+    base: int = 0,
+    time_ms: int | None = None,
+    producer: int | None = None,
 ) -> bytes:
-    """A batch of `count` records, whose bytes are compressed already as the attributes say."""
+    """A batch of `count` records, whose bytes are compressed already as the attributes say.
+
+    With the id of a producer, it is that producer's first batch.
+    """
     now = int(time.time() * 1000) if time_ms is None else time_ms
-    tail = pack(">hiqqqhii", codec, count - 1, now, now, -1, -1, -1, count) + data
+    sender = (-1, -1, -1) if producer is None else (producer, 0, 0)
+    tail = pack(">hiqqqhii", codec, count - 1, now, now, *sender, count) + data
     return pack(">qiibI", base, 9 + len(tail), -1, 2, calc_crc32c(tail)) + tail
 
 

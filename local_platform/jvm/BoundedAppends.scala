@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import kafka.network.RequestChannel
 import kafka.server.KafkaApis
-import org.apache.kafka.common.errors.ThrottlingQuotaExceededException
+import org.apache.kafka.common.errors.{ApiException, ThrottlingQuotaExceededException}
 import org.apache.kafka.common.record.internal.{DefaultRecordBatch, MemoryRecords, RecordBatch}
 import org.apache.kafka.common.requests.ProduceRequest
 import org.apache.kafka.common.utils.BufferSupplier
@@ -13,8 +13,7 @@ import org.apache.kafka.common.utils.BufferSupplier
 /**
  * Holds logins that append intents to some times their quota of bytes, whatever connections they come
  * by. Kafka delays the connection whose request was too much, takes the next request from another one,
- * and counts bytes as they are sent. Here they count as the log keeps them, unpacked. [[PatchKafka]] has
- * Kafka ask before it appends.
+ * and counts bytes as they are sent. Here they count as the log keeps them, unpacked.
  *
  * Properties of the JVM:
  *   mesh.appends.times=<n>     multiple of the quota that a login may append; Kafka's windows let a client
@@ -26,22 +25,21 @@ object BoundedAppends {
   private val times = Integer.getInteger("mesh.appends.times", 4).intValue
   private val lateNs = Integer.getInteger("mesh.appends.late.ms", 3000).longValue * 1000000L
   private val longestS = 3600.0
-  private val appenders = new ConcurrentHashMap[String, Appender]()
+  private val appenders = new ConcurrentHashMap[String, Spent]()
 
-  /** Whether the request was answered with an error, and is not to be handled. */
-  def refuses(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
+  /** Why the request is to be refused. */
+  def fault(apis: KafkaApis, request: RequestChannel.Request): Option[ApiException] = {
     val login = request.context.principal.getName
-    login.endsWith(logins) && {
+    if (!login.endsWith(logins)) None
+    else {
       val quota = apis.quotas.produce.quota(login, request.header.clientId).bound
       val seconds = math.min(size(request) / (quota * times), longestS)
-      val appender = appenders.computeIfAbsent(login, _ => new Appender)
-      val refused = !appender.takes((seconds * 1e9).toLong, lateNs)
-      if (refused) {
+      val appender = appenders.computeIfAbsent(login, _ => new Spent)
+      if (appender.takes((seconds * 1e9).toLong, lateNs)) None
+      else {
         val text = s"$login has appended more than $times times its quota of ${quota.toLong} bytes a second"
-        val error = new ThrottlingQuotaExceededException(text)
-        apis.requestHelper.sendErrorResponseMaybeThrottle(request, error)
+        Some(new ThrottlingQuotaExceededException(text))
       }
-      refused
     }
   }
 
@@ -67,19 +65,5 @@ private object Unpacked {
         case _: RuntimeException | _: IOException => packed.sizeInBytes.toLong
       }
     case other => other.sizeInBytes.toLong
-  }
-}
-
-/** What a login has appended, as the time that its quota needs for it. */
-private class Appender {
-  private var until = System.nanoTime
-
-  /** Whether it is no further ahead of the time than `lateNs`; what it takes then counts. */
-  def takes(costNs: Long, lateNs: Long): Boolean = synchronized {
-    val now = System.nanoTime
-    if (until - now < 0) until = now
-    val fits = until - now <= lateNs
-    if (fits) until += costNs
-    fits
   }
 }

@@ -4,7 +4,8 @@ import java.util
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.kafka.common.acl.AclOperation
-import org.apache.kafka.common.resource.ResourceType
+import org.apache.kafka.common.protocol.ApiKeys
+import org.apache.kafka.common.resource.{ResourcePattern, ResourceType}
 import org.apache.kafka.metadata.authorizer.StandardAuthorizer
 import org.apache.kafka.server.authorizer.{Action, AuthorizableRequestContext, AuthorizationResult}
 import org.slf4j.LoggerFactory
@@ -17,19 +18,22 @@ import org.slf4j.LoggerFactory
  * Settings of the broker:
  *   mesh.authorizer.characters=<n>   of a name of a group or transactional id
  *   mesh.authorizer.names=<n>        new ones of a login in seven days, of each of both kinds
+ *   mesh.authorizer.shares=<n>       of these, groups that share: with each partition of their topics they
+ *                                    cost the heap, and never expire
  *
  * What is above a bound is denied, as without an ACL. Counting begins anew with the broker.
  */
 class BoundedAuthorizer extends StandardAuthorizer {
-  private var longest, most = Int.MaxValue
+  private var longest, most, mostShares = Int.MaxValue
   private var privileged = Set.empty[String]
   private val log = LoggerFactory.getLogger(classOf[BoundedAuthorizer])
-  private val logins = new ConcurrentHashMap[(ResourceType, String), Recent]()
+  private val logins = new ConcurrentHashMap[(String, String), Recent]()
 
   override def configure(settings: util.Map[String, _]): Unit = {
     super.configure(settings)
     longest = number(settings, "mesh.authorizer.characters")
     most = number(settings, "mesh.authorizer.names")
+    mostShares = number(settings, "mesh.authorizer.shares")
     val named = settings.get(StandardAuthorizer.SUPER_USERS_CONFIG)
     if (named != null) privileged = named.toString.split(";").map(_.trim).toSet
   }
@@ -49,7 +53,7 @@ class BoundedAuthorizer extends StandardAuthorizer {
       for (at <- 0 until actions.size) {
         val action = actions.get(at)
         if (isKept(action) && results.get(at) == AuthorizationResult.ALLOWED &&
-            !has(request.principal.toString, action)) {
+            !has(request, action.resourcePattern)) {
           bounded.set(at, AuthorizationResult.DENIED)
         }
       }
@@ -64,13 +68,21 @@ class BoundedAuthorizer extends StandardAuthorizer {
     case _ => false
   }
 
-  private def has(login: String, action: Action): Boolean = {
-    val resource = action.resourcePattern
-    val kind = resource.resourceType
-    val names = logins.computeIfAbsent((kind, login), _ => new Recent(most))
+  private def has(request: AuthorizableRequestContext, resource: ResourcePattern): Boolean = {
+    val login = request.principal.toString
+    val kind = resource.resourceType.toString
+    fits(login, kind, resource.name, most) &&
+    (!shares(request) || fits(login, "SHARE_GROUP", resource.name, mostShares))
+  }
+
+  private def shares(request: AuthorizableRequestContext): Boolean =
+    ApiKeys.forId(request.requestType).name.contains("Share")
+
+  private def fits(login: String, kind: String, name: String, bound: Int): Boolean = {
+    val names = logins.computeIfAbsent((kind, login), _ => new Recent(bound, Recent.week))
     val fault =
-      if (resource.name.length > longest) s"a name has $longest characters at most"
-      else if (!names.has(resource.name)) s"it has $most of seven days"
+      if (name.length > longest) s"a name has $longest characters at most"
+      else if (!names.has(name)) s"it has $bound of seven days"
       else ""
     if (fault.nonEmpty && names.isLogged()) {
       log.warn("{} is denied a name of a {}: {}", login, kind, fault)

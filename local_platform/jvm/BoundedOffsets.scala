@@ -45,7 +45,7 @@ object BoundedOffsets {
 
   private def require(from: AuthorizableRequestContext, offsets: Iterator[Any]): Unit = {
     val login = from.principal.toString
-    val kept = logins.computeIfAbsent(login, _ => new Recent(most))
+    val kept = logins.computeIfAbsent(login, _ => new Recent(most, Recent.week))
     if (!offsets.forall(kept.has)) {
       if (kept.isLogged()) log.warn("{} is denied an offset: it has {} of seven days", login, most)
       throw new PolicyViolationException(s"$login has $most offsets of seven days, and may have no other")

@@ -5,8 +5,9 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes five classes of Kafka, which call [[BoundedAppends]], [[BoundedBatches]] and [[BoundedOffsets]],
- * below a folder. They take the place of Kafka's where their jar comes first on the class path.
+ * Writes six classes of Kafka, which call [[BoundedRequests]], [[BoundedBatches]], [[BoundedOffsets]] and
+ * [[BoundedWaits]], below a folder. They take the place of Kafka's where their jar comes first on the
+ * class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -50,7 +51,12 @@ object PatchKafka {
         inner, "mesh/BoundedOffsets", "require", s"${given}V")(Opcodes.ALOAD -> 1, Opcodes.ALOAD -> 2))
     }
     patch(folder, apis, 1) { (name, types, inner) =>
-      if (name == "handleProduceRequest") Some(new AskFirst(inner)) else None
+      if (name == "handle") Some(new AskFirst(inner)) else None
+    }
+    patch(folder, "org/apache/kafka/server/storage/log/FetchParams", 1) { (name, types, inner) =>
+      // the other one calls it
+      val whole = name == "<init>" && types.startsWith("(IJJII") && types.endsWith("Z)V")
+      if (whole) Some(new WaitLess(inner)) else None
     }
   }
 
@@ -151,14 +157,24 @@ object PatchKafka {
     }
   }
 
-  /** Returns at once where `BoundedAppends.refuses` its request. */
+  /** Makes its parameter of how long to wait what `BoundedWaits.bounded` returns for it. */
+  private class WaitLess(inner: MethodVisitor) extends Change(inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.LLOAD, 4)
+      call("mesh/BoundedWaits", "bounded", "(J)J")
+      super.visitVarInsn(Opcodes.LSTORE, 4)
+    }
+  }
+
+  /** Returns at once where `BoundedRequests.refuses` its request. */
   private class AskFirst(inner: MethodVisitor) extends Change(inner) {
     override def visitCode(): Unit = {
       super.visitCode()
       val goOn = new Label
       super.visitVarInsn(Opcodes.ALOAD, 0)
       super.visitVarInsn(Opcodes.ALOAD, 1)
-      call("mesh/BoundedAppends", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;)Z")
+      call("mesh/BoundedRequests", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;)Z")
       super.visitJumpInsn(Opcodes.IFEQ, goOn)
       super.visitInsn(Opcodes.RETURN)
       super.visitLabel(goOn)

@@ -2,19 +2,17 @@ package mesh
 
 import java.util
 
-/** What a login used in the last seven days and in the seven before, `most` at a time. */
-class Recent(most: Int) {
-  private val week = 7L * 24 * 3600 * 1000000000L
-  private val pause = 60L * 1000000000L
+/** What a login used in the last `windowNs` and in that before, `most` at a time. */
+class Recent(most: Int, windowNs: Long) {
   private var now, before = new util.HashSet[Any]()
   private var began = System.nanoTime
-  private var logged = began - pause
+  private val denials = new Pause
 
   /** Whether it is one of them, or there is room for it. */
   def has(one: Any): Boolean = synchronized {
     val age = System.nanoTime - began
-    if (age > week) {
-      before = if (age > 2 * week) new util.HashSet[Any]() else now
+    if (age > windowNs) {
+      before = if (age > 2 * windowNs) new util.HashSet[Any]() else now
       now = new util.HashSet[Any]()
       began = System.nanoTime
     }
@@ -23,11 +21,39 @@ class Recent(most: Int) {
     fits
   }
 
-  /** Whether a denial is to be logged: one a minute. */
-  def isLogged(): Boolean = synchronized {
-    val time = System.nanoTime
-    val due = time - logged >= pause
-    if (due) logged = time
-    due
+  /** Whether a denial is to be logged. */
+  def isLogged(): Boolean = denials.isOver()
+}
+
+object Recent {
+  val hour: Long = 3600L * 1000000000L
+  val week: Long = 7 * 24 * hour
+}
+
+/** What a login has used of something, as the time that it may take for it. */
+class Spent {
+  private var until = System.nanoTime
+
+  /** Whether it is no further ahead of the time than `lateNs`; what it takes then counts. */
+  def takes(costNs: Long, lateNs: Long): Boolean = synchronized {
+    val now = System.nanoTime
+    if (until - now < 0) until = now
+    val fits = until - now <= lateNs
+    if (fits) until += costNs
+    fits
+  }
+}
+
+/** A minute between two lines of a log. */
+class Pause {
+  private val pauseNs = 60L * 1000000000L
+  private var last = System.nanoTime - pauseNs
+
+  /** Whether it is over; then the next one begins. */
+  def isOver(): Boolean = synchronized {
+    val now = System.nanoTime
+    val over = now - last >= pauseNs
+    if (over) last = now
+    over
   }
 }

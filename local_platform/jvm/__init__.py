@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that five of Kafka's own classes are made to ask for; their names and settings.
+that six of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -15,7 +15,11 @@ SOURCES = tuple(
         "BoundedAppends.scala",
         "BoundedAuthorizer.scala",
         "BoundedBatches.scala",
+        "BoundedMembers.scala",
         "BoundedOffsets.scala",
+        "BoundedProducers.scala",
+        "BoundedRequests.scala",
+        "BoundedWaits.scala",
         "PatchKafka.scala",
         "Recent.scala",
         "TopicPolicies.scala",
@@ -61,6 +65,7 @@ AUTHORIZER = {
     "authorizer.class.name": "mesh.BoundedAuthorizer",
     "mesh.authorizer.characters": "249",
     "mesh.authorizer.names": "2000",
+    "mesh.authorizer.shares": "100",
 }
 """What names of groups and transactional ids may cost: see `BoundedAuthorizer.scala`."""
 JVM_BOUNDS = {
@@ -70,10 +75,10 @@ JVM_BOUNDS = {
     "mesh.batches.record.headers": 10_000,
     "mesh.batches.headers": 500_000,
     "mesh.offsets": 50_000,
+    "mesh.producers": 50_000,
+    "mesh.members.bytes": 128 * _MIB,
     "mesh.appends.times": 4,
     "mesh.appends.late.ms": 3000,
+    "mesh.fetch.wait.ms": 2000,
 }
-"""Properties of the JVM: what batches, offsets and appended intents may cost.
-
-See `BoundedBatches.scala`, `BoundedOffsets.scala` and `BoundedAppends.scala`.
-"""
+"""Properties of the JVM: what clients may cost a broker; see `Bounded*.scala`."""

@@ -7,10 +7,11 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from mesh_events.kafka import SCRAM, Connection
 
+_PRODUCE, _FETCH, _JOIN_GROUP = 0, 1, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _AUTHENTICATE, _SHARE_GROUP_HEARTBEAT = 22, 36, 76
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
@@ -42,6 +43,29 @@ class RawConnection:
             return False
         except OSError:
             return True
+
+    def produce(self, topic: str, partitions: Mapping[int, bytes]) -> set[int]:
+        """Have partitions take a batch each; returns the error codes."""
+        batches = (struct.pack(">i", one) + _bytes(data) for one, data in partitions.items())
+        body = struct.pack(">hhi", -1, -1, 30_000) + _list(_text(topic) + _list(*batches))
+        answer = self._call(_PRODUCE, 3, body)
+        places = answer[4 + 2 + len(topic) + 4 : -4]
+        return {code for _, code, _, _ in struct.iter_unpack(">ihqq", places)}
+
+    def fetch(self, topic: str, wait_ms: int) -> int:
+        """Wait for a record at the begin of partition 0; returns the error code."""
+        shape = struct.pack(">iiiib", -1, wait_ms, 1, 1 << 20, 0)
+        body = shape + _list(_text(topic) + _list(struct.pack(">iqi", 0, 0, 1 << 20)))
+        answer = self._call(_FETCH, 4, body)
+        place = 4 + 4 + 2 + len(topic) + 4 + 4
+        [code] = struct.unpack(">h", answer[place : place + 2])
+        return int(code)
+
+    def join_group(self, group: str, metadata: bytes) -> int:
+        """Ask for an id of a member of a group of consumers; returns the error code."""
+        shape = _text(group) + struct.pack(">ii", 30_000, 30_000) + _text("") + _text("consumer")
+        body = shape + _list(_text("range") + _bytes(metadata))
+        return self._settled(lambda: self._call(_JOIN_GROUP, 4, body)[4:6])
 
     def commit(
         self, group: str, topic: str, metadata: str = "", partitions: Iterable[int] = (0,)

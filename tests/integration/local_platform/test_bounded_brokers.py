@@ -39,8 +39,11 @@ RECORD, BATCH, RECORDS = (
     JVM_BOUNDS[f"mesh.batches.{one}"] for one in ("record.bytes", "bytes", "records")
 )
 HEADERS = JVM_BOUNDS["mesh.batches.record.headers"]
-NAMES, CHARACTERS = (int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters"))
+NAMES, CHARACTERS, SHARES = (
+    int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters", "shares")
+)
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
+MEMBER_ID_REQUIRED = 79
 
 
 def owner(name: str) -> Principal:
@@ -52,6 +55,7 @@ def owner(name: str) -> Principal:
 
 
 FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
+HORDE = owner("horde")
 APPENDERS = {
     codec: Principal(f"own{codec}.intents", "secret", (Right("WRITE", "TOPIC", f"own.log{codec}"),))
     for codec in (0, GZIP)
@@ -83,7 +87,7 @@ def log_of(settings: PlatformSettings) -> str:
 def admin(platform: LocalPlatform) -> Connection:
     """The super user's login."""
     login = start(platform).administration("west")
-    ensure_principals(login, [FOE, CROWD, KEEPER, *APPENDERS.values()])
+    ensure_principals(login, [FOE, CROWD, KEEPER, HORDE, *APPENDERS.values()])
     return login
 
 
@@ -381,3 +385,81 @@ def test_a_login_has_so_many_offsets_and_no_more(
     other.close()
     [told] = [line for line in log_of(settings).splitlines() if "is denied an offset" in line]
     assert f"User:{KEEPER.name} is denied an offset: it has {most} of seven days" in told
+
+
+@pytest.fixture
+def horde(admin: Connection) -> Iterator[RawConnection]:
+    """Of the login that owns what begins with `horde.`."""
+    login = replace(admin, user=HORDE.name, password=HORDE.password)
+    found = RawConnection(admin.bootstrap_servers, login)
+    yield found
+    found.close()
+
+
+def test_a_login_has_so_many_ids_of_producers_and_no_more(
+    settings: PlatformSettings, admin: Connection, horde: RawConnection
+) -> None:
+    most, partitions = JVM_BOUNDS["mesh.producers"], 250
+    topic = create_topic(admin, "horde.write", "producer", partitions)
+
+    def write(
+        by: RawConnection, producer: int, places: Sequence[int] = range(partitions)
+    ) -> set[int]:
+        data = packed(record(), 1, 0, producer=producer)
+        return by.produce(topic, dict.fromkeys(places, data))
+
+    plain = dict.fromkeys(range(partitions), batch(record()))
+    # the broker tells who leads a partition before it does so itself
+    wait_until(lambda: horde.produce(topic, plain) == {0}, "each partition is led", 30)
+    producers = range(most // partitions)
+    assert set().union(*(write(horde, one) for one in producers[:-1])) == {0}
+    assert write(horde, producers[-1], range(partitions - 1)) == {0}
+    assert write(horde, most, [0, 1]) == {NOT_KEPT}
+    assert write(horde, most, [1]) == {NOT_KEPT}, "it was the last one"
+    assert write(horde, producers[0]) == {0}, "those that are kept"
+    assert horde.produce(topic, plain) == {0}, "of a producer without an id"
+    other = RawConnection(admin.bootstrap_servers, admin)
+    assert write(other, most, [0]) == {0}
+    other.close()
+    [told] = [line for line in log_of(settings).splitlines() if "is denied an id of a" in line]
+    assert f"User:{HORDE.name} is denied an id of a producer: it has {most} of an hour" in told
+
+
+def test_a_login_has_so_many_groups_that_share_and_no_more(
+    admin: Connection, horde: RawConnection
+) -> None:
+    topic = create_topic(admin, "horde.shared", "producer")
+    wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
+    codes = [horde.join_share_group(f"horde.{at}", topic) for at in range(SHARES + 1)]
+    assert codes == [0] * SHARES + [GROUP_DENIED]
+    assert horde.join_share_group("horde.0", topic) == 0, "one in use"
+    assert horde.commit("horde.other", topic) == 0, "a group of consumers"
+
+
+def test_members_of_a_logins_groups_send_so_many_bytes_of_themselves_and_no_more(
+    settings: PlatformSettings, admin: Connection, horde: RawConnection
+) -> None:
+    """A broker keeps them for as long as the members send heartbeats."""
+    most, metadata = JVM_BOUNDS["mesh.members.bytes"], bytes(15 * MIB)
+    wait_until(lambda: horde.find_coordinator("horde.many") == 0, "the coordinator answers", 30)
+    codes = [horde.join_group("horde.many", metadata) for _ in range(most // len(metadata) + 1)]
+    assert codes == [MEMBER_ID_REQUIRED] * (most // len(metadata)) + [NOT_KEPT]
+    assert horde.join_group("horde.many", b"") == MEMBER_ID_REQUIRED, (
+        "there is room for a small one"
+    )
+    other = RawConnection(admin.bootstrap_servers, admin)
+    assert other.join_group("horde.many", metadata) == MEMBER_ID_REQUIRED
+    other.close()
+    [told] = [line for line in log_of(settings).splitlines() if "of themselves in an hour" in line]
+    assert f"members of groups of User:{HORDE.name} have sent {most} bytes" in told
+
+
+def test_a_fetch_waits_for_records_no_longer_than_the_broker_has_it_wait(
+    admin: Connection, horde: RawConnection
+) -> None:
+    """One that waits is answered even if its login's right to read ends meanwhile."""
+    topic = create_topic(admin, "horde.nothing", "producer")
+    wait_until(lambda: horde.fetch(topic, 0) == 0, "its partition is led", 30)
+    hours_ms = 2 * 3600 * 1000
+    # longer than the test waits for an answer
+    assert horde.fetch(topic, hours_ms) == 0

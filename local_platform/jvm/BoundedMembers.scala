@@ -1,0 +1,60 @@
+package mesh
+
+import java.util.concurrent.ConcurrentHashMap
+
+import kafka.network.RequestChannel
+import org.apache.kafka.common.errors.{ApiException, PolicyViolationException}
+import org.apache.kafka.common.protocol.ApiKeys
+import org.apache.kafka.common.requests.{
+  ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest, StreamsGroupHeartbeatRequest
+}
+import org.slf4j.LoggerFactory
+
+/**
+ * How much members of groups may send of themselves: names, topics, patterns, metadata and assignments,
+ * which Kafka has in its heap for as long as they send heartbeats.
+ *
+ * Property of the JVM:
+ *   mesh.members.bytes=<n>   of a login in an hour, and at once
+ */
+object BoundedMembers {
+  private val most = Integer.getInteger("mesh.members.bytes", 128 << 20).intValue
+  // what an ordinary heartbeat has, which says nothing new
+  private val plain = 512
+  // what a member costs that says nothing of itself
+  private val member = 1024
+  private val log = LoggerFactory.getLogger("mesh.BoundedMembers")
+  private val logins = new ConcurrentHashMap[String, Members]()
+
+  private class Members {
+    val sent = new Spent
+    val denied = new Pause
+  }
+
+  /** Why the request is to be refused. */
+  def fault(request: RequestChannel.Request): Option[ApiException] = {
+    val size = request.sizeInBytes + (if (joins(request)) member else -plain)
+    if (size <= 0) None
+    else {
+      val login = request.context.principal.toString
+      val members = logins.computeIfAbsent(login, _ => new Members)
+      val cost = (size.toDouble / most * Recent.hour).toLong
+      if (members.sent.takes(cost, Recent.hour - cost)) None
+      else {
+        val text = s"members of groups of $login have sent $most bytes of themselves in an hour"
+        if (members.denied.isOver()) log.warn("{}", text)
+        Some(new PolicyViolationException(text))
+      }
+    }
+  }
+
+  private def joins(request: RequestChannel.Request): Boolean = request.header.apiKey match {
+    case ApiKeys.JOIN_GROUP => true
+    case ApiKeys.CONSUMER_GROUP_HEARTBEAT =>
+      request.body[ConsumerGroupHeartbeatRequest].data.memberEpoch == 0
+    case ApiKeys.SHARE_GROUP_HEARTBEAT => request.body[ShareGroupHeartbeatRequest].data.memberEpoch == 0
+    case ApiKeys.STREAMS_GROUP_HEARTBEAT =>
+      request.body[StreamsGroupHeartbeatRequest].data.memberEpoch == 0
+    case _ => false
+  }
+}

@@ -1,0 +1,57 @@
+package mesh
+
+import java.util.concurrent.ConcurrentHashMap
+
+import kafka.network.RequestChannel
+import org.apache.kafka.common.errors.{ApiException, PolicyViolationException}
+import org.apache.kafka.common.record.internal.MemoryRecords
+import org.apache.kafka.common.requests.ProduceRequest
+import org.slf4j.LoggerFactory
+
+/**
+ * How many ids of producers a login may have Kafka keep, which has each one of a partition in its heap for
+ * `producer.id.expiration.ms`. Clients choose them.
+ *
+ * Property of the JVM:
+ *   mesh.producers=<n>   different ones (id, topic, partition) of a login in an hour
+ */
+object BoundedProducers {
+  private val most = Integer.getInteger("mesh.producers", 50000).intValue
+  // of a topic
+  private val longestName = 249
+  private val log = LoggerFactory.getLogger("mesh.BoundedProducers")
+  private val logins = new ConcurrentHashMap[String, Recent]()
+
+  /** Why the request is to be refused. */
+  def fault(request: RequestChannel.Request): Option[ApiException] = {
+    val login = request.context.principal.toString
+    val kept = logins.computeIfAbsent(login, _ => new Recent(most, Recent.hour))
+    if (fits(kept, request.body[ProduceRequest])) None
+    else {
+      if (kept.isLogged()) log.warn("{} is denied an id of a producer: it has {} of an hour", login, most)
+      val text = s"$login has $most ids of producers and partitions of an hour, and may have no other"
+      Some(new PolicyViolationException(text))
+    }
+  }
+
+  private def fits(kept: Recent, request: ProduceRequest): Boolean =
+    request.data.topicData.stream.allMatch { topic =>
+      topic.name.length > longestName || topic.partitionData.stream.allMatch { one =>
+        val place = if (topic.name.isEmpty) topic.topicId else topic.name
+        producers(one.records).forall(id => kept.has((id, place, one.index)))
+      }
+    }
+
+  private def producers(records: Any): Seq[Long] = records match {
+    case found: MemoryRecords =>
+      try {
+        val ids = Seq.newBuilder[Long]
+        found.batches.forEach(batch => if (batch.hasProducerId) ids += batch.producerId)
+        ids.result()
+      } catch {
+        // it is refused when it is appended
+        case _: RuntimeException => Nil
+      }
+    case _ => Nil
+  }
+}
