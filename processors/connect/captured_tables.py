@@ -83,15 +83,16 @@ class Identity(NamedTuple):
     is_logged: bool
 
 
-def require_tables(config: Mapping[str, str], password: str) -> bool:
+def require_tables(config: Mapping[str, str], password: str) -> list[str] | None:
     """Refuse tables that the database does not have, or that could not be captured as they are.
 
     That is: their changes are not logged in full, or a column would not arrive. An outbox that is
     none is refused as well. Connect itself reports none of it before its task runs, or at all.
 
     Returns:
-        Whether the database was asked: one that cannot be reached from here, or does not answer in
-        time, is left to Connect.
+        What of the columns' values does not arrive as it was, a text for each type. None where the
+        database was not asked: one that cannot be reached from here, or does not answer in time, is
+        left to Connect.
     """
     wanted = sorted(_listed(config.get("table.include.list", "")))
     needed = outbox_columns(config)
@@ -104,7 +105,7 @@ def require_tables(config: Mapping[str, str], password: str) -> bool:
     )
     found = ask(lambda connection: _tables(connection, wanted), login)
     if found is None:
-        return False
+        return None
     known, others, columns, identities = found
     if missing := [one for one in wanted if one not in known]:
         has = f"it has {', '.join(others)}" if others else "it has no tables yet"
@@ -126,17 +127,18 @@ def require_tables(config: Mapping[str, str], password: str) -> bool:
         # a publication that somebody else keeps may publish generated columns
         is_filtered=config.get("publication.autocreate.mode", "filtered") == "filtered",
     )
-    _require_arrival(columns, config, needed)
-    return True
+    taken = _taken(columns, config, needed)
+    _require_arrival(taken, config)
+    return postgres_types.losses(taken)
 
 
-def _require_arrival(
+def _taken(
     columns: Sequence[Column], config: Mapping[str, str], needed: Sequence[str]
-) -> None:
-    """Refuse columns that would be missing from the topic, or that nobody could read there."""
+) -> list[Column]:
+    """The columns that are captured."""
     included = _listed(config.get("column.include.list", ""))
     excluded = _listed(config.get("column.exclude.list", ""))
-    taken = [
+    return [
         one
         for one in columns
         if one.path not in excluded
@@ -144,10 +146,15 @@ def _require_arrival(
         # the router of an outbox reads no other
         and (not needed or one.name in needed)
     ]
+
+
+def _require_arrival(taken: Sequence[Column], config: Mapping[str, str]) -> None:
+    """Refuse columns that would be missing from the topic, or that nobody could read there."""
     precise = config.get("decimal.handling.mode", "precise") == "precise"
     faults = [(one, why) for one in taken if (why := postgres_types.fault(one, precise=precise))]
     if faults:
         told = "; ".join(f"{one.path} {why}" for one, why in faults[:_SHOWN])
+        excluded = _listed(config.get("column.exclude.list", ""))
         left = ",".join([*excluded, *(one.path for one, _ in faults)])
         raise RefusedError(
             "column_not_captured",

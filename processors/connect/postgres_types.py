@@ -6,7 +6,7 @@ docs/reference/postgres-types.md is made of it: `python -m processors.connect.po
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -131,6 +131,7 @@ ARRIVALS = (
 _KNOWN = {one.kind: one for one in ARRIVALS}
 _BASES = frozenset({"text", "int4", "numeric"})
 """What a domain may be made of, by PostgreSQL's own names."""
+_SHOWN = 5
 _SCALE = re.compile(r"numeric\((\d+),(-?\d+)\)")
 _HEAD = """# What arrives of each type of PostgreSQL
 
@@ -170,6 +171,23 @@ def fault(column: Column, *, precise: bool) -> str | None:
             f"is a {column.declared}, and no reader of Avro takes a scale outside of the precision"
         )
     return None
+
+
+def losses(columns: Iterable[Column]) -> list[str]:
+    """What of the values of columns does not arrive as it was: a text for each of their types."""
+    lossy: dict[str, list[str]] = {}
+    for one in columns:
+        if one.kind in _KNOWN and _KNOWN[one.kind].lost:
+            lossy.setdefault(one.kind, []).append(one.path)
+    return [
+        f"values of {_some(names)} ({kind}) that do not arrive as they are: {_KNOWN[kind].lost}"
+        for kind, names in lossy.items()
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def page() -> Iterator[str]:

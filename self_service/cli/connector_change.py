@@ -99,7 +99,10 @@ class Change:
         password = connect.password(self.connector, self.config)
         match self.config.get("connector.class"):
             case connector_config.POSTGRES:
-                asked = require_tables(self.config, password)
+                losses = require_tables(self.config, password)
+                asked = losses is not None
+                for one in losses or ():
+                    note(one)
             case connector_config.JDBC_SINK:
                 asked = connect.may_reach(self.config) and require_sink(self.config, password)
             case _:

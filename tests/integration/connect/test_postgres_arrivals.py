@@ -329,6 +329,21 @@ def test_a_column_whose_type_has_the_name_of_a_table_beside_it_is_refused(
     assert f"{table}.e" not in told
 
 
+def test_values_that_would_be_lost_are_told_before_the_connector_starts(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    make(database, place, {"day": "date", "list": "int[]", "word": "text"})
+    adding = (*NOUN, "add", fresh("told"), "--type", "debezium-postgres", "-d", owner.name)
+    captured = (*adding, "--table", f"{place}.rows", "--dry-run")
+    told = sdm(*captured).err
+    assert f"values of {place}.rows.day (date) that do not arrive as they are: infinity" in told
+    assert f"values of {place}.rows.list (integer[]) that do not" in told
+    assert "word" not in told
+    without = sdm(*captured, "--set", f"column.exclude.list={place}.rows.day").err
+    assert "(date)" not in without
+
+
 def test_a_column_that_would_not_arrive_is_refused_and_can_be_left_out(
     sdm: Sdm, owner: Party, schema: tuple[str, Any]
 ) -> None:

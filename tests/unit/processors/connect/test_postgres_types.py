@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.connect.postgres_types import ARRIVALS, Column, fault, page
+from processors.connect.postgres_types import ARRIVALS, Column, fault, losses, page
 
 PAGE = Path("docs/reference/postgres-types.md")
 
@@ -48,3 +48,11 @@ def test_a_scale_above_the_precision_arrives_as_text_and_one_below_zero_does_not
     assert fault(column("numeric", "numeric(3,5)"), precise=False) is None
     assert "2000 digits" in str(fault(column("numeric", "numeric(5,-2)"), precise=False))
     assert fault(column("numeric", "numeric(20,4)"), precise=True) is None
+
+
+def test_what_of_the_values_is_lost_is_told_for_each_type_with_some_columns() -> None:
+    days = [column("date")._replace(name=f"d{at}") for at in range(7)]
+    of_days, of_bits = losses([column("text"), *days, column("bit varying")])
+    assert of_days.startswith("values of public.t.d0, public.t.d1, public.t.d2, public.t.d3, ")
+    assert "public.t.d4 and 2 more (date) that do not arrive as they are: infinity" in of_days
+    assert of_bits.startswith("values of public.t.c (bit varying) that do not arrive as they are: ")
