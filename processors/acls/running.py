@@ -86,8 +86,9 @@ def _is_connectors(acl: Acl, connector: Connector) -> bool:
         case "topic" if acl.prefixed:
             return not connector.is_sink and acl.name == f"{connector.domain}."
         case "topic":
-            offsets = offsets_of(connector.domain)
-            return acl.name in (*connector.reads, *connector.writes, offsets)
+            # a sink's positions are those of its group
+            offsets = () if connector.is_sink else (offsets_of(connector.domain),)
+            return acl.name in (*connector.reads, *connector.writes, *offsets)
         case "group":
             return connector.is_sink and acl.name == f"connect-{connector.id}" and not acl.prefixed
         case "transactional-id":

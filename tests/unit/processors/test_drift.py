@@ -253,6 +253,21 @@ def test_a_strangers_right_on_the_positions_of_a_domains_sources_is_found() -> N
     assert found.kind is DriftKind.UNGRANTED_RIGHT
 
 
+def test_a_sinks_right_on_the_positions_of_sources_is_found() -> None:
+    log = PaperLog()
+    story.domains(log)
+    log.say(ConnectorAdded, "east", **story.connector())
+    story.settle(log)
+    [source] = log.image.connectors.values()
+    scene = drift.scene(log.image, "east", desired(log.image), founding.rights())
+    sink = replace(source, config={"topics": TOPIC})
+    image = log.image._replace(connectors=log.image.connectors.set(source.id, sink))
+    own = Acl(principal_of(source.id), "read", "topic", TOPIC)
+    assert not list(of_strangers(scene, image, [own]))
+    [found] = of_strangers(scene, image, [replace(own, name=offsets_of("east"))])
+    assert found.kind is DriftKind.UNGRANTED_RIGHT
+
+
 def test_a_login_that_is_only_called_like_a_links_writer_is_found_and_its_rights_are_taken() -> (
     None
 ):
