@@ -3,9 +3,13 @@ package mesh
 import java.io.{IOException, OutputStream}
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
+
 import kafka.network.RequestChannel
 import kafka.server.KafkaApis
-import org.apache.kafka.common.errors.{ApiException, ThrottlingQuotaExceededException}
+import org.apache.kafka.common.errors.{
+  ApiException, InvalidRequestException, ThrottlingQuotaExceededException
+}
 import org.apache.kafka.common.record.internal.{DefaultRecordBatch, MemoryRecords, RecordBatch}
 import org.apache.kafka.common.requests.ProduceRequest
 import org.apache.kafka.common.utils.BufferSupplier
@@ -31,26 +35,33 @@ object BoundedAppends {
   def fault(apis: KafkaApis, request: RequestChannel.Request): Option[ApiException] = {
     val login = request.context.principal.getName
     if (!login.endsWith(logins)) None
-    else {
-      val quota = apis.quotas.produce.quota(login, request.header.clientId).bound
-      val seconds = math.min(size(request) / (quota * times), longestS)
-      val appender = appenders.computeIfAbsent(login, _ => new Spent)
-      if (appender.takes((seconds * 1e9).toLong, lateNs)) None
-      else {
-        val text = s"$login has appended more than $times times its quota of ${quota.toLong} bytes a second"
-        Some(new ThrottlingQuotaExceededException(text))
-      }
+    else batches(request.body[ProduceRequest]) match {
+      case batch :: Nil =>
+        val quota = apis.quotas.produce.quota(login, request.header.clientId).bound
+        val appender = appenders.computeIfAbsent(login, _ => new Spent)
+        def cost = math.max(Unpacked.size(batch), request.sizeInBytes) / (quota * times)
+        // nothing is unpacked for one that is late already
+        val fits = appender.takes(0, lateNs) &&
+          appender.takes((math.min(cost, longestS) * 1e9).toLong, lateNs)
+        if (fits) None
+        else {
+          val text = s"$login has appended more than $times times its quota of ${quota.toLong} bytes a second"
+          Some(new ThrottlingQuotaExceededException(text))
+        }
+      case _ => Some(new InvalidRequestException(s"$login is to send one batch in a request"))
     }
   }
 
-  private def size(request: RequestChannel.Request): Long = {
-    var found = 0L
-    request.body[ProduceRequest].data.topicData.forEach(_.partitionData.forEach(_.records match {
-      case records: MemoryRecords => records.batches.forEach(found += Unpacked.size(_))
-      case _ => ()
-    }))
-    math.max(found, request.sizeInBytes)
-  }
+  /** Those of the request, two at most. */
+  private def batches(request: ProduceRequest): List[RecordBatch] =
+    request.data.topicData.asScala.iterator
+      .flatMap(_.partitionData.asScala.iterator)
+      .flatMap(_.records match {
+        case records: MemoryRecords => records.batches.asScala.iterator
+        case _ => Iterator.empty
+      })
+      .take(2)
+      .toList
 }
 
 /** How large a batch is once it is unpacked, as the log keeps it. */

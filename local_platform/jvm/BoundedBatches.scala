@@ -2,10 +2,11 @@ package mesh
 
 import java.io.InputStream
 import java.nio.ByteBuffer
+import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.kafka.common.InvalidRecordException
 import org.apache.kafka.common.compress.Compression
-import org.apache.kafka.common.errors.RecordTooLargeException
+import org.apache.kafka.common.errors.{RecordTooLargeException, ThrottlingQuotaExceededException}
 import org.apache.kafka.common.record.internal.{DefaultRecord, DefaultRecordBatch}
 import org.apache.kafka.common.utils.BufferSupplier
 
@@ -20,6 +21,8 @@ import org.apache.kafka.common.utils.BufferSupplier
  *   mesh.batches.records=<n>        of a batch
  *   mesh.batches.record.headers=<n> of one record, compressed or not
  *   mesh.batches.headers=<n>        of all records of a compressed batch
+ *   mesh.batches.request.bytes=<n>  of all batches that one request unpacks, for each header 32 more
+ *   mesh.batches.login.bytes=<n>    of all requests of a login in a second
  *
  * RecordTooLargeException is what a Java producer answers by sending the batch in halves.
  */
@@ -29,7 +32,26 @@ object BoundedBatches {
   private val records = Integer.getInteger("mesh.batches.records", 100000).intValue
   private val headersOfRecord = Integer.getInteger("mesh.batches.record.headers", 10000).intValue
   private val headersOfBatch = Integer.getInteger("mesh.batches.headers", 500000).intValue
+  private val ofRequest = Integer.getInteger("mesh.batches.request.bytes", 256 << 20).intValue
+  private val ofLogin = Integer.getInteger("mesh.batches.login.bytes", 1 << 30).doubleValue
+  private val lateNs = 1000000000L
+  private val requests = new ThreadLocal[Budget]
+  private val logins = new ConcurrentHashMap[String, Spent]()
   private val snappyHeader = Array[Byte](-126, 'S', 'N', 'A', 'P', 'P', 'Y', 0)
+
+  /** The thread begins with a request of a login. */
+  def begin(login: String): Unit = {
+    val before = requests.get
+    if (before != null) before.charge()
+    requests.set(new Budget(ofRequest, login))
+  }
+
+  /** Charges the login with so many bytes; false where it is late. */
+  def spend(login: String, bytes: Long): Boolean = {
+    val spent = logins.computeIfAbsent(login, _ => new Spent)
+    spent.add((bytes / ofLogin * 1e9).toLong)
+    spent.takes(0, lateNs)
+  }
 
   /** In place of `compression.wrapForInput(compressed, magic, supplier)` in `batch`. */
   def open(
@@ -44,8 +66,10 @@ object BoundedBatches {
       throw new RecordTooLargeException(
         s"the batch has $count records: a compressed one may have $records")
     }
+    val request = requests.get
+    if (request != null) request.open()
     new BoundedStream(
-      compression.wrapForInput(compressed, magic, supplier), ofBatch, headersOfBatch)
+      compression.wrapForInput(compressed, magic, supplier), ofBatch, headersOfBatch, request)
   }
 
   /** The announced length of a record, in bytes, before room is made for it. */
@@ -117,8 +141,36 @@ object BoundedBatches {
   }
 }
 
+/** What a request of a login may still unpack, in bytes. */
+class Budget(most: Int, login: String) {
+  private var left = most.toLong
+  private var charged = left
+
+  /** A batch is to be unpacked. */
+  def open(): Unit = {
+    if (!charge()) throw new ThrottlingQuotaExceededException(s"$login has batches unpacked too fast")
+    take(0)
+  }
+
+  /** Charges the login with what was unpacked since; false where it is late. */
+  def charge(): Boolean = {
+    val bytes = charged - left
+    charged = left
+    BoundedBatches.spend(login, bytes)
+  }
+
+  def take(bytes: Long): Unit = {
+    left -= bytes
+    if (left < 0) {
+      throw new RecordTooLargeException(s"the compressed batches of a request may unpack to $most bytes")
+    }
+  }
+}
+
 /** Ends with RecordTooLargeException where more than `most` bytes or `mostHeaders` headers come out. */
-private class BoundedStream(inner: InputStream, most: Int, mostHeaders: Int) extends InputStream {
+private class BoundedStream(inner: InputStream, most: Int, mostHeaders: Int, request: Budget)
+    extends InputStream {
+  private val ofHeader = 32
   private var left = most
   private var headersLeft = mostHeaders
 
@@ -127,6 +179,7 @@ private class BoundedStream(inner: InputStream, most: Int, mostHeaders: Int) ext
     if (headersLeft < 0) {
       throw new RecordTooLargeException(s"a compressed batch may have $mostHeaders headers")
     }
+    if (request != null) request.take(ofHeader * found.toLong)
   }
 
   override def read(): Int = {
@@ -155,5 +208,6 @@ private class BoundedStream(inner: InputStream, most: Int, mostHeaders: Int) ext
   private def count(found: Long): Unit = {
     left -= found.toInt
     if (left < 0) throw new RecordTooLargeException(s"a compressed batch may unpack to $most bytes")
+    if (request != null) request.take(found)
   }
 }

@@ -5,8 +5,8 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes six classes of Kafka, which call [[BoundedRequests]], [[BoundedBatches]], [[BoundedOffsets]] and
- * [[BoundedWaits]], below a folder. They take the place of Kafka's where their jar comes first on the
+ * Writes eight classes of Kafka, which call [[BoundedParsing]], [[BoundedRequests]], [[BoundedBatches]],
+ * [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take the place of Kafka's where their jar comes first on the
  * class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
@@ -15,6 +15,8 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, Met
 object PatchKafka {
   private val records = "org/apache/kafka/common/record/internal"
   private val groups = "org/apache/kafka/coordinator/group"
+  private val requests = "org/apache/kafka/common/requests"
+  private val shares = "org/apache/kafka/server/share/session"
   private val apis = "kafka/server/KafkaApis"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
@@ -50,8 +52,16 @@ object PatchKafka {
       else Some(new CallFirst(
         inner, "mesh/BoundedOffsets", "require", s"${given}V")(Opcodes.ALOAD -> 1, Opcodes.ALOAD -> 2))
     }
+    patch(folder, s"$requests/RequestContext", 1) { (name, types, inner) =>
+      if (name == "parseRequest") Some(new ParseBounded(inner)) else None
+    }
     patch(folder, apis, 1) { (name, types, inner) =>
       if (name == "handle") Some(new AskFirst(inner)) else None
+    }
+    patch(folder, s"$shares/ShareSession", 1) { (name, types, inner) =>
+      if (name != "update") None
+      else Some(new CallFirst(
+        inner, "mesh/BoundedFetches", "room", s"(L$shares/ShareSession;)V")(Opcodes.ALOAD -> 0))
     }
     patch(folder, "org/apache/kafka/server/storage/log/FetchParams", 1) { (name, types, inner) =>
       // the other one calls it
@@ -113,6 +123,15 @@ object PatchKafka {
       } else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
+  /** Its call of `AbstractRequest.parseRequest` becomes one of `BoundedParsing.parse`. */
+  private class ParseBounded(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == s"$requests/AbstractRequest" && name == "parseRequest") {
+        call("mesh/BoundedParsing", "parse", types)
+      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
   /**
    * Passes what one of its calls of `ByteUtils.readVarint` returns through a method of the bounds, with
    * some of its own parameters.
@@ -157,12 +176,12 @@ object PatchKafka {
     }
   }
 
-  /** Makes its parameter of how long to wait what `BoundedWaits.bounded` returns for it. */
+  /** Makes its parameter of how long to wait what `BoundedFetches.bounded` returns for it. */
   private class WaitLess(inner: MethodVisitor) extends Change(inner) {
     override def visitCode(): Unit = {
       super.visitCode()
       super.visitVarInsn(Opcodes.LLOAD, 4)
-      call("mesh/BoundedWaits", "bounded", "(J)J")
+      call("mesh/BoundedFetches", "bounded", "(J)J")
       super.visitVarInsn(Opcodes.LSTORE, 4)
     }
   }

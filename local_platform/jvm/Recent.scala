@@ -34,6 +34,12 @@ object Recent {
 class Spent {
   private var until = System.nanoTime
 
+  /** It took so much, whatever it may. */
+  def add(costNs: Long): Unit = synchronized {
+    val now = System.nanoTime
+    until = (if (until - now < 0) now else until) + costNs
+  }
+
   /** Whether it is no further ahead of the time than `lateNs`; what it takes then counts. */
   def takes(costNs: Long, lateNs: Long): Boolean = synchronized {
     val now = System.nanoTime

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that six of Kafka's own classes are made to ask for; their names and settings.
+that eight of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -15,11 +15,13 @@ SOURCES = tuple(
         "BoundedAppends.scala",
         "BoundedAuthorizer.scala",
         "BoundedBatches.scala",
+        "BoundedFetches.scala",
         "BoundedMembers.scala",
         "BoundedOffsets.scala",
+        "BoundedParsing.scala",
+        "BoundedPatterns.scala",
         "BoundedProducers.scala",
         "BoundedRequests.scala",
-        "BoundedWaits.scala",
         "PatchKafka.scala",
         "Recent.scala",
         "TopicPolicies.scala",
@@ -74,11 +76,16 @@ JVM_BOUNDS = {
     "mesh.batches.records": 100_000,
     "mesh.batches.record.headers": 10_000,
     "mesh.batches.headers": 500_000,
+    "mesh.batches.request.bytes": 256 * _MIB,
+    "mesh.batches.login.bytes": 1024 * _MIB,
+    "mesh.request.fields": 200_000,
+    "mesh.pattern.characters": 249,
     "mesh.offsets": 50_000,
     "mesh.producers": 50_000,
     "mesh.members.bytes": 128 * _MIB,
     "mesh.appends.times": 4,
     "mesh.appends.late.ms": 3000,
     "mesh.fetch.wait.ms": 2000,
+    "mesh.share.partitions": 1000,
 }
 """Properties of the JVM: what clients may cost a broker; see `Bounded*.scala`."""

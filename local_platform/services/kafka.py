@@ -194,6 +194,9 @@ SMALL_NODE = {
     # pool, and nobody else's request be read)
     # the same before the login; SCRAM's messages have less than 1 KiB
     "sasl.server.max.receive.size": "8192",
+    # a session of a fetch keeps what it names, 700 000 partitions of no topic too, until another
+    # one takes its place; without, a Java consumer names its partitions in each fetch
+    "max.incremental.fetch.session.cache.slots": "0",
     # far above 512 task slots of Spark with a reader and a writer each, far below 20 000 files
     "max.connections": "4000",
     "max.connections.per.ip": "3000",

@@ -7,13 +7,14 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from mesh_events.kafka import SCRAM, Connection
 
-_PRODUCE, _FETCH, _JOIN_GROUP = 0, 1, 11
+_PRODUCE, _FETCH, _LIST_OFFSETS, _JOIN_GROUP = 0, 1, 2, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
-_INIT_PRODUCER_ID, _AUTHENTICATE, _SHARE_GROUP_HEARTBEAT = 22, 36, 76
+_INIT_PRODUCER_ID, _AUTHENTICATE, _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 22, 36, 76, 78
+_LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _LOADING, _LOADED_S = (14, 15, 16), 30.0
 """A coordinator that is loading, is not there yet, or is another one."""
@@ -48,9 +49,9 @@ class RawConnection:
         """Have partitions take a batch each; returns the error codes."""
         batches = (struct.pack(">i", one) + _bytes(data) for one, data in partitions.items())
         body = struct.pack(">hhi", -1, -1, 30_000) + _list(_text(topic) + _list(*batches))
-        answer = self._call(_PRODUCE, 3, body)
+        answer = self._call(_PRODUCE, 7, body)
         places = answer[4 + 2 + len(topic) + 4 : -4]
-        return {code for _, code, _, _ in struct.iter_unpack(">ihqq", places)}
+        return {code for _, code, *_ in struct.iter_unpack(">ihqqq", places)}
 
     def fetch(self, topic: str, wait_ms: int) -> int:
         """Wait for a record at the begin of partition 0; returns the error code."""
@@ -59,6 +60,71 @@ class RawConnection:
         answer = self._call(_FETCH, 4, body)
         place = 4 + 4 + 2 + len(topic) + 4 + 4
         [code] = struct.unpack(">h", answer[place : place + 2])
+        return int(code)
+
+    def name_coordinators(self, count: int) -> None:
+        """Ask for the coordinators of so many groups without a name; wait for no answer."""
+        body = b"\0" + _count(count) + b"\1" * count + b"\0"
+        message = struct.pack(">hhi", _FIND_COORDINATOR, 4, 1) + _text("test") + b"\0" + body
+        self.socket.sendall(_bytes(message))
+
+    def list_offsets(self, topic: str, partitions: Collection[int], time_ms: int) -> list[int]:
+        """Look for a time in partitions; returns the error codes."""
+        places = (struct.pack(">iq", one, time_ms) for one in partitions)
+        answer = self._call(
+            _LIST_OFFSETS, 1, struct.pack(">i", -1) + _list(_text(topic) + _list(*places))
+        )
+        found = struct.iter_unpack(">ihqq", answer[4 + 2 + len(topic) + 4 :])
+        return [code for _, code, *_ in found]
+
+    def list_transactions(self, pattern: str) -> int:
+        """List those whose transactional ids match; returns the error code."""
+        # neither states nor producers
+        body = _count(0) * 2 + struct.pack(">q", -1) + _compact(pattern) + b"\0"
+        answer = self._call(_LIST_TRANSACTIONS, 2, body, flexible=True)
+        [code] = struct.unpack(">h", answer[5:7])
+        return int(code)
+
+    def join_by_pattern(self, group: str, pattern: str) -> int:
+        """Join a group of consumers of the topics whose names match; returns the error code."""
+        member = base64.urlsafe_b64encode(os.urandom(16)).decode()
+        body = _compact(group) + _compact(member) + struct.pack(">i", 0) + b"\0\0"
+        body += (
+            struct.pack(">i", 300_000) + _count(0) + _compact(pattern) + b"\0" + _count(0) + b"\0"
+        )
+        return self._settled(
+            lambda: self._call(_CONSUMER_GROUP_HEARTBEAT, 1, body, flexible=True)[5:7]
+        )
+
+    def fetch_session(self, topic: str, partitions: int) -> int:
+        """Ask for a session of fetches; returns its id, 0 for none."""
+        place = struct.pack(">qqi", 0, -1, 1)
+        places = (struct.pack(">i", one) + place for one in range(partitions))
+        shape = struct.pack(">iiiibii", -1, 0, 0, 1 << 20, 0, 0, 0)
+        answer = self._call(_FETCH, 7, shape + _list(_text(topic) + _list(*places)) + _list())
+        code, session = struct.unpack(">hi", answer[4:10])
+        assert code == 0, code
+        return int(session)
+
+    def share_fetch(
+        self, member: tuple[str, str], epoch: int, topic: bytes, partitions: Collection[int]
+    ) -> int:
+        """Fetch as a member of a group from more partitions of a topic; returns the error code.
+
+        Args:
+            member: the group, and the member's id.
+            epoch: 0 for a new session, then counted.
+            topic: its id.
+            partitions: they need not be there.
+        """
+        # neither acknowledgements nor tags
+        places = b"".join(struct.pack(">i", one) + b"\1\0" for one in partitions)
+        named = topic + _count(len(partitions)) + places + b"\0"
+        body = b"".join(map(_compact, member))
+        body += struct.pack(">iiiiii", epoch, 0, 0, 1 << 20, 500, 500)
+        body += _count(1) + named + _count(0) + b"\0"
+        answer = self._call(_SHARE_FETCH, 1, body, flexible=True)
+        [code] = struct.unpack(">h", answer[5:7])
         return int(code)
 
     def join_group(self, group: str, metadata: bytes) -> int:
@@ -92,9 +158,9 @@ class RawConnection:
         body = _text(transactional_id) + struct.pack(">i", 60_000)
         return self._settled(lambda: self._call(_INIT_PRODUCER_ID, 1, body)[4:6])
 
-    def join_share_group(self, group: str, topic: str) -> int:
+    def join_share_group(self, group: str, topic: str, member: str = "") -> int:
         """Join a share group as a new member; returns the error code."""
-        member = base64.urlsafe_b64encode(os.urandom(16)).decode()
+        member = member or base64.urlsafe_b64encode(os.urandom(16)).decode()
         body = _compact(group) + _compact(member) + struct.pack(">i", 0) + b"\0"
         body += b"\2" + _compact(topic) + b"\0"
         # a byte of tags, and the time to wait
@@ -183,11 +249,16 @@ def _text(value: str) -> bytes:
 
 def _compact(value: str) -> bytes:
     encoded = value.encode()
-    length, found = len(encoded) + 1, bytearray()
+    return _count(len(encoded)) + encoded
+
+
+def _count(value: int) -> bytes:
+    """How long something is, in the compact form; 0 is null."""
+    length, found = value + 1, bytearray()
     while length > 0x7F:
         found.append((length & 0x7F) | 0x80)
         length >>= 7
-    return bytes([*found, length]) + encoded
+    return bytes([*found, length])
 
 
 def _bytes(value: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """A broker whose clients compress what fits no heap, and name more groups than it can keep."""
 
+import base64
 import gzip
 import shutil
 import time
@@ -14,7 +15,7 @@ from uuid import uuid4
 import pytest
 import zstandard
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import LocalPlatform
@@ -43,7 +44,9 @@ NAMES, CHARACTERS, SHARES = (
     int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters", "shares")
 )
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
-MEMBER_ID_REQUIRED = 79
+MEMBER_ID_REQUIRED, INVALID_PATTERN = 79, 128
+FIELDS = JVM_BOUNDS["mesh.request.fields"]
+SHARED = JVM_BOUNDS["mesh.share.partitions"]
 
 
 def owner(name: str) -> Principal:
@@ -56,6 +59,7 @@ def owner(name: str) -> Principal:
 
 FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
 HORDE = owner("horde")
+SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "sent.log"),))
 APPENDERS = {
     codec: Principal(f"own{codec}.intents", "secret", (Right("WRITE", "TOPIC", f"own.log{codec}"),))
     for codec in (0, GZIP)
@@ -87,7 +91,7 @@ def log_of(settings: PlatformSettings) -> str:
 def admin(platform: LocalPlatform) -> Connection:
     """The super user's login."""
     login = start(platform).administration("west")
-    ensure_principals(login, [FOE, CROWD, KEEPER, HORDE, *APPENDERS.values()])
+    ensure_principals(login, [FOE, CROWD, KEEPER, HORDE, SENDER, *APPENDERS.values()])
     return login
 
 
@@ -463,3 +467,111 @@ def test_a_fetch_waits_for_records_no_longer_than_the_broker_has_it_wait(
     hours_ms = 2 * 3600 * 1000
     # longer than the test waits for an answer
     assert horde.fetch(topic, hours_ms) == 0
+
+
+def test_no_session_keeps_the_partitions_that_a_fetch_names(horde: RawConnection) -> None:
+    """A session keeps them until others take its place, also those of a topic that is not there."""
+    assert {horde.fetch_session("not-there", 1000) for _ in range(10)} == {0}
+
+
+def test_a_request_that_names_more_than_it_may_closes_its_connection(
+    settings: PlatformSettings, admin: Connection
+) -> None:
+    """Kafka makes objects of all that a request names, before it looks whose it is."""
+    login = replace(admin, user=HORDE.name, password=HORDE.password)
+    for size in (FIELDS, 15 * MIB):
+        client = RawConnection(admin.bootstrap_servers, login)
+        client.name_coordinators(size)
+        assert client.is_closed(30), size
+        client.close()
+    client = RawConnection(admin.bootstrap_servers, login)
+    client.name_coordinators(FIELDS // 4)
+    assert not client.is_closed(0.5), "it is answered"
+    client.close()
+    assert "OutOfMemoryError" not in log_of(settings)
+
+
+def test_the_batches_of_a_request_unpack_to_so_much_and_no_more(
+    admin: Connection, horde: RawConnection
+) -> None:
+    """Each batch is below the bound of one, and a request may hold thousands."""
+    size, partitions = 24 * MIB, 24
+    topic = create_topic(admin, "horde.zeros", "producer", partitions)
+    one = packed(
+        zstandard.compress(b"".join(record(value=bytes(size // 2), delta=at) for at in (0, 1))),
+        2,
+        ZSTD,
+    )
+    plain = dict.fromkeys(range(partitions), batch(record()))
+    wait_until(lambda: horde.produce(topic, plain) == {0}, "each partition is led", 30)
+    many = horde.produce(topic, dict.fromkeys(range(partitions), one))
+    assert many == {0, MessageSizeTooLargeError.errno}
+    wait_until(lambda: horde.produce(topic, {0: one}) == {0}, "a second has gone", 30)
+
+
+def test_a_login_has_batches_unpacked_so_fast_and_no_faster(
+    admin: Connection, horde: RawConnection
+) -> None:
+    """By whichever requests: those that look for a time unpack a batch of each partition."""
+    size, partitions = 30 * MIB, 40
+    topic = create_topic(admin, "horde.times", "producer", partitions)
+    halves = b"".join(record(value=bytes(size // 2), delta=at) for at in (0, 1))
+    # those before them are earlier
+    time_ms = int(time.time() * 1000) + 60_000
+    one = packed(zstandard.compress(halves), 2, ZSTD, time_ms=time_ms)
+    plain = dict.fromkeys(range(partitions), batch(record()))
+    wait_until(lambda: horde.produce(topic, plain) == {0}, "each partition is led", 30)
+    for at in range(partitions):
+        wait_until(lambda to=at: horde.produce(topic, {to: one}) == {0}, f"{at} is written", 30)  # type: ignore[misc]
+    found = horde.list_offsets(topic, range(partitions), time_ms)
+    assert 0 in found
+    assert set(found) <= {0, MessageSizeTooLargeError.errno, THROTTLED}
+    assert found.count(0) <= JVM_BOUNDS["mesh.batches.request.bytes"] / (size // 2) + 1
+    wait_until(lambda: horde.list_offsets(topic, [0], time_ms) == [0], "a second has gone", 30)
+
+
+def test_who_appends_intents_sends_one_batch_and_nothing_is_unpacked_of_more(
+    admin: Connection,
+) -> None:
+    """3 000 batches of a thousand bytes each, in one request, unpacked to 90 GB."""
+    login = replace(admin, user=SENDER.name, password=SENDER.password)
+    create_topic(admin, "sent.log", "uncompressed")
+    set_quotas(admin, {SENDER.name: {PRODUCED: float(64 * 1024)}})
+    one = packed(zstandard.compress(record(value=bytes(15 * MIB))), 1, ZSTD)
+    with pytest.raises(KafkaError, match="error 42"):
+        produce(login, "sent.log", one * 3000)
+    # had they been unpacked, the login would have to wait for minutes
+    produce(login, "sent.log", batch(record()))
+
+
+def test_a_session_of_a_group_that_shares_has_so_many_partitions_and_no_more(
+    admin: Connection, horde: RawConnection
+) -> None:
+    topic, most = create_topic(admin, "horde.sessions", "producer"), SHARED
+    wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
+    member = "horde.0", base64.urlsafe_b64encode(uuid4().bytes).decode()
+    assert horde.join_share_group(member[0], topic, member[1]) == 0
+    client = AdminClient(admin.config())
+    number = client.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id
+    halves = number.get_most_significant_bits(), number.get_least_significant_bits()
+    its_id = pack(">qq", *halves)
+    assert horde.share_fetch(member, 0, its_id, range(most + 1)) == NOT_KEPT
+    assert horde.share_fetch(member, 0, its_id, range(most)) == 0
+    assert horde.share_fetch(member, 1, its_id, range(most, 2 * most)) == 0
+    assert horde.share_fetch(member, 2, its_id, [0]) == NOT_KEPT
+
+
+@pytest.mark.parametrize("pattern", ["(((a{1000}){1000}){1000})", "a{ 2 }", "a" * 250])
+def test_a_pattern_that_would_fill_a_brokers_heap_is_refused(
+    horde: RawConnection, pattern: str
+) -> None:
+    """Kafka compiles patterns of any login, that of a list of transactions without any right."""
+    wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
+    assert horde.list_transactions(pattern) == NOT_KEPT
+    assert horde.join_by_pattern("horde.patterns", pattern) == INVALID_PATTERN
+
+
+def test_an_ordinary_pattern_is_taken(horde: RawConnection) -> None:
+    wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
+    assert horde.list_transactions("horde[.].*") == 0
+    assert horde.join_by_pattern("horde.patterns", r"horde[.](a|\pL)+") == 0
