@@ -30,7 +30,7 @@ object BoundedOffsets {
         topic <- request.topics.asScala.iterator
         name = Option(topic.name).filter(_.nonEmpty).getOrElse(topic.topicId.toString)
         one <- topic.partitions.asScala
-      } yield (request.groupId, name, one.partitionIndex)
+      } yield s"${request.groupId}\n$name\n${one.partitionIndex}"
     )
 
   def require(from: AuthorizableRequestContext, request: TxnOffsetCommitRequestData): Unit =
@@ -40,10 +40,10 @@ object BoundedOffsets {
         topic <- request.topics.asScala.iterator
         one <- topic.partitions.asScala
         // kept for each open transaction
-      } yield (request.groupId, topic.name, one.partitionIndex, request.transactionalId)
+      } yield s"${request.groupId}\n${topic.name}\n${one.partitionIndex}\n${request.transactionalId}"
     )
 
-  private def require(from: AuthorizableRequestContext, offsets: Iterator[Any]): Unit = {
+  private def require(from: AuthorizableRequestContext, offsets: Iterator[String]): Unit = {
     val login = from.principal.toString
     val kept = logins.computeIfAbsent(login, _ => new Recent(most, Recent.week))
     if (!offsets.forall(kept.has)) {

@@ -19,7 +19,11 @@ object BoundedParsing {
   private val most = Integer.getInteger("mesh.request.fields", 200000).intValue
 
   def parse(key: ApiKeys, version: Short, from: Readable): RequestAndSize = from match {
-    case all: ByteBufferAccessor => AbstractRequest.parseRequest(key, version, new Counted(all.buffer))
+    case all: ByteBufferAccessor =>
+      // Kafka takes what remains for the size
+      val size = all.remaining
+      val found = AbstractRequest.parseRequest(key, version, new Counted(all.buffer))
+      new RequestAndSize(found.request, size)
     case _ => throw new InvalidRequestException(s"cannot count the fields of a request of $key")
   }
 
@@ -30,6 +34,9 @@ object BoundedParsing {
       left -= 1
       if (left < 0) throw new InvalidRequestException(s"a request may have $most fields")
     }
+
+    // room is made for the elements that a list announces, if so many bytes are left
+    override def remaining(): Int = math.min(super.remaining(), left)
 
     override def readByte(): Byte = { count(); super.readByte() }
     override def readShort(): Short = { count(); super.readShort() }

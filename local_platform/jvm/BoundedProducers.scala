@@ -38,20 +38,20 @@ object BoundedProducers {
     request.data.topicData.stream.allMatch { topic =>
       topic.name.length > longestName || topic.partitionData.stream.allMatch { one =>
         val place = if (topic.name.isEmpty) topic.topicId else topic.name
-        producers(one.records).forall(id => kept.has((id, place, one.index)))
+        producer(one.records).forall(id => kept.has(s"$place\n${one.index}\n$id"))
       }
     }
 
-  private def producers(records: Any): Seq[Long] = records match {
+  /** That of the first batch; Kafka refuses a second one of a partition. */
+  private def producer(records: Any): Option[Long] = records match {
     case found: MemoryRecords =>
       try {
-        val ids = Seq.newBuilder[Long]
-        found.batches.forEach(batch => if (batch.hasProducerId) ids += batch.producerId)
-        ids.result()
+        val batches = found.batches.iterator
+        if (batches.hasNext) Some(batches.next()).filter(_.hasProducerId).map(_.producerId) else None
       } catch {
         // it is refused when it is appended
-        case _: RuntimeException => Nil
+        case _: RuntimeException => None
       }
-    case _ => Nil
+    case _ => None
   }
 }

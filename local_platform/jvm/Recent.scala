@@ -2,18 +2,21 @@ package mesh
 
 import java.util
 
-/** What a login used in the last `windowNs` and in that before, `most` at a time. */
+/**
+ * What a login used in the last `windowNs` and in that before, `most` at a time. It is kept as texts: a set
+ * finds one among many of the same hash by their order, which what has none would be looked through for.
+ */
 class Recent(most: Int, windowNs: Long) {
-  private var now, before = new util.HashSet[Any]()
+  private var now, before = new util.HashSet[String]()
   private var began = System.nanoTime
   private val denials = new Pause
 
   /** Whether it is one of them, or there is room for it. */
-  def has(one: Any): Boolean = synchronized {
+  def has(one: String): Boolean = synchronized {
     val age = System.nanoTime - began
     if (age > windowNs) {
-      before = if (age > 2 * windowNs) new util.HashSet[Any]() else now
-      now = new util.HashSet[Any]()
+      before = if (age > 2 * windowNs) new util.HashSet[String]() else now
+      now = new util.HashSet[String]()
       began = System.nanoTime
     }
     val fits = now.contains(one) || before.remove(one) || now.size + before.size < most

@@ -62,6 +62,13 @@ class RawConnection:
         [code] = struct.unpack(">h", answer[place : place + 2])
         return int(code)
 
+    def announce_coordinators(self, count: int) -> None:
+        """Ask for those of so many groups, with bytes for all of them, and name none but one."""
+        name = _compact("n" * 30_000)
+        body = b"\0" + _count(count) + name + bytes(count)
+        message = struct.pack(">hhi", _FIND_COORDINATOR, 4, 1) + _text("test") + b"\0" + body
+        self.socket.sendall(_bytes(message))
+
     def name_coordinators(self, count: int) -> None:
         """Ask for the coordinators of so many groups without a name; wait for no answer."""
         body = b"\0" + _count(count) + b"\1" * count + b"\0"

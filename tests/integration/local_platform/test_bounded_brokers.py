@@ -485,6 +485,10 @@ def test_a_request_that_names_more_than_it_may_closes_its_connection(
         assert client.is_closed(30), size
         client.close()
     client = RawConnection(admin.bootstrap_servers, login)
+    client.announce_coordinators(FIELDS + 1)
+    assert client.is_closed(30), "no room is made"
+    client.close()
+    client = RawConnection(admin.bootstrap_servers, login)
     client.name_coordinators(FIELDS // 4)
     assert not client.is_closed(0.5), "it is answered"
     client.close()
