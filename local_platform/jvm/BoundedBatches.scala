@@ -42,16 +42,17 @@ object BoundedBatches {
   /** The thread begins with a request of a login. */
   def begin(login: String): Unit = {
     val before = requests.get
-    if (before != null) before.charge()
+    if (before != null) before.settle()
     requests.set(new Budget(ofRequest, login))
   }
 
-  /** Charges the login with so many bytes; false where it is late. */
-  def spend(login: String, bytes: Long): Boolean = {
-    val spent = logins.computeIfAbsent(login, _ => new Spent)
-    spent.add((bytes / ofLogin * 1e9).toLong)
-    spent.takes(0, lateNs)
-  }
+  /** Counts so many bytes for the login. */
+  def spend(login: String, bytes: Long): Unit = spent(login).add((bytes / ofLogin * 1e9).toLong)
+
+  /** Whether the login had more unpacked than it may until now. */
+  def isLate(login: String): Boolean = !spent(login).takes(0, lateNs)
+
+  private def spent(login: String): Spent = logins.computeIfAbsent(login, _ => new Spent)
 
   /** In place of `compression.wrapForInput(compressed, magic, supplier)` in `batch`. */
   def open(
@@ -148,15 +149,15 @@ class Budget(most: Int, login: String) {
 
   /** A batch is to be unpacked. */
   def open(): Unit = {
-    if (!charge()) throw new ThrottlingQuotaExceededException(s"$login has batches unpacked too fast")
+    settle()
+    if (BoundedBatches.isLate(login)) throw new ThrottlingQuotaExceededException(s"$login has batches unpacked too fast")
     take(0)
   }
 
-  /** Charges the login with what was unpacked since; false where it is late. */
-  def charge(): Boolean = {
-    val bytes = charged - left
+  /** Counts for the login what was unpacked since; nearly every request unpacks nothing. */
+  def settle(): Unit = if (charged != left) {
+    BoundedBatches.spend(login, charged - left)
     charged = left
-    BoundedBatches.spend(login, bytes)
   }
 
   def take(bytes: Long): Unit = {
