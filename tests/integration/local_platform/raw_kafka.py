@@ -62,15 +62,8 @@ class RawConnection:
         [code] = struct.unpack(">h", answer[place : place + 2])
         return int(code)
 
-    def announce_coordinators(self, count: int) -> None:
-        """Ask for those of so many groups, with bytes for all of them, and name none but one."""
-        name = _compact("n" * 30_000)
-        body = b"\0" + _count(count) + name + bytes(count)
-        message = struct.pack(">hhi", _FIND_COORDINATOR, 4, 1) + _text("test") + b"\0" + body
-        self.socket.sendall(_bytes(message))
-
     def name_coordinators(self, count: int) -> None:
-        """Ask for the coordinators of so many groups without a name; wait for no answer."""
+        """Request the coordinators of so many groups without a name; wait for no answer."""
         body = b"\0" + _count(count) + b"\1" * count + b"\0"
         message = struct.pack(">hhi", _FIND_COORDINATOR, 4, 1) + _text("test") + b"\0" + body
         self.socket.sendall(_bytes(message))
@@ -94,8 +87,7 @@ class RawConnection:
 
     def join_by_pattern(self, group: str, pattern: str) -> int:
         """Join a group of consumers of the topics whose names match; returns the error code."""
-        member = base64.urlsafe_b64encode(os.urandom(16)).decode()
-        body = _compact(group) + _compact(member) + struct.pack(">i", 0) + b"\0\0"
+        body = _compact(group) + _compact(new_member()) + struct.pack(">i", 0) + b"\0\0"
         body += (
             struct.pack(">i", 300_000) + _count(0) + _compact(pattern) + b"\0" + _count(0) + b"\0"
         )
@@ -167,8 +159,7 @@ class RawConnection:
 
     def join_share_group(self, group: str, topic: str, member: str = "") -> int:
         """Join a share group as a new member; returns the error code."""
-        member = member or base64.urlsafe_b64encode(os.urandom(16)).decode()
-        body = _compact(group) + _compact(member) + struct.pack(">i", 0) + b"\0"
+        body = _compact(group) + _compact(member or new_member()) + struct.pack(">i", 0) + b"\0"
         body += b"\2" + _compact(topic) + b"\0"
         # a byte of tags, and the time to wait
         return self._settled(
@@ -248,6 +239,11 @@ class RawConnection:
             assert part, "the broker closed the connection"
             found += part
         return bytes(found)
+
+
+def new_member() -> str:
+    """An id for a member of a group, as clients make them."""
+    return base64.urlsafe_b64encode(os.urandom(16)).decode()
 
 
 def _text(value: str) -> bytes:

@@ -1,6 +1,5 @@
 """A broker whose clients compress what fits no heap, and name more groups than it can keep."""
 
-import base64
 import gzip
 import shutil
 import time
@@ -26,7 +25,7 @@ from mesh_events.client_quotas import PRODUCED, set_quotas
 from mesh_events.kafka import Connection
 from tests.conftest import new_settings, start
 from tests.integration.local_platform.clients import wait_until
-from tests.integration.local_platform.raw_kafka import RawConnection
+from tests.integration.local_platform.raw_kafka import RawConnection, new_member
 from tests.odd_batches import batch, header, number, packed, produce, record
 
 pytestmark = pytest.mark.platform
@@ -130,6 +129,11 @@ def zeros(size: int) -> bytes:
     out = [packer.compress(number(length) + b"".join(parts))]
     out.extend(packer.compress(bytes(min(MIB, size - at))) for at in range(0, size, MIB))
     return b"".join([*out, packer.compress(number(0)), packer.flush()])
+
+
+def halves(size: int) -> bytes:
+    """Two records, with so many zero bytes together, compressed with zstd."""
+    return zstandard.compress(b"".join(record(value=bytes(size // 2), delta=at) for at in (0, 1)))
 
 
 def empty(count: int) -> bytes:
@@ -297,13 +301,18 @@ def test_who_connects_anew_for_each_request_appends_no_more_than_some_times_its_
     produce(admin, topic, data)
 
 
+def connected(admin: Connection, login: Principal) -> Iterator[RawConnection]:
+    """A connection of a login, until the test has ended."""
+    its = replace(admin, user=login.name, password=login.password)
+    found = RawConnection(admin.bootstrap_servers, its)
+    yield found
+    found.close()
+
+
 @pytest.fixture
 def connection(admin: Connection) -> Iterator[RawConnection]:
     """Of the login that owns what begins with `crowd.`."""
-    login = replace(admin, user=CROWD.name, password=CROWD.password)
-    found = RawConnection(admin.bootstrap_servers, login)
-    yield found
-    found.close()
+    yield from connected(admin, CROWD)
 
 
 def test_a_login_uses_so_many_groups_and_no_more(
@@ -394,10 +403,7 @@ def test_a_login_has_so_many_offsets_and_no_more(
 @pytest.fixture
 def horde(admin: Connection) -> Iterator[RawConnection]:
     """Of the login that owns what begins with `horde.`."""
-    login = replace(admin, user=HORDE.name, password=HORDE.password)
-    found = RawConnection(admin.bootstrap_servers, login)
-    yield found
-    found.close()
+    yield from connected(admin, HORDE)
 
 
 def test_a_login_has_so_many_ids_of_producers_and_no_more(
@@ -485,13 +491,11 @@ def test_a_request_that_names_more_than_it_may_closes_its_connection(
         assert client.is_closed(30), size
         client.close()
     client = RawConnection(admin.bootstrap_servers, login)
-    client.announce_coordinators(FIELDS + 1)
-    assert client.is_closed(30), "no room is made"
-    client.close()
-    client = RawConnection(admin.bootstrap_servers, login)
     client.name_coordinators(FIELDS // 4)
     assert not client.is_closed(0.5), "it is answered"
     client.close()
+    announced = f"Tried to allocate a collection of size {15 * MIB}"
+    assert announced in log_of(settings), "no room is made for what it announces"
     assert "OutOfMemoryError" not in log_of(settings)
 
 
@@ -501,11 +505,7 @@ def test_the_batches_of_a_request_unpack_to_so_much_and_no_more(
     """Each batch is below the bound of one, and a request may hold thousands."""
     size, partitions = 24 * MIB, 24
     topic = create_topic(admin, "horde.zeros", "producer", partitions)
-    one = packed(
-        zstandard.compress(b"".join(record(value=bytes(size // 2), delta=at) for at in (0, 1))),
-        2,
-        ZSTD,
-    )
+    one = packed(halves(size), 2, ZSTD)
     plain = dict.fromkeys(range(partitions), batch(record()))
     wait_until(lambda: horde.produce(topic, plain) == {0}, "each partition is led", 30)
     many = horde.produce(topic, dict.fromkeys(range(partitions), one))
@@ -519,10 +519,9 @@ def test_a_login_has_batches_unpacked_so_fast_and_no_faster(
     """By whichever requests: those that look for a time unpack a batch of each partition."""
     size, partitions = 30 * MIB, 40
     topic = create_topic(admin, "horde.times", "producer", partitions)
-    halves = b"".join(record(value=bytes(size // 2), delta=at) for at in (0, 1))
     # those before them are earlier
     time_ms = int(time.time() * 1000) + 60_000
-    one = packed(zstandard.compress(halves), 2, ZSTD, time_ms=time_ms)
+    one = packed(halves(size), 2, ZSTD, time_ms=time_ms)
     plain = dict.fromkeys(range(partitions), batch(record()))
     wait_until(lambda: horde.produce(topic, plain) == {0}, "each partition is led", 30)
     for at in range(partitions):
@@ -553,7 +552,7 @@ def test_a_session_of_a_group_that_shares_has_so_many_partitions_and_no_more(
 ) -> None:
     topic, most = create_topic(admin, "horde.sessions", "producer"), SHARED
     wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
-    member = "horde.0", base64.urlsafe_b64encode(uuid4().bytes).decode()
+    member = "horde.0", new_member()
     assert horde.join_share_group(member[0], topic, member[1]) == 0
     client = AdminClient(admin.config())
     number = client.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id
