@@ -15,6 +15,7 @@ from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
 from mesh_events.transport import Tls
 from processors.connect.cluster import ConnectCluster
+from processors.connect.reachable import Reachable, ReachableText
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.drift import Policy
@@ -59,7 +60,7 @@ class ConnectReach(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
 
-    connect_databases: list[str] = Field(default_factory=list)
+    connect_databases: list[ReachableText] = Field(default_factory=list)
     connect_classes: dict[str, list[str]] = Field(default_factory=dict)
 
 
@@ -110,8 +111,9 @@ class WorkerSettings(BaseSettings):
         Connect under the same path
     connect_group: the Connect workers' group
     connect_shared_database: host:port of a database whose password all domains share, if any
-    connect_databases: host:port of each other database that connectors may reach; a host may begin
-        with `*.` (`SDM_CONNECT_DATABASES`, JSON)
+    connect_databases: the other databases that connectors may reach, each as
+        host:port[/database][=domain,...]; a host may begin with `*.` (`SDM_CONNECT_DATABASES`,
+        JSON)
     connect_classes: classes of connectors of your own that domains may run -> the settings that
         they may have (`SDM_CONNECT_CLASSES`, JSON)
     lineage_url: base address of an OpenLineage receiver, such as Marquez, that lineage is forwarded
@@ -164,7 +166,7 @@ class WorkerSettings(BaseSettings):
     connect_secrets: Path | None = None
     connect_group: str = "connect-east"
     connect_shared_database: str | None = None
-    connect_databases: list[str] = Field(default_factory=list)
+    connect_databases: list[ReachableText] = Field(default_factory=list)
     connect_classes: dict[str, list[str]] = Field(default_factory=dict)
     lineage_url: str | None = None
     lineage_endpoint: str = "api/v1/lineage"
@@ -244,7 +246,7 @@ class WorkerSettings(BaseSettings):
             ConnectSecrets(self.connect_secrets),
             self.connect_group,
             self.connect_shared_database,
-            tuple(self.connect_databases),
+            tuple(map(Reachable.of, self.connect_databases)),
             self.connect_classes,
         )
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from immutables import Map
 
@@ -186,16 +187,26 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     return with_whole_rows(connector, found)
 
 
-def place_of(config: Config) -> tuple[str, int] | None:
-    """(host, port) of the database that a config leads to, None where that is not known."""
+class Place(NamedTuple):
+    """A database: the server's address, and the name that it has there."""
+
+    host: str
+    port: int
+    database: str
+
+
+def place_of(config: Config) -> Place | None:
+    """The database that a config leads to, None where that is not known."""
     if config.get("connector.class") == POSTGRES:
         host, port = config.get("database.hostname", ""), config.get("database.port", "5432")
+        database = config.get("database.dbname", "")
     elif (url := JDBC.fullmatch(config.get("connection.url", ""))) is not None:
         kind = _KINDS.get(url["kind"], url["kind"])
         host, port = url["host"], url["port"] or _PORTS[kind]
+        database = url["database"]
     else:
         return None
-    return (host, int(port)) if is_host(host) and port.isdecimal() else None
+    return Place(host, int(port), database) if is_host(host) and port.isdecimal() else None
 
 
 def _topics(config: Config) -> tuple[tuple[str, str], ...]:

@@ -86,7 +86,7 @@ def used(config: Mapping[str, str]) -> list[Used]:
     place, kind = place_of(config), config.get("connector.class")
     if place is None:
         return []
-    host = f"{place[0].casefold()}:{place[1]}"
+    host = f"{place.host.casefold()}:{place.port}"
     if kind == POSTGRES:
         database = f"postgresql://{host}/{config.get('database.dbname')}"
         # Debezium writes into the table of signals

@@ -13,6 +13,7 @@ from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
 from mesh_events.kafka import SCRAM, jaas
 from processors.connect.principals import offsets_of, principal_of
+from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.rights import Binding, Operation, Resource, reader
@@ -32,8 +33,7 @@ class ConnectCluster:
         secrets: the files that it reads secrets from.
         group: the workers' group, which begins the transactional ids of their tasks.
         shared_database: host:port of the one database whose password all domains share, or None.
-        databases: host:port of each other database that connectors may reach; `*.db.example:5432`
-            is every host below db.example.
+        databases: the other databases that connectors may reach, and of which domains.
         classes: classes of the operator's own that domains may run -> the settings that they may
             have beside those that all connectors have in common.
     """
@@ -42,7 +42,7 @@ class ConnectCluster:
     secrets: ConnectSecrets
     group: str
     shared_database: str | None = None
-    databases: tuple[str, ...] = ()
+    databases: tuple[Reachable, ...] = ()
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def require_sound(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
@@ -155,11 +155,12 @@ class ConnectCluster:
         """
         if config.get("connector.class") not in connector_settings.SETTINGS:
             return
-        if not self.may_reach(config):
+        if not self.may_reach(connector, config):
             raise RefusedError(
                 "database_not_allowed",
-                f"{connector}: connectors may not reach that database: ask the operator to name "
-                "its host:port in SDM_CONNECT_DATABASES",
+                f"{connector}: connectors of {domain_of(connector)} may not reach that database: "
+                "ask the operator to name its host:port in SDM_CONNECT_DATABASES, for this domain "
+                "or for all",
             )
 
     def password(self, connector: str, config: Mapping[str, str]) -> str:
@@ -167,19 +168,14 @@ class ConnectCluster:
         place = connector_config.SECRET_SETTINGS.get(config.get("connector.class", ""), "")
         return self.secrets.text(connector, config.get(place, "")) or ""
 
-    def may_reach(self, config: Mapping[str, str]) -> bool:
-        """Whether the operator has named the database that a config leads to."""
+    def may_reach(self, connector: str, config: Mapping[str, str]) -> bool:
+        """Whether the operator has named the database that a config leads to, for the domain."""
         place = connector_tables.place_of(config)
         if place is None:
             return False
-        host, port = place
-        name, known = host.casefold(), [*self.databases, *filter(None, [self.shared_database])]
-        for one in known:
-            allowed, _, at = one.casefold().rpartition(":")
-            same = name.endswith(allowed[1:]) if allowed.startswith("*.") else name == allowed
-            if same and at == str(port):
-                return True
-        return False
+        shared = [Reachable.of(self.shared_database)] if self.shared_database else []
+        domain = domain_of(connector)
+        return any(one.admits(place, domain) for one in (*self.databases, *shared))
 
     def _require_class(self, connector: str, config: Mapping[str, str]) -> None:
         """Refuse a class that neither the mesh nor its operator knows the settings of."""

@@ -33,7 +33,7 @@ def require_sink(config: Mapping[str, str], password: str) -> bool:
     if url is None or place is None or url["kind"] != "postgresql":
         return False
     user = config.get("connection.username", "")
-    login = Login(place[0].strip("[]"), str(place[1]), user, url["database"], password)
+    login = Login(place.host.strip("[]"), str(place.port), user, url["database"], password)
     prefix = f"{url['database']}."
     wanted = [one.name.removeprefix(prefix) for one in connector_config.filled(config)]
     found = ask(lambda connection: _unique(connection, wanted), login)

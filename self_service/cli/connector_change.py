@@ -104,7 +104,9 @@ class Change:
                 for one in losses or ():
                     note(one)
             case connector_config.JDBC_SINK:
-                asked = connect.may_reach(self.config) and require_sink(self.config, password)
+                asked = connect.may_reach(self.connector, self.config) and require_sink(
+                    self.config, password
+                )
             case _:
                 return
         if not asked:

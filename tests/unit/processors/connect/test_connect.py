@@ -12,6 +12,7 @@ from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
 from processors.connect import captured_tables, databases
 from processors.connect.cluster import ConnectCluster, is_plainly_at
+from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect, Part, cause
 from processors.connect.secrets import ConnectSecrets
 from projections.connector_config import JDBC_SINK, POSTGRES
@@ -238,7 +239,7 @@ def cluster(tmp_path: Path, **more: Any) -> ConnectCluster:
 def test_a_database_that_the_operator_has_not_named_is_refused(
     tmp_path: Path, host: str, port: str
 ) -> None:
-    found = cluster(tmp_path, databases=("*.db.example:5432",))
+    found = cluster(tmp_path, databases=(Reachable.of("*.db.example:5432"),))
     config = {**SOURCE, "database.hostname": host, "database.port": port}
     with pytest.raises(RefusedError, match="SDM_CONNECT_DATABASES") as refused:
         found.require_place(NAME, config)
@@ -247,7 +248,7 @@ def test_a_database_that_the_operator_has_not_named_is_refused(
 
 
 def test_the_shared_database_and_those_that_the_operator_names_are_reached(tmp_path: Path) -> None:
-    found = cluster(tmp_path, databases=("*.db.example:5432",))
+    found = cluster(tmp_path, databases=(Reachable.of("*.db.example:5432"),))
     for config in (
         SOURCE,
         {**SOURCE, "database.hostname": "a.DB.example"},
@@ -255,6 +256,42 @@ def test_the_shared_database_and_those_that_the_operator_names_are_reached(tmp_p
         {**SINK, "connection.url": "jdbc:postgresql://a.db.example/x"},
     ):
         found.require_place(NAME, config)
+
+
+@pytest.mark.parametrize(
+    ("entry", "database", "is_admitted"),
+    [
+        ("db.example:5432=east", "shop", True),
+        ("db.example:5432=north,east", "shop", True),
+        ("db.example:5432=north", "shop", False),
+        ("db.example:5432=eas", "shop", False),
+        ("db.example:5432/shop", "shop", True),
+        ("db.example:5432/shop", "shop2", False),
+        ("db.example:5432/shop", "SHOP", False),
+        ("db.example:5432/shop=east", "shop", True),
+        ("db.example:5432/shop=north", "shop", False),
+        ("db.example:5432/other=east", "shop", False),
+    ],
+)
+def test_a_database_is_reached_by_the_domains_that_the_operator_names_for_it(
+    tmp_path: Path, entry: str, database: str, is_admitted: bool
+) -> None:
+    found = cluster(tmp_path, databases=(Reachable.of(entry),))
+    source = {**SOURCE, "database.hostname": "db.example", "database.dbname": database}
+    sink = {**SINK, "connection.url": f"jdbc:postgresql://db.example/{database}"}
+    assert NAME.startswith("east.")
+    assert found.may_reach(NAME, source) is is_admitted
+    assert found.may_reach(NAME, sink) is is_admitted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["db.example", "db.example:0", "db.example:70000", "db.example:5432/", "db.example:5432=",
+     "db.example:5432=West", "db.example:5432/a=b=c", "a,b:5432", "*:5432", "db.example:5432 "],
+)  # fmt: skip
+def test_an_entry_of_another_form_is_refused_with_the_forms_that_there_are(text: str) -> None:
+    with pytest.raises(ValueError, match="host:port/database=domain,domain"):
+        Reachable.of(text)
 
 
 def test_no_server_is_called_for_a_database_that_is_not_allowed(tmp_path: Path) -> None:
