@@ -98,8 +98,8 @@ class Acl:
 class Wish:
     """Bindings of one subject on one cluster at one generation: wanted there, or wanted gone.
 
-    `reported` tells whether the log says already that it is so. `through` are statements, and
-    principals of connectors, that read by these bindings alone: what they hold goes with them.
+    `reported` tells whether the log says already that it is so. Whose statements and connectors
+    may read by these bindings stands in `through`: what they hold by them alone goes with them.
     """
 
     subject: str
@@ -110,7 +110,7 @@ class Wish:
     bindings: frozenset[Binding]
     wanted: bool
     reported: bool
-    through: tuple[str, ...] = ()
+    through: str = ""
 
 
 def reader(principal: str, topic: str) -> frozenset[Binding]:

@@ -87,16 +87,24 @@ class Accesses:
         open: (product, application) -> the request that is open now.
         by_link: link id -> request id -> its offset, of those whose data comes over a link, from
             their first grant on. There may be any number of requests that nobody grants.
+        entitled: (application, cluster, topic) -> request id -> its offset, of those that give the
+            application the right to read that topic now.
     """
 
     requests: Table[str, Access] = field(default_factory=Map)
     open: Table[tuple[str, str], str] = field(default_factory=Map)
     by_link: Table[str, Map[str, int]] = field(default_factory=Map)
+    entitled: Table[tuple[str, str, str], Map[str, int]] = field(default_factory=Map)
 
     def of_link(self, link: str) -> list[Access]:
         """Every access that was granted and whose data comes over `link`, oldest first."""
         found: Map[str, int] = self.by_link.get(link) or Map()
         return [self.requests[request] for request, _ in sorted(found.items(), key=itemgetter(1))]
+
+    def of_reader(self, application: str, cluster: str, topic: str) -> list[Access]:
+        """Every access that gives an application the right to read a topic now."""
+        found: Map[str, int] = self.entitled.get((application, cluster, topic)) or Map()
+        return [self.requests[request] for request in found]
 
     def open_for(self, product: str, application: str) -> Access | None:
         """The open request of an application for a product."""
@@ -270,7 +278,7 @@ def removed(accesses: Accesses, event: AclRemoved, offset: int, time: int) -> Ac
 
 
 def put(accesses: Accesses, access: Access) -> Accesses:
-    """The accesses with one added or changed, and what finds it by its pair and its link."""
+    """The accesses with one added or changed, and what finds it."""
     pair = (access.product, access.application)
     if access.state in OPEN:
         still_open = accesses.open.set(pair, access.request)
@@ -283,4 +291,23 @@ def put(accesses: Accesses, access: Access) -> Accesses:
         known: Map[str, int] = by_link.get(access.link) or Map()
         if access.request not in known:
             by_link = by_link.set(access.link, known.set(access.request, access.offset))
-    return Accesses(accesses.requests.set(access.request, access), still_open, by_link)
+    requests = accesses.requests.set(access.request, access)
+    return Accesses(requests, still_open, by_link, _entitled(accesses.entitled, access))
+
+
+def _entitled(
+    before: Table[tuple[str, str, str], Map[str, int]], access: Access
+) -> Table[tuple[str, str, str], Map[str, int]]:
+    """The index with one access in it, if it entitles its application, and else without it."""
+    place = (access.application, access.cluster, access.topic)
+    known: Map[str, int] = before.get(place) or Map()
+    if access.state in ENTITLED:
+        return (
+            before
+            if access.request in known
+            else before.set(place, known.set(access.request, access.offset))
+        )
+    if access.request not in known:
+        return before
+    left = known.delete(access.request)
+    return before.set(place, left) if left else before.delete(place)

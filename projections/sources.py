@@ -14,18 +14,18 @@ def not_granted(
 ) -> list[str]:
     """Those of the topics that are neither the domain's own nor granted to its application."""
     own = f"{domain}."
-    foreign = [topic for topic in topics if not topic.startswith(own)]
-    if not foreign:
-        return []
-    granted = {
-        access.topic
-        for access in image.access.requests.values()
-        if access.application == application
-        and access.cluster == cluster
-        and access.state in ENTITLED
-        and not _is_removed(image, access.link)
-    }
-    return [topic for topic in foreign if topic not in granted]
+    return [
+        topic
+        for topic in topics
+        if not topic.startswith(own) and not _is_granted(image, application, cluster, topic)
+    ]
+
+
+def _is_granted(image: Image, application: str | None, cluster: str, topic: str) -> bool:
+    return application is not None and any(
+        not _is_removed(image, access.link)
+        for access in image.access.of_reader(application, cluster, topic)
+    )
 
 
 def _is_removed(image: Image, link: str | None) -> bool:

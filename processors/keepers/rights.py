@@ -149,45 +149,37 @@ def _of_access(image: Image, access: Access) -> Wish | None:
         bindings=reader(access.application, access.topic),
         wanted=wanted,
         reported=access.state is State.ACTIVE if wanted else _seen_gone(access),
-        through=() if wanted else _readers_by(image, access),
+        through="" if wanted else access.consumer,
     )
 
 
-def _readers_by(image: Image, access: Access) -> tuple[str, ...]:
-    """What of the consumer's may not read what was granted: not now, or not any more.
+def readers_by(image: Image, consumer: str, cluster: str, topic: str) -> list[str]:
+    """What of a consumer's may not read a topic: not now, or not any more.
 
     Statements by their ids, also those whose text has changed since: their last start may still
     read by the one before. Connectors by their principals.
     """
-    return (*_statements_by(image, access), *_connectors_by(image, access))
-
-
-def _connectors_by(image: Image, access: Access) -> Iterator[str]:
-    for one in image.connectors.values():
-        if one.domain != access.consumer or one.cluster != access.cluster:
-            continue
-        reads = one.stands and access.topic in one.reads
-        if (
-            not reads
-            or one.domain in image.identity.quarantines
-            or not_granted(image, one.domain, one.application, one.cluster, [access.topic])
-        ):
-            yield principal_of(one.id)
-
-
-def _statements_by(image: Image, access: Access) -> Iterator[str]:
-    return (
+    is_out = consumer in image.identity.quarantines
+    statements = (
         one.id
         for one in image.statements.values()
-        if one.domain == access.consumer
-        and one.cluster == access.cluster
-        and not (
-            one.stands
-            and access.topic in one.reads
-            and access.topic not in refused(image, one)
-            and one.domain not in image.identity.quarantines
+        if one.domain == consumer
+        and one.cluster == cluster
+        and (is_out or not one.stands or topic not in one.reads or topic in refused(image, one))
+    )
+    connectors = (
+        principal_of(one.id)
+        for one in image.connectors.values()
+        if one.domain == consumer
+        and one.cluster == cluster
+        and (
+            is_out
+            or not one.stands
+            or topic not in one.reads
+            or not_granted(image, consumer, one.application, cluster, [topic])
         )
     )
+    return [*statements, *connectors]
 
 
 def _seen_gone(access: Access) -> bool:
@@ -202,13 +194,32 @@ def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
     return image.identity, image.access, *jobs, reign.epoch
 
 
-def _by_topic(actual: Iterable[Binding]) -> dict[str, set[Binding]]:
-    """Topic -> what statements and connectors hold: once, since many grants may have ended."""
-    found: dict[str, set[Binding]] = {}
-    for right in actual:
-        if right.resource is Resource.TOPIC and right.principal.startswith(_THROUGH):
-            found.setdefault(right.name, set()).add(right)
-    return found
+class _Readers:
+    """What statements and connectors hold on a cluster, and may not hold any more; for one look.
+
+    Many grants of one topic may have ended: each consumer's is looked at once.
+    """
+
+    def __init__(self, image: Image, cluster: str, actual: Iterable[Binding]) -> None:
+        self._image, self._cluster = image, cluster
+        self._held: dict[str, set[Binding]] = {}
+        for right in actual:
+            if right.resource is Resource.TOPIC and right.principal.startswith(_THROUGH):
+                self._held.setdefault(right.name, set()).add(right)
+        self._looked = set[tuple[str, str]]()
+
+    def ended(self, consumer: str, topic: str) -> set[Binding]:
+        """What a consumer's hold on a topic and may not; nothing at the second time."""
+        held = self._held.get(topic)
+        if not held or (consumer, topic) in self._looked:
+            return set()
+        self._looked.add((consumer, topic))
+        ended = readers_by(self._image, consumer, self._cluster, topic)
+        return {
+            right
+            for right in held
+            if any(right.principal == one or fence.is_writer(right.principal, one) for one in ended)
+        }
 
 
 def _in_order(wishes: Iterable[Wish]) -> list[Wish]:
@@ -294,13 +305,13 @@ class RightsKeeper:
         try:
             admin = self._clusters(image, cluster)
             actual = set(admin.rights())
-            held = _by_topic(actual)
+            readers = _Readers(image, cluster, actual)
             # the rest comes with the next image: what is revoked meanwhile comes first there, and
             # before an earlier revocation of the same right, which would take it for drift
             left = len(wishes)
             for wish in for_a_while(_in_order(wishes)):
                 if wish.through:
-                    self._end_readers(wish, admin, held, reign)
+                    self._end_readers(wish, admin, readers, reign)
                 self._settle(wish, admin, actual, keep, reign)
                 left -= 1
             if not left:
@@ -365,19 +376,11 @@ class RightsKeeper:
             )
 
     def _end_readers(
-        self, wish: Wish, admin: ClusterAdmin, held: dict[str, set[Binding]], reign: Reign
+        self, wish: Wish, admin: ClusterAdmin, readers: _Readers, reign: Reign
     ) -> None:
         """Withdraw what statements and connectors hold by an ended grant, before it is told."""
         topics = {right.name for right in wish.bindings if right.resource is Resource.TOPIC}
-        theirs = {
-            right
-            for topic in topics
-            for right in held.get(topic, ())
-            if any(
-                right.principal == one or fence.is_writer(right.principal, one)
-                for one in wish.through
-            )
-        }
+        theirs = {right for topic in topics for right in readers.ended(wish.through, topic)}
         if not theirs:
             return
         with self._gate:
@@ -389,8 +392,6 @@ class RightsKeeper:
                         f"{wish.subject}: {principal} still reads on {wish.cluster}",
                         retriable=True,
                     )
-        for topic in topics:
-            held.get(topic, set()).difference_update(theirs)
 
     def _repair(self, wish: Wish, admin: ClusterAdmin, differs: set[Binding], reign: Reign) -> None:
         """Grant or withdraw, and see it; what the log took for done already is told as drift.

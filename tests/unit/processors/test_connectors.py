@@ -23,7 +23,7 @@ from mesh_events.errors import RefusedError
 from mesh_events.rows import ConnectorState
 from processors.connect.rest import Part
 from processors.keepers import connector_look as look
-from processors.keepers.rights import desired
+from processors.keepers.rights import desired, readers_by
 from processors.rights import Binding, Operation, Resource
 from tests import paper_story as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnector
@@ -454,7 +454,9 @@ def test_a_removed_link_ends_what_reads_its_copy(made: MemoryConnector) -> None:
     assert reason is not None
     assert reason.code == "source_not_granted"
     [wish] = [one for one in desired(made.log.image) if one.principal == "west.app" and one.through]
-    assert wish.through == ("mesh.connect.west.files",)
+    assert wish.through == "west"
+    ended = readers_by(made.log.image, "west", wish.cluster, "east.users")
+    assert ended == ["mesh.connect.west.files"]
 
 
 def sink(made: MemoryConnector) -> str:

@@ -289,3 +289,31 @@ def test_what_nobody_granted_is_not_found_by_its_link() -> None:
 @pytest.mark.parametrize("state", [GRANTED, ACTIVE, REVOKING, REVOKED])
 def test_what_was_granted_is_found_by_its_link_for_good(state: Accesses) -> None:
     assert [one.request for one in state.of_link("east.users@two")] == [ID]
+
+
+SUSPENDED = access.suspended(ACTIVE, [only(ACTIVE)], 40)
+DENY = LOG.make(intents.AccessDenied, "east", product="east.users", request=ID, reason="not now")
+
+
+@pytest.mark.parametrize(
+    ("state", "entitles"),
+    [
+        (REQUESTED, False),
+        (access.denied(REQUESTED, DENY, 20, 2000), False),
+        (GRANTED, True),
+        (ACTIVE, True),
+        (SUSPENDED, True),
+        (REVOKING, False),
+        (REVOKED, False),
+    ],
+)
+def test_what_entitles_its_reader_is_found_by_the_topic(state: Accesses, entitles: bool) -> None:
+    found = [one.request for one in state.of_reader("west.app", "two", "east.users")]
+    assert found == ([ID] if entitles else [])
+    assert bool(state.entitled) is entitles
+    for elsewhere in (
+        ("west.other", "two", "east.users"),
+        ("west.app", "one", "east.users"),
+        ("west.app", "two", "east.user"),
+    ):
+        assert state.of_reader(*elsewhere) == []
