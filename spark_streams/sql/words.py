@@ -25,7 +25,7 @@ _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 _STRING = re.compile(r"(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")", re.DOTALL)
 _RAW = re.compile(r"[rR](?:'([^']*)'|\"([^\"]*)\")")
 _HEX = re.compile(r"[xX](?:'([^']*)'|\"([^\"]*)\")")
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7][0-7])|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _LIKE_ESCAPES = frozenset("%_")
 _OPENS, _CLOSES = {"(": ")", "[": "]"}, frozenset(")]")
@@ -103,6 +103,9 @@ def _behind_space(text: str, at: int) -> int:
     """Where the next word begins, behind white space and comments."""
     while True:
         if space := _SPACE.match(text, at):
+            if (continued := text.find("\\\n", at, space.end())) >= 0:
+                about = "a comment that ends with a backslash: to Spark the next line belongs to it"
+                raise SqlError("sql_not_supported", about, Place.of(text, continued))
             at = space.end()
         if not text.startswith("/*", at):
             return at

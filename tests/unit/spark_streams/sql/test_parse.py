@@ -42,6 +42,8 @@ def test_a_statement_names_destination_stream_and_tables() -> None:
         ("select ip from `east.web.clicks`", ("east.web.clicks", "clicks")),
         ("SELECT ip FROM east.clicks AS x;", ("east.clicks", "x")),
         ("-- who\nSELECT ip /* what */ FROM clicks", ("clicks", "clicks")),
+        ("-- \\who\\ \nSELECT ip FROM clicks -- \\", ("clicks", "clicks")),
+        ("-- \\\r\nSELECT ip FROM clicks", ("clicks", "clicks")),
     ],
 )
 def test_a_source_is_called_by_its_last_name_unless_it_gets_another(
@@ -55,6 +57,7 @@ def test_a_source_is_called_by_its_last_name_unless_it_gets_another(
     ("text", "place", "told"),
     [
         ("SELECT count(*) AS n FROM c", "line 1, column 8: ", "COUNT"),
+        ("SELECT ip FROM c -- all \\\nWHERE ip > ''", "line 1, column 25: ", "backslash"),
         ("SELECT ip\nFROM c\nGROUP BY ip", "line 3, column 1: ", "GROUP BY"),
         ("SELECT DISTINCT ip FROM c", "", "DISTINCT"),
         ("SELECT ip FROM c ORDER BY ip", "line 1, column 18: ", "ORDER BY"),
