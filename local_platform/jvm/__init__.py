@@ -85,6 +85,8 @@ JVM_BOUNDS = {
     "mesh.members.bytes": 128 * _MIB,
     "mesh.appends.times": 4,
     "mesh.appends.late.ms": 3000,
+    "mesh.appends.records": 2000,
+    "mesh.appends.record.bytes": 512,
     "mesh.fetch.wait.ms": 2000,
     "mesh.share.partitions": 1000,
 }
