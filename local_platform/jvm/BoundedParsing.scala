@@ -4,30 +4,36 @@ import java.nio.ByteBuffer
 
 import org.apache.kafka.common.errors.InvalidRequestException
 import org.apache.kafka.common.protocol.{ApiKeys, ByteBufferAccessor, Readable}
-import org.apache.kafka.common.requests.{AbstractRequest, RequestAndSize}
+import org.apache.kafka.common.requests.{AbstractRequest, RequestAndSize, RequestContext}
 
 /**
  * How much a request may name. Kafka makes objects of all of it before it asks who sent it: 17 MiB of empty
  * names are a gigabyte of its heap. [[PatchKafka]] has Kafka call this in place of its own method.
  *
- * Property of the JVM:
- *   mesh.request.fields=<n>   numbers and lengths of a request; a partition of a fetch has seven
+ * Properties of the JVM:
+ *   mesh.request.fields=<n>         numbers and texts of a request, a text with its length two
+ *   mesh.request.fields.admin=<n>   the same of the administrator's
  *
  * A connection with a request above that is closed, as one with a request that cannot be read.
  */
 object BoundedParsing {
-  private val most = Integer.getInteger("mesh.request.fields", 200000).intValue
+  private val most = Integer.getInteger("mesh.request.fields", 10000).intValue
+  private val mostOfAdmin = Integer.getInteger("mesh.request.fields.admin", 200000).intValue
+  private val admin = "admin"
 
-  def parse(key: ApiKeys, version: Short, from: Readable): RequestAndSize = from match {
+  /** In place of `AbstractRequest.parseRequest(key, version, from)`. */
+  def parse(key: ApiKeys, version: Short, from: Readable, context: RequestContext): RequestAndSize = from match {
     case all: ByteBufferAccessor =>
       // Kafka takes what remains for the size
       val size = all.remaining
-      val found = AbstractRequest.parseRequest(key, version, new Counted(all.buffer))
-      new RequestAndSize(found.request, size)
+      val fields = if (context.principal.getName == admin) mostOfAdmin else most
+      BoundedTables.begin()
+      try new RequestAndSize(AbstractRequest.parseRequest(key, version, new Counted(all.buffer, fields)).request, size)
+      finally BoundedTables.end()
     case _ => throw new InvalidRequestException(s"cannot count the fields of a request of $key")
   }
 
-  private class Counted(buffer: ByteBuffer) extends ByteBufferAccessor(buffer) {
+  private class Counted(buffer: ByteBuffer, most: Int) extends ByteBufferAccessor(buffer) {
     private var left = most
 
     private def count(): Unit = {
@@ -46,5 +52,7 @@ object BoundedParsing {
     override def readUnsignedVarint(): Int = { count(); super.readUnsignedVarint() }
     override def readVarint(): Int = { count(); super.readVarint() }
     override def readVarlong(): Long = { count(); super.readVarlong() }
+    // names and other texts
+    override def readArray(size: Int): Array[Byte] = { count(); super.readArray(size) }
   }
 }

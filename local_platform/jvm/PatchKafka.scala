@@ -5,8 +5,8 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes eight classes of Kafka, which call [[BoundedParsing]], [[BoundedRequests]], [[BoundedBatches]],
- * [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take the place of Kafka's where their jar comes first on the
+ * Writes ten classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * [[BoundedBatches]], [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take the place of Kafka's where their jar comes first on the
  * class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
@@ -17,6 +17,7 @@ object PatchKafka {
   private val groups = "org/apache/kafka/coordinator/group"
   private val requests = "org/apache/kafka/common/requests"
   private val shares = "org/apache/kafka/server/share/session"
+  private val tables = "org/apache/kafka/common/utils"
   private val apis = "kafka/server/KafkaApis"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
@@ -54,6 +55,16 @@ object PatchKafka {
     }
     patch(folder, s"$requests/RequestContext", 1) { (name, types, inner) =>
       if (name == "parseRequest") Some(new ParseBounded(inner)) else None
+    }
+    patch(folder, s"$tables/ImplicitLinkedHashCollection", 2) { (name, types, inner) =>
+      name match {
+        case "addInternal" => Some(new CountSteps(inner))
+        case "changeCapacity" => Some(new TakeAll(inner))
+        case _ => None
+      }
+    }
+    patch(folder, s"$tables/ImplicitLinkedHashMultiCollection", 1) { (name, types, inner) =>
+      if (name == "addInternal") Some(new CountSteps(inner)) else None
     }
     patch(folder, apis, 1) { (name, types, inner) =>
       if (name == "handle") Some(new AskFirst(inner)) else None
@@ -123,13 +134,35 @@ object PatchKafka {
       } else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
-  /** Its call of `AbstractRequest.parseRequest` becomes one of `BoundedParsing.parse`. */
+  /** Its call of `AbstractRequest.parseRequest` becomes one of `BoundedParsing.parse`, with the context. */
   private class ParseBounded(inner: MethodVisitor) extends Change(inner) {
     override def visitMethodInsn(
         code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
       if (owner == s"$requests/AbstractRequest" && name == "parseRequest") {
-        call("mesh/BoundedParsing", "parse", types)
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        call("mesh/BoundedParsing", "parse", types.replace(")", s"L$requests/RequestContext;)"))
       } else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
+  /** Calls the bounds each time it has looked at a place. */
+  private class CountSteps(inner: MethodVisitor) extends Change(inner) {
+    override def visitIincInsn(index: Int, more: Int): Unit = {
+      call("mesh/BoundedTables", "step", "()V")
+      super.visitIincInsn(index, more)
+    }
+  }
+
+  /** Its call of `iterator` is followed by one of `BoundedTables.all`. */
+  private class TakeAll(inner: MethodVisitor) extends Change(inner) {
+    private val iterator = "Ljava/util/Iterator;"
+
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
+      super.visitMethodInsn(code, owner, name, types, ofInterface)
+      if (name == "iterator" && types == s"()$iterator") {
+        call("mesh/BoundedTables", "all", s"($iterator)$iterator")
+      }
+    }
   }
 
   /**

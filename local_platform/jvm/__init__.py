@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that eight of Kafka's own classes are made to ask for; their names and settings.
+that ten of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -19,6 +19,7 @@ SOURCES = tuple(
         "BoundedMembers.scala",
         "BoundedOffsets.scala",
         "BoundedParsing.scala",
+        "BoundedTables.scala",
         "BoundedPatterns.scala",
         "BoundedProducers.scala",
         "BoundedRequests.scala",
@@ -78,7 +79,9 @@ JVM_BOUNDS = {
     "mesh.batches.headers": 500_000,
     "mesh.batches.request.bytes": 256 * _MIB,
     "mesh.batches.login.bytes": 1024 * _MIB,
-    "mesh.request.fields": 200_000,
+    "mesh.request.fields": 10_000,
+    "mesh.request.fields.admin": 200_000,
+    "mesh.tables.steps": 5_000_000,
     "mesh.pattern.characters": 249,
     "mesh.offsets": 50_000,
     "mesh.producers": 50_000,
@@ -86,7 +89,7 @@ JVM_BOUNDS = {
     "mesh.appends.times": 4,
     "mesh.appends.late.ms": 3000,
     "mesh.appends.records": 2000,
-    "mesh.appends.record.bytes": 512,
+    "mesh.appends.record.bytes": 2048,
     "mesh.fetch.wait.ms": 2000,
     "mesh.share.partitions": 1000,
 }

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from mesh_events.kafka import SCRAM, Connection
 
-_PRODUCE, _FETCH, _LIST_OFFSETS, _JOIN_GROUP = 0, 1, 2, 11
+_PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
-_INIT_PRODUCER_ID, _AUTHENTICATE, _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 22, 36, 76, 78
+_INIT_PRODUCER_ID, _LEADER_EPOCHS, _AUTHENTICATE = 22, 23, 36
+_SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _LOADING, _LOADED_S = (14, 15, 16), 30.0
@@ -67,6 +68,25 @@ class RawConnection:
         body = b"\0" + _count(count) + b"\1" * count + b"\0"
         message = struct.pack(">hhi", _FIND_COORDINATOR, 4, 1) + _text("test") + b"\0" + body
         self.socket.sendall(_bytes(message))
+
+    def name_epochs(self, topics: Iterable[str]) -> None:
+        """Request the epochs of no partition of these topics; wait for no answer."""
+        body = _list(*(_text(one) + _list() for one in topics))
+        message = struct.pack(">hhi", _LEADER_EPOCHS, 2, 1) + _text("test") + body
+        self.socket.sendall(_bytes(message))
+
+    def describe_topics(self, names: Collection[str]) -> int:
+        """Request what the broker knows of topics; returns the error code of the first one."""
+        body = _list(*map(_text, names)) + b"\0"
+        answer = self._call(_METADATA, 4, body)
+        # throttle time, brokers (id, host, port, no rack), cluster's id, controller, topics
+        at = 4 + 4
+        for _ in range(struct.unpack_from(">i", answer, 4)[0]):
+            at += 4
+            at += 2 + struct.unpack_from(">h", answer, at)[0] + 4
+            at += 2 + max(0, struct.unpack_from(">h", answer, at)[0])
+        at += 2 + max(0, struct.unpack_from(">h", answer, at)[0]) + 4 + 4
+        return int(struct.unpack_from(">h", answer, at)[0])
 
     def list_offsets(self, topic: str, partitions: Collection[int], time_ms: int) -> list[int]:
         """Look for a time in partitions; returns the error codes."""

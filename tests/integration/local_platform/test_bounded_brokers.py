@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
+from itertools import islice, product
 from struct import pack
 from uuid import uuid4
 
@@ -44,6 +45,7 @@ NAMES, CHARACTERS, SHARES = (
 )
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
 MEMBER_ID_REQUIRED, INVALID_PATTERN = 79, 128
+DENIED, UNKNOWN = 29, 3
 FIELDS = JVM_BOUNDS["mesh.request.fields"]
 OF_RECORD = JVM_BOUNDS["mesh.appends.record.bytes"]
 SHARED = JVM_BOUNDS["mesh.share.partitions"]
@@ -509,12 +511,49 @@ def test_a_request_that_names_more_than_it_may_closes_its_connection(
         assert client.is_closed(30), size
         client.close()
     client = RawConnection(admin.bootstrap_servers, login)
-    client.name_coordinators(FIELDS // 4)
+    client.name_coordinators(FIELDS // 2 - 10)
     assert not client.is_closed(0.5), "it is answered"
+    client.close()
+    client = RawConnection(admin.bootstrap_servers, admin)
+    client.name_coordinators(FIELDS)
+    assert not client.is_closed(0.5), "the administrator's is answered"
     client.close()
     announced = f"Tried to allocate a collection of size {15 * MIB}"
     assert announced in log_of(settings), "no room is made for what it announces"
     assert "OutOfMemoryError" not in log_of(settings)
+
+
+def of_one_hash(count: int) -> list[str]:
+    return ["".join(one) for one in islice(product(("Aa", "BB"), repeat=12), count)]
+
+
+@pytest.mark.parametrize("names", [of_one_hash, lambda count: [""] * count])
+def test_a_request_that_names_much_of_one_hash_closes_its_connection(
+    admin: Connection, names: Callable[[int], list[str]]
+) -> None:
+    """Kafka looks through them all for each one more, before it asks for rights."""
+    login = replace(admin, user=HORDE.name, password=HORDE.password)
+    for count, is_closed in ((1_000, False), (3_300, True)):
+        client = RawConnection(admin.bootstrap_servers, login)
+        client.name_epochs(names(count))
+        assert client.is_closed(30 if is_closed else 0.5) is is_closed, count
+        client.close()
+
+
+def test_names_of_one_hash_hold_an_answer_up_no_longer_than_they_must(horde: RawConnection) -> None:
+    """A table that grew cost the cube of them: this answer did not come for minutes."""
+    horde.socket.settimeout(60)
+    assert horde.describe_topics(of_one_hash(4_000)) == DENIED
+    assert horde.describe_topics([f"horde.{number}" for number in range(4_000)]) == UNKNOWN
+
+
+def test_a_request_of_many_other_names_is_answered(admin: Connection) -> None:
+    login = replace(admin, user=HORDE.name, password=HORDE.password)
+    client = RawConnection(admin.bootstrap_servers, login)
+    # a name, its length and a number of partitions each
+    client.name_epochs([f"horde.{number}" for number in range(FIELDS // 3 - 10)])
+    assert not client.is_closed(0.5)
+    client.close()
 
 
 def test_the_batches_of_a_request_unpack_to_so_much_and_no_more(
