@@ -30,7 +30,7 @@ from projections.connector_values import (
 
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 JDBC_SINK = "io.debezium.connector.jdbc.JdbcSinkConnector"
-MOST_TASKS = 64
+MOST_TASKS = 16
 _OF_PRIMITIVES = tuple(
     f"org.apache.kafka.connect.{one}"
     for one in (

@@ -28,6 +28,8 @@ HEARTBEAT_PREFIX = "topic.heartbeat.prefix"
 _QUEUE_BYTES = 8 << 20
 """What a capture keeps of rows that Kafka has not taken."""
 _FORM = "collection.name.format"
+_POOL = {"connection.pool.min_size": "1", "connection.pool.max_size": "2"}
+"""Of a sink's task, which uses one at a time; Debezium's own are 5 and 32."""
 _PORTS = {"postgres": "5432", "mysql": "3306"}
 _KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
 
@@ -161,10 +163,11 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     has not takes a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
-    in any schema. It escapes no names, so it gets records with plain ones alone.
+    in any schema. It escapes no names, so it gets records with plain ones alone. A task keeps as
+    many connections to the database as it uses, unless the config says otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
-        return with_plain_names({**config, _FORM: _form(config)})
+        return with_plain_names({**_POOL, **config, _FORM: _form(config)})
     if config.get("connector.class") != POSTGRES:
         return dict(config)
     own = slot_of(connector)

@@ -37,6 +37,8 @@ from projections.named_keys import unfit
 from projections.quotas.counting import counted
 from projections.quotas.kinds import Quotas
 from projections.table_use import with_table_use
+from projections.task_use import with_task_use
+from projections.topic_use import with_topic_use
 
 
 def apply(image: Image, entry: Entry) -> Image:
@@ -73,7 +75,12 @@ def _applied(image: Image, entry: Entry) -> Image:
     if isinstance(event, Decision):
         return _decided(image, entry, event)
     after = _reported(image, entry, event)
-    return with_table_use(image, counted(image, after))
+    return _indexed(image, counted(image, after))
+
+
+def _indexed(before: Image, after: Image) -> Image:
+    """The image after a record, with what finds the things that the record has changed."""
+    return with_task_use(before, with_topic_use(before, with_table_use(before, after)))
 
 
 def _skew(image: Image, entry: Entry) -> int:
@@ -223,7 +230,7 @@ def _decided(image: Image, entry: Entry, event: Decision) -> Image:
     acceptance = Acceptance(event.offset, checks, entry.offset, clock, by_operator)
     try:
         after = enact(decided.event, image, acceptance)
-        return with_table_use(image, counted(image, after, decided.event))
+        return _indexed(image, counted(image, after, decided.event))
     except KeyError as missing:
         raise StateFaultError(
             f"the decision at offset {entry.offset} accepts the {decided.event.type_name()} at "

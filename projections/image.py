@@ -6,7 +6,18 @@ from immutables import Map
 
 from mesh_events import intents
 from mesh_events.decisions import IDS_PER_DOMAIN, UNDECIDED_PER_DOMAIN
-from projections import access, catalog, connectors, drift, links, statements, steps, table_use
+from projections import (
+    access,
+    catalog,
+    connectors,
+    drift,
+    links,
+    statements,
+    steps,
+    table_use,
+    task_use,
+    topic_use,
+)
 from projections import intents as pending
 from projections.access import Accesses
 from projections.catalog import Catalog
@@ -20,6 +31,8 @@ from projections.statements import Statements
 from projections.steps import Replaced
 from projections.table import Table
 from projections.table_use import TableUse
+from projections.task_use import TaskUse
+from projections.topic_use import TopicUse
 
 RowKey = tuple[str, str]
 """(row topic, row key)."""
@@ -52,7 +65,9 @@ class Image(NamedTuple):
     of all of them to their offsets; `last_decision` is the id of the decision that counted last in
     this epoch, or of its start. `ignored` counts decisions that came under an old epoch, twice, or
     behind a lost one. `bounds` are those of the latest start, `counts` what each domain has.
-    `table_use` has the databases' tables that connectors use, with whose connectors they are.
+    `table_use` has the databases' tables that connectors use, with whose connectors they are,
+    `topic_use` the topics that connectors and statements fill, `task_use` the tasks of each
+    domain's connectors.
     `touched` names the rows that the last applied record may have changed.
 
     A tuple, since a changed copy of it is made for every record: that takes a fifth of the time.
@@ -81,6 +96,8 @@ class Image(NamedTuple):
     bounds: Bounds = DEFAULT_BOUNDS
     counts: Counts = Map()
     table_use: TableUse = table_use.EMPTY
+    topic_use: TopicUse = topic_use.EMPTY
+    task_use: TaskUse = task_use.EMPTY
 
     @property
     def clocks_disagree(self) -> bool:

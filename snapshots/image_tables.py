@@ -61,6 +61,8 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "drifts": (tuple[str, str, DriftKind], Left),
     "counts": (tuple[str, Kind], Used),
     "table_use": (tuple[str, str, str], Map[str, int]),
+    "topic_use": (tuple[str, str], Map[str, int]),
+    "task_use": (str, int),
 }
 """Name -> (type of the keys, type of the rows)."""
 
@@ -142,6 +144,8 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "drifts": image.drifts,
         "counts": image.counts,
         "table_use": image.table_use,
+        "topic_use": image.topic_use,
+        "task_use": image.task_use,
     }
 
 
@@ -191,6 +195,8 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         drifts=tables["drifts"],
         counts=tables["counts"],
         table_use=tables["table_use"],
+        topic_use=tables["topic_use"],
+        task_use=tables["task_use"],
         touched=rest.touched,
         bounds=rest.bounds,
     )

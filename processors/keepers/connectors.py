@@ -25,7 +25,7 @@ from processors.keepers.connector_look import SILENT_S, Look, Memory, withheld
 from processors.keepers.connector_telling import ConnectorTelling
 from processors.keepers.flow_pace import Pace
 from processors.keepers.keeper import Reign, ReignOverError
-from processors.keepers.lanes import Job, Lanes, OneByOne
+from processors.keepers.lanes import Job, Lanes, OneByOne, in_turn
 from processors.lineage import Lineage
 from projections.connectors import Connector
 from projections.image import Image
@@ -128,8 +128,9 @@ class ConnectorsKeeper:
         image: Image,
         reign: Reign,
     ) -> None:
+        turns = in_turn(sorted(standing, key=lambda one: one.id), lambda one: one.domain)
         # what is not to run comes first: its rights are to go, whatever holds up the others
-        order = sorted(standing, key=lambda one: (_wanted(one, image), one.id))
+        order = sorted(turns, key=lambda one: _wanted(one, image))
         done = self._look(connect, cluster, order, image, reign)
         self._looked[cluster] = (parts if done else (), self.pace.clock())
 

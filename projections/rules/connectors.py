@@ -21,7 +21,7 @@ from mesh_events.connectors import (
     ConnectorUpdated,
 )
 from mesh_events.intents import domain_of
-from projections import connector_config, connector_tables, steps, table_use
+from projections import connector_config, connector_tables, steps, table_use, task_use
 from projections.connectors import Connector
 from projections.identity import Role
 from projections.image import Image
@@ -30,6 +30,7 @@ from projections.rules import life, names
 from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
 from projections.sources import not_granted
+from projections.topic_use import fillers
 from projections.verdict import Case, Verdict, require
 
 CONNECTOR_SOUND = "connector_sound"
@@ -159,6 +160,7 @@ def require_allowed(
     _reads(image, connector, config, application)
     _fills(image, connector, config)
     _uses(image, connector, config)
+    _runs(image, connector, config)
 
 
 def _allowed(image: Image, connector: str, config: Mapping[str, str]) -> None:
@@ -263,22 +265,15 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
     )
     for topic in wanted:
         names.legal_topic(topic)
-    others = [
-        *(one for one in image.connectors.values() if one.id != connector),
-        *image.statements.values(),
-    ]
-    for other in others:
-        shared = (
-            connector_config.clash(wanted, other.writes)
-            if not other.is_over and other.cluster == cluster
-            else set()
-        )
-        require(
-            not shared,
-            "topic_filled",
-            f"{', '.join(sorted(shared))} is filled by {other.id} already, so that records would "
-            f"come twice: choose other topics, or drop {other.id} first",
-        )
+    filled = fillers(image.topic_use, cluster, wanted, ("connector", connector))
+    other = min((others[0] for others in filled.values()), default="")
+    shared = sorted(topic for topic, others in filled.items() if other in others)
+    require(
+        not filled,
+        "topic_filled",
+        f"{', '.join(shared[:_SHOWN])} is filled by {other} already, so that records would "
+        f"come twice: choose other topics, or drop {other} first",
+    )
     again = connector_config.clash(wanted, reads)
     require(
         not again,
@@ -303,4 +298,21 @@ def _uses(image: Image, connector: str, config: Mapping[str, str]) -> None:
         f"connectors of another domain capture or fill what {connector} names: "
         f"{', '.join(shown)}{more}: request access to a product made of it, or choose another "
         "table (a sink's with collection.name.format)",
+    )
+
+
+def _runs(image: Image, connector: str, config: Mapping[str, str]) -> None:
+    """A domain's connectors have no more tasks together than it may have connectors.
+
+    Each task takes of Connect's memory, and connections of a database.
+    """
+    domain, most = domain_of(connector), image.bounds.quotas.connectors
+    others = image.task_use.get(domain, 0) - task_use.tasks_of(image.connectors.get(connector))
+    wanted = connector_config.tasks(config) or 1
+    require(
+        others + wanted <= most,
+        "quota_exceeded",
+        f"{connector}: the other connectors of {domain} may have {others} tasks, and this one "
+        f"{wanted}: together {most} are allowed, so lower tasks.max, drop a connector that is not "
+        f"needed, or ask the operator to raise {Kind.CONNECTORS.setting}",
     )

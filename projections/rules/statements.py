@@ -4,7 +4,6 @@ A domain's statements read what is its own or granted to it, each topic is fille
 and nothing comes back to where it came from.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from mesh_events.intents import domain_of
@@ -31,6 +30,7 @@ from projections.statements import (
     STATEMENT_SOUND,
     Statement,
 )
+from projections.topic_use import fillers
 from projections.verdict import Case, Verdict, require
 
 LONGEST_SQL = 20_000
@@ -133,27 +133,14 @@ def _fills(case: Case, name: str, destination: str, domain: str, cluster: str) -
         "invalid_name",
         f"{destination} ends in {DEAD_LETTERS}, as topics of dead letters do: choose another name",
     )
-    writer = next(
-        (
-            other.id
-            for other in (*case.image.statements.values(), *case.image.connectors.values())
-            if not (isinstance(other, Statement) and other.id == name)
-            and not other.is_over
-            and other.cluster == cluster
-            and _clash((destination, destination + DEAD_LETTERS), other.writes)
-        ),
-        None,
-    )
+    topics = destination, destination + DEAD_LETTERS
+    filled = fillers(case.image.topic_use, cluster, topics, ("statement", name))
+    writer = min((others[0] for others in filled.values()), default=None)
     require(
         writer is None,
         "destination_written",
         f"{destination} is filled by {writer}: choose another topic",
     )
-
-
-def _clash(ours: Iterable[str], theirs: Iterable[str]) -> bool:
-    """Whether two sets of topics cannot be side by side: Kafka takes . and _ for the same."""
-    return bool({one.replace(".", "_") for one in ours} & {one.replace(".", "_") for one in theirs})
 
 
 def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: str) -> None:
