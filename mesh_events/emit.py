@@ -6,6 +6,7 @@ with Emitter.at_home("west", actor="reporting") as west:
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 DELIVERY_TIMEOUT_S = 30
+_THROTTLED, _THROTTLED_S = KafkaError.THROTTLING_QUOTA_EXCEEDED, 0.5
+"""A broker refuses a login that is above its quota; it is asked again after so long."""
 
 
 class LogWriter:
@@ -106,10 +109,31 @@ class LogWriter:
     ) -> list[Record]:
         """Sign and append several events without waiting for each; the records, in their order.
 
-        Raises as `append_record`; then any of them may or may not stand on the log, in their order.
-        None of them does after `too_large`.
+        Where the login has appended more than its quota, that is tried again for a while. Raises as
+        `append_record`; then any of them may or may not stand on the log, in their order. None of
+        them does after `too_large`.
         """
         wires = [self._wire(event, key or self.key) for event in events]
+        until = time.monotonic() + DELIVERY_TIMEOUT_S
+        while True:
+            found = self._delivered(wires)
+            errors = [error for error, _, _ in found if error is not None]
+            refused = [error for error in errors if error.code() == _THROTTLED]
+            # nothing of them is on the log, so that their order stays
+            if not refused or len(refused) < len(wires) or time.monotonic() > until:
+                break
+            time.sleep(_THROTTLED_S)
+        if errors:
+            raise translated(errors[0], self._doing)
+        if len(found) < len(wires):
+            raise InfrastructureError(f"{self._doing}: Kafka does not answer", retriable=True)
+        return [
+            Record(offset, at, wire.key, wire.value, dict(wire.headers))
+            for wire, (_, offset, at) in zip(wires, found, strict=True)
+        ]
+
+    def _delivered(self, wires: Sequence[Wire]) -> list[tuple[KafkaError | None, int, int]]:
+        """(error, offset, append time) of each that Kafka has answered for, in their order."""
         found: list[tuple[KafkaError | None, int, int]] = []
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
@@ -122,15 +146,7 @@ class LogWriter:
             for wire in wires:
                 self._hand_over(wire, on_delivery)
             self._wait(found, len(wires))
-        failed = next((error for error, _, _ in found if error is not None), None)
-        if failed is not None:
-            raise translated(failed, self._doing)
-        if len(found) < len(wires):
-            raise InfrastructureError(f"{self._doing}: Kafka does not answer", retriable=True)
-        return [
-            Record(offset, time, wire.key, wire.value, dict(wire.headers))
-            for wire, (_, offset, time) in zip(wires, found, strict=True)
-        ]
+        return found
 
     def _wire(self, event: Event, key: SigningKey) -> Wire:
         wire = encode(event, self._registry.schema_id(event.type_name()), key, self.root_key)
@@ -214,15 +230,17 @@ class Emitter(LogWriter):
 
         Raises ConfigurationError (no mesh, key or login there), or RefusedError (the actor).
         """
+        from mesh_events.known_ids import FILE, KnownIds
         from mesh_events.registry import Registry
 
         home = home or HomeSettings().home
         mesh = Profile.load(home)
+        known = KnownIds(home / FILE, mesh.root_key, mesh.registry_url)
         login = intents_login(domain)
         password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / login}")
         return cls(
             Connection(mesh.bootstrap_servers, login, password, mesh.tls(home)),
-            Registry(mesh.registry_url),
+            Registry(mesh.registry_url, known=known),
             SigningKey.load(key_path(home, domain)),
             mesh=mesh.keys,
             domain=domain,

@@ -3,7 +3,8 @@
 A budget is shared among the logins that append intents, so that the log grows no faster than a
 worker folds it. Kafka counts by connection: a login that connects anew passes its share by.
 Each login's share is the budget divided by the number of domains, rounded up to a power of two:
-then the shares of all change seldom.
+then the shares of all change seldom. It is an eighth at most: one login alone must not take what a
+worker folds.
 """
 
 import time
@@ -25,6 +26,8 @@ AGAIN_S = 30.0
 """Wait after a call that failed."""
 LEAST_BYTES_S, LEAST_PERCENT = 16 * 1024.0, 2.0
 """A login's least share: below it the client of an ordinary service would be slowed."""
+LEAST_PARTS = 8
+"""A login's share is one of so many at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,7 @@ class Budget:
     """What all logins that append intents may take together; 0 for no quota.
 
     bytes_s: bytes per second that they append
-    request_percent: time of one broker thread, in percent; it bounds how many records a small,
-        compressed request may hold, which the bytes do not
+    request_percent: time of one broker thread, in percent
     """
 
     bytes_s: float
@@ -41,7 +43,7 @@ class Budget:
 
     def share(self, logins: int) -> Mapping[str, float]:
         """The quotas of each of so many logins."""
-        parts = 1 << max(0, logins - 1).bit_length()
+        parts = max(LEAST_PARTS, 1 << max(0, logins - 1).bit_length())
         return {
             PRODUCED: max(LEAST_BYTES_S, self.bytes_s / parts) if self.bytes_s else 0.0,
             REQUESTS: (

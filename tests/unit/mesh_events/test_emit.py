@@ -1,14 +1,15 @@
 """Waiting for a decision on a log that others write too."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from confluent_kafka import KafkaError
 
 from mesh_events import emit, intents, outcome
 from mesh_events.emit import Emitter, Outcome, decision_in
-from mesh_events.errors import RefusedError
+from mesh_events.errors import MeshError, RefusedError
 from mesh_events.kafka import Connection
 from mesh_events.meta import require_actor
 from mesh_events.outcome import LOOK_BACK, DecisionWatch
@@ -324,6 +325,59 @@ def test_nothing_is_appended_that_readers_would_not_decode(
     with pytest.raises(RefusedError, match=f"at most {MAX_INTENT_BYTES} are read") as told:
         writer.append_records([small, large])
     assert told.value.code == "too_large"
+
+
+class Throttling:
+    """A producer whose broker refuses the first requests of a login, as many as are named."""
+
+    def __init__(self, refusals: int) -> None:
+        self.refusals, self.asked = refusals, list[Callable[..., None]]()
+        self.values: list[bytes] = []
+
+    def produce(self, _: str, *, on_delivery: Callable[..., None], **fields: Any) -> None:
+        self.asked.append(on_delivery)
+        self.values.append(fields["value"])
+
+    def poll(self, _: float) -> None:
+        for on_delivery in self.asked:
+            if self.refusals > 0:
+                on_delivery(KafkaError(KafkaError.THROTTLING_QUOTA_EXCEEDED), None)
+            else:
+                on_delivery(None, Taken())
+        self.asked, self.refusals = [], self.refusals - 1
+
+
+class Taken:
+    """What Kafka says of a record that it has taken."""
+
+    def offset(self) -> int:
+        return 7
+
+    def timestamp(self) -> tuple[int, int]:
+        return 2, 1000
+
+
+def test_what_is_refused_for_a_quota_is_appended_once_it_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    producer = Throttling(refusals=2)
+    monkeypatch.setattr(emit, "Producer", lambda _: producer)
+    monkeypatch.setattr(emit, "_THROTTLED_S", 0.0)
+    writer = emit.LogWriter(NOWHERE, cast("Registry", OneSchema()), key("west"), KEYS.root)
+    event = PaperLog().make(intents.ApplicationRegistered, "west", application="west.app")
+    assert writer.append_record(event).offset == 7
+    assert len(producer.values) == 3
+    assert len(set(producer.values)) == 1
+
+
+def test_what_stays_refused_for_a_quota_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emit, "Producer", lambda _: Throttling(refusals=1000))
+    monkeypatch.setattr(emit, "DELIVERY_TIMEOUT_S", 1)
+    monkeypatch.setattr(emit, "_THROTTLED_S", 0.5)
+    writer = emit.LogWriter(NOWHERE, cast("Registry", OneSchema()), key("west"), KEYS.root)
+    event = PaperLog().make(intents.ApplicationRegistered, "west", application="west.app")
+    with pytest.raises(MeshError, match=r"(?i)quota"):
+        writer.append_record(event)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,11 @@ def test_the_shares_of_all_logins_never_exceed_the_budget_above_the_least_share(
         assert share[REQUESTS] * logins <= BUDGET.request_percent
 
 
+def test_one_login_alone_has_no_more_than_an_eighth() -> None:
+    assert BUDGET.share(1) == BUDGET.share(8)
+    assert BUDGET.share(1)[PRODUCED] == BUDGET.bytes_s / 8
+
+
 def test_a_login_keeps_its_least_share_however_many_there_are() -> None:
     assert BUDGET.share(10_000) == {PRODUCED: LEAST_BYTES_S, REQUESTS: LEAST_PERCENT}
 
@@ -92,11 +97,12 @@ def test_a_domain_that_leaves_the_shares_as_they_are_costs_one_quota(world: Worl
 
 
 def test_a_domain_that_changes_the_shares_changes_those_of_all(world: World) -> None:
-    world.domains("east", "west")
+    world.domains(*(f"d{number}" for number in range(8)))
     world.keep()
-    world.domains("north")
+    before = world.cluster.quotas["d0.intents"]
+    world.domains("d8")
     world.keep()
-    assert world.cluster.quotas["east.intents"] == BUDGET.share(3)
+    assert world.cluster.quotas["d0.intents"] == BUDGET.share(9) != before
 
 
 def test_a_new_epoch_sets_every_quota_again(world: World) -> None:
