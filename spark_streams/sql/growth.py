@@ -12,6 +12,8 @@ from spark_streams.sql.tree import Call, Constant, Form, Node, Number, Text
 
 MOST = 10_000
 """Times that a part of a record may come in a value."""
+MOST_LAMBDAS = 4
+"""Lambdas inside each other. What they may need costs ever more to find: 3.5 times with each."""
 _EACH = 200
 """An array is taken to have so many elements, so that one in another is more than `MOST`."""
 _UNKNOWN = 100
@@ -21,11 +23,20 @@ _MOST_DECIMALS = 30
 
 def require_bounded(node: Node, refuse: Callable[[str, Node], Exception]) -> None:
     """Raise what `refuse` makes of the first part of an expression that may become too long."""
-    _bounded(node, 1, refuse)
+    _bounded(node, 1, 0, refuse)
 
 
-def _bounded(node: Node, times: int, refuse: Callable[[str, Node], Exception]) -> None:
+def _bounded(
+    node: Node, times: int, lambdas: int, refuse: Callable[[str, Node], Exception]
+) -> None:
     if isinstance(node, Call):
+        lambdas += FUNCTIONS[node.name].takes_lambda is not None
+        if lambdas > MOST_LAMBDAS:
+            raise refuse(
+                f"more than {MOST_LAMBDAS} lambdas inside each other: make a column of the inner "
+                "ones in a statement before",
+                node,
+            )
         try:
             times *= max(1, factor(node))
         except ValueError as error:
@@ -37,7 +48,7 @@ def _bounded(node: Node, times: int, refuse: Callable[[str, Node], Exception]) -
                 node,
             )
     for child in node.children:
-        _bounded(child, times, refuse)
+        _bounded(child, times, lambdas, refuse)
 
 
 def factor(call: Call) -> int:

@@ -11,6 +11,7 @@ from contextlib import suppress
 import pytest
 
 from spark_streams.sql.errors import SqlError
+from spark_streams.sql.growth import MOST_LAMBDAS
 from spark_streams.sql.parse import MOST_JOINS, parse
 from spark_streams.sql.resolve import resolve
 from spark_streams.sql.words import DEEPEST, LONGEST, MOST_WORDS
@@ -123,3 +124,18 @@ def test_more_joins_than_the_most_are_refused() -> None:
     parse("SELECT t.a FROM t" + "".join(joins[:-1]))
     with pytest.raises(SqlError, match=str(MOST_JOINS)):
         parse("SELECT t.a FROM t" + "".join(joins))
+
+
+def test_more_lambdas_inside_each_other_than_the_most_are_refused() -> None:
+    """What they may need took minutes to find with twelve, and 3.5 times as long with each more."""
+
+    def text(count: int) -> str:
+        inner = "a IS NULL"
+        for level in range(count):
+            inner = f"exists(a, x{level} -> {inner})"
+        return f"SELECT {inner} AS v FROM t"
+
+    parse(text(MOST_LAMBDAS))
+    with pytest.raises(SqlError, match=f"more than {MOST_LAMBDAS} lambdas") as refused:
+        parse(text(MOST_LAMBDAS + 1))
+    assert refused.value.code == "sql_not_supported"
