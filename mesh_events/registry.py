@@ -18,6 +18,7 @@ from mesh_events.errors import (
     RefusedError,
 )
 from mesh_events.inlining import inlined
+from mesh_events.known_ids import KnownIds
 from mesh_events.schema_size import MOST_CHARACTERS, SchemaTooLargeError
 
 MOST_IMPORTS = 100
@@ -43,10 +44,17 @@ class Registry:
     Args:
         url: base address.
         user, password: needed only to register.
+        known: where ids of the mesh's own schemas are kept, if anywhere.
     """
 
-    def __init__(self, url: str, user: str | None = None, password: str | None = None) -> None:
-        self.url = url
+    def __init__(
+        self,
+        url: str,
+        user: str | None = None,
+        password: str | None = None,
+        known: KnownIds | None = None,
+    ) -> None:
+        self.url, self._known = url, known
         self._client = registry_client(url, user, password)
         self.schema_id = lru_cache(maxsize=None)(self._schema_id)
         self.definition = lru_cache(maxsize=None)(self._definition)
@@ -200,9 +208,17 @@ class Registry:
 
     def _schema_id(self, name: str) -> int:
         """Id of today's schema of an event or row, which the mesh must have introduced."""
+        subject, text = avro.subject(name), avro.text_of(name)
+        if self._known is not None and (known := self._known.find(subject, text)) is not None:
+            return known
+        found = self._looked_up(name, subject, Schema(text, Kind.AVRO.value))
+        if self._known is not None:
+            self._known.add(subject, text, found)
+        return found
+
+    def _looked_up(self, name: str, subject: str, schema: Schema) -> int:
         try:
-            schema = Schema(avro.text_of(name), Kind.AVRO.value)
-            return int(self._client.lookup_schema(avro.subject(name), schema).schema_id)
+            return int(self._client.lookup_schema(subject, schema).schema_id)
         except SchemaRegistryError as error:
             if error.http_status_code == 404:
                 raise ConfigurationError(
