@@ -48,7 +48,12 @@ class RawProducer:
 
     def __init__(self, connection: Connection, **more: Any) -> None:
         # far above the log's own limit: refusing is Kafka's part
-        limits = {"message_max_bytes": 16 * 1024 * 1024, "delivery_timeout_ms": 20_000}
+        limits = {
+            "message_max_bytes": 16 * 1024 * 1024,
+            "delivery_timeout_ms": 20_000,
+            # brokers take 2 000 from a login of intents
+            "batch_num_messages": 1_000,
+        }
         self.producer = Producer(connection.config(acks="all", linger_ms=0, **limits, **more))
 
     def write(
