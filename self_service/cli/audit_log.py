@@ -20,7 +20,7 @@ from projections.checksum import checksum, rows_checksum
 from projections.image import Image
 from projections.replay import replay as fold_on
 from projections.rows import all_rows
-from self_service.cli import completion, lookup
+from self_service.cli import completion, lookup, recall
 from self_service.cli.audit_noun import app
 from self_service.cli.comparison import Difference, differences, folded, published
 from self_service.cli.context import Mesh
@@ -31,6 +31,8 @@ from self_service.cli.output import Detail, Format, Listing, show
 from self_service.cli.times import parse_time, stamp
 
 COLUMNS = ("offset", "time", "type", "subject", "domain", "actor", "outcome", "detail")
+_LEAST_READ = 1000
+"""Records that are read for the last steps at least; eight times as many where they do not do."""
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 
 
@@ -130,13 +132,29 @@ def log(
     # a filter that is wrong is refused before the log is read
     sought = wanted.compiled(datetime.now(UTC))
     mesh = Mesh()
-    history = _history(mesh, reading)
+    latest = _latest(mesh, sought, limit) if limit is not None and reading.is_now else None
+    history = latest or _history(mesh, reading)
     if wanted.product is not None and reading.is_now:
         lookup.product(history.image, wanted.product)
     if wanted.domain not in (None, MESH_DOMAIN) and reading.is_now:
         lookup.domain(history.image, wanted.domain or "")
     found = items(history, sought, limit, whole=reading.output is not Format.TABLE)
     show(Listing(COLUMNS, found, "no record fits"), reading.output)
+
+
+def _latest(mesh: Mesh, wanted: "Wanted", limit: int) -> History | None:
+    """The end of a long log that holds `limit` wanted steps; None where that is all of it."""
+    with mesh.log(start=None) as reader:
+        end = reader.partition.bounds()[1]
+        length = max(_LEAST_READ, 4 * limit)
+        while length < end - recall.SHORT_LOG:
+            before = recall.state(mesh, end - length - 1)
+            history = read(reader.since(before.offset + 1), start=before)
+            if sum(map(wanted.holds, history.steps)) >= limit:
+                completion.remember(mesh.home, history.image)
+                return history
+            length *= 8
+    return None
 
 
 def _history(mesh: Mesh, reading: Reading) -> History:

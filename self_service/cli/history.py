@@ -74,7 +74,11 @@ def steps(
 
 
 def read(
-    records: Iterable[Record], trusted: Trusted | None = None, *, until: int | None = None
+    records: Iterable[Record],
+    trusted: Trusted | None = None,
+    *,
+    until: int | None = None,
+    start: Image = EMPTY,
 ) -> History:
     """Every step of the log, in order; intents know their decision.
 
@@ -82,6 +86,7 @@ def read(
         records: the log in offset order.
         trusted: checkpoints that make checking unnecessary for what they cover.
         until: the last offset that counts.
+        start: the state before the first record; then `trusted` is None.
 
     Raises:
         DistrustError: the log is not what the checkpoints say.
@@ -90,8 +95,8 @@ def read(
         records = (record for record in records if record.offset <= until)
         trusted = trusted.until(until) if trusted else None
     found: dict[int, Step] = {}
-    before = EMPTY
-    for entry, after in walk(records, trusted=trusted):
+    before = start
+    for entry, after in walk(records, start, trusted=trusted):
         found[entry.offset] = _step(entry, after)
         event = entry.event
         if isinstance(event, Decision):
@@ -117,7 +122,10 @@ def _settle(found: dict[int, Step], event: Decision, offset: int) -> None:
         outcome, code, reason = "rejected", event.code, event.reason
     if isinstance(event, IntentQuarantined):
         outcome, code, reason = QUARANTINED, event.code, event.reason
-    asked = found[event.offset]
+    asked = found.get(event.offset)
+    if asked is None:
+        # it stands before the first record
+        return
     found[event.offset] = replace(
         asked, outcome=outcome, code=code, detail=reason or asked.detail, decided_at=offset
     )

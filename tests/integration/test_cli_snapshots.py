@@ -9,8 +9,10 @@ from local_platform import PlatformSettings
 from mesh_events.read import LogReader
 from projections.image import Image
 from projections.replay import fold
-from self_service.cli import recall
+from self_service.cli import audit_log, recall
+from self_service.cli.audit_log import Filter, Wanted
 from self_service.cli.context import Mesh as Home
+from self_service.cli.options import Reading
 from snapshots.history import extend
 from snapshots.place import open_store, store_path
 from tests.mesh_fixtures import kit
@@ -78,3 +80,25 @@ def test_snapshots_of_no_use_are_told_and_the_log_is_replayed(
         "no database": "it is made again from the log; this was done now",
     }
     assert expected[broken] in said
+
+
+@pytest.mark.parametrize("wanted", [Filter(), Filter(kind="foundation"), Filter(type=["none"])])
+def test_the_last_steps_are_those_of_the_whole_log_and_not_all_of_it_is_read(
+    home: Home, kit: Mesh, monkeypatch: pytest.MonkeyPatch, wanted: Filter
+) -> None:
+    kit.register_domain("latest")
+    monkeypatch.setattr(audit_log, "_LEAST_READ", 8)
+    recall.state(home)
+    sought, now = Wanted(wanted, None, None), Reading()
+    whole = audit_log._history(home, now)
+    fitting = [one for one in whole.steps if sought.holds(one)]
+    monkeypatch.delattr(Home, "fold")
+    monkeypatch.setattr(recall, "BEHIND", 1_000_000)
+    found = audit_log._latest(home, sought, 3)
+    if found is None:
+        # all of the log is read where its end has too few
+        assert wanted != Filter()
+        return
+    latest = [one for one in found.steps if sought.holds(one)]
+    assert latest[-3:] == fitting[-3:]
+    assert wanted.kind is not None or len(found.steps) < len(whole.steps) / 2

@@ -7,6 +7,8 @@ import pytest
 from mesh_events import intents
 from mesh_events.errors import InvalidValueError
 from mesh_events.meta import derived_id
+from projections.image import EMPTY
+from projections.replay import fold
 from self_service.cli import audit_log, explanation, trace
 from self_service.cli.audit_log import COLUMNS, Filter, subject
 from self_service.cli.exits import NotFoundError, UsageError
@@ -54,6 +56,20 @@ def test_an_intent_knows_its_outcome_and_where_it_was_decided(log: PaperLog) -> 
     refused = next(one for one in every.values() if one.type == "AccessGranted")
     assert (refused.outcome, refused.code) == ("rejected", "own_request")
     assert "east decides" in refused.detail
+
+
+def test_the_end_of_a_log_reads_the_same_from_any_offset_on(log: PaperLog) -> None:
+    asked = story.request(log)
+    story.answer(log, intents.AccessGranted, asked, by="west")
+    log.say(intents.AccessRevoked, "west", product=story.PRODUCT, request=asked, reason="r")
+    log.govern()
+    whole = read(log.records)
+    before = EMPTY
+    for at, after in enumerate(fold(log.records)):
+        found = read(log.records[at:], start=before)
+        assert found.steps == whole.steps[at:]
+        assert found.image == whole.image
+        before = after
 
 
 def test_an_undecided_intent_and_an_ignored_decision_say_so(log: PaperLog) -> None:
