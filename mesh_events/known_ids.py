@@ -42,7 +42,7 @@ class KnownIds:
             found = {}
         found[self._name(subject, text)] = schema_id
         with suppress(OSError):
-            write_atomically(self._path, json.dumps(found))
+            write_atomically(self._path, json.dumps(found), 0o600)
 
     def _read(self) -> dict[str, int]:
         try:
