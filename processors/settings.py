@@ -15,7 +15,7 @@ from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
 from mesh_events.transport import Tls
 from processors.connect.cluster import ConnectCluster
-from processors.connect.reachable import Reachable, ReachableText
+from processors.connect.reachable import ReachableEntry
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.drift import Policy
@@ -60,7 +60,7 @@ class ConnectReach(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
 
-    connect_databases: list[ReachableText] = Field(default_factory=list)
+    connect_databases: list[ReachableEntry] = Field(default_factory=list)
     connect_classes: dict[str, list[str]] = Field(default_factory=dict)
 
 
@@ -166,7 +166,7 @@ class WorkerSettings(BaseSettings):
     connect_secrets: Path | None = None
     connect_group: str = "connect-east"
     connect_shared_database: str | None = None
-    connect_databases: list[ReachableText] = Field(default_factory=list)
+    connect_databases: list[ReachableEntry] = Field(default_factory=list)
     connect_classes: dict[str, list[str]] = Field(default_factory=dict)
     lineage_url: str | None = None
     lineage_endpoint: str = "api/v1/lineage"
@@ -246,7 +246,7 @@ class WorkerSettings(BaseSettings):
             ConnectSecrets(self.connect_secrets),
             self.connect_group,
             self.connect_shared_database,
-            tuple(map(Reachable.of, self.connect_databases)),
+            tuple(self.connect_databases),
             self.connect_classes,
         )
 

@@ -17,7 +17,7 @@ from mesh_events.intents import (
     domain_of,
 )
 from mesh_events.rows import AccessState
-from projections.table import Table
+from projections.table import Table, with_entry
 
 State = AccessState
 ENTITLED = frozenset({State.GRANTED, State.ACTIVE})
@@ -286,28 +286,12 @@ def put(accesses: Accesses, access: Access) -> Accesses:
         still_open = accesses.open.delete(pair)
     else:
         still_open = accesses.open
-    by_link = accesses.by_link
+    requests, by_link = accesses.requests.set(access.request, access), accesses.by_link
     if access.link is not None and access.granted_generation:
-        known: Map[str, int] = by_link.get(access.link) or Map()
-        if access.request not in known:
-            by_link = by_link.set(access.link, known.set(access.request, access.offset))
-    requests = accesses.requests.set(access.request, access)
-    return Accesses(requests, still_open, by_link, _entitled(accesses.entitled, access))
-
-
-def _entitled(
-    before: Table[tuple[str, str, str], Map[str, int]], access: Access
-) -> Table[tuple[str, str, str], Map[str, int]]:
-    """The index with one access in it, if it entitles its application, and else without it."""
+        by_link = with_entry(by_link, access.link, access.request, access.offset)
     place = (access.application, access.cluster, access.topic)
-    known: Map[str, int] = before.get(place) or Map()
-    if access.state in ENTITLED:
-        return (
-            before
-            if access.request in known
-            else before.set(place, known.set(access.request, access.offset))
-        )
-    if access.request not in known:
-        return before
-    left = known.delete(access.request)
-    return before.set(place, left) if left else before.delete(place)
+    is_entitled = access.state in ENTITLED
+    entitled = with_entry(
+        accesses.entitled, place, access.request, access.offset if is_entitled else None
+    )
+    return Accesses(requests, still_open, by_link, entitled)

@@ -122,3 +122,17 @@ class Layered(Paired[K, V]):
 
 Table: TypeAlias = Map[K, V] | Layered[K, V]
 """What an image holds: `get`, `set`, `delete`, `items` and the rest of a mapping."""
+
+
+def with_entry(
+    index: Table[K, Map[str, int]], key: K, name: str, number: int | None
+) -> Table[K, Map[str, int]]:
+    """The index with a number for a name under a key.
+
+    None takes the name out, and the key with its last name.
+    """
+    known: Map[str, int] = index.get(key) or Map()
+    if known.get(name) == number:
+        return index
+    left = known.delete(name) if number is None else known.set(name, number)
+    return index.set(key, left) if left else index.delete(key)

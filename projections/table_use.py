@@ -13,7 +13,7 @@ from mesh_events.rows import ConnectorRow
 from projections.connector_settings import JDBC_SINK, POSTGRES
 from projections.connector_tables import JDBC, place_of, tables, targets
 from projections.connector_values import MOST_LISTED
-from projections.table import Table
+from projections.table import Table, with_entry
 
 if TYPE_CHECKING:
     from projections.connectors import Connector
@@ -144,17 +144,11 @@ def _moved(known: TableUse, old: "Connector | None", new: "Connector | None") ->
     domain = found.domain if found is not None else ""
     for keys, step in ((before - after, -1), (after - before, 1)):
         for key in keys:
-            known = _changed(known, key, domain, step)
+            count = known.get(key, Map()).get(domain, 0) + step
+            known = with_entry(known, key, domain, count or None)
     return known
 
 
 def _has(one: "Connector | None") -> Mapping[str, str]:
     """The config by which a connector uses tables; empty where it is gone."""
     return Map() if one is None or one.is_over else one.config
-
-
-def _changed(known: TableUse, key: Key, domain: str, step: int) -> TableUse:
-    users = known.get(key, Map())
-    count = users.get(domain, 0) + step
-    users = users.set(domain, count) if count else users.delete(domain)
-    return known.set(key, users) if users else known.delete(key)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from immutables import Map
 
+from mesh_events.intents import domain_of
 from mesh_events.rows import ConnectorRow
 from projections import connector_config
 from projections.table import Table
@@ -26,12 +27,11 @@ def with_task_use(before: "Image", after: "Image") -> "Image":
     """The image after a record, with the tasks of the connectors that the record has changed."""
     known = after.task_use
     for topic, name in after.touched:
-        if topic == ConnectorRow.topic:
-            old, new = before.connectors.get(name), after.connectors.get(name)
-            found = new or old
-            if old is not new and found is not None:
-                more = tasks_of(new) - tasks_of(old)
-                count = known.get(found.domain, 0) + more
-                if more:
-                    known = known.set(found.domain, count) if count else known.delete(found.domain)
+        if topic != ConnectorRow.topic:
+            continue
+        old, new = before.connectors.get(name), after.connectors.get(name)
+        if more := tasks_of(new) - tasks_of(old):
+            domain = domain_of(name)
+            count = known.get(domain, 0) + more
+            known = known.set(domain, count) if count else known.delete(domain)
     return after if known is after.task_use else after._replace(task_use=known)

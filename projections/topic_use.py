@@ -4,13 +4,14 @@ The index is kept as the log is folded, as that of the databases' tables: a reco
 of what it changes, and a rule those that it judges.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from immutables import Map
 
 from mesh_events.rows import ConnectorRow, StatementRow
-from projections.table import Table
+from projections.table import Table, with_entry
 
 if TYPE_CHECKING:
     from projections.image import Image
@@ -71,20 +72,9 @@ def with_topic_use(before: "Image", after: "Image") -> "Image":
     """The image after a record, with the topics of what the record has changed."""
     known = after.topic_use
     for topic, name in after.touched:
-        if topic == ConnectorRow.topic:
-            known = _moved(
-                known,
-                f"connector {name}",
-                before.connectors.get(name),
-                after.connectors.get(name),
-            )
-        elif topic == StatementRow.topic:
-            known = _moved(
-                known,
-                f"statement {name}",
-                before.statements.get(name),
-                after.statements.get(name),
-            )
+        if topic in _KINDS:
+            kind, table = _KINDS[topic]
+            known = _moved(known, f"{kind} {name}", table(before).get(name), table(after).get(name))
     return after if known is after.topic_use else after._replace(topic_use=known)
 
 
@@ -92,11 +82,9 @@ def _moved(known: TopicUse, name: str, old: Filler | None, new: Filler | None) -
     if old is new:
         return known
     was, now = _fills(old), _fills(new)
-    for key in was - now:
-        left = known[key].delete(name)
-        known = known.set(key, left) if left else known.delete(key)
-    for key in now - was:
-        known = known.set(key, known.get(key, Map()).set(name, 1))
+    for keys, number in ((was - now, None), (now - was, 1)):
+        for key in keys:
+            known = with_entry(known, key, name, number)
     return known
 
 
@@ -105,3 +93,10 @@ def _fills(one: Filler | None) -> set[Place]:
     if one is None or one.is_over:
         return set()
     return {place(one.cluster, topic) for topic in one.writes}
+
+
+_KINDS: Mapping[str, tuple[str, Callable[["Image"], Mapping[str, Filler]]]] = {
+    ConnectorRow.topic: ("connector", attrgetter("connectors")),
+    StatementRow.topic: ("statement", attrgetter("statements")),
+}
+"""Topic of the rows -> what they are of, and where the image has it."""

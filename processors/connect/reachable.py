@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Self
 
-from pydantic import AfterValidator
+from pydantic import PlainValidator
 
 from projections.connector_tables import Place
 
@@ -58,10 +58,5 @@ class Reachable:
         )
 
 
-def _require_form(text: str) -> str:
-    Reachable.of(text)
-    return text
-
-
-ReachableText = Annotated[str, AfterValidator(_require_form)]
-"""The text of an entry, which is refused in another form when settings are read."""
+ReachableEntry = Annotated[Reachable, PlainValidator(Reachable.of)]
+"""An entry as settings have it: another form is refused when they are read."""

@@ -29,10 +29,12 @@ from processors.keepers.product_topics import ProductTopics
 from processors.keepers.strangers import LOOK_S, Strangers
 from processors.rights import Binding, Operation, Resource, Wish, reader
 from projections.access import ENTITLED, Access, State
+from projections.connectors import Connector
 from projections.identity import Application, Domain
 from projections.image import Image
 from projections.links import Copy, Desired
-from projections.sources import not_granted, refused
+from projections.sources import not_granted
+from projections.statements import Statement
 
 log = structlog.get_logger(__name__)
 _THROUGH = (fence.STATEMENTS, PRINCIPALS)
@@ -159,27 +161,23 @@ def readers_by(image: Image, consumer: str, cluster: str, topic: str) -> list[st
     Statements by their ids, also those whose text has changed since: their last start may still
     read by the one before. Connectors by their principals.
     """
-    is_out = consumer in image.identity.quarantines
-    statements = (
-        one.id
-        for one in image.statements.values()
-        if one.domain == consumer
-        and one.cluster == cluster
-        and (is_out or not one.stands or topic not in one.reads or topic in refused(image, one))
-    )
-    connectors = (
-        principal_of(one.id)
-        for one in image.connectors.values()
-        if one.domain == consumer
-        and one.cluster == cluster
-        and (
-            is_out
-            or not one.stands
-            or topic not in one.reads
-            or not_granted(image, consumer, one.application, cluster, [topic])
+
+    def is_ended(one: Statement | Connector) -> bool:
+        return (
+            one.domain == consumer
+            and one.cluster == cluster
+            and (
+                consumer in image.identity.quarantines
+                or not one.stands
+                or topic not in one.reads
+                or bool(not_granted(image, consumer, one.application, cluster, [topic]))
+            )
         )
-    )
-    return [*statements, *connectors]
+
+    return [
+        *(one.id for one in image.statements.values() if is_ended(one)),
+        *(principal_of(one.id) for one in image.connectors.values() if is_ended(one)),
+    ]
 
 
 def _seen_gone(access: Access) -> bool:

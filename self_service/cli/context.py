@@ -78,7 +78,6 @@ class Mesh:
         """The Connect cluster, and the folder of its secrets."""
         from mesh_events.references import resolve
         from processors.connect.cluster import ConnectCluster
-        from processors.connect.reachable import Reachable
         from processors.connect.rest import Connect
         from processors.connect.secrets import ConnectSecrets
         from processors.settings import ConnectReach
@@ -89,7 +88,7 @@ class Mesh:
             ConnectSecrets(ends.connect_secrets),
             ends.connect_group,
             ends.shared_database,
-            tuple(map(Reachable.of, reach.connect_databases)),
+            tuple(reach.connect_databases),
             reach.connect_classes,
         )
 
