@@ -43,7 +43,7 @@ __all__ = [
 
 DELIVERY_TIMEOUT_S = 30
 _THROTTLED, _THROTTLED_S = KafkaError.THROTTLING_QUOTA_EXCEEDED, 0.5
-"""A broker refuses a login that is above its quota; it is asked again after so long."""
+"""A broker refuses a login that is above its quota; the next request is after this delay, s."""
 
 
 class LogWriter:
@@ -230,17 +230,15 @@ class Emitter(LogWriter):
 
         Raises ConfigurationError (no mesh, key or login there), or RefusedError (the actor).
         """
-        from mesh_events.known_ids import FILE, KnownIds
         from mesh_events.registry import Registry
 
         home = home or HomeSettings().home
         mesh = Profile.load(home)
-        known = KnownIds(home / FILE, mesh.root_key, mesh.registry_url)
         login = intents_login(domain)
         password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / login}")
         return cls(
             Connection(mesh.bootstrap_servers, login, password, mesh.tls(home)),
-            Registry(mesh.registry_url, known=known),
+            Registry.at_home(home, mesh),
             SigningKey.load(key_path(home, domain)),
             mesh=mesh.keys,
             domain=domain,

@@ -1,4 +1,4 @@
-"""Ids of the mesh's own schemas, kept in the home: what is said needs no answer of the registry.
+"""Ids of the mesh's own schemas, kept in the home, so that intents need no answer of the registry.
 
 Anybody may keep a registry busy, and a freeze is not to wait for it. An id stands for the same
 schema for good, in one mesh: in another one the names of the entries are others.

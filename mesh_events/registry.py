@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -18,8 +19,12 @@ from mesh_events.errors import (
     RefusedError,
 )
 from mesh_events.inlining import inlined
+from mesh_events.known_ids import FILE as KNOWN_IDS
 from mesh_events.known_ids import KnownIds
 from mesh_events.schema_size import MOST_CHARACTERS, SchemaTooLargeError
+
+if TYPE_CHECKING:
+    from mesh_events.settings import Profile
 
 MOST_IMPORTS = 100
 """Schemas that one refers to, directly or through others."""
@@ -59,6 +64,12 @@ class Registry:
         self.schema_id = lru_cache(maxsize=None)(self._schema_id)
         self.definition = lru_cache(maxsize=None)(self._definition)
         self._whole = lru_cache(maxsize=None)(self._inlined)
+
+    @classmethod
+    def at_home(cls, home: Path, profile: "Profile") -> Self:
+        """The registry of a home's mesh, for reading; the home keeps ids of its own schemas."""
+        url = profile.registry_url
+        return cls(url, known=KnownIds(home / KNOWN_IDS, profile.root_key, url))
 
     def register(self, name: str) -> int:
         """Register today's schema of an event or row; the same schema gives the same id."""

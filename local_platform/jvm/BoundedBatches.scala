@@ -46,7 +46,7 @@ object BoundedBatches {
     requests.set(new Budget(ofRequest, login))
   }
 
-  /** Counts so many bytes for the login. */
+  /** Counts bytes for the login. */
   def spend(login: String, bytes: Long): Unit = spent(login).add((bytes / ofLogin * 1e9).toLong)
 
   /** Whether the login had more unpacked than it may until now. */

@@ -27,7 +27,7 @@ AGAIN_S = 30.0
 LEAST_BYTES_S, LEAST_PERCENT = 16 * 1024.0, 2.0
 """A login's least share: below it the client of an ordinary service would be slowed."""
 LEAST_PARTS = 8
-"""A login's share is one of so many at most."""
+"""Parts of the budget; the share of a login is one part at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,11 +67,9 @@ class Mesh:
     @cached_property
     def registry(self) -> "Registry":
         """The schema registry, for reading."""
-        from mesh_events.known_ids import FILE, KnownIds
         from mesh_events.registry import Registry
 
-        url = self.profile.registry_url
-        return Registry(url, known=KnownIds(self.home / FILE, self.profile.root_key, url))
+        return Registry.at_home(self.home, self.profile)
 
     @cached_property
     def connect(self) -> "ConnectCluster":

@@ -13,7 +13,7 @@ from spark_streams.sql.tree import Call, Constant, Form, Node, Number, Text
 MOST = 10_000
 """Times that a part of a record may come in a value."""
 MOST_LAMBDAS = 4
-"""Lambdas inside each other. What they may need costs ever more to find: 3.5 times with each."""
+"""Depth of nested lambdas. Each level takes 3.5 times as long to find what they may need."""
 _EACH = 200
 """An array is taken to have so many elements, so that one in another is more than `MOST`."""
 _UNKNOWN = 100

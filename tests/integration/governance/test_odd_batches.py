@@ -107,6 +107,6 @@ def test_readers_agree_on_the_log_whatever_is_on_it(scene: Scene) -> None:
     last = max(whole)
     # from among the odd ones, and from some places before
     for start in [*range(0, first, 1 + first // 20), *range(first - 5, last, 3)]:
-        # others may go on to write
+        # others may append meanwhile
         found = {offset: leaf for offset, leaf in leaves(start).items() if offset <= last}
         assert found == {offset: leaf for offset, leaf in whole.items() if offset >= start}
