@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, NamedTuple
 
-from mesh_events.errors import InfrastructureError, RefusedError
+from mesh_events.errors import InfrastructureError, LoginRefusedError, RefusedError
 from mesh_events.kafka import SCRAM, Connection
 from mesh_events.transport import protocol
 
@@ -79,8 +79,8 @@ class RawTopics:
         None for a partition that does not hold the offset. Partitions that had no room in the
         response beside others are left out.
 
-        Raises RefusedError for a login that may not read it, InfrastructureError if Kafka does not
-        answer.
+        Raises RefusedError for a login that may not read it, LoginRefusedError for one that Kafka
+        does not take, InfrastructureError if Kafka does not answer.
         """
         found: dict[int, Answer | None] = self._run(self._fetch(topic, offsets, most, committed))
         return found
@@ -103,6 +103,11 @@ class RawTopics:
                 return await self._answers(topic, offsets, most, committed)
         except errors.TopicAuthorizationFailedError as error:
             raise RefusedError("kafka_denied", f"{doing}: Kafka refused ({error})") from error
+        except errors.SaslAuthenticationFailed as error:
+            await self._leave()
+            raise LoginRefusedError(
+                f"{doing}: the login was refused; see user and password"
+            ) from error
         except (errors.KafkaError, *_BROKEN) as error:
             await self._leave()
             if not is_new:
@@ -154,19 +159,48 @@ class RawTopics:
 
     async def _connected(self) -> Any:
         from aiokafka.client import AIOKafkaClient
+        from aiokafka.errors import KafkaConnectionError
 
         if self._client is None:
-            login = self._connection
+            login = self._login()
             self._client = AIOKafkaClient(
-                bootstrap_servers=login.bootstrap_servers,
-                security_protocol=protocol(login.tls),
-                ssl_context=login.tls.context() if login.tls else None,
-                sasl_mechanism=SCRAM,
-                sasl_plain_username=login.user,
-                sasl_plain_password=login.password,
+                bootstrap_servers=self._connection.bootstrap_servers, **login
             )
-            await self._client.bootstrap()
+            try:
+                await self._client.bootstrap()
+            except KafkaConnectionError:
+                await self._hear_refusal(self._client.hosts, login)
+                raise
         return self._client
+
+    async def _hear_refusal(self, hosts: Any, login: Mapping[str, Any]) -> None:
+        """Raise what the first broker that can be reached says of the login, if it refuses it.
+
+        The client logs why it could not connect, and raises the same for every reason.
+        """
+        from aiokafka.conn import create_conn
+        from aiokafka.errors import KafkaError, SaslAuthenticationFailed
+
+        for host, port, _ in hosts:
+            try:
+                connection = await create_conn(host, port, **login)
+            except SaslAuthenticationFailed:
+                raise
+            except (KafkaError, *_BROKEN):
+                continue
+            connection.close()
+            return
+
+    def _login(self) -> dict[str, Any]:
+        """The login under the client's own names."""
+        login = self._connection
+        return {
+            "security_protocol": protocol(login.tls),
+            "ssl_context": login.tls.context() if login.tls else None,
+            "sasl_mechanism": SCRAM,
+            "sasl_plain_username": login.user,
+            "sasl_plain_password": login.password,
+        }
 
     async def _leave(self) -> None:
         client, self._client = self._client, None

@@ -7,6 +7,7 @@ Comes in: arguments. Goes out: answers on stdout, everything else on stderr, an 
 Start reading with `app.py`, then `context.py`.
 """
 
+import logging
 import signal
 
 __all__ = ["main"]
@@ -14,6 +15,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Entry point of `sdm`; Ctrl-C ends it with one line and exit code 130 at any moment."""
+    # what a library reports comes back as an error; its own lines are for nobody here
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         from self_service.cli.app import app
 

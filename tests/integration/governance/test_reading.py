@@ -1,12 +1,16 @@
 """Reading the log piece by piece: whoever stops in the middle goes on there."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from mesh_events.errors import LoginRefusedError
 from mesh_events.partition_reader import PartitionReader
+from mesh_events.raw_fetch import RawPartition
 from mesh_events.read import LogReader
 from mesh_events.topics import GOVERNANCE
+from tests.integration.governance.conftest import Scene
 from tests.mesh_kit import Mesh
 
 FIRST = range(20)
@@ -58,3 +62,25 @@ def test_a_part_of_the_log_is_read_again_and_nothing_behind_it(kit: Mesh) -> Non
         for first, last in ((3, 9), (2, 2), (5, 12)):
             found = [record.offset for record in reader.between(first, last)]
             assert found == [*range(first, last + 1)]
+
+
+def test_who_reads_by_bytes_is_told_of_a_changed_password(scene: Scene) -> None:
+    """librdkafka stays logged in; the other client was refused for a minute, and nobody told."""
+    name = scene.owner.name
+    login = scene.kit.login(name)
+    with PartitionReader(login, GOVERNANCE, None, gapless=True) as reader:
+        reader.bounds()
+        scene.owner.rotate(name)
+        reader.seek(5)
+        with pytest.raises(LoginRefusedError, match=f"as {name}: the login was refused"):
+            list(reader.poll(5))
+
+
+def test_who_reads_by_bytes_is_told_of_a_wrong_password(kit: Mesh) -> None:
+    login = replace(kit.login("mesh.operator"), password="wrong")
+    raw = RawPartition(login, GOVERNANCE)
+    try:
+        with pytest.raises(LoginRefusedError, match=r"as mesh\.operator: the login was refused"):
+            raw.fetch(0, 1000)
+    finally:
+        raw.close()
