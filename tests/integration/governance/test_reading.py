@@ -65,7 +65,7 @@ def test_a_part_of_the_log_is_read_again_and_nothing_behind_it(kit: Mesh) -> Non
 
 
 def test_who_reads_by_bytes_is_told_of_a_changed_password(scene: Scene) -> None:
-    """librdkafka stays logged in; the other client was refused for a minute, and nobody told."""
+    """The client stays logged in; the one that reads bytes was refused, and told nobody."""
     name = scene.owner.name
     login = scene.kit.login(name)
     with PartitionReader(login, GOVERNANCE, None, gapless=True) as reader:
