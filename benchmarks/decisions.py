@@ -7,6 +7,7 @@ client that emits and reads.
 import json
 import multiprocessing
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from benchmarks.latency import UPDATES, row_latency
 from benchmarks.members import Members, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
+from local_platform.layout import Layout
+from local_platform.state import PlatformState
 from mesh_events import topics
 from mesh_events.codec import Wire, decode, encode
 from mesh_events.decisions import Decision
@@ -53,7 +56,7 @@ def run(endpoints: Endpoints, home: Path, intents: int) -> None:
     around = surroundings()
     members = Members(endpoints, home)
     emitters = [_member(members, number) for number in range(DOMAINS)]
-    figures: Figures = {"decisions": _rates(members, emitters, intents)}
+    figures: Figures = {"decisions": _rates(members, emitters, intents, _governor(home))}
     writer, reader = emitters[0], emitters[1]
     figures |= _audit_log(home)
     figures["intent -> row, alone"] = _row_latency(members, reader)
@@ -87,8 +90,20 @@ def _wire(emitter: Emitter, members: Members, event: Event) -> Wire:
     )
 
 
-def _rates(members: Members, emitters: Sequence[Emitter], intents: int) -> dict[str, Any]:
-    """Decisions a second, of intents that all domains have written at once."""
+def _governor(home: Path) -> int:
+    """The process that decides."""
+    state = PlatformState.load(Layout(home).state)
+    services = state.services if state else ()
+    return next(one.pid for one in services if one.name == "governor" and one.pid)
+
+
+def _rates(
+    members: Members, emitters: Sequence[Emitter], intents: int, governor: int
+) -> dict[str, Any]:
+    """Decisions a second, of intents that stand on the log when the governor goes on.
+
+    It is stopped while they are appended: the logins' quotas let through less than it decides.
+    """
     rates: list[float] = []
     for number in range(ROUNDS):
         sent = [
@@ -103,11 +118,16 @@ def _rates(members: Members, emitters: Sequence[Emitter], intents: int) -> dict[
             threading.Thread(target=_produce, args=(_login(members, index), wires))
             for index, wires in enumerate(sent)
         ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        rates.append(_decided(members, start, sum(map(len, sent))))
+        os.kill(governor, signal.SIGSTOP)
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            goes_on = time.time()
+        finally:
+            os.kill(governor, signal.SIGCONT)
+        rates.append(_decided(members, start, sum(map(len, sent)), goes_on))
     return {
         "n": ROUNDS,
         "per_s": round(statistics.median(rates)),
@@ -150,23 +170,20 @@ def _end(members: Members) -> int:
         return log.bounds()[1]
 
 
-def _decided(members: Members, start: int, count: int) -> float:
-    """Decisions a second on the `count` intents behind `start`, first append to last decision."""
-    first, last, seen = 0, 0, 0
+def _decided(members: Members, start: int, count: int, goes_on: float) -> float:
+    """Decisions a second on the `count` intents behind `start`, from `goes_on` to the last one."""
+    last, seen = 0, 0
     deadline = time.monotonic() + 300
     schemas = members.image().schemas
     with PartitionReader(members.clusters["east"].login, topics.GOVERNANCE, start) as log:
         while seen < count and time.monotonic() < deadline:
             for message in log.poll(0.2):
                 entry = decode(to_record(message), schemas, members.profile.root_key, verify=False)
-                if isinstance(entry.event, Decision):
-                    if entry.event.offset >= start:
-                        seen, last = seen + 1, entry.time
-                elif first == 0 and isinstance(entry.event, ProductUpdated):
-                    first = entry.time
+                if isinstance(entry.event, Decision) and entry.event.offset >= start:
+                    seen, last = seen + 1, entry.time
     if seen < count:
         raise SystemExit(f"{count - seen} of {count} intents were not decided within 300 s")
-    return count / ((last - first) / 1000)
+    return count / (last / 1000 - goes_on)
 
 
 def _row_latency(members: Members, emitter: Emitter) -> dict[str, Any]:
