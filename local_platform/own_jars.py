@@ -73,7 +73,7 @@ def compile_transformations(jar: Path, class_path: str) -> None:
 def compile_for_brokers(jar: Path, class_path: str) -> None:
     """Compile the jar of the brokers' own classes if it is not there; see `compile_once`.
 
-    It holds ten of Kafka's classes as well, which ask for bounds: see `local_platform.jvm`.
+    It holds twelve of Kafka's classes as well, which ask for bounds: see `local_platform.jvm`.
     """
     tools = joined([*pyspark_jars("scala-*"), *pyspark_jars("xbean-asm*")])
     with _COMPILING:

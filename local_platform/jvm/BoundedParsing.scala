@@ -1,6 +1,8 @@
 package mesh
 
 import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util
 
 import org.apache.kafka.common.errors.InvalidRequestException
 import org.apache.kafka.common.protocol.{ApiKeys, ByteBufferAccessor, Readable}
@@ -13,12 +15,15 @@ import org.apache.kafka.common.requests.{AbstractRequest, RequestAndSize, Reques
  * Properties of the JVM:
  *   mesh.request.fields=<n>         numbers and texts of a request, a text with its length two
  *   mesh.request.fields.admin=<n>   the same of the administrator's
+ *   mesh.request.names=<n>          texts with the same hash, behind the first so many: Kafka looks through
+ *                                   them all for each one more when it answers. Of domains' logins only
  *
  * A connection with a request above that is closed, as one with a request that cannot be read.
  */
 object BoundedParsing {
   private val most = Integer.getInteger("mesh.request.fields", 10000).intValue
   private val mostOfAdmin = Integer.getInteger("mesh.request.fields.admin", 200000).intValue
+  private val sameHash = Integer.getInteger("mesh.request.names", 250).intValue
   private val admin = "admin"
 
   /** In place of `AbstractRequest.parseRequest(key, version, from)`. */
@@ -26,15 +31,23 @@ object BoundedParsing {
     case all: ByteBufferAccessor =>
       // Kafka takes what remains for the size
       val size = all.remaining
-      val fields = if (context.principal.getName == admin) mostOfAdmin else most
-      BoundedTables.begin()
-      try new RequestAndSize(AbstractRequest.parseRequest(key, version, new Counted(all.buffer, fields)).request, size)
-      finally BoundedTables.end()
+      val login = context.principal.getName
+      val counted = new Counted(
+        all.buffer,
+        if (login == admin) mostOfAdmin else most,
+        if (BoundedWork.isOwn(login)) Int.MaxValue else sameHash)
+      BoundedWork.reading(login) {
+        BoundedTables.begin(BoundedWork.isOwn(login))
+        try new RequestAndSize(AbstractRequest.parseRequest(key, version, counted).request, size)
+        finally BoundedTables.end()
+      }
     case _ => throw new InvalidRequestException(s"cannot count the fields of a request of $key")
   }
 
-  private class Counted(buffer: ByteBuffer, most: Int) extends ByteBufferAccessor(buffer) {
+  private class Counted(buffer: ByteBuffer, most: Int, sameHash: Int) extends ByteBufferAccessor(buffer) {
     private var left = most
+    private var texts = 0
+    private lazy val hashes = new util.HashMap[Int, Int]
 
     private def count(): Unit = {
       left -= 1
@@ -53,6 +66,15 @@ object BoundedParsing {
     override def readVarint(): Int = { count(); super.readVarint() }
     override def readVarlong(): Long = { count(); super.readVarlong() }
     // names and other texts
-    override def readArray(size: Int): Array[Byte] = { count(); super.readArray(size) }
+    override def readArray(size: Int): Array[Byte] = {
+      count()
+      val text = super.readArray(size)
+      texts += 1
+      // hardly any request names so many
+      if (texts > sameHash && hashes.merge(new String(text, UTF_8).hashCode, 1, _ + _) > sameHash) {
+        throw new InvalidRequestException(s"a request names more than $sameHash texts of the same hash")
+      }
+      text
+    }
   }
 }

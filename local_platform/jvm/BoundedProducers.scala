@@ -1,5 +1,7 @@
 package mesh
 
+import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
+import java.security.MessageDigest
 import java.util.concurrent.ConcurrentHashMap
 
 import kafka.network.RequestChannel
@@ -9,23 +11,24 @@ import org.apache.kafka.common.requests.ProduceRequest
 import org.slf4j.LoggerFactory
 
 /**
- * How many ids of producers a login may have Kafka keep, which has each one of a partition in its heap for
- * `producer.id.expiration.ms`. Clients choose them.
+ * How many ids of producers a domain may have Kafka keep, which has each one of a partition in its heap for
+ * `producer.id.expiration.ms`. Clients choose them. All logins of a domain count together, and what they
+ * name counts before their rights are asked: no more is kept of it than a digest.
  *
  * Property of the JVM:
- *   mesh.producers=<n>   different ones (id, topic, partition) of a login in an hour
+ *   mesh.producers=<n>   different ones (id, topic, partition) of a domain in an hour
  */
 object BoundedProducers {
   private val most = Integer.getInteger("mesh.producers", 50000).intValue
   // of a topic
   private val longestName = 249
   private val log = LoggerFactory.getLogger("mesh.BoundedProducers")
-  private val logins = new ConcurrentHashMap[String, Recent]()
+  private val domains = new ConcurrentHashMap[String, Recent]()
 
   /** Why the request is to be refused. */
   def fault(request: RequestChannel.Request): Option[ApiException] = {
     val login = request.context.principal.toString
-    val kept = logins.computeIfAbsent(login, _ => new Recent(most, Recent.hour))
+    val kept = domains.computeIfAbsent(BoundedWork.owner(request.context.principal.getName), _ => new Recent(most, Recent.hour))
     if (fits(kept, request.body[ProduceRequest])) None
     else {
       if (kept.isLogged()) log.warn("{} is denied an id of a producer: it has {} of an hour", login, most)
@@ -38,9 +41,13 @@ object BoundedProducers {
     request.data.topicData.stream.allMatch { topic =>
       topic.name.length > longestName || topic.partitionData.stream.allMatch { one =>
         val place = if (topic.name.isEmpty) topic.topicId else topic.name
-        producer(one.records).forall(id => kept.has(s"$place\n${one.index}\n$id"))
+        producer(one.records).forall(id => kept.has(digest(s"$place\n${one.index}\n$id")))
       }
     }
+
+  /** A text of sixteen characters, of a byte each. */
+  private def digest(text: String): String =
+    new String(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)), 0, 16, ISO_8859_1)
 
   /** That of the first batch; Kafka refuses a second one of a partition. */
   private def producer(records: Any): Option[Long] = records match {

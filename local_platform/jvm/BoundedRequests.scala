@@ -1,17 +1,36 @@
 package mesh
 
+import java.util
+
 import kafka.network.RequestChannel
 import kafka.server.KafkaApis
 import org.apache.kafka.common.errors.{
   ApiException, InvalidRequestException, UnsupportedVersionException
 }
 import org.apache.kafka.common.protocol.ApiKeys
+import org.apache.kafka.common.requests.DescribeConfigsRequest
 
-/** Answers requests of clients that are above a bound. [[PatchKafka]] has Kafka ask before it handles one. */
+/**
+ * Answers requests of clients that are above a bound. [[PatchKafka]] has Kafka ask before it handles one.
+ *
+ * Property of the JVM:
+ *   mesh.request.described=<n>   topics and others whose settings a domain's request describes
+ */
 object BoundedRequests {
+  private val described = Integer.getInteger("mesh.request.described", 250).intValue
 
-  /** Whether the request was answered with an error, and is not to be handled. */
-  def refuses(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
+  /** Whether the request was answered with an error or its connection closed, and is not to be handled. */
+  def refuses(apis: KafkaApis, request: RequestChannel.Request): Boolean =
+    if (BoundedWork.refuses(request)) {
+      apis.requestChannel.closeConnection(request, util.Map.of())
+      true
+    } else {
+      val refused = answers(apis, request)
+      if (refused) BoundedWork.ends()
+      refused
+    }
+
+  private def answers(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
     BoundedBatches.begin(request.context.principal.toString)
     val fault =
       try found(apis, request) catch {
@@ -30,10 +49,18 @@ object BoundedRequests {
           ApiKeys.SHARE_GROUP_HEARTBEAT | ApiKeys.STREAMS_GROUP_HEARTBEAT =>
         BoundedPatterns.fault(request).orElse(BoundedMembers.fault(request))
       case ApiKeys.LIST_TRANSACTIONS => BoundedPatterns.fault(request)
+      case ApiKeys.DESCRIBE_CONFIGS => tooMany(request)
       case ApiKeys.SHARE_FETCH => BoundedFetches.fault(request)
       // nobody receives it, and what clients say of themselves is kept for each of their ids
       case ApiKeys.GET_TELEMETRY_SUBSCRIPTIONS | ApiKeys.PUSH_TELEMETRY =>
         Some(new UnsupportedVersionException("this broker takes no telemetry"))
       case _ => None
     }
+
+  /** What a topic's settings take is a thousand times what it takes to ask for them. */
+  private def tooMany(request: RequestChannel.Request): Option[ApiException] = {
+    val asked = request.body[DescribeConfigsRequest].data.resources.size
+    if (asked <= described || BoundedWork.isOwn(request.context.principal.getName)) None
+    else Some(new InvalidRequestException(s"a request describes the settings of $described things at most"))
+  }
 }

@@ -10,15 +10,17 @@ import org.apache.kafka.common.errors.InvalidRequestException
  * these methods.
  *
  * Property of the JVM:
- *   mesh.tables.steps=<n>   places that are looked at to read a request; a connection with one above that is
- *                           closed. An answer has no bound: it may name what others have made
+ *   mesh.tables.steps=<n>       places that are looked at to read a domain's request; a connection with one
+ *                               above that is closed. An answer has no bound: it may name what others have made
+ *   mesh.tables.steps.own=<n>   the same for the platform's and the mesh's own logins
  */
 object BoundedTables {
-  private val steps = Integer.getInteger("mesh.tables.steps", 5000000).intValue
+  private val steps = Integer.getInteger("mesh.tables.steps", 100000).intValue
+  private val stepsOfOwn = Integer.getInteger("mesh.tables.steps.own", 5000000).intValue
   private val left = new ThreadLocal[Array[Int]]
 
-  /** The thread begins to read a request. */
-  def begin(): Unit = left.set(Array(steps))
+  /** The thread begins to read a request, of a login that is not a domain's if it is an `own` one. */
+  def begin(own: Boolean): Unit = left.set(Array(if (own) stepsOfOwn else steps))
 
   /** It has read it. */
   def end(): Unit = left.remove()

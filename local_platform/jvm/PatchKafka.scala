@@ -5,8 +5,8 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes ten classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
- * [[BoundedBatches]], [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take the place of Kafka's where their jar comes first on the
+ * Writes twelve classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take the place of Kafka's where their jar comes first on the
  * class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
@@ -19,6 +19,7 @@ object PatchKafka {
   private val shares = "org/apache/kafka/server/share/session"
   private val tables = "org/apache/kafka/common/utils"
   private val apis = "kafka/server/KafkaApis"
+  private val channel = "kafka/network/RequestChannel"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
   private val stream = "Ljava/io/InputStream;"
@@ -68,6 +69,16 @@ object PatchKafka {
     }
     patch(folder, apis, 1) { (name, types, inner) =>
       if (name == "handle") Some(new AskFirst(inner)) else None
+    }
+    patch(folder, channel, 1) { (name, types, inner) =>
+      if (name != "sendResponse" || types != s"(L$channel$$Response;)V") None
+      else Some(new CallFirst(
+        inner, "mesh/BoundedWork", "sends", types)(Opcodes.ALOAD -> 1))
+    }
+    patch(folder, s"$channel$$Request", 1) { (name, types, inner) =>
+      if (name != "updateRequestMetrics") None
+      else Some(new CallFirst(
+        inner, "mesh/BoundedWork", "sent", s"(L$channel$$Request;)V")(Opcodes.ALOAD -> 0))
     }
     patch(folder, s"$shares/ShareSession", 1) { (name, types, inner) =>
       if (name != "update") None
@@ -219,8 +230,13 @@ object PatchKafka {
     }
   }
 
-  /** Returns at once where `BoundedRequests.refuses` its request. */
-  private class AskFirst(inner: MethodVisitor) extends Change(inner) {
+  /** Returns at once where `BoundedRequests.refuses` its request, and else tells when it is done. */
+  private class AskFirst(inner: MethodVisitor) extends Change(inner, 2) {
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.RETURN) call("mesh/BoundedWork", "ends", "()V")
+      super.visitInsn(code)
+    }
+
     override def visitCode(): Unit = {
       super.visitCode()
       val goOn = new Label
@@ -228,6 +244,7 @@ object PatchKafka {
       super.visitVarInsn(Opcodes.ALOAD, 1)
       call("mesh/BoundedRequests", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;)Z")
       super.visitJumpInsn(Opcodes.IFEQ, goOn)
+      // not by the method above: nothing was begun
       super.visitInsn(Opcodes.RETURN)
       super.visitLabel(goOn)
       super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that ten of Kafka's own classes are made to ask for; their names and settings.
+that twelve of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -23,6 +23,7 @@ SOURCES = tuple(
         "BoundedPatterns.scala",
         "BoundedProducers.scala",
         "BoundedRequests.scala",
+        "BoundedWork.scala",
         "PatchKafka.scala",
         "Recent.scala",
         "TopicPolicies.scala",
@@ -81,7 +82,13 @@ JVM_BOUNDS = {
     "mesh.batches.login.bytes": 1024 * _MIB,
     "mesh.request.fields": 10_000,
     "mesh.request.fields.admin": 200_000,
-    "mesh.tables.steps": 5_000_000,
+    "mesh.request.names": 250,
+    "mesh.request.described": 250,
+    "mesh.tables.steps": 100_000,
+    "mesh.tables.steps.own": 5_000_000,
+    "mesh.work.ms": 1000,
+    "mesh.work.late.ms": 5000,
+    "mesh.work.unread": 32 * _MIB,
     "mesh.pattern.characters": 249,
     "mesh.offsets": 50_000,
     "mesh.producers": 50_000,

@@ -13,7 +13,7 @@ from mesh_events.kafka import SCRAM, Connection
 
 _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
-_INIT_PRODUCER_ID, _LEADER_EPOCHS, _AUTHENTICATE = 22, 23, 36
+_INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32, 36
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
@@ -87,6 +87,20 @@ class RawConnection:
             at += 2 + max(0, struct.unpack_from(">h", answer, at)[0])
         at += 2 + max(0, struct.unpack_from(">h", answer, at)[0]) + 4 + 4
         return int(struct.unpack_from(">h", answer, at)[0])
+
+    def describe_settings(self, topics: Collection[str]) -> int:
+        """Request the settings of topics; returns the error code of the first one."""
+        self.request_settings(topics)
+        [size] = struct.unpack(">i", self._exactly(4))
+        # number of the request, throttle time, how many
+        [code] = struct.unpack_from(">h", self._exactly(size), 4 + 4 + 4)
+        return int(code)
+
+    def request_settings(self, topics: Collection[str]) -> None:
+        """Request the settings of topics, with synonyms; wait for no answer."""
+        named = (b"\2" + _text(one) + struct.pack(">i", -1) for one in topics)
+        message = struct.pack(">hhi", _DESCRIBE_CONFIGS, 1, 1) + _text("test")
+        self.socket.sendall(_bytes(message + _list(*named) + b"\1"))
 
     def list_offsets(self, topic: str, partitions: Collection[int], time_ms: int) -> list[int]:
         """Look for a time in partitions; returns the error codes."""

@@ -45,9 +45,10 @@ NAMES, CHARACTERS, SHARES = (
 )
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
 MEMBER_ID_REQUIRED, INVALID_PATTERN = 79, 128
-DENIED, UNKNOWN = 29, 3
+DENIED, UNKNOWN, INVALID_REQUEST = 29, 3, 42
 FIELDS = JVM_BOUNDS["mesh.request.fields"]
 OF_RECORD = JVM_BOUNDS["mesh.appends.record.bytes"]
+SAME_HASH, DESCRIBED = (JVM_BOUNDS[f"mesh.request.{one}"] for one in ("names", "described"))
 SHARED = JVM_BOUNDS["mesh.share.partitions"]
 
 
@@ -511,7 +512,7 @@ def test_a_request_that_names_more_than_it_may_closes_its_connection(
         assert client.is_closed(30), size
         client.close()
     client = RawConnection(admin.bootstrap_servers, login)
-    client.name_coordinators(FIELDS // 2 - 10)
+    client.name_coordinators(2 * SAME_HASH)
     assert not client.is_closed(0.5), "it is answered"
     client.close()
     client = RawConnection(admin.bootstrap_servers, admin)
@@ -533,18 +534,44 @@ def test_a_request_that_names_much_of_one_hash_closes_its_connection(
 ) -> None:
     """Kafka looks through them all for each one more, before it asks for rights."""
     login = replace(admin, user=HORDE.name, password=HORDE.password)
-    for count, is_closed in ((1_000, False), (3_300, True)):
+    for count, is_closed in ((300, False), (3_300, True)):
         client = RawConnection(admin.bootstrap_servers, login)
         client.name_epochs(names(count))
         assert client.is_closed(30 if is_closed else 0.5) is is_closed, count
         client.close()
 
 
-def test_names_of_one_hash_hold_an_answer_up_no_longer_than_they_must(horde: RawConnection) -> None:
+def test_names_of_one_hash_hold_an_answer_up_no_longer_than_they_must(admin: Connection) -> None:
     """A table that grew cost the cube of them: this answer did not come for minutes."""
-    horde.socket.settimeout(60)
-    assert horde.describe_topics(of_one_hash(4_000)) == DENIED
-    assert horde.describe_topics([f"horde.{number}" for number in range(4_000)]) == UNKNOWN
+    client = RawConnection(admin.bootstrap_servers, admin, 60)
+    assert client.describe_topics(of_one_hash(4_000)) == UNKNOWN
+    client.close()
+
+
+def test_a_domain_names_so_much_of_one_hash_and_no_more(
+    admin: Connection, horde: RawConnection
+) -> None:
+    """The answer holds it in a table, which costs the square of it."""
+    assert horde.describe_topics(of_one_hash(2 * SAME_HASH)) == DENIED
+    with pytest.raises(AssertionError, match="closed the connection"):
+        horde.describe_topics(of_one_hash(2 * SAME_HASH + 1))
+    client = RawConnection(
+        admin.bootstrap_servers, replace(admin, user=HORDE.name, password=HORDE.password)
+    )
+    assert client.describe_topics([f"horde.{number}" for number in range(4_000)]) == UNKNOWN
+    client.close()
+
+
+def test_a_request_describes_the_settings_of_so_many_topics_and_no_more(
+    admin: Connection, horde: RawConnection
+) -> None:
+    """Nineteen kilobytes named one topic 1 900 times, and the answer had 26 megabytes."""
+    topic = create_topic(admin, "horde.described", "producer")
+    assert horde.describe_settings([topic] * DESCRIBED) == 0
+    assert horde.describe_settings([topic] * (DESCRIBED + 1)) == INVALID_REQUEST
+    client = RawConnection(admin.bootstrap_servers, admin, 60)
+    assert client.describe_settings([topic] * (DESCRIBED + 1)) == 0
+    client.close()
 
 
 def test_a_request_of_many_other_names_is_answered(admin: Connection) -> None:

@@ -1,0 +1,105 @@
+package mesh
+
+import java.lang.management.ManagementFactory
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicLong
+
+import kafka.network.RequestChannel
+import org.apache.kafka.common.errors.InvalidRequestException
+import org.apache.kafka.common.protocol.ApiKeys
+
+/**
+ * How long the requests of a domain may keep a broker's processors, and how much its clients may leave
+ * unread. Kafka's own quotas delay a connection once its request was handled: who comes by many
+ * connections has as many handled. Here all logins of a domain count together, `<domain>` and
+ * `<domain>.<name>`, and above a bound the next request closes its connection before it is read.
+ * [[PatchKafka]] has Kafka call these methods.
+ *
+ * Properties of the JVM:
+ *   mesh.work.ms=<n>        of a processor's time that a domain may take each second
+ *   mesh.work.late.ms=<n>   how far ahead of that it may be
+ *   mesh.work.unread=<n>    bytes of answers that it has not read, records apart: those lie in files
+ */
+object BoundedWork {
+  private val ms = Integer.getInteger("mesh.work.ms", 1000).intValue
+  private val lateNs = Integer.getInteger("mesh.work.late.ms", 5000).longValue * 1000000L
+  private val mostUnread = Integer.getInteger("mesh.work.unread", 33554432).longValue
+  private val own = Set("admin", "ANONYMOUS", "connect", "mesh", "registry")
+  private val threads = ManagementFactory.getThreadMXBean
+  private val domains = new ConcurrentHashMap[String, Work]
+  // the answers that are on their way
+  private val unread = new ConcurrentHashMap[RequestChannel.Request, Answer]
+  private val handled = new ThreadLocal[Handled]
+
+  private class Work {
+    val spent = new Spent
+    val unread = new AtomicLong
+  }
+
+  private case class Answer(work: Work, bytes: Long)
+
+  private case class Handled(work: Work, began: Long)
+
+  /** Whether a login is one of the platform and the mesh, and of no domain. */
+  def isOwn(login: String): Boolean = own.contains(domain(login))
+
+  /** Whose bounds a login counts to: its domain's, or its own where it is none of a domain. */
+  def owner(login: String): String = if (isOwn(login)) login else domain(login)
+
+  private def domain(login: String): String = login.takeWhile(_ != '.')
+
+  private def of(login: String): Option[Work] =
+    if (isOwn(login)) None else Some(domains.computeIfAbsent(domain(login), _ => new Work))
+
+  /** What `read` makes of a request; InvalidRequestException where the login's domain is above a bound. */
+  def reading[A](login: String)(read: => A): A = of(login) match {
+    case None => read
+    case Some(work) =>
+      if (isAbove(work)) throw refusal(login)
+      val began = threads.getCurrentThreadCpuTime
+      try read finally work.spent.add(cost(began))
+  }
+
+  /** Whether the domain of the login whose request is to be handled is above a bound; else it begins. */
+  def refuses(request: RequestChannel.Request): Boolean = {
+    val work = of(request.context.principal.getName)
+    val above = work.exists(isAbove)
+    handled.set(if (above) null else work.map(Handled(_, threads.getCurrentThreadCpuTime)).orNull)
+    above
+  }
+
+  /** The thread has handled the request that it began. */
+  def ends(): Unit = {
+    val done = handled.get
+    if (done != null) {
+      done.work.spent.add(cost(done.began))
+      handled.remove()
+    }
+  }
+
+  /** An answer is on its way. */
+  def sends(response: RequestChannel.Response): Unit = response match {
+    case one: RequestChannel.SendResponse if !inFiles(one.request.header.apiKey) =>
+      of(one.request.context.principal.getName).foreach { work =>
+        val answer = Answer(work, one.responseSend.size)
+        if (unread.putIfAbsent(one.request, answer) == null) work.unread.addAndGet(answer.bytes)
+      }
+    case _ =>
+  }
+
+  /** It was read, or its connection has ended. */
+  def sent(request: RequestChannel.Request): Unit = {
+    val answer = unread.remove(request)
+    if (answer != null) answer.work.unread.addAndGet(-answer.bytes)
+  }
+
+  private def inFiles(kind: ApiKeys): Boolean = kind == ApiKeys.FETCH || kind == ApiKeys.SHARE_FETCH
+
+  private def isAbove(work: Work): Boolean = !work.spent.takes(0, lateNs) || work.unread.get > mostUnread
+
+  private def cost(began: Long): Long = (threads.getCurrentThreadCpuTime - began) * 1000 / ms
+
+  private def refusal(login: String) = new InvalidRequestException(
+    s"the logins of ${domain(login)} keep a processor busy for more than $ms ms a second, or leave " +
+      s"more than $mostUnread bytes of answers unread")
+}
