@@ -16,7 +16,8 @@ import org.apache.kafka.common.requests.{AbstractRequest, RequestAndSize, Reques
  *   mesh.request.fields=<n>         numbers and texts of a request, a text with its length two
  *   mesh.request.fields.admin=<n>   the same of the administrator's
  *   mesh.request.names=<n>          texts with the same hash, behind the first so many: Kafka looks through
- *                                   them all for each one more when it answers. Of domains' logins only
+ *                                   them all for each one more when it answers. Of domains' logins only,
+ *                                   and not of offsets that are committed
  *
  * A connection with a request above that is closed, as one with a request that cannot be read.
  */
@@ -35,7 +36,7 @@ object BoundedParsing {
       val counted = new Counted(
         all.buffer,
         if (login == admin) mostOfAdmin else most,
-        if (BoundedWork.isOwn(login)) Int.MaxValue else sameHash)
+        if (BoundedWork.isOwn(login) || commits(key)) Int.MaxValue else sameHash)
       BoundedWork.reading(login) {
         BoundedTables.begin(BoundedWork.isOwn(login))
         try new RequestAndSize(AbstractRequest.parseRequest(key, version, counted).request, size)
@@ -43,6 +44,10 @@ object BoundedParsing {
       }
     case _ => throw new InvalidRequestException(s"cannot count the fields of a request of $key")
   }
+
+  /** Offsets have texts beside them, which are often the same. */
+  private def commits(key: ApiKeys): Boolean =
+    key == ApiKeys.OFFSET_COMMIT || key == ApiKeys.TXN_OFFSET_COMMIT
 
   private class Counted(buffer: ByteBuffer, most: Int, sameHash: Int) extends ByteBufferAccessor(buffer) {
     private var left = most

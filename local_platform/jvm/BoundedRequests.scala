@@ -2,13 +2,15 @@ package mesh
 
 import java.util
 
+import scala.jdk.CollectionConverters._
+
 import kafka.network.RequestChannel
 import kafka.server.KafkaApis
 import org.apache.kafka.common.errors.{
   ApiException, InvalidRequestException, UnsupportedVersionException
 }
 import org.apache.kafka.common.protocol.ApiKeys
-import org.apache.kafka.common.requests.DescribeConfigsRequest
+import org.apache.kafka.common.requests.{DescribeConfigsRequest, ListOffsetsRequest}
 
 /**
  * Answers requests of clients that are above a bound. [[PatchKafka]] has Kafka ask before it handles one.
@@ -17,6 +19,7 @@ import org.apache.kafka.common.requests.DescribeConfigsRequest
  *   mesh.request.described=<n>   topics and others whose settings a domain's request describes
  */
 object BoundedRequests {
+  private val msNs = 1000000L
   private val described = Integer.getInteger("mesh.request.described", 250).intValue
 
   /** Whether the request was answered with an error or its connection closed, and is not to be handled. */
@@ -41,7 +44,8 @@ object BoundedRequests {
     fault.nonEmpty
   }
 
-  private def found(apis: KafkaApis, request: RequestChannel.Request): Option[ApiException] =
+  private def found(apis: KafkaApis, request: RequestChannel.Request): Option[ApiException] = {
+    BoundedWork.charge(request.context.principal.getName, announced(request))
     request.header.apiKey match {
       case ApiKeys.PRODUCE =>
         BoundedAppends.fault(apis, request).orElse(BoundedProducers.fault(request))
@@ -56,6 +60,21 @@ object BoundedRequests {
         Some(new UnsupportedVersionException("this broker takes no telemetry"))
       case _ => None
     }
+  }
+
+  /**
+   * What a request is charged before it is handled, ns: several that come at once are all begun before the first
+   * one has shown what it takes. The controller handles what is forwarded, for all logins one after the other.
+   */
+  private def announced(request: RequestChannel.Request): Long = request.header.apiKey match {
+    case ApiKeys.LIST_OFFSETS =>
+      // a time is looked for in all that an index does not tell
+      10 * msNs * request.body[ListOffsetsRequest].topics.asScala.iterator
+        .flatMap(_.partitions.asScala).count(_.timestamp >= 0)
+    case ApiKeys.DESCRIBE_CONFIGS => 4 * msNs * request.body[DescribeConfigsRequest].data.resources.size
+    case kind if kind.forwardable => msNs / 25 * request.sizeInBytes
+    case _ => 0
+  }
 
   /** What a topic's settings take is a thousand times what it takes to ask for them. */
   private def tooMany(request: RequestChannel.Request): Option[ApiException] = {

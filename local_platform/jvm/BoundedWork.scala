@@ -60,6 +60,10 @@ object BoundedWork {
       try read finally work.spent.add(cost(began))
   }
 
+  /** A request of the login takes so long, ns, beside what it is seen to take. */
+  def charge(login: String, costNs: Long): Unit =
+    if (costNs > 0) of(login).foreach(_.spent.add(costNs * 1000 / ms))
+
   /** Whether the domain of the login whose request is to be handled is above a bound; else it begins. */
   def refuses(request: RequestChannel.Request): Boolean = {
     val work = of(request.context.principal.getName)

@@ -62,6 +62,8 @@ def owner(name: str) -> Principal:
 
 FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
 HORDE = owner("horde")
+# what these use up, no other test lacks
+SWIFT, SCRIBE = owner("swift"), owner("scribe")
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "sent.log"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "counted.log"),))
 APPENDERS = {
@@ -95,7 +97,9 @@ def log_of(settings: PlatformSettings) -> str:
 def admin(platform: LocalPlatform) -> Connection:
     """The super user's login."""
     login = start(platform).administration("west")
-    ensure_principals(login, [FOE, CROWD, KEEPER, HORDE, SENDER, COUNTED, *APPENDERS.values()])
+    ensure_principals(
+        login, [FOE, CROWD, KEEPER, HORDE, SWIFT, SCRIBE, SENDER, COUNTED, *APPENDERS.values()]
+    )
     return login
 
 
@@ -403,6 +407,8 @@ def test_a_login_has_so_many_offsets_and_no_more(
     keeper = RawConnection(admin.bootstrap_servers, login)
     wait_until(lambda: keeper.find_coordinator("keeper.0") == 0, "the coordinator answers", 30)
     wait_until(lambda: keeper.commit("keeper.0", topic) == 0, "offsets are kept", 30)
+    twice = [0] * (2 * SAME_HASH + 1)
+    assert keeper.commit("keeper.0", topic, "", twice) == 0, "beside each is the same text"
     assert commit_in_transaction(login, "keeper.0", topic) is None
     # an offset of a transaction is another one
     groups, every = [f"keeper.{at}" for at in range(most // partitions)], range(partitions)
@@ -427,11 +433,17 @@ def horde(admin: Connection) -> Iterator[RawConnection]:
     yield from connected(admin, HORDE)
 
 
+@pytest.fixture
+def scribe(admin: Connection) -> Iterator[RawConnection]:
+    """A connection of another login."""
+    yield from connected(admin, SCRIBE)
+
+
 def test_a_login_has_so_many_ids_of_producers_and_no_more(
-    settings: PlatformSettings, admin: Connection, horde: RawConnection
+    settings: PlatformSettings, admin: Connection, scribe: RawConnection
 ) -> None:
     most, partitions = JVM_BOUNDS["mesh.producers"], 250
-    topic = create_topic(admin, "horde.write", "producer", partitions)
+    topic = create_topic(admin, "scribe.write", "producer", partitions)
 
     def write(
         by: RawConnection, producer: int, places: Sequence[int] = range(partitions)
@@ -441,19 +453,19 @@ def test_a_login_has_so_many_ids_of_producers_and_no_more(
 
     plain = dict.fromkeys(range(partitions), batch(record()))
     # the broker tells who leads a partition before it does so itself
-    wait_until(lambda: horde.produce(topic, plain) == {0}, "each partition is led", 30)
+    wait_until(lambda: scribe.produce(topic, plain) == {0}, "each partition is led", 30)
     producers = range(most // partitions)
-    assert set().union(*(write(horde, one) for one in producers[:-1])) == {0}
-    assert write(horde, producers[-1], range(partitions - 1)) == {0}
-    assert write(horde, most, [0, 1]) == {NOT_KEPT}
-    assert write(horde, most, [1]) == {NOT_KEPT}, "it was the last one"
-    assert write(horde, producers[0]) == {0}, "those that are kept"
-    assert horde.produce(topic, plain) == {0}, "of a producer without an id"
+    assert set().union(*(write(scribe, one) for one in producers[:-1])) == {0}
+    assert write(scribe, producers[-1], range(partitions - 1)) == {0}
+    assert write(scribe, most, [0, 1]) == {NOT_KEPT}
+    assert write(scribe, most, [1]) == {NOT_KEPT}, "it was the last one"
+    assert write(scribe, producers[0]) == {0}, "those that are kept"
+    assert scribe.produce(topic, plain) == {0}, "of a producer without an id"
     other = RawConnection(admin.bootstrap_servers, admin)
     assert write(other, most, [0]) == {0}
     other.close()
     [told] = [line for line in log_of(settings).splitlines() if "is denied an id of a" in line]
-    assert f"User:{HORDE.name} is denied an id of a producer: it has {most} of an hour" in told
+    assert f"User:{SCRIBE.name} is denied an id of a producer: it has {most} of an hour" in told
 
 
 def test_a_login_has_so_many_groups_that_share_and_no_more(
@@ -597,24 +609,30 @@ def test_the_batches_of_a_request_unpack_to_so_much_and_no_more(
     wait_until(lambda: horde.produce(topic, {0: one}) == {0}, "a second has gone", 30)
 
 
+@pytest.fixture
+def swift(admin: Connection) -> Iterator[RawConnection]:
+    """A connection of another login."""
+    yield from connected(admin, SWIFT)
+
+
 def test_a_login_has_batches_unpacked_so_fast_and_no_faster(
-    admin: Connection, horde: RawConnection
+    admin: Connection, swift: RawConnection
 ) -> None:
     """By whichever requests: those that look for a time unpack a batch of each partition."""
     size, partitions = 30 * MIB, 40
-    topic = create_topic(admin, "horde.times", "producer", partitions)
+    topic = create_topic(admin, "swift.times", "producer", partitions)
     # those before them are earlier
     time_ms = int(time.time() * 1000) + 60_000
     one = packed(halves(size), 2, ZSTD, time_ms=time_ms)
     plain = dict.fromkeys(range(partitions), batch(record()))
-    wait_until(lambda: horde.produce(topic, plain) == {0}, "each partition is led", 30)
+    wait_until(lambda: swift.produce(topic, plain) == {0}, "each partition is led", 30)
     for at in range(partitions):
-        wait_until(lambda to=at: horde.produce(topic, {to: one}) == {0}, f"{at} is written", 30)  # type: ignore[misc]
-    found = horde.list_offsets(topic, range(partitions), time_ms)
+        wait_until(lambda to=at: swift.produce(topic, {to: one}) == {0}, f"{at} is written", 30)  # type: ignore[misc]
+    found = swift.list_offsets(topic, range(partitions), time_ms)
     assert 0 in found
     assert set(found) <= {0, MessageSizeTooLargeError.errno, THROTTLED}
     assert found.count(0) <= JVM_BOUNDS["mesh.batches.request.bytes"] / (size // 2) + 1
-    wait_until(lambda: horde.list_offsets(topic, [0], time_ms) == [0], "a second has gone", 30)
+    wait_until(lambda: swift.list_offsets(topic, [0], time_ms) == [0], "a second has gone", 30)
 
 
 def test_who_appends_intents_sends_one_batch_and_nothing_is_unpacked_of_more(
