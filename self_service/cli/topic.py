@@ -9,6 +9,7 @@ from mesh_events.errors import (
     ConfigurationError,
     InfrastructureError,
     InvalidValueError,
+    MeshError,
     RefusedError,
 )
 from mesh_events.topics import INTERNAL_PREFIXES
@@ -96,7 +97,14 @@ def create(
     shown: dict[str, Any] = {"topic": name, "partitions": partitions}
     if draft is not None:
         shown["schema_subject"] = subject
-        shown["schema_id"] = subjects.register(mesh, subject, draft)
+        try:
+            shown["schema_id"] = subjects.register(mesh, subject, draft)
+        except MeshError:
+            note(
+                f"{name} is there and has no schema yet: correct the file, then "
+                f"`sdm schema register {name} -f FILE`"
+            )
+            raise
     show(Detail(shown), acting.output)
 
 

@@ -13,6 +13,8 @@ _KEYWORDS = frozenset(
 """Short ones are left out: they are like too much else."""
 _NO_KEYWORDS = frozenset({"INT", "INSET", "WEND", "FORM", "FORMAT"})
 """Types, and what topics and columns are called."""
+_BEFORE_OPERANDS = frozenset({"SELECT", "WHERE", "AND", "OR", "NOT", "ON", "(", ",", "=", "<", ">"})
+"""A name that cannot be behind one of these is a keyword."""
 _ALIKE = 0.7
 _STRINGS = "two strings beside each other: write \\' for a quote inside of one, || to join them"
 
@@ -111,6 +113,8 @@ class Words:
         told = f"{self._shown(word)} is not expected here{behind}"
         if word.upper == "-" or before.upper == "-":
             told += ": a name with - in it stands between `"
+        elif word.kind is Kind.NAME and before.upper in _BEFORE_OPERANDS:
+            told += f": {word.text} is a keyword, and as a name it stands between `"
         return SqlError("sql_syntax", told, self.place(word))
 
     def _shown(self, word: Word) -> str:

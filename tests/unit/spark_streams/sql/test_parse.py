@@ -183,6 +183,10 @@ def test_texts_that_are_no_time_by_the_clock_may_be_in_lambdas_and_keys(expressi
         ("hello", ""),
         ("INSERT INTO t", ""),
         ("SELECT sale_id FORM sales", "line 1, column 16: 'FORM' is not known here: is FROM"),
+        (
+            "SELECT order FROM c",
+            "line 1, column 8: 'order' is not expected here, behind 'SELECT': order is a keyword",
+        ),
         ("SELECT a FROM east.clicks-new", "line 1, column 26: '-' is not expected here, behind"),
     ],
 )
