@@ -37,6 +37,15 @@ def eventually(condition: Callable[[], object], what: str, seconds: float = PATI
         pause = min(0.5, pause * 1.3)
 
 
+def seen_within(seconds: float, condition: Callable[[], object]) -> bool:
+    """Whether `condition` comes to hold within `seconds`."""
+    try:
+        eventually(condition, "seen", seconds)
+    except AssertionError:
+        return False
+    return True
+
+
 def login(endpoints: Endpoints, home: Path, cluster: str, principal: str) -> Connection:
     """How a principal of the mesh logs in to a cluster now."""
     password = resolve(f"file:{home / 'secrets' / cluster / principal}")

@@ -1,7 +1,7 @@
 """What a login sees of a Kafka cluster: its topics and their offsets."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -92,21 +92,49 @@ def require_topic(login: Connection, topic: str) -> None:
 
 def offsets(login: Connection, topic: str) -> dict[int, tuple[int, int]]:
     """Partition -> (first offset, end offset) of a topic."""
-    from confluent_kafka import IsolationLevel, TopicPartition
-    from confluent_kafka.admin import AdminClient, OffsetSpec
+    from confluent_kafka import IsolationLevel
+    from confluent_kafka.admin import OffsetSpec
+
+    every = IsolationLevel.READ_UNCOMMITTED
+    return _pairs(login, topic, (OffsetSpec.earliest(), every), (OffsetSpec.latest(), every))
+
+
+def open_transactions(login: Connection, topic: str) -> dict[int, tuple[int, int]]:
+    """Partition -> (first offset of its oldest open transaction, end offset).
+
+    Partitions without an open transaction are left out. Readers of committed records get as far as
+    the first offset.
+    """
+    from confluent_kafka import IsolationLevel
+    from confluent_kafka.admin import OffsetSpec
+
+    latest = OffsetSpec.latest()
+    found = _pairs(
+        login,
+        topic,
+        # the whole end first: what is written in between is no open transaction
+        (latest, IsolationLevel.READ_UNCOMMITTED),
+        (latest, IsolationLevel.READ_COMMITTED),
+    )
+    return {number: (first, end) for number, (end, first) in found.items() if first < end}
+
+
+def _pairs(login: Connection, topic: str, *asked: Any) -> dict[int, tuple[int, int]]:
+    """Partition -> its offset for both pairs of a specification and an isolation level."""
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
 
     doing = f"reading offsets of {topic} at {login.bootstrap_servers} as {login.user}"
     with translating(doing):
         client = AdminClient(login.config())
         partitions = client.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
-        bounds: dict[int, list[int]] = {number: [] for number in partitions}
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):
-            asked = {TopicPartition(topic, number): spec for number in partitions}
+        found: dict[int, list[int]] = {number: [] for number in partitions}
+        for spec, isolation in asked:
             answers = client.list_offsets(
-                asked,
-                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+                {TopicPartition(topic, number): spec for number in partitions},
+                isolation_level=isolation,
                 request_timeout=_TIMEOUT_S,
             )
             for place, answer in answers.items():
-                bounds[place.partition].append(answer.result(_TIMEOUT_S).offset)
-    return {number: (pair[0], pair[1]) for number, pair in bounds.items()}
+                found[place.partition].append(answer.result(_TIMEOUT_S).offset)
+    return {number: (pair[0], pair[1]) for number, pair in found.items()}

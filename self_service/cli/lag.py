@@ -1,12 +1,19 @@
-"""How far links and statements are behind, asked from the clusters."""
+"""How far links and statements are behind, asked from the clusters.
 
+Records of a transaction that is open count, and what stands behind them: nobody who reads committed
+records gets that far yet.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mesh_events.errors import MeshError
 from projections.links import Copy, Link
 from projections.statements import Statement
+from self_service.cli.output import note
 
 if TYPE_CHECKING:
+    from mesh_events.kafka import Connection
     from projections.image import Image
     from self_service.cli.context import Mesh
     from spark_streams.log import KafkaLog
@@ -35,9 +42,56 @@ def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
         ):
             partitions = len(brokers.offsets(there, link.topic))
             origin = Origin(link.source_cluster, link.source_topic_id)
-            return lag(source, link.source_topic, destination, link.topic, partitions, origin)
+            found = lag(source, link.source_topic, destination, link.topic, partitions, origin)
+        opened = brokers.open_transactions(here, link.source_topic)
     except MeshError as error:
         return f"not looked up: {error}"
+    waiting = {partition: end - first for partition, (first, end) in opened.items()}
+    return {partition: late + waiting.get(partition, 0) for partition, late in found.items()}
+
+
+def open_transactions(
+    mesh: "Mesh", image: "Image", cluster: str, topics: Iterable[str]
+) -> dict[str, dict[int, int]]:
+    """Topic -> partition -> first offset of its oldest open transaction, and a note of each topic.
+
+    Topics without one are left out, and those that cannot be looked up.
+    """
+    from self_service.cli import brokers
+
+    found = {}
+    for topic in dict.fromkeys(topics):
+        try:
+            login = mesh.administration(image, cluster)
+            opened = brokers.open_transactions(login, topic)
+        except MeshError:
+            continue
+        if opened:
+            found[topic] = {partition: first for partition, (first, _) in opened.items()}
+            note(f"{told_open(topic, opened)}: `sdm kafka transactions --cluster {cluster} list`")
+    return found
+
+
+def note_open(login: "Connection", topic: str) -> None:
+    """Note which records a reader of committed records was not shown, and why."""
+    from self_service.cli import brokers
+
+    try:
+        opened = brokers.open_transactions(login, topic)
+    except MeshError:
+        return
+    if opened:
+        note(told_open(topic, opened))
+
+
+def told_open(topic: str, opened: Mapping[int, tuple[int, int]]) -> str:
+    """Where transactions are open, and what that means."""
+    first, *more = sorted(opened)
+    others = f" (and in {len(more)} more partitions)" if more else ""
+    return (
+        f"{topic}: a transaction is open in partition {first} since offset {opened[first][0]}"
+        f"{others}: from there on committed records are read once it ends"
+    )
 
 
 def still_fills(mesh: "Mesh", topic: str, servers: str) -> str | None:

@@ -19,7 +19,7 @@ from projections.image import Image
 from projections.links import Link, link_id
 from self_service.cli import completion, lookup
 from self_service.cli.context import Mesh
-from self_service.cli.lag import lag_of
+from self_service.cli.lag import lag_of, open_transactions
 from self_service.cli.options import OptionalReason, Reading, Saying, command, noun, one_of
 from self_service.cli.output import Detail, Listing, show
 from self_service.cli.times import stamp
@@ -66,7 +66,8 @@ def list_links(
 def describe(reading: Reading, name: Name) -> None:
     """Describe a link: state, positions, lag (now only), the grants that need it.
 
-    Lag is told in offsets per partition, read from both clusters' topics.
+    Lag is told in offsets per partition, read from both clusters' topics. Where a transaction is
+    open in the source, its first offset is told: the copy stands still there until it ends.
     """
     mesh = Mesh()
     image = mesh.image(reading)
@@ -80,11 +81,16 @@ def describe(reading: Reading, name: Name) -> None:
         }
         for one in _asked(image, name)
     ]
+    now = {}
+    if reading.is_now:
+        opened = open_transactions(mesh, image, found.source_cluster, [found.source_topic])
+        now["lag"] = lag_of(mesh, image, found)
+        now["open_transactions"] = opened.get(found.source_topic, {})
     shown = {
         **fields(found),
         "failure_file": mesh.error_file("link", found.id, found.failure_code),
         "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),
-        **({"lag": lag_of(mesh, image, found)} if reading.is_now else {}),
+        **now,
         "source_topic_id": found.source_topic_id,
         "destination_topic_id": found.destination_topic_id,
         "principal": found.principal,

@@ -10,7 +10,7 @@ from projections.statements import Statement
 from self_service.cli import lookup
 from self_service.cli.callers import current_domain
 from self_service.cli.context import Mesh
-from self_service.cli.lag import reached
+from self_service.cli.lag import open_transactions, reached
 from self_service.cli.lookup import identity
 from self_service.cli.options import OfDomain, Reading, Shown, command
 from self_service.cli.output import Detail, Listing, Multiline, show
@@ -38,24 +38,35 @@ def processes(shown: Shown, of: OfDomain = None) -> None:
     """List the statements that are to run, and how far each is behind its stream.
 
     Lag is told in offsets of the stream, from the last record that came out. Where a statement
-    passes records over, that is the most that it can be.
+    passes records over, that is the most that it can be. A transaction that is open in a topic that
+    it reads is noted: records behind it are read once it ends.
     """
     mesh = Mesh()
     image = mesh.image()
+    running = [one for one in _of(image, of) if one.desired == "RUNNING"]
     items = [
         {**fields(one), "lag": _lag(mesh, image, one), "dead_letters": _dead(mesh, image, one)}
-        for one in _of(image, of)
-        if one.desired == "RUNNING"
+        for one in running
     ]
+    for cluster in sorted({one.cluster for one in running}):
+        reads = (topic for one in running if one.cluster == cluster for topic in one.reads)
+        open_transactions(mesh, image, cluster, reads)
     show(Listing(RUNNING, items, "no statement is to run"), shown.output)
 
 
 @command(sql_app, "describe", "sdm streaming sql describe click-users")
 def describe(reading: Reading, name: Name) -> None:
-    """Describe a statement: its text, its topics, its state and positions."""
+    """Describe a statement: its text, its topics, its state and positions.
+
+    Where transactions are open in topics that it reads, their first offsets are told (now only).
+    """
     mesh = Mesh()
     image = mesh.image(reading)
     found = lookup.statement(image, identity(name, current_domain(mesh.home) or ""))
+    now = {}
+    if reading.is_now and found.stands:
+        opened = open_transactions(mesh, image, found.cluster, found.reads)
+        now["open_transactions"] = opened
     told = {
         **fields(found),
         "failure_file": mesh.error_file("statement", found.id, found.failure_code),
@@ -63,6 +74,7 @@ def describe(reading: Reading, name: Name) -> None:
         "names": dict(found.names),
         "positions": dict(sorted(found.positions.items(), key=lambda pair: int(pair[0]))),
         "principal": found.principal,
+        **now,
         "stream_topic_id": found.stream_topic_id,
         "destination_topic_id": found.destination_topic_id,
     }
@@ -117,7 +129,9 @@ def _lag(mesh: Mesh, image: Image, found: Statement) -> int | str:
         partitions = len(brokers.offsets(login, found.destination))
         with closing(KafkaLog(login, committed=True)) as stream, closing(KafkaLog(login)) as out:
             come = reached(out, found, partitions)
-            return sum(behind(stream, found.stream, come).values())
+            lag = sum(behind(stream, found.stream, come).values())
+        opened = brokers.open_transactions(login, found.stream)
+        return lag + sum(end - first for first, end in opened.values())
     except MeshError as error:
         return f"not looked up: {error}"
 

@@ -214,7 +214,7 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
     """
     from self_service.cli import consuming, record_view
     from self_service.cli.denial import advising
-    from self_service.cli.lag import still_fills
+    from self_service.cli.lag import note_open, still_fills
 
     start, last = consuming.position(wanted.start)
     mesh = Mesh()
@@ -232,6 +232,8 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
             count += 1
     if acting.output is Format.TABLE:
         note(f"{count} records")
+    if not wanted.follow and wanted.most is None:
+        note_open(connection, name)
     if (
         count == 0
         and not wanted.follow

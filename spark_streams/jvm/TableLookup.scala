@@ -36,7 +36,8 @@ import org.apache.spark.sql.api.java.UDF3
  *   schema.<id>      Avro schema of values that begin with this id
  *
  * Each executor reads the whole topic, once for all tasks that use the name. No row is given before
- * everything is read that the topic held when the table was opened. A record whose value cannot be
+ * everything is read that the topic held when the table was opened: also what was committed behind a
+ * transaction that was open then, for whose end the table waits. A record whose value cannot be
  * read fails every lookup of its key, until that key has a row that can: an older row, or none, would
  * be a wrong answer. A record without a key that a row could have is no row, and passed over. A key with
  * another schema's id ends the table if it is behind these ends: the schema may be new, and encode keys in
@@ -115,7 +116,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
       val partitions = partitionsOf(consumer, config.topic)
       consumer.assign(partitions.asJava)
       consumer.seekToBeginning(partitions.asJava)
-      val ends = consumer.endOffsets(partitions.asJava).asScala
+      val ends = endsOf(config, partitions)
       var looked = System.nanoTime()
       while (isUsed) {
         consumer.poll(Duration.ofMillis(500)).forEach(record => put(record, config))
@@ -128,6 +129,16 @@ class Table(name: String, text: String, closed: Table => Unit) {
         }
       }
     } finally consumer.close(Duration.ofSeconds(1))
+  }
+
+  /** Where the partitions end, whatever isolation the table is read with. */
+  private def endsOf(config: Config, partitions: Seq[TopicPartition]): Map[TopicPartition, Long] = {
+    val all = new Properties()
+    all.putAll(config.kafka)
+    all.put("isolation.level", "read_uncommitted")
+    val consumer = new KafkaConsumer(all, new ByteArrayDeserializer, new ByteArrayDeserializer)
+    try consumer.endOffsets(partitions.asJava).asScala.map { case (at, end) => at -> end.longValue }.toMap
+    finally consumer.close(Duration.ofSeconds(1))
   }
 
   private def partitionsOf(consumer: KafkaConsumer[_, _], topic: String): Seq[TopicPartition] =

@@ -36,8 +36,6 @@ _KEY_TYPES = {
     "boolean": "boolean",
     "int": "int",
     "long": "bigint",
-    "float": "float",
-    "double": "double",
     "string": "string",
     "bytes": "binary",
     "enum": "string",
@@ -313,6 +311,12 @@ def _sql_type(schema: Any) -> str:
     name = schema["type"] if isinstance(schema, dict) else schema
     if isinstance(schema, dict) and schema.get("logicalType") == "decimal":
         name = "decimal"
+    if name in ("float", "double"):
+        raise RefusedError(
+            "schema_not_usable",
+            f"a table is not looked up by a key of the Avro type {name}: 0.0 and -0.0 are one "
+            "number and two keys",
+        )
     if name not in _KEY_TYPES:
         raise RefusedError(
             "schema_not_usable", f"a table is not looked up by a key of the Avro type {name}"

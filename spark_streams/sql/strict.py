@@ -32,7 +32,6 @@ _FAMILIES = {
 _KEEPS: Mapping[str, frozenset[str]] = {
     "int": frozenset({"tinyint", "smallint", "int", "bigint"}),
     "bigint": frozenset({"tinyint", "smallint", "int", "bigint"}),
-    "double": frozenset({"tinyint", "smallint", "int", "float", "double"}),
 }
 """Type of a key's column -> the types whose values it keeps, or is known not to have; any other one
 only takes itself."""
