@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 
 from mesh_events.errors import InfrastructureError
-from mesh_events.intents import Engine
+from mesh_events.intents import Engine, domain_of
 from mesh_events.kafka import Connection
 from processors.clusters import ClusterAdmin, Topic
 from processors.keepers import fence
@@ -41,8 +41,9 @@ log = structlog.get_logger(__name__)
 _NEVER = float("-inf")
 LEFTOVERS_S = 60.0
 """So often an engine is asked for copies that another one has taken over."""
-LANES_PER_PAIR = 4
-"""So many links between the same two clusters are started, watched and ended at the same time."""
+LANES = 3
+"""So many links of one domain's products, between the same two clusters, are started, watched and
+ended at the same time. What a domain's topics hold decides how long a look at their ends takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Mirrors:
 
     engine: runs their copies.
     group: the Connect workers' group.
-    lanes: links between other clusters are kept side by side.
+    lanes: links of other domains or clusters are kept side by side.
     """
 
     engine: FlowEngine
@@ -68,7 +69,7 @@ class LinksKeeper:
         lineage: where each incarnation is told.
         schema_text: the Avro schema with an id, None for another, for the lineage.
         pace: how often and how long.
-        lanes: links between other clusters are kept side by side.
+        lanes: links of other domains or clusters are kept side by side.
         mirrors: what runs the copies by MirrorMaker; without, such links are left alone.
     """
 
@@ -175,7 +176,7 @@ class Copying:
     """What makes a flow a link: it copies a product into another cluster, as it is."""
 
     name = "link"
-    lanes = LANES_PER_PAIR
+    lanes = LANES
 
     def __init__(
         self, reach: Reach, lineage: Lineage, schema_text: Callable[[int], str | None]
@@ -185,8 +186,8 @@ class Copying:
         self._limit = PartitionLimit(reach.most_partitions, OF_LINKS)
 
     def queue(self, link: Link) -> str:
-        """Links between the same clusters share a few lanes: one that waits delays no other."""
-        return f"{link.source_cluster}>{link.cluster}"
+        """A domain's links between the same clusters share a few lanes, and nobody else's wait."""
+        return f"{link.source_cluster}>{link.cluster}/{domain_of(link.product)}"
 
     def voice(self, link: Link, image: Image, reign: Reign) -> Telling:
         """Speaks about the link."""

@@ -1,6 +1,7 @@
 """Links between the same two clusters are kept side by side: one that waits delays no other."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from mesh_events.intents import LinkCreated
 from processors.keepers import lanes as module
 from processors.keepers.flow_ends import Reach
 from processors.keepers.lanes import Claims, SideBySide
-from processors.keepers.links import LinksKeeper
+from processors.keepers.links import LANES, LinksKeeper
 from projections import links
 from projections.image import EMPTY
 from projections.links import Desired, State, link_id
@@ -35,18 +36,22 @@ def many(monkeypatch: pytest.MonkeyPatch) -> MemoryLink:
         replace(QUICK, clock=lambda: made.time),
         SideBySide("test"),
     )
-    known = made.desk.image.catalog[made.topic]
     for product in PRODUCTS:
-        made.east.create_topic(product, 2, {})
-        image, at = made.desk.image, made.desk.image.offset + 1
-        found = replace(known, id=product, topic=product)
-        event = LinkCreated(meta=meta("create"), product=product, cluster="west")
-        made.desk.image = image._replace(
-            catalog=image.catalog.set(product, found),
-            links=links.created(image.links, event, found, at, at * 1000),
-            offset=at,
-        )
+        add(made, product)
     return made
+
+
+def add(made: MemoryLink, product: str) -> None:
+    """One more product, with a link to the other cluster."""
+    made.east.create_topic(product, 2, {})
+    image, at = made.desk.image, made.desk.image.offset + 1
+    found = replace(image.catalog[made.topic], id=product, topic=product)
+    event = LinkCreated(meta=meta("create"), product=product, cluster="west")
+    made.desk.image = image._replace(
+        catalog=image.catalog.set(product, found),
+        links=links.created(image.links, event, found, at, at * 1000),
+        offset=at,
+    )
 
 
 @pytest.fixture
@@ -68,12 +73,12 @@ def test_a_link_whose_copy_gets_partitions_delays_no_other_link(
 ) -> None:
     slow, others = PRODUCTS[0], PRODUCTS[1:]
     eventually(lambda: all_are(many, State.ACTIVE, PRODUCTS), "all are active")
-    add = many.west.add_partitions
+    add_partitions = many.west.add_partitions
 
     def add_slowly(name: str, partitions: int) -> None:
         if name == slow:
             gate.wait()
-        add(name, partitions)
+        add_partitions(name, partitions)
 
     monkeypatch.setattr(many.west, "add_partitions", add_slowly)
     for product in PRODUCTS:
@@ -99,6 +104,24 @@ def test_a_link_whose_copy_gets_partitions_delays_no_other_link(
     assert many.desk.said(LinkFailed) == []
     activated = [fact.link for fact in many.desk.said(LinkActivated)]
     assert {activated.count(link_id(one, "west")) for one in PRODUCTS} == {2}
+
+
+def test_a_domain_whose_topics_are_slow_to_look_at_delays_no_other_domains_link(
+    many: MemoryLink, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, waits = "shop.orders", Counter[str]()
+    add(many, other)
+    look = many.east.topic
+
+    def look_slowly(name: str) -> object:
+        if name in PRODUCTS:
+            waits[name] += 1
+            gate.wait()
+        return look(name)
+
+    monkeypatch.setattr(many.east, "topic", look_slowly)
+    eventually(lambda: all_are(many, State.ACTIVE, [other]), "the other domain's link is active")
+    assert len(waits) == LANES
 
 
 class PaperReign:
