@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,8 +23,15 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
-"""Letters and marks that Python calls printable and that take no ink."""
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0"
+    "\U000e0100-\U000e01ef]|(?<=[\0-\x7f])[\ufe0e\ufe0f]"
+)
+"""Letters and marks that Python calls printable and that take no ink; two of them choose how the
+symbol before them is drawn, and say nothing of a letter."""
+_MARKS = frozenset({"Mn", "Me"})
+_MOST_MARKS = 4
+"""Marks over one letter that are shown; a pile of them covers other lines."""
 
 
 class Multiline(str):
@@ -119,10 +127,20 @@ def one_line(text: str) -> str:
 
 def printable(text: str) -> str:
     """Text of any domain without characters that a terminal obeys or does not show."""
-    text = _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    if not text.isascii():
+        text = _without_piles(_UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text))
     if text.isprintable() or text.replace("\n", "").isprintable():
         return text
     return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
+
+
+def _without_piles(text: str) -> str:
+    """Marks beyond the first few over a letter are escaped."""
+    shown, marks = list[str](), 0
+    for one in text:
+        marks = marks + 1 if unicodedata.category(one) in _MARKS else 0
+        shown.append(one if marks <= _MOST_MARKS else ascii(one)[1:-1])
+    return "".join(shown)
 
 
 def _plain(value: Any) -> Any:

@@ -142,6 +142,20 @@ def test_letters_of_every_language_stay_readable(
     assert text in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("east\ufe0f", r"east\ufe0f"),
+        ("east\U000e0101", r"east\U000e0101"),
+        ("x\u180b", r"x\u180b"),
+        ("a" + "\u0301" * 6, "a" + "\u0301" * 4 + r"\u0301\u0301"),
+        ("a" + "\u0301" * 4 + "b\u0301", "a" + "\u0301" * 4 + "b\u0301"),
+    ],
+)
+def test_what_takes_no_ink_or_covers_other_lines_is_told(text: str, shown: str) -> None:
+    assert cell(text) == shown
+
+
 def test_a_note_is_text_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     note(f"first {OBEYED}\nsecond")
     told = capsys.readouterr().err
