@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,16 @@ def pytest_runtest_makereport(
             lines = [line[:LONGEST_LINE] for line in lines]
             report.sections.append(("the worker's last lines", "\n".join(lines)))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show why each test failed that was run once more: it is a defect, and has a cause."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.write_sep("_", f"{report.nodeid}, before it was run once more")
+        terminalreporter.write_line(report.longreprtext)
+        for title, text in report.sections:
+            terminalreporter.write_sep("-", title)
+            terminalreporter.write_line(text)
 
 
 @pytest.hookimpl(trylast=True)
