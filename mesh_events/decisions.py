@@ -107,7 +107,9 @@ LINKS_PER_DOMAIN = 1000
 class GovernorStarted(Event):
     """Appended by a governor before it decides anything; this record's offset is its epoch.
 
-    `meta.id` is fresh for each start: a second record with the same id is a copy, without effect.
+    It counts only if `previous_epoch` is the latest epoch on the log before it: neither a copy, which
+    anybody can append, nor a start beside another one is followed by anything. Where that is not told
+    it counts unless a record with the same `meta.id`, which is fresh for each start, stands before it.
     The bounds hold for the records behind this one, until the next start. Of each kind of thing ten
     times as many are kept, those that have ended or were changed among them.
     """
@@ -150,6 +152,11 @@ class GovernorStarted(Event):
     links_per_domain: int = Field(
         default=LINKS_PER_DOMAIN,
         description="Links of a domain's products above which it grants nothing that needs another",
+    )
+    previous_epoch: int | None = Field(
+        default=None,
+        description="Offset of the latest GovernorStarted that counted before this one, -1 before "
+        "the first",
     )
 
     @property

@@ -67,7 +67,8 @@ class DecisionWatch:
         schemas: schema id -> text.
         keys: of the mesh; the governor's decisions count.
         is_copy: whether the start of a governor with this id stands before an offset already;
-            anybody can append a copy of a signed record. Asked only where it makes a difference.
+            anybody can append a copy of a signed record. Asked only of a start that does not name
+            the one before it.
         earlier: the records of the log in [first, end); asked only where a decision follows one
             that stands before `start`.
     """
@@ -83,8 +84,8 @@ class DecisionWatch:
         self._offset, self._schemas, self._keys = offset, schemas, keys
         self._is_copy, self._earlier = is_copy, earlier
         self.start = max(0, offset + 1 - LOOK_BACK)
-        # offset -> id of the starts behind the record
-        self._starts: dict[int, str] = {}
+        # offset -> start behind the record
+        self._starts: dict[int, GovernorStarted] = {}
         self._chain = DecisionChain()
         # what stands from `_first` on is in the chain, but for what is kept here
         self._first, self._window = self.start, LOOK_BACK
@@ -102,7 +103,7 @@ class DecisionWatch:
             return None
         event = self._add(record)
         if isinstance(event, GovernorStarted):
-            self._starts[record.offset] = event.meta.id
+            self._starts[record.offset] = event
         if not isinstance(event, _DECISIONS) or not event.decides(self._offset):
             return None
         if self._is_over(event.epoch) or not self._follows_last(record.offset, event):
@@ -137,12 +138,18 @@ class DecisionWatch:
 
     def _is_over(self, epoch: int) -> bool:
         """Whether another governor has started behind an epoch."""
-        later = {at: name for at, name in self._starts.items() if at > epoch}
-        for at, name in later.items():
-            if not self._is_copy(name, at):
+        later = {at: start for at, start in self._starts.items() if at > epoch}
+        for at, start in later.items():
+            if not self._starts_nothing(start, at, epoch):
                 return True
             del self._starts[at]
         return False
+
+    def _starts_nothing(self, start: GovernorStarted, at: int, epoch: int) -> bool:
+        """Whether a start behind an epoch that counts is a copy, or stands beside that one."""
+        if start.previous_epoch is None:
+            return self._is_copy(start.meta.id, at)
+        return start.previous_epoch < epoch
 
 
 def outcome_of(

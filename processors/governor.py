@@ -145,6 +145,7 @@ class Governor:
         event = GovernorStarted(
             meta=meta,
             version=version(),
+            previous_epoch=self.image.epoch,
             undecided_per_domain=self._bounds.undecided,
             ids_per_domain=self._bounds.ids,
             **self._bounds.quotas.named(),

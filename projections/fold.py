@@ -193,7 +193,8 @@ def _introduced(image: Image, entry: Entry, event: SchemaIntroduced) -> Image:
 
 def _started(image: Image, entry: Entry, event: GovernorStarted) -> Image:
     """A governor starts its epoch, once: anybody can append a copy of a signed record."""
-    if event.meta.id in image.starts:
+    follows = event.previous_epoch in (None, image.epoch)
+    if not follows or event.meta.id in image.starts:
         return image._replace(ignored=image.ignored + 1)
     return image._replace(
         epoch=entry.offset,

@@ -213,9 +213,13 @@ class PaperLog:
         fields = {"public_key": key(name).public, "reason": "it was seen elsewhere"}
         return self.append(self.make(MeshKeyRevoked, MESH_DOMAIN, **fields), by=by)
 
-    def start_governor(self) -> int:
-        """A governor starts; its epoch is returned and used for the decisions to come."""
-        event = self.make(GovernorStarted, MESH_DOMAIN, version="1")
+    def start_governor(self, *, names: bool = True) -> int:
+        """A governor starts; its epoch is returned and used for the decisions to come.
+
+        names: it names the start before it, as it does since that is a field.
+        """
+        before = self.image.epoch if names else None
+        event = self.make(GovernorStarted, MESH_DOMAIN, version="1", previous_epoch=before)
         self.epoch = self.append(event, by=self.governor)
         return self.epoch
 

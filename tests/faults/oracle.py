@@ -49,6 +49,13 @@ class Told:
         asked = (requests[request] for request in granted)
         return {(each["application"], topics[each["product"]]) for each in asked}
 
+    def begin(self, start: dict[str, Any], offset: int, starts: set[str]) -> None:
+        """A governor's start: it counts once, and behind the one that it names."""
+        is_next = start.get("previous_epoch") in (None, self.epoch)
+        if is_next and start["meta"]["id"] not in starts:
+            starts.add(start["meta"]["id"])
+            self.epoch = offset
+
     def take(self, decision: dict[str, Any]) -> None:
         """A decision under the governor's key: on one record, or on those of a range."""
         first, last = decision["offset"], decision.get("last", decision["offset"])
@@ -69,12 +76,11 @@ class Told:
 
 def told(plain: Plain) -> Told:
     """Read the whole log."""
-    found, starts = Told(), set()
+    found, starts = Told(), set[str]()
     for message in plain.messages("mesh.governance"):
         event = plain.decoded(message.value())
-        if event["type"] == "GovernorStarted" and event["meta"]["id"] not in starts:
-            starts.add(event["meta"]["id"])
-            found.epoch = message.offset()
+        if event["type"] == "GovernorStarted":
+            found.begin(event, message.offset(), starts)
         elif event["type"] in DECISIONS:
             found.take(event)
         else:
@@ -121,14 +127,12 @@ def _signer(headers: Mapping[str, bytes], key: bytes, value: bytes | None) -> st
 
 def history(records: Iterable[Mapping[str, Any]], governor: str) -> Told:
     """The same as `told`, of records that may be anything: only the governor's key decides."""
-    found, starts = Told(), set()
+    found, starts = Told(), set[str]()
     for record in records:
         kind, fields, offset = record["type"], record["fields"], record["offset"]
         governs = record["signer"] == governor
         if kind == "GovernorStarted" and governs:
-            if fields["meta"]["id"] not in starts:
-                starts.add(fields["meta"]["id"])
-                found.epoch = offset
+            found.begin(fields, offset, starts)
         elif kind in DECISIONS and governs:
             found.take({"type": kind, **fields})
         else:

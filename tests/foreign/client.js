@@ -218,8 +218,8 @@ async function say() {
   print({ said: id, offset: place });
 
   // a decision counts under the latest start of a governor, if it follows the one that counted last;
-  // a start with an id that stood on the log before is a copy, which anybody can append: so starts
-  // and decisions are read from the beginning. Of the records with the same bytes one is judged:
+  // a start counts behind the one that it names: any other is a copy, which anybody can append, or
+  // stands beside another one. Starts and decisions are read from the beginning. Of the records with the same bytes one is judged:
   // that is the answer, and that all of them were set aside is one only if none is a copy
   const starts = new Set();
   const decided = [];
@@ -241,6 +241,8 @@ async function say() {
     const { event } = found;
     const at = Number(message.offset);
     if (found.type === "mesh.GovernorStarted") {
+      const before = event.previous_epoch;
+      if (before !== null && Number(before) !== epoch) return false;
       if (starts.has(event.meta.id)) return false;
       starts.add(event.meta.id);
       [epoch, last] = [at, event.meta.id];

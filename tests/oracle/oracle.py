@@ -71,7 +71,7 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
             _rekeyed(keys, kind, fields)
         elif kind in KEEPERS:
             so_far["effects"].append((record, offset))
-        elif kind == "GovernorStarted" and fields["meta"]["id"] not in starts:
+        elif kind == "GovernorStarted" and _begins(fields, so_far["epoch"], starts):
             so_far.update(epoch=offset, last=fields["meta"]["id"])
             starts.append(fields["meta"]["id"])
         elif kind in DECISIONS and _next(record, so_far):
@@ -79,6 +79,12 @@ def _history(records: list[Plain]) -> tuple[Plain, list[tuple[Plain, int]], int,
         elif kind in GOVERNORS:
             so_far["uncounted"] += 1
     return so_far["waiting"], so_far["effects"], so_far["epoch"], so_far["uncounted"]
+
+
+def _begins(fields: Plain, epoch: int, starts: list[str]) -> bool:
+    """A start counts once, and behind the start that it names."""
+    is_next = fields.get("previous_epoch") in (None, epoch)
+    return is_next and fields["meta"]["id"] not in starts
 
 
 def _decided(record: Plain, so_far: Plain, keys: Plain) -> None:

@@ -117,7 +117,10 @@ class Ledger:
         governor = self.last.identity.keys.get(entry.signer or "")
         role = governor.role if governor is not None and governor.revoked is None else None
         authentic = role == "governor"
-        if authentic and kind == "GovernorStarted" and fields["meta"]["id"] not in self.last.starts:
+        if authentic and kind == "GovernorStarted":
+            is_next = fields["previous_epoch"] in (None, self.epoch)
+            if not is_next or fields["meta"]["id"] in self.last.starts:
+                return False
             self.epoch, self.followed = offset, fields["meta"]["id"]
         elif authentic and kind in DECISIONS:
             of_epoch = fields["epoch"] == self.epoch <= fields["basis"] < offset

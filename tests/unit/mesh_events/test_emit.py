@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from mesh_events import emit, intents, outcome
+from mesh_events.decisions import GovernorStarted
 from mesh_events.emit import Emitter, Outcome, decision_in
 from mesh_events.errors import MeshError, RefusedError
 from mesh_events.kafka import Connection
@@ -75,14 +76,19 @@ def test_without_a_governors_key_nothing_is_a_decision() -> None:
 
 
 def watched(
-    log: PaperLog, offset: int, read: list[tuple[int, int]] | None = None
+    log: PaperLog,
+    offset: int,
+    read: list[tuple[int, int]] | None = None,
+    asked: list[str] | None = None,
 ) -> Outcome | None:
     """What somebody is told who waits for the decision on a record.
 
-    `read` takes the ranges of offsets that were asked for before the start.
+    `read` takes the ranges of offsets that were asked for before the start, `asked` the starts that
+    were looked for on the log before.
     """
 
     def is_copy(name: str, before: int) -> bool:
+        (asked if asked is not None else []).append(name)
         ids = [one.headers["ce_id"] for one in log.records[:before]]
         return name.encode() in ids
 
@@ -113,14 +119,30 @@ def test_the_decision_of_a_governor_that_was_replaced_is_not_told(verdict: Verdi
     assert (found.offset, found.code) == (decision, "forged")
 
 
-def test_a_copy_of_an_earlier_start_ends_no_epoch() -> None:
-    log = PaperLog()
-    first = log.start_governor()
-    second = log.start_governor()
+@pytest.mark.parametrize("names", [True, False])
+def test_a_copy_of_an_earlier_start_ends_no_epoch(names: bool) -> None:
+    log, asked = PaperLog(), list[str]()
+    first = log.start_governor(names=names)
+    second = log.start_governor(names=names)
     offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
     for copied in (first, second):
         log.put(log.records[copied])
     log.put(resigned(log.records[second], key("stranger")))
+    decision = log.rule(offset, REFUSED)
+    told = watched(log, offset, asked=asked)
+    assert told == Outcome(False, decision, REFUSED.code, REFUSED.reason)
+    # what would read the log from its begin is asked only where the start itself does not tell
+    assert bool(asked) is not names
+
+
+def test_a_start_beside_the_one_that_counts_ends_no_epoch() -> None:
+    log = PaperLog()
+    first = log.start_governor()
+    second = log.start_governor()
+    offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
+    beside = log.make(GovernorStarted, "mesh", version="1", previous_epoch=first)
+    log.append(beside, by="governor")
+    assert log.image.epoch == second
     decision = log.rule(offset, REFUSED)
     assert watched(log, offset) == Outcome(False, decision, REFUSED.code, REFUSED.reason)
 

@@ -121,6 +121,23 @@ def test_a_copied_start_does_not_unseat_the_governor(log: PaperLog) -> None:
     assert "east.users" in log.image.catalog
 
 
+@pytest.mark.parametrize("names", ["the one before", "a later offset", "none"])
+def test_a_start_that_does_not_follow_the_latest_one_has_no_effect(
+    log: PaperLog, names: str
+) -> None:
+    first = log.epoch
+    latest = log.start_governor()
+    named = {"the one before": first, "a later offset": latest + 1, "none": -1}[names]
+    start = log.make(GovernorStarted, "mesh", version="1", previous_epoch=named)
+    beside = log.append(start, by="governor")
+    assert (log.image.epoch, log.image.ignored) == (latest, 1)
+    offset = undecided_publish(log)
+    log.accept(offset, epoch=beside)
+    assert "east.users" not in log.image.catalog
+    log.accept(offset)
+    assert "east.users" in log.image.catalog
+
+
 def untrusted(signer: str) -> FaultCode:
     """Why what `signer` must not say counts for nothing; a stranger's record is not looked into."""
     return FaultCode.UNKNOWN_KEY if signer == "stranger" else FaultCode.FORGED
