@@ -107,9 +107,9 @@ LINKS_PER_DOMAIN = 1000
 class GovernorStarted(Event):
     """Appended by a governor before it decides anything; this record's offset is its epoch.
 
-    It counts only if `previous_epoch` is the latest epoch on the log before it: neither a copy, which
-    anybody can append, nor a start beside another one is followed by anything. Where that is not told
-    it counts unless a record with the same `meta.id`, which is fresh for each start, stands before it.
+    It counts only if `previous_epoch` is the latest epoch on the log before it: a copy, which
+    anybody can append, has no effect, nor has a start beside another one. If it is null it counts
+    unless a record with the same `meta.id`, which is fresh for each start, stands before it.
     The bounds hold for the records behind this one, until the next start. Of each kind of thing ten
     times as many are kept, those that have ended or were changed among them.
     """

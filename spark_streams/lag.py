@@ -23,7 +23,7 @@ def behind(source: PartitionLog, topic: str, position: Mapping[int, int]) -> dic
     return {p: last[p].offset + 1 - position[p] if p in last else 0 for p in position}
 
 
-def lag(
+def copied(
     source: PartitionLog,
     source_topic: str,
     destination: PartitionLog,
@@ -31,11 +31,10 @@ def lag(
     partitions: int,
     origin: Origin,
 ) -> dict[int, int]:
-    """Partition -> offsets that the copy `topic` is behind `source_topic`.
+    """Partition -> source offset up to which the copy `topic` has come.
 
     Raises:
         CopyError: `destination_foreign`, if the destination is not a copy of `origin`.
     """
     begun = {p: low for p, (low, _) in source.bounds(source_topic, range(partitions)).items()}
-    copied = positions(read_tail(destination, topic, partitions, origin))
-    return behind(source, source_topic, begun | copied)
+    return begun | positions(read_tail(destination, topic, partitions, origin))

@@ -28,8 +28,10 @@ _FETCH = 1024 * 1024
 """Bytes of a partition in one response, unless its first batch is larger."""
 _TOGETHER = 8
 """Partitions that are read at a time: a batch of each is kept meanwhile, of up to 17 MiB."""
-MOST_CONSUMERS = 8
+MOST_CONSUMERS = 24
 """Threads that one log answers at the same time; the next one waits for the first that is done."""
+OF_A_DOMAIN = 3
+"""Of them those that ask for topics of one domain, by which their names begin."""
 
 
 class PartitionLog(Protocol):
@@ -51,7 +53,7 @@ class PartitionLog(Protocol):
 class KafkaLog:
     """Topics of a real cluster; each thread that asks has a consumer of its own meanwhile.
 
-    A topic that does not answer holds up who asks for it, and nobody else.
+    Topics that do not answer hold up who asks for topics of the same domain, and nobody else.
 
     Args:
         connection: a login that may describe and read what it is asked for.
@@ -72,6 +74,9 @@ class KafkaLog:
             "isolation.level": "read_committed" if committed else "read_uncommitted",
         }
         self._room = threading.BoundedSemaphore(MOST_CONSUMERS)
+        # domain -> room for those who ask for its topics
+        self._rooms: dict[str, threading.BoundedSemaphore] = {}
+        self._making = threading.Lock()
         # the one that was used last is used next: the others are there for who comes beside it
         self._idle = [self._new()]
 
@@ -87,9 +92,9 @@ class KafkaLog:
         return _Clients(Consumer(self._config))
 
     @contextmanager
-    def _clients(self) -> Iterator["_Clients"]:
-        """Clients that no other thread uses meanwhile."""
-        with self._room:
+    def _clients(self, topic: str) -> Iterator["_Clients"]:
+        """Clients that no other thread uses meanwhile, to ask for this topic."""
+        with self._room_of(topic.partition(".")[0]), self._room:
             try:
                 clients = self._idle.pop()
             except IndexError:
@@ -99,10 +104,14 @@ class KafkaLog:
             finally:
                 self._idle.append(clients)
 
+    def _room_of(self, domain: str) -> threading.BoundedSemaphore:
+        with self._making:
+            return self._rooms.setdefault(domain, threading.BoundedSemaphore(OF_A_DOMAIN))
+
     def bounds(self, topic: str, partitions: Iterable[int]) -> Bounds:
         """Where the partitions begin and end now."""
         doing = f"asking for the ends of {topic} {self._where}"
-        with translating(doing), self._clients() as clients:
+        with translating(doing), self._clients(topic) as clients:
             return {p: self._ends(clients.consumer, topic, p) for p in partitions}
 
     def _ends(self, consumer: Any, topic: str, partition: int) -> tuple[int, int]:
@@ -149,7 +158,7 @@ class KafkaLog:
         """The last record of each [start, end), read from the start."""
         left = {p: Search(*within, committed=self._committed) for p, within in ranges.items()}
         found: dict[int, Last] = {}
-        with self._clients() as clients:
+        with self._clients(topic) as clients:
             if clients.raw is None:
                 clients.raw = RawTopics(self._connection, self._timeout_s)
             deadline = time.monotonic() + self._timeout_s

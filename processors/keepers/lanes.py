@@ -24,7 +24,8 @@ ROUND_S = 2.0
 """A job begins nothing new after so long: what is left comes with the next, fresher image."""
 STALL_S = 600.0
 """Every call to a server is bounded in time: a lane that is busy for so long hangs for good."""
-_MOST = 32
+_MOST = 96
+"""Threads of one kind of work; they are made when they are needed."""
 
 
 class Lanes(Protocol):

@@ -43,7 +43,8 @@ LEFTOVERS_S = 60.0
 """So often an engine is asked for copies that another one has taken over."""
 LANES = 3
 """So many links of one domain's products, between the same two clusters, are started, watched and
-ended at the same time. What a domain's topics hold decides how long a look at their ends takes."""
+ended at the same time. What a domain's topics hold decides how long a look at their ends takes: it
+has as many looks at a cluster at a time (`spark_streams.log.OF_A_DOMAIN`)."""
 
 
 @dataclass(frozen=True, slots=True)

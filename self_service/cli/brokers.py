@@ -99,11 +99,14 @@ def offsets(login: Connection, topic: str) -> dict[int, tuple[int, int]]:
     return _pairs(login, topic, (OffsetSpec.earliest(), every), (OffsetSpec.latest(), every))
 
 
-def open_transactions(login: Connection, topic: str) -> dict[int, tuple[int, int]]:
-    """Partition -> (first offset of its oldest open transaction, end offset).
+OpenTransactions = Mapping[int, tuple[int, int]]
+"""Partition -> (last stable offset, end offset), where an open transaction keeps them apart."""
 
-    Partitions without an open transaction are left out. Readers of committed records get as far as
-    the first offset.
+
+def open_transactions(login: Connection, topic: str) -> OpenTransactions:
+    """Where transactions are open in a topic: readers of committed records get no further.
+
+    Raises NotFoundError where there is no such topic.
     """
     from confluent_kafka import IsolationLevel
     from confluent_kafka.admin import OffsetSpec
@@ -116,6 +119,8 @@ def open_transactions(login: Connection, topic: str) -> dict[int, tuple[int, int
         (latest, IsolationLevel.READ_UNCOMMITTED),
         (latest, IsolationLevel.READ_COMMITTED),
     )
+    if not found:
+        raise unknown_topic(login, topic)
     return {number: (first, end) for number, (end, first) in found.items() if first < end}
 
 

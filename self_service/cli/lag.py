@@ -1,9 +1,10 @@
 """How far links and statements are behind, asked from the clusters.
 
-Records of a transaction that is open count, and what stands behind them: nobody who reads committed
-records gets that far yet.
+What stands behind the last stable offset counts, too: a transaction is open there, and nobody who
+reads committed records gets further yet.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,12 @@ from self_service.cli.output import note
 if TYPE_CHECKING:
     from mesh_events.kafka import Connection
     from projections.image import Image
+    from self_service.cli.brokers import OpenTransactions
     from self_service.cli.context import Mesh
     from spark_streams.log import KafkaLog
+
+_LASTING_S = 1.0
+"""A transaction that is open for longer is told."""
 
 
 def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
@@ -29,7 +34,7 @@ def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
     from contextlib import closing
 
     from self_service.cli import brokers
-    from spark_streams.lag import lag
+    from spark_streams.lag import behind, copied
     from spark_streams.log import KafkaLog
     from spark_streams.provenance import Origin
 
@@ -42,55 +47,97 @@ def lag_of(mesh: "Mesh", image: "Image", link: Link) -> dict[int, int] | str:
         ):
             partitions = len(brokers.offsets(there, link.topic))
             origin = Origin(link.source_cluster, link.source_topic_id)
-            found = lag(source, link.source_topic, destination, link.topic, partitions, origin)
+            come = copied(source, link.source_topic, destination, link.topic, partitions, origin)
+            late = behind(source, link.source_topic, come)
         opened = brokers.open_transactions(here, link.source_topic)
     except MeshError as error:
         return f"not looked up: {error}"
-    waiting = {partition: end - first for partition, (first, end) in opened.items()}
-    return {partition: late + waiting.get(partition, 0) for partition, late in found.items()}
+    return with_open(late, come, opened)
 
 
-def open_transactions(
+def with_open(
+    late: Mapping[int, int], come: Mapping[int, int], opened: "OpenTransactions"
+) -> dict[int, int]:
+    """Partition -> offsets behind, those behind the last stable offset among them.
+
+    Args:
+        late: partition -> offsets behind the last committed record.
+        come: partition -> next offset to be read.
+        opened: as `brokers.open_transactions` tells them.
+    """
+    ends = {partition: end for partition, (_, end) in opened.items()}
+    return {p: max(found, ends.get(p, come[p]) - come[p]) for p, found in late.items()}
+
+
+def stands_still(
     mesh: "Mesh", image: "Image", cluster: str, topics: Iterable[str]
-) -> dict[str, dict[int, int]]:
-    """Topic -> partition -> first offset of its oldest open transaction, and a note of each topic.
+) -> dict[str, dict[int, int] | str]:
+    """Topic -> partition -> its last stable offset, where an open transaction keeps it; noted, too.
 
-    Topics without one are left out, and those that cannot be looked up.
+    Instead of partitions why that cannot be said. Topics without such a transaction are left out.
     """
     from self_service.cli import brokers
 
-    found = {}
+    opened: dict[str, OpenTransactions] = {}
+    found: dict[str, dict[int, int] | str] = {}
+    logins = {}
     for topic in dict.fromkeys(topics):
         try:
-            login = mesh.administration(image, cluster)
-            opened = brokers.open_transactions(login, topic)
-        except MeshError:
-            continue
-        if opened:
-            found[topic] = {partition: first for partition, (first, _) in opened.items()}
-            note(f"{told_open(topic, opened)}: `sdm kafka transactions --cluster {cluster} list`")
+            logins[topic] = mesh.administration(image, cluster)
+            opened[topic] = brokers.open_transactions(logins[topic], topic)
+        except MeshError as error:
+            found[topic] = f"not looked up: {error}"
+    for topic, offsets in _lasting(opened, logins).items():
+        found[topic] = {partition: first for partition, (first, _) in offsets.items()}
+        note(f"{told_open(topic, offsets)}: `sdm kafka transactions --cluster {cluster} list`")
     return found
 
 
-def note_open(login: "Connection", topic: str) -> None:
-    """Note which records a reader of committed records was not shown, and why."""
+def note_open(login: "Connection", topic: str, partition: int | None) -> None:
+    """Note which records a reader of committed records was not shown, and why.
+
+    partition: the one that was read; None: all of them.
+    """
     from self_service.cli import brokers
 
     try:
         opened = brokers.open_transactions(login, topic)
     except MeshError:
         return
-    if opened:
-        note(told_open(topic, opened))
+    opened = {p: found for p, found in opened.items() if partition in (None, p)}
+    for offsets in _lasting({topic: opened}, {topic: login}).values():
+        note(told_open(topic, offsets))
 
 
-def told_open(topic: str, opened: Mapping[int, tuple[int, int]]) -> str:
+def _lasting(
+    opened: "Mapping[str, OpenTransactions]", logins: "Mapping[str, Connection]"
+) -> "dict[str, OpenTransactions]":
+    """Those that are still open a moment later: short transactions are no finding."""
+    from self_service.cli import brokers
+
+    if not any(opened.values()):
+        return {}
+    time.sleep(_LASTING_S)
+    found: dict[str, OpenTransactions] = {}
+    for topic, before in opened.items():
+        try:
+            after = brokers.open_transactions(logins[topic], topic) if before else {}
+        except MeshError:
+            continue
+        if same := {
+            p: pair for p, pair in after.items() if p in before and before[p][0] == pair[0]
+        }:
+            found[topic] = same
+    return found
+
+
+def told_open(topic: str, opened: "OpenTransactions") -> str:
     """Where transactions are open, and what that means."""
     first, *more = sorted(opened)
-    others = f" (and in {len(more)} more partitions)" if more else ""
+    others = f" (and in other partitions: {', '.join(map(str, more))})" if more else ""
     return (
         f"{topic}: a transaction is open in partition {first} since offset {opened[first][0]}"
-        f"{others}: from there on committed records are read once it ends"
+        f"{others}: records from there on are readable once it ends"
     )
 
 

@@ -16,10 +16,10 @@ from mesh_events.intents import (
 from mesh_events.meta import Meta
 from projections.access import ENTITLED, Access
 from projections.image import Image
-from projections.links import Link, link_id
+from projections.links import Copy, Link, link_id
 from self_service.cli import completion, lookup
 from self_service.cli.context import Mesh
-from self_service.cli.lag import lag_of, open_transactions
+from self_service.cli.lag import lag_of, stands_still
 from self_service.cli.options import OptionalReason, Reading, Saying, command, noun, one_of
 from self_service.cli.output import Detail, Listing, show
 from self_service.cli.times import stamp
@@ -67,7 +67,7 @@ def describe(reading: Reading, name: Name) -> None:
     """Describe a link: state, positions, lag (now only), the grants that need it.
 
     Lag is told in offsets per partition, read from both clusters' topics. Where a transaction is
-    open in the source, its first offset is told: the copy stands still there until it ends.
+    open in the source, the last stable offset is told: the copy stands still there until it ends.
     """
     mesh = Mesh()
     image = mesh.image(reading)
@@ -81,11 +81,12 @@ def describe(reading: Reading, name: Name) -> None:
         }
         for one in _asked(image, name)
     ]
-    now = {}
+    now: dict[str, Any] = {}
     if reading.is_now:
-        opened = open_transactions(mesh, image, found.source_cluster, [found.source_topic])
         now["lag"] = lag_of(mesh, image, found)
-        now["open_transactions"] = opened.get(found.source_topic, {})
+    if reading.is_now and found.copy is Copy.PRESENT:
+        topics = [found.source_topic]
+        now["open_transactions"] = stands_still(mesh, image, found.source_cluster, topics)
     shown = {
         **fields(found),
         "failure_file": mesh.error_file("link", found.id, found.failure_code),

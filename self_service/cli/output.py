@@ -25,13 +25,15 @@ class Format(StrEnum):
 
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0"
-    "\U000e0100-\U000e01ef]|(?<=[\0-\x7f])[\ufe0e\ufe0f]"
+    "\U000e0100-\U000e01ef]|(?<=\\w)[\ufe0e\ufe0f]|(?<=[\0-\x7f\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
-"""Letters and marks that Python calls printable and that take no ink; two of them choose how the
-symbol before them is drawn, and say nothing of a letter."""
+"""Characters that Python calls printable and that take no ink. The last two, variation selectors,
+choose how the symbol before them is drawn; behind a letter they are not seen."""
 _MARKS = frozenset({"Mn", "Me"})
 _MOST_MARKS = 4
-"""Marks over one letter that are shown; a pile of them covers other lines."""
+"""Combining marks over one letter that are shown; more of them cover other lines."""
+_STRANGE = re.compile(rf"[^\w\s\0-\x7f]{{{_MOST_MARKS + 1}}}")
+"""Where more marks than that may stand; none of them is a letter or a digit."""
 
 
 class Multiline(str):
@@ -128,14 +130,18 @@ def one_line(text: str) -> str:
 def printable(text: str) -> str:
     """Text of any domain without characters that a terminal obeys or does not show."""
     if not text.isascii():
-        text = _without_piles(_UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text))
+        text = _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+        if _STRANGE.search(text):
+            text = "\n".join(map(_with_few_marks, text.split("\n")))
     if text.isprintable() or text.replace("\n", "").isprintable():
         return text
     return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
 
 
-def _without_piles(text: str) -> str:
-    """Marks beyond the first few over a letter are escaped."""
+def _with_few_marks(text: str) -> str:
+    """Combining marks beyond the first few over a letter are escaped."""
+    if not _STRANGE.search(text):
+        return text
     shown, marks = list[str](), 0
     for one in text:
         marks = marks + 1 if unicodedata.category(one) in _MARKS else 0

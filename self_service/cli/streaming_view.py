@@ -10,7 +10,7 @@ from projections.statements import Statement
 from self_service.cli import lookup
 from self_service.cli.callers import current_domain
 from self_service.cli.context import Mesh
-from self_service.cli.lag import open_transactions, reached
+from self_service.cli.lag import reached, stands_still, with_open
 from self_service.cli.lookup import identity
 from self_service.cli.options import OfDomain, Reading, Shown, command
 from self_service.cli.output import Detail, Listing, Multiline, show
@@ -50,7 +50,7 @@ def processes(shown: Shown, of: OfDomain = None) -> None:
     ]
     for cluster in sorted({one.cluster for one in running}):
         reads = (topic for one in running if one.cluster == cluster for topic in one.reads)
-        open_transactions(mesh, image, cluster, reads)
+        stands_still(mesh, image, cluster, reads)
     show(Listing(RUNNING, items, "no statement is to run"), shown.output)
 
 
@@ -58,15 +58,14 @@ def processes(shown: Shown, of: OfDomain = None) -> None:
 def describe(reading: Reading, name: Name) -> None:
     """Describe a statement: its text, its topics, its state and positions.
 
-    Where transactions are open in topics that it reads, their first offsets are told (now only).
+    Where a transaction is open in a topic that it reads, the last stable offset is told (now only).
     """
     mesh = Mesh()
     image = mesh.image(reading)
     found = lookup.statement(image, identity(name, current_domain(mesh.home) or ""))
     now = {}
     if reading.is_now and found.stands:
-        opened = open_transactions(mesh, image, found.cluster, found.reads)
-        now["open_transactions"] = opened
+        now["open_transactions"] = stands_still(mesh, image, found.cluster, found.reads)
     told = {
         **fields(found),
         "failure_file": mesh.error_file("statement", found.id, found.failure_code),
@@ -129,9 +128,9 @@ def _lag(mesh: Mesh, image: Image, found: Statement) -> int | str:
         partitions = len(brokers.offsets(login, found.destination))
         with closing(KafkaLog(login, committed=True)) as stream, closing(KafkaLog(login)) as out:
             come = reached(out, found, partitions)
-            lag = sum(behind(stream, found.stream, come).values())
+            late = behind(stream, found.stream, come)
         opened = brokers.open_transactions(login, found.stream)
-        return lag + sum(end - first for first, end in opened.values())
+        return sum(with_open(late, come, opened).values())
     except MeshError as error:
         return f"not looked up: {error}"
 

@@ -233,7 +233,7 @@ def consume(acting: Acting, login: Login, wanted: Range, name: Name) -> None:
     if acting.output is Format.TABLE:
         note(f"{count} records")
     if not wanted.follow and wanted.most is None:
-        note_open(connection, name)
+        note_open(connection, name, wanted.partition)
     if (
         count == 0
         and not wanted.follow

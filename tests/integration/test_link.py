@@ -27,7 +27,7 @@ from processors.lineage import LineageTopic
 from processors.rights import reader
 from projections.links import Copy, State
 from spark_streams.copy import with_provenance
-from spark_streams.lag import lag
+from spark_streams.lag import behind, copied
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import Origin
 from tests.links.real import RealLink, assert_exact, count
@@ -311,7 +311,8 @@ def lag_of(link: RealLink) -> dict[int, int]:
     copy = KafkaLog(link.west.login)
     try:
         origin = Origin("east", link.east.topic(link.topic).id)
-        return lag(source, link.topic, copy, link.topic, link.partitions, origin)
+        come = copied(source, link.topic, copy, link.topic, link.partitions, origin)
+        return behind(source, link.topic, come)
     finally:
         source.close()
         copy.close()

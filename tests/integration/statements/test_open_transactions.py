@@ -2,15 +2,17 @@
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import fastavro
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from self_service.cli import brokers
 from tests.integration.sql.records import bare
 from tests.integration.statements.conftest import CLICK, ROW, USER_KEY, Stage, framed
-from tests.integration.test_cli import Sdm, sdm
+from tests.integration.test_cli import Sdm, Told, sdm
 from tests.kafka_client import eventually, registrar, seen_within
 
 __all__ = ["sdm"]
@@ -23,18 +25,15 @@ def test_no_row_is_found_before_the_table_has_what_was_acknowledged_before_the_s
     stage.know({1: "old"})
     row = framed(stage.ids["user"], bare(ROW, {"userid": 2, "name": "undecided"}))
     key = framed(stage.ids["key"], bare(USER_KEY, {"userid": 2}))
-    writer = opened(stage, stage.users, row, key)
-    stage.know({1: "new"})
-    stage.click(range(4), [1])
-    stage.add(
-        "SELECT c.number, u.name FROM clicks c JOIN users u ON c.userid = u.userid",
-        tables=[stage.users],
-        names={"clicks": stage.clicks, "users": stage.users},
-    )
-    try:
+    with opened(stage, stage.users, row, key):
+        stage.know({1: "new"})
+        stage.click(range(4), [1])
+        stage.add(
+            "SELECT c.number, u.name FROM clicks c JOIN users u ON c.userid = u.userid",
+            tables=[stage.users],
+            names={"clicks": stage.clicks, "users": stage.users},
+        )
         assert not seen_within(10, lambda: sum(stage.ends(stage.out).values()) > 0)
-    finally:
-        writer.abort_transaction(20)
     stage.until_landed(4)
     assert names(stage) == ["new"] * 4
 
@@ -43,26 +42,27 @@ def test_an_open_transaction_is_told_where_records_behind_it_wait(stage: Stage, 
     stage.click(range(4), [1])
     assert brokers.open_transactions(stage.login, stage.clicks) == {}
     value = framed(stage.ids["click"], bare(CLICK, {"number": 4, "userid": 1}))
-    writer = opened(stage, stage.clicks, value, partition=1)
-    stage.offsets[4], stage._next[1] = 2, 3
-    stage.click(range(5, 8), [1])
-    assert brokers.open_transactions(stage.login, stage.clicks) == {1: (2, 5)}
-    stage.add("SELECT number FROM clicks", names={"clicks": stage.clicks})
-    stage.until_landed(5)
+    told = f"{stage.clicks}: a transaction is open in partition 1 since offset 2: records from"
+    consume = ("topic", "consume", stage.clicks, "-d", stage.domain.name)
+    with opened(stage, stage.clicks, value, partition=1) as writer:
+        stage.offsets[4], stage._next[1] = 2, 3
+        stage.click(range(5, 8), [1])
+        assert brokers.open_transactions(stage.login, stage.clicks) == {1: (2, 5)}
+        stage.add("SELECT number FROM clicks", names={"clicks": stage.clicks})
+        stage.until_landed(5)
 
-    told = f"{stage.clicks}: a transaction is open in partition 1 since offset 2: from there on"
-    consumed = sdm("topic", "consume", stage.clicks, "-d", stage.domain.name)
-    assert len(consumed.lines) == 5
-    assert told in consumed.err
-    shown = sdm("streaming", "sql", "describe", stage.statement)
-    assert told in shown.err
-    assert shown.document["open_transactions"] == {stage.clicks: {"1": 2}}
-    listed = sdm("streaming", "sql", "ps", "--of", stage.domain.name)
-    assert told in listed.err
-    lag = {one["statement"]: one["lag"] for one in listed.document}
-    assert lag[stage.statement] == 3
-
-    writer.commit_transaction(20)
+        consumed = sdm(*consume)
+        assert len(consumed.lines) == 5
+        assert told in consumed.err
+        assert told not in sdm(*consume, "--partition", "0").err
+        shown = sdm("streaming", "sql", "describe", stage.statement)
+        assert told in shown.err
+        assert shown.document["open_transactions"] == {stage.clicks: {"1": 2}}
+        listed = sdm("streaming", "sql", "ps", "--of", stage.domain.name)
+        assert told in listed.err
+        lag = {one["statement"]: one["lag"] for one in listed.document}
+        assert lag[stage.statement] == 3
+        writer.commit_transaction(20)
     stage.until_landed(8)
     assert told not in sdm("streaming", "sql", "describe", stage.statement).err
 
@@ -75,28 +75,29 @@ def test_a_link_tells_of_the_transaction_that_its_copy_waits_for(stage: Stage, s
     request = reader.domain.request(product, reader.name)
     stage.domain.grant(product, request)
     value = framed(stage.ids["click"], bare(CLICK, {"number": 4, "userid": 1}))
-    writer = opened(stage, stage.clicks, value)
-    link = f"{product}@west"
 
-    eventually(
-        lambda: sdm("link", "describe", link).document["lag"] == {"0": 1, "1": 0},
-        "all but the open transaction is copied",
-    )
-    shown = sdm("link", "describe", link)
-    assert shown.document["open_transactions"] == {"0": 2}
-    assert f"{stage.clicks}: a transaction is open in partition 0 since offset 2" in shown.err
-    writer.commit_transaction(20)
-    eventually(
-        lambda: sdm("link", "describe", link).document["lag"] == {"0": 0, "1": 0}, "all is copied"
-    )
-    assert sdm("link", "describe", link).document["open_transactions"] == {}
+    def told() -> Told:
+        return sdm("link", "describe", f"{product}@west")
+
+    with opened(stage, stage.clicks, value) as writer:
+        eventually(
+            lambda: told().document["lag"] == {"0": 1, "1": 0},
+            "all but the open transaction is copied",
+        )
+        shown = told()
+        assert shown.document["open_transactions"] == {stage.clicks: {"0": 2}}
+        assert f"{stage.clicks}: a transaction is open in partition 0 since offset 2" in shown.err
+        writer.commit_transaction(20)
+    eventually(lambda: told().document["lag"] == {"0": 0, "1": 0}, "all is copied")
+    assert told().document["open_transactions"] == {}
     stage.domain.revoke(product, request)
 
 
+@contextmanager
 def opened(
     stage: Stage, topic: str, value: bytes, key: bytes | None = None, partition: int = 0
-) -> Producer:
-    """A writer with an open transaction, in which it has written one record."""
+) -> Iterator[Producer]:
+    """A writer with a transaction in which it has written one record; open until the block ends."""
     writer = Producer(
         stage.login.config(
             transactional_id=f"{stage.name}-open",
@@ -108,7 +109,12 @@ def opened(
     writer.begin_transaction()
     writer.produce(topic, value, key, partition)
     assert writer.flush(20) == 0
-    return writer
+    try:
+        yield writer
+    finally:
+        # refused where the block has ended it
+        with suppress(KafkaException):
+            writer.abort_transaction(20)
 
 
 def names(stage: Stage) -> list[str]:

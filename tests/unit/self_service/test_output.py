@@ -146,9 +146,12 @@ def test_letters_of_every_language_stay_readable(
     ("text", "shown"),
     [
         ("east\ufe0f", r"east\ufe0f"),
+        ("ж\ufe0e", r"ж\ufe0e"),
+        ("\u2764\ufe0f\ufe0f", "\u2764\ufe0f" + r"\ufe0f"),
         ("east\U000e0101", r"east\U000e0101"),
         ("x\u180b", r"x\u180b"),
         ("a" + "\u0301" * 6, "a" + "\u0301" * 4 + r"\u0301\u0301"),
+        ("x\n" + "a" + "\u20dd" * 5, "x" + r"\n" + "a" + "\u20dd" * 4 + r"\u20dd"),
         ("a" + "\u0301" * 4 + "b\u0301", "a" + "\u0301" * 4 + "b\u0301"),
     ],
 )
