@@ -15,6 +15,7 @@ from mesh_events.intents import (
     Engine,
     Intent,
     OnRevoke,
+    domain_of,
 )
 from mesh_events.meta import Meta
 from projections.access import Access, State
@@ -96,6 +97,9 @@ def request(
     )
     number = str(said.receipt.offset)
     show(Detail({"number": number, "request": said.receipt.id, **said.fields()}), saying.output)
+    if said.image is None:
+        owner = domain_of(product)
+        note(f"{owner} decides: `sdm access grant {number} -d {owner}`, or `deny`")
 
 
 @command(

@@ -85,6 +85,7 @@ def up(
         "spark": endpoints.spark_remote,
     }
     show(Detail(fields), shown.output)
+    note("next: `sdm domain register NAME --cluster east`; `sdm down` stops it, its data stays")
 
 
 @command(app, "down", "sdm down")
