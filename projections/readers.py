@@ -66,19 +66,24 @@ class Reader:
 
 def readers(image: Image, product: Product) -> list[Reader]:
     """Everybody who can read a product's topic or a copy of it."""
-    home = (product.cluster, product.topic)
-    copies = [
-        (one.cluster, one.topic)
-        for _, one in sorted(image.links.items())
-        if one.product == product.id and one.copy in _THERE
-    ]
     found: list[Reader] = []
+    home, *copies = places(image, product)
     for place in (home, *copies):
         found += _owners(image, place)
         found += _jobs(image, place)
     found += _granted(image, product)
     found += _links(image, product, home)
     return [one for one in found if one.can_read]
+
+
+def places(image: Image, product: Product) -> list[Place]:
+    """Where its data lies: its own topic first, then each copy."""
+    copies = (
+        (one.cluster, one.topic)
+        for _, one in sorted(image.links.items())
+        if one.product == product.id and one.copy in _THERE
+    )
+    return [(product.cluster, product.topic), *copies]
 
 
 def _owners(image: Image, place: Place) -> Iterator[Reader]:

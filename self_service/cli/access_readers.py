@@ -3,7 +3,7 @@
 from typing import Any
 
 from projections.image import Image
-from projections.readers import Reader, Via, readers
+from projections.readers import Reader, Via, places, readers
 from self_service.cli import lookup
 from self_service.cli.output import Detail, Listing
 from self_service.cli.times import stamp
@@ -20,7 +20,9 @@ def detail(image: Image, name: str) -> Detail:
         "owner": product.domain,
         "as_of_offset": image.offset,
         "as_of": stamp(image.time),
-        "administrators": _administrators(image, {one.place[0] for one in found}),
+        "administrators": _administrators(
+            image, {cluster for cluster, _ in places(image, product)}
+        ),
     }
     items = [_item(one) for one in found]
     return Detail(fields, {"readers": Listing(COLUMNS, items, "nobody but administrators")})

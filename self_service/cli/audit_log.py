@@ -10,7 +10,7 @@ import typer
 
 from mesh_events.decisions import RecordsSetAside
 from mesh_events.errors import InvalidValueError
-from mesh_events.intents import AccessRequested
+from mesh_events.intents import AccessRequested, LinkIntent, domain_of
 from mesh_events.meta import MESH_DOMAIN, Kind, milliseconds
 from mesh_events.rows import Row
 from mesh_events.spelling import nearest
@@ -18,6 +18,7 @@ from mesh_events.vocabulary import EVENTS
 from projections.access import Access
 from projections.checksum import checksum, rows_checksum
 from projections.image import Image
+from projections.links import link_id
 from projections.replay import replay as fold_on
 from projections.rows import all_rows
 from self_service.cli import completion, lookup, recall
@@ -92,18 +93,37 @@ class Wanted:
     since: int | None
     until: int | None
 
-    def holds(self, one: Step) -> bool:
-        """Whether a step is wanted."""
+    def holds(self, one: Step, image: Image) -> bool:
+        """Whether a step is wanted; `image` is the state behind the last one."""
         by = self.filter
         return (
             (self.since is None or one.time >= self.since)
             and (self.until is None or one.time <= self.until)
             and by.kind in (None, one.kind)
             and (not by.type or one.type in by.type)
-            and (by.domain is None or by.domain in (one.domain, *one.key.split("/")[1:2]))
+            and (by.domain is None or by.domain in _domains(one, image))
             and (by.product is None or _names(one, by.product))
             and (by.correlation is None or one.correlation.startswith(by.correlation))
         )
+
+
+def _domains(one: Step, image: Image) -> set[str]:
+    """Who said it, and whose things it is about: the owner of a product, and who reads it."""
+    event, found = one.event, {one.domain, *one.key.split("/")[1:2]}
+    found |= {domain_of(getattr(event, name, "")) for name in ("product", "application")}
+    accesses = image.access.requests
+    ids = (getattr(event, name, "") for name in ("request", "subject"))
+    asked = [accesses[id_] for id_ in ids if id_ in accesses]
+    for link in (getattr(event, "link", ""), _link_of(event)):
+        asked += image.access.of_link(link)
+    for access in asked:
+        found |= {access.consumer, domain_of(access.product)}
+    return found
+
+
+def _link_of(event: object) -> str:
+    """The link that an intent is about."""
+    return link_id(event.product, event.cluster) if isinstance(event, LinkIntent) else ""
 
 
 def _names(one: Step, product: str) -> bool:
@@ -150,7 +170,7 @@ def _latest(mesh: Mesh, wanted: "Wanted", limit: int) -> History | None:
         while length < end - recall.SHORT_LOG:
             before = recall.state(mesh, end - length - 1)
             history = read(reader.since(before.offset + 1), start=before)
-            if sum(map(wanted.holds, history.steps)) >= limit:
+            if sum(wanted.holds(one, history.image) for one in history.steps) >= limit:
                 completion.remember(mesh.home, history.image)
                 return history
             length *= 8
@@ -171,7 +191,7 @@ def items(
     history: History, wanted: Wanted, limit: int | None = None, *, whole: bool
 ) -> list[dict[str, Any]]:
     """The wanted steps as lists show them, the last `limit` of them; see `_item`."""
-    found = [one for one in history.steps if wanted.holds(one)]
+    found = [one for one in history.steps if wanted.holds(one, history.image)]
     requests = history.image.access.requests
     return [_item(one, requests, whole=whole) for one in found[-limit if limit else None :]]
 

@@ -53,7 +53,7 @@ def add(
     known = mesh.image().connectors.get(connector)
     # another domain's is refused as such
     ours = known if known is not None and known.stands and known.domain == domain else None
-    if ours is not None and ours.config != config and not replace:
+    if ours is not None and dict(ours.config) != config and not replace:
         raise RefusedError(
             "connector_exists",
             f"the connector {connector} exists already, with another config: change a setting with "

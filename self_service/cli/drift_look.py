@@ -31,7 +31,10 @@ _REPLACED = (
 _TOPICS = {
     TopicDrift.TOPIC_MISSING: "its readers fail until the owner makes it again",
     TopicDrift.TOPIC_RECREATED: _REPLACED,
-    TopicDrift.PARTITIONS_CHANGED: _REPLACED,
+    TopicDrift.PARTITIONS_CHANGED: (
+        "links go on with more partitions, and fail with fewer; its owner runs `sdm product update "
+        "{subject} --topic-replaced` once the topic is as it is meant"
+    ),
     TopicDrift.COPY_MISSING: "the link fails: remove it and create it again",
     TopicDrift.COPY_RECREATED: "the link fails: delete that topic, remove the link, create it",
     TopicDrift.COPY_PARTITIONS: "the link fails: remove it and create it again",

@@ -83,6 +83,13 @@ class Encoder:
         schema_id, schema = self._schema
         return schema.encoded(schema_id, text if schema.takes_text else parse_json(text))
 
+    def encode_key(self, text: str) -> bytes:
+        """The bytes of a key; as `encode`."""
+        try:
+            return self.encode(text)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"the key: {error}") from error
+
 
 def parse_json(text: str) -> Any:
     """A JSON value; raises InvalidValueError."""
@@ -102,7 +109,7 @@ def records(
             continue
         try:
             key, value = shape.parse(text)
-            encoded = None if key is None else key_encoder.encode(key)
+            encoded = None if key is None else key_encoder.encode_key(key)
             yield encoded, value_encoder.encode(value)
         except InvalidValueError as error:
             raise InvalidValueError(f"line {number}: {error}") from error

@@ -142,7 +142,8 @@ def update(
     """Change what the catalog says of a product; what is not given stays as it is.
 
     --topic-replaced ends `TOPIC_RECREATED` and `PARTITIONS_CHANGED` in `sdm drift`: topic and
-    schema are checked as at a publication. Links of it have to be removed and created again.
+    schema are checked as at a publication. Links of a topic that was made again have to be removed
+    and created again.
     """
     from self_service.cli.saying import say
 

@@ -16,7 +16,7 @@ from projections.identity import LOGIN_TAKEN, Application, Credentials, Domain
 from projections.image import Image
 from projections.links import link_id
 from self_service.cli.options import Until
-from spark_streams.errors import RETRIABLE
+from spark_streams.errors import RETRIABLE, WITHHELD
 
 _STANDS = "(it stands on the log and does not run: update or drop it)"
 
@@ -178,7 +178,8 @@ def _cut_off(image: Image, name: str) -> Progress:
         one.domain == name
         and one.stands
         and not one.is_at_rest
-        and one.failure_code != "domain_quarantined"
+        # what fails for want of a right has none, and does not run
+        and one.failure_code not in WITHHELD
         for one in jobs
     )
     return _of(not left and not reads and not runs)

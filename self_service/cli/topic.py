@@ -20,7 +20,7 @@ from self_service.cli.logins import Login
 from self_service.cli.options import Acting, command, noun
 from self_service.cli.output import Detail, Format, Listing, note, show
 from self_service.cli.record_options import Input, Range, Schema, SchemaKind
-from self_service.cli.topic_readers import statement_into, users
+from self_service.cli.topic_readers import connector_into, filled_by, statement_into, users
 
 if TYPE_CHECKING:
     from processors.clusters import ClusterAdmin
@@ -144,9 +144,7 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
         "value_schema": _schema(mesh, versions["value"]),
         "products": [one.id for one in image.catalog.values() if one.topic == name],
         "copies_of": [one.product for one in image.links.values() if one.topic == name],
-        "filled_by": [
-            one.id for one in image.statements.values() if one.stands and name in one.writes
-        ],
+        "filled_by": filled_by(image, name),
         "config": dict(sorted(found.config.items())),
     }
     parts = {"offsets": Listing(("partition", "first", "end"), ranges)}
@@ -175,11 +173,11 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     connection = login.connection(mesh, acting.domain, name)
     with advising(mesh, name, connection.user, writing=True):
         brokers.require_topic(connection, name)
-    _require_no_statement(mesh, name)
+    _require_own(mesh, name)
     keys = producing.Encoder.of(mesh, f"{name}-key", None, raw=given.raw)
     pairs: list[tuple[bytes | None, bytes | None]]
     if given.tombstone:
-        pairs = [(keys.encode(given.key or ""), None)]
+        pairs = [(keys.encode_key(given.key or ""), None)]
     else:
         values = producing.Encoder.of(
             mesh, f"{name}-value", given.schema, given.kind, raw=given.raw
@@ -277,14 +275,23 @@ def delete(
     show(Detail({"topic": name, "deleted": True}), acting.output)
 
 
-def _require_no_statement(mesh: Mesh, name: str) -> None:
-    """Refuse to write into a statement's result: it finds where to go on by its last records."""
+def _require_own(mesh: Mesh, name: str) -> None:
+    """Refuse to write into what a statement or a connector fills.
+
+    A statement finds where to go on by its last records; a connector's are changes of rows.
+    """
     try:
-        statement = statement_into(mesh.image(), name)
+        image = mesh.image()
     except (ConfigurationError, InfrastructureError):
         # a client's settings alone do not let one read the log, nor need it
         return
-    if statement is not None:
+    if (connector := connector_into(image, name)) is not None:
+        raise RefusedError(
+            "topic_in_use",
+            f"{name} is filled by the connector {connector}, and its readers would take a record "
+            "of yours for a change of a row: change the row, or drop the connector first",
+        )
+    if (statement := statement_into(image, name)) is not None:
         raise RefusedError(
             "topic_in_use",
             f"{name} is filled by the statement {statement}, which could not go on behind a record "

@@ -38,6 +38,11 @@ def statement_into(image: Image, topic: str) -> str | None:
     return next((one.id for one in _fillers(image, topic) if isinstance(one, Statement)), None)
 
 
+def connector_into(image: Image, topic: str) -> str | None:
+    """The connector that fills a topic."""
+    return next((one.id for one in _fillers(image, topic) if isinstance(one, Connector)), None)
+
+
 def users(image: Image, topic: str) -> list[str]:
     """What stands and reads or fills a topic, each with its kind."""
     reading = [f"{one['kind']} {one['name']}" for one in readers(image, topic)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mesh_events.intents import AccessRevoked, OnRevoke
 from self_service.cli.access_readers import COLUMNS, detail
 from self_service.cli.exits import NotFoundError
 from tests import paper_story as story
@@ -30,3 +31,15 @@ def test_each_reader_is_shown_with_its_right_and_times() -> None:
 def test_a_product_that_is_not_there_is_told() -> None:
     with pytest.raises(NotFoundError, match=r"east\.nothing"):
         detail(PaperLog().image, "east.nothing")
+
+
+def test_who_administers_a_cluster_is_told_as_long_as_a_copy_lies_there() -> None:
+    log = PaperLog()
+    story.published(log)
+    asked = story.granted(log, on_revoke=OnRevoke.RETAIN)
+    story.settle(log)
+    story.answer(log, AccessRevoked, asked)
+    story.settle(log)
+    shown = detail(log.image, story.PRODUCT)
+    assert "west" not in {one["cluster"] for one in shown.parts["readers"].items}
+    assert "admin on east, admin on west" in shown.fields["administrators"]

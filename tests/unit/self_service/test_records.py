@@ -240,3 +240,9 @@ def test_a_record_in_json_is_one_line_that_no_terminal_obeys(
     write({"value": "a\x9b31m\u2028b"}, Format.JSON)
     told = capsys.readouterr().out
     assert told == '{"value": "a\\u009b31m\\u2028b"}\n'
+
+
+def test_a_key_that_does_not_fit_is_told_as_the_key() -> None:
+    key = Encoder((7, Avro('{"type": "record", "name": "K", "fields": []}')))
+    with pytest.raises(InvalidValueError, match=r"line 1: the key: the value does not fit"):
+        list(records(['{"code": 4}'], Lines(None, None, "code"), key, PLAIN))

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events import facts, intents
+from mesh_events import facts, intents, statements
 from mesh_events.intents import Intent
 from self_service.cli.options import Until
 from self_service.cli.stages import Progress, awaited, progress, where
@@ -170,3 +170,26 @@ def test_a_published_product_has_nothing_to_wait_for(log: PaperLog) -> None:
     published = last(log, intents.ProductPublished)
     assert progress(log.image, published, Until.ACTIVE) is REACHED
     assert where(log.image, published) == "PUBLISHED"
+
+
+@pytest.mark.parametrize(
+    ("code", "reached"),
+    [("source_not_granted", REACHED), ("domain_quarantined", REACHED), ("query_failed", PENDING)],
+)
+def test_a_quarantine_waits_for_no_statement_that_has_failed_for_want_of_a_right(
+    log: PaperLog, code: str, reached: object
+) -> None:
+    log.say(statements.StatementAdded, "east", **story.statement())
+    log.govern()
+    story.settle(log)
+    found = log.image.statements[story.STATEMENT]
+    about = {"statement": found.id, "generation": found.generation}
+    log.report(
+        statements.StatementFailed, **about, code=code, reason="it stands still", retriable=True
+    )
+    log.operator(intents.DomainQuarantined, domain="east", reason="a laptop was stolen")
+    log.govern()
+    cut = {"cluster": "east", "generation": log.image.identity.domains["east"].generation}
+    log.report(facts.AclRemoved, subject="domain/east", **cut, bindings=[])
+    quarantine = last(log, intents.DomainQuarantined)
+    assert progress(log.image, quarantine, Until.APPLIED) is reached
