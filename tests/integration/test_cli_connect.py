@@ -495,8 +495,14 @@ def test_a_connector_stands_still_goes_on_and_is_changed(
     assert (checked["valid"], checked["faults"]) == (True, [])
     sdm(*noun, "describe", connector, code=ExitCode.NOT_FOUND)
     sdm(*noun, *adding, *own)
+    # the same again is no other one
+    sdm(*noun, *adding, *own)
     told = sdm(*noun, *adding, "--set", "poll.interval.ms=66", *own, code=ExitCode.REFUSED)
     assert "connector_exists" in told.err
+    assert sdm("topic", "describe", connector, *own).document["filled_by"] == [connector]
+    tombstone = ("topic", "produce", connector, "--key", '{"userid": 1}', "--tombstone", *own)
+    refused = sdm(*tombstone, code=ExitCode.REFUSED).err
+    assert f"{connector} is filled by the connector {connector}, and its readers" in refused
     replaced = sdm(*noun, *adding, "--set", "poll.interval.ms=66", "--replace", *own).document
     assert {"setting": "poll.interval.ms", "value": "66"} in replaced["config"]
     try:
