@@ -11,7 +11,13 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from mesh_events.schema_resolution import OTHER_TIME, Comparison, named_types, type_text
+from mesh_events.schema_resolution import (
+    OTHER_NUMBER,
+    OTHER_TIME,
+    Comparison,
+    named_types,
+    type_text,
+)
 from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
@@ -82,15 +88,44 @@ def unreadable(reader: Any, writer: Any) -> list[tuple[str, str]]:
 
     Raises SchemaTooLargeError where the comparison takes too many steps.
     """
-    return Comparison(reader, writer).reasons()
+    taken = (
+        (path, f"its alias {alias} is the name of another field, whose values it would be given")
+        for path, alias in taking_aliases(reader, writer)
+    )
+    return [*Comparison(reader, writer).reasons(), *taken]
 
 
 def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
-    """(path, reason) of each place that can be read and then means another time.
+    """(path, reason) of each place that can be read and then means another time or number.
 
-    Avro lets a reader count in another unit than the writer did, and so do registries.
+    Avro lets a reader count in another unit than the writer did, or with another scale, and so do
+    registries.
     """
-    return [one for one in unreadable(reader, writer) if one[1].endswith(OTHER_TIME)]
+    found = unreadable(reader, writer)
+    return [one for one in found if one[1].endswith((OTHER_TIME, OTHER_NUMBER))]
+
+
+def taking_aliases(reader: Any, writer: Any) -> list[tuple[str, str]]:
+    """(path, alias) of each reader's field with an alias by which it takes another field's values.
+
+    Avro's readers rename what was written by their aliases before they look for a field's name.
+    """
+    written = {name: _names(one) for name, one in named_types(writer).items()}
+    found = []
+    for record, one in named_types(reader).items():
+        own, before = _names(one), written.get(record, set())
+        # each stands under its short name as well
+        for field in one.get("fields", ()) if "." in record else ():
+            name, aliases = field["name"], set(field.get("aliases", ()))
+            taken = (aliases & own) | (aliases & before if name in before else set())
+            path = f"{record.removeprefix('.')}.{name}"
+            found += [(path, alias) for alias in sorted(taken - {name})]
+    return found
+
+
+def _names(record: Any) -> set[str]:
+    """The names of a record's fields."""
+    return {one["name"] for one in record.get("fields", ())}
 
 
 def changes(old: Iterable["Field"], new: Iterable["Field"]) -> list[Change]:

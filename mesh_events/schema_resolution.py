@@ -38,6 +38,7 @@ _TIMES = {
 }
 """What numbers count, by Avro's names and by Debezium's -> Avro's."""
 OTHER_TIME = ": the same number means another time"
+OTHER_NUMBER = ": the same digits mean another number"
 
 
 _BUILT_IN = frozenset(
@@ -221,8 +222,11 @@ def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
                 yield here, f"the symbols {', '.join(lost)} are missing and there is no default"
         case "fixed" if reader["size"] != writer["size"]:
             yield here, f"{writer['size']} bytes were written, {reader['size']} are read"
-    if _decimal(reader) != _decimal(writer):
-        yield here, f"{type_text(writer)} was written, {type_text(reader)} is read"
+    read, written = _decimal(reader), _decimal(writer)
+    if read != written:
+        same_scale = read and written and read[1] == written[1]
+        why = f"{type_text(writer)} was written, {type_text(reader)} is read"
+        yield here, why if same_scale else f"{why}{OTHER_NUMBER}"
     yield from _time_reasons(reader, writer, here)
 
 

@@ -2,11 +2,15 @@ package mesh
 
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
+
 import kafka.network.RequestChannel
-import org.apache.kafka.common.errors.{ApiException, PolicyViolationException}
-import org.apache.kafka.common.protocol.ApiKeys
+import org.apache.kafka.common.errors.{ApiException, InvalidRequestException, PolicyViolationException}
+import org.apache.kafka.common.message.{ConsumerProtocolAssignment, ConsumerProtocolSubscription}
+import org.apache.kafka.common.protocol.{ApiKeys, Readable}
 import org.apache.kafka.common.requests.{
-  ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest, StreamsGroupHeartbeatRequest
+  ConsumerGroupHeartbeatRequest, JoinGroupRequest, ShareGroupHeartbeatRequest, StreamsGroupHeartbeatRequest,
+  SyncGroupRequest
 }
 import org.slf4j.LoggerFactory
 
@@ -23,6 +27,7 @@ object BoundedMembers {
   private val plain = 512
   // what a member costs that says nothing of itself
   private val member = 1024
+  private val consumers = "consumer"
   private val log = LoggerFactory.getLogger("mesh.BoundedMembers")
   private val logins = new ConcurrentHashMap[String, Members]()
 
@@ -46,6 +51,46 @@ object BoundedMembers {
         Some(new PolicyViolationException(text))
       }
     }
+  }
+
+  /**
+   * The same for what members of a consumer's group say of topics: Kafka reads it in the few threads that
+   * care for all groups.
+   */
+  def unreadable(request: RequestChannel.Request): Option[ApiException] = {
+    val login = request.context.principal.getName
+    val said = request.header.apiKey match {
+      case ApiKeys.JOIN_GROUP =>
+        val data = request.body[JoinGroupRequest].data
+        if (data.protocolType != consumers) Nil
+        else data.protocols.asScala.map(one => (one.metadata, subscription _)).toSeq
+      case ApiKeys.SYNC_GROUP =>
+        val data = request.body[SyncGroupRequest].data
+        // before version 5 the type is not told
+        if (data.protocolType != null && data.protocolType != consumers) Nil
+        else data.assignments.asScala.map(one => (one.assignment, assignment _)).toSeq
+      case _ => Nil
+    }
+    try {
+      said.filter(_._1.nonEmpty).foreach { case (bytes, read) => BoundedParsing.inner(bytes, login)(read) }
+      None
+    } catch {
+      // also where a list announces more than may be read
+      case fault: RuntimeException =>
+        Some(new InvalidRequestException(s"what a member says of topics cannot be read: ${fault.getMessage}"))
+    }
+  }
+
+  private def subscription(from: Readable): Unit = {
+    val version = from.readShort
+    val known = math.min(version, ConsumerProtocolSubscription.HIGHEST_SUPPORTED_VERSION).toShort
+    new ConsumerProtocolSubscription(from, known)
+  }
+
+  private def assignment(from: Readable): Unit = {
+    val version = from.readShort
+    val known = math.min(version, ConsumerProtocolAssignment.HIGHEST_SUPPORTED_VERSION).toShort
+    new ConsumerProtocolAssignment(from, known)
   }
 
   private def joins(request: RequestChannel.Request): Boolean = request.header.apiKey match {

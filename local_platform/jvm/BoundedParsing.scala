@@ -45,6 +45,14 @@ object BoundedParsing {
     case _ => throw new InvalidRequestException(s"cannot count the fields of a request of $key")
   }
 
+  /** What `read` makes of bytes within a request, which may have as much as a request. */
+  def inner[A](bytes: Array[Byte], login: String)(read: Readable => A): A = {
+    val counted = new Counted(
+      ByteBuffer.wrap(bytes), if (BoundedWork.isOwn(login)) mostOfAdmin else 5 * most, Int.MaxValue)
+    BoundedTables.begin(BoundedWork.isOwn(login))
+    try read(counted) finally BoundedTables.end()
+  }
+
   /** Offsets have texts beside them, which are often the same. */
   private def commits(key: ApiKeys): Boolean =
     key == ApiKeys.OFFSET_COMMIT || key == ApiKeys.TXN_OFFSET_COMMIT

@@ -1,12 +1,14 @@
 package mesh
 
 import java.lang.management.ManagementFactory
+import java.util
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLong
 
 import kafka.network.RequestChannel
 import org.apache.kafka.common.errors.InvalidRequestException
-import org.apache.kafka.common.protocol.ApiKeys
+import org.apache.kafka.common.protocol.{ApiKeys, MessageSizeAccumulator, ObjectSerializationCache}
+import org.apache.kafka.common.requests.AbstractResponse
 
 /**
  * How long the requests of a domain may keep a broker's processors, and how much its clients may leave
@@ -19,11 +21,13 @@ import org.apache.kafka.common.protocol.ApiKeys
  *   mesh.work.ms=<n>        of a processor's time that a domain may take each second
  *   mesh.work.late.ms=<n>   how far ahead of that it may be
  *   mesh.work.unread=<n>    bytes of answers that it has not read, records apart: those lie in files
+ *   mesh.work.answer=<n>    bytes of one answer, which else closes its connection; beside records a 32nd of it
  */
 object BoundedWork {
   private val ms = Integer.getInteger("mesh.work.ms", 1000).intValue
   private val lateNs = Integer.getInteger("mesh.work.late.ms", 5000).longValue * 1000000L
   private val mostUnread = Integer.getInteger("mesh.work.unread", 33554432).longValue
+  private val mostOfAnswer = Integer.getInteger("mesh.work.answer", 33554432).intValue
   private val own = Set("admin", "ANONYMOUS", "connect", "mesh", "registry")
   private val threads = ManagementFactory.getThreadMXBean
   private val domains = new ConcurrentHashMap[String, Work]
@@ -80,6 +84,22 @@ object BoundedWork {
       handled.remove()
     }
   }
+
+  /**
+   * Whether an answer is larger than it may be, and its connection was closed instead. Room is made for it
+   * twice, and one that is larger than the memory for buffers can never be sent, though Kafka tries for ever.
+   */
+  def closes(channel: RequestChannel, request: RequestChannel.Request, body: AbstractResponse): Boolean =
+    !isOwn(request.context.principal.getName) && {
+      val size = new MessageSizeAccumulator
+      body.data.addSize(size, new ObjectSerializationCache, request.header.apiVersion)
+      val bytes = size.sizeExcludingZeroCopy
+      val most = if (inFiles(request.header.apiKey)) mostOfAnswer / 32 else mostOfAnswer
+      // above two thousand million it is negative
+      val above = bytes < 0 || bytes > most
+      if (above) channel.closeConnection(request, util.Map.of())
+      above
+    }
 
   /** An answer is on its way. */
   def sends(response: RequestChannel.Response): Unit = response match {

@@ -70,10 +70,15 @@ object PatchKafka {
     patch(folder, apis, 1) { (name, types, inner) =>
       if (name == "handle") Some(new AskFirst(inner)) else None
     }
-    patch(folder, channel, 1) { (name, types, inner) =>
-      if (name != "sendResponse" || types != s"(L$channel$$Response;)V") None
-      else Some(new CallFirst(
+    patch(folder, channel, 2) { (name, types, inner) =>
+      val answer = s"L$channel$$Request;L$requests/AbstractResponse;"
+      if (name != "sendResponse") None
+      else if (types == s"(L$channel$$Response;)V") Some(new CallFirst(
         inner, "mesh/BoundedWork", "sends", types)(Opcodes.ALOAD -> 1))
+      else if (types.startsWith(s"($answer")) Some(new LeaveWhere(
+        inner, "mesh/BoundedWork", "closes", s"(L$channel;$answer)Z")(
+        Opcodes.ALOAD -> 0, Opcodes.ALOAD -> 1, Opcodes.ALOAD -> 2))
+      else None
     }
     patch(folder, s"$channel$$Request", 1) { (name, types, inner) =>
       if (name != "updateRequestMetrics") None
@@ -217,6 +222,21 @@ object PatchKafka {
       super.visitCode()
       parameters.foreach { case (load, index) => super.visitVarInsn(load, index) }
       call(owner, method, types)
+    }
+  }
+
+  /** Returns at once where a method of the bounds says so of some of its own parameters. */
+  private class LeaveWhere(inner: MethodVisitor, owner: String, method: String, types: String)(
+      parameters: (Int, Int)*) extends Change(inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      val goOn = new Label
+      parameters.foreach { case (load, index) => super.visitVarInsn(load, index) }
+      call(owner, method, types)
+      super.visitJumpInsn(Opcodes.IFEQ, goOn)
+      super.visitInsn(Opcodes.RETURN)
+      super.visitLabel(goOn)
+      super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
     }
   }
 

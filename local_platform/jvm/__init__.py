@@ -89,6 +89,7 @@ JVM_BOUNDS = {
     "mesh.work.ms": 1000,
     "mesh.work.late.ms": 5000,
     "mesh.work.unread": 32 * _MIB,
+    "mesh.work.answer": 32 * _MIB,
     "mesh.pattern.characters": 249,
     "mesh.offsets": 50_000,
     "mesh.producers": 50_000,

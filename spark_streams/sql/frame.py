@@ -236,7 +236,9 @@ def _meant(struct: Any, column: Field) -> Any:
         case Meaning.MICROS:
             value = f.timestamp_micros(value).cast(TimestampNTZType())
         case Meaning.NANOS:
-            micros = f.call_function("div", value, f.lit(1000))
+            # also of a time before 1970 the microsecond that it is in
+            cut = f.when((value < 0) & (value % 1000 != 0), f.lit(1)).otherwise(f.lit(0))
+            micros = f.call_function("div", value, f.lit(1000)) - cut
             value = f.timestamp_micros(micros).cast(TimestampNTZType())
         case Meaning.ZONED:
             value = value.try_cast(TimestampType())
@@ -290,11 +292,17 @@ def _key(lookup: Lookup, table: Topic, sources: Sources) -> Any:
 
 def _parts(lookup: Lookup, table: Topic, sources: Sources) -> dict[str, Any]:
     """Column of the key -> what gives it, in its type."""
-    kinds = key_types(table.key or "null")
-    return {
+    from pyspark.sql.connect import functions as f
+
+    kinds, symbols = key_types(table.key or "null"), key_symbols(table.key or "null")
+    parts = {
         name: compiled(one.node, sources).try_cast(spark_type(Type(kinds[name])))
         for name, one in lookup.key.items()
     }
+    for name, known in symbols.items():
+        # no row has a key that is none of them, and Spark's writer ends the query on it
+        parts[name] = f.when(parts[name].isin(known), parts[name])
+    return parts
 
 
 def key_types(schema: str) -> dict[str, str]:
@@ -305,9 +313,29 @@ def key_types(schema: str) -> dict[str, str]:
     return {KEY: _sql_type(parsed)}
 
 
-def _sql_type(schema: Any) -> str:
+def key_symbols(schema: str) -> dict[str, list[str]]:
+    """Columns of a key that are enums -> their symbols."""
+    parsed = json.loads(schema)
+    fields = {KEY: parsed}
+    if isinstance(parsed, dict) and parsed.get("type") == "record":
+        fields = {one["name"]: one["type"] for one in parsed["fields"]}
+    kinds = {name: _not_null(kind) for name, kind in fields.items()}
+    return {
+        name: kind["symbols"]
+        for name, kind in kinds.items()
+        if isinstance(kind, dict) and kind["type"] == "enum"
+    }
+
+
+def _not_null(schema: Any) -> Any:
+    """The type of a value that may be null."""
     if isinstance(schema, list):
-        schema = next((branch for branch in schema if branch != "null"), "null")
+        return next((branch for branch in schema if branch != "null"), "null")
+    return schema
+
+
+def _sql_type(schema: Any) -> str:
+    schema = _not_null(schema)
     name = schema["type"] if isinstance(schema, dict) else schema
     if isinstance(schema, dict) and schema.get("logicalType") == "decimal":
         name = "decimal"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from mesh_events.compatibility import misread
+from mesh_events.compatibility import misread, taking_aliases
 from mesh_events.errors import RefusedError
 from mesh_events.schema_size import parsed, require_no_recursion
 from spark_streams.jvm import LOOKUP
@@ -179,22 +179,35 @@ def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:
             "topic's values first",
         )
     latest = list(writers.values())[-1]
-    _require_same_times(source, subject, writers)
+    _require_same_meaning(source, subject, writers)
     keys = _writers(source, f"{topic}-key", schemas)
     key = list(keys.values())[-1] if keys else None
     return Topic(source.alias, shape_of(latest, subject), writers, key, keys)
 
 
-def _require_same_times(source: Source, subject: str, writers: Mapping[int, str]) -> None:
-    """Every record is read as the latest schema says, which Avro allows in another unit, too."""
+def _require_same_meaning(source: Source, subject: str, writers: Mapping[int, str]) -> None:
+    """Every record is read as the latest schema says, which Avro allows in another unit, too.
+
+    Avro's readers rename the fields that were written by the aliases of those that are read, before
+    they look for a field's own name: an alias that is the name of another field takes its values.
+    """
     *earlier, latest = [(number, json.loads(schema)) for number, schema in writers.items()]
     for number, schema in earlier:
         for path, why in misread(latest[1], schema):
             raise SqlError(
                 "incompatible_schema",
                 f"{path} of {subject} changed its meaning from the schema {number} to the latest: "
-                f"{why}. Put the records with the new unit into a topic of their own "
+                f"{why}. Put the records with the new meaning into a topic of their own "
                 "(`sdm schema register --major`)",
+                source.place,
+            )
+    for number, schema in [*earlier, latest]:
+        for path, alias in taking_aliases(latest[1], schema):
+            raise SqlError(
+                "incompatible_schema",
+                f"{path} of the latest schema of {subject} has the alias {alias}, the name of "
+                f"another field: it would be given that one's values, as of the schema {number}. "
+                "Register the schema without it",
                 source.place,
             )
 

@@ -15,6 +15,7 @@ _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32, 36
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
+_DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _LOADING, _LOADED_S = (14, 15, 16), 30.0
@@ -165,6 +166,31 @@ class RawConnection:
         shape = _text(group) + struct.pack(">ii", 30_000, 30_000) + _text("") + _text("consumer")
         body = shape + _list(_text("range") + _bytes(metadata))
         return self._settled(lambda: self._call(_JOIN_GROUP, 4, body)[4:6])
+
+    def join_owning(self, group: str, topics: Collection[str]) -> int:
+        """The same of a member that has no partition of each of these topics."""
+        owned = (_text(one) + _list() for one in topics)
+        said = struct.pack(">h", 1) + _list() + struct.pack(">i", -1) + _list(*owned)
+        return self.join_group(group, said)
+
+    def describe_groups(self, groups: Collection[str]) -> int:
+        """Describe groups; returns the error code of the first one."""
+        [code] = struct.unpack_from(
+            ">h", self._call(_DESCRIBE_GROUPS, 1, _list(*map(_text, groups))), 8
+        )
+        return int(code)
+
+    def alter_quotas(self, user: str) -> int:
+        """Change none of a user's quotas; returns the error code."""
+        entry = _list(_text("user") + _text(user)) + _list()
+        [code] = struct.unpack_from(
+            ">h", self._call(_ALTER_CLIENT_QUOTAS, 0, _list(entry) + b"\0"), 8
+        )
+        return int(code)
+
+    def describe_logins(self) -> None:
+        """Ask for all logins by null, from which Kafka cannot make an answer with an error."""
+        self._call(_DESCRIBE_USER_SCRAM_CREDENTIALS, 0, _count(-1) + b"\0", flexible=True)
 
     def commit(
         self, group: str, topic: str, metadata: str = "", partitions: Iterable[int] = (0,)

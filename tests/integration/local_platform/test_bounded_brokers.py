@@ -45,7 +45,7 @@ NAMES, CHARACTERS, SHARES = (
 )
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
 MEMBER_ID_REQUIRED, INVALID_PATTERN = 79, 128
-DENIED, UNKNOWN, INVALID_REQUEST = 29, 3, 42
+DENIED, UNKNOWN, INVALID_REQUEST, CLUSTER_DENIED = 29, 3, 42, 31
 FIELDS = JVM_BOUNDS["mesh.request.fields"]
 OF_RECORD = JVM_BOUNDS["mesh.appends.record.bytes"]
 SAME_HASH, DESCRIBED = (JVM_BOUNDS[f"mesh.request.{one}"] for one in ("names", "described"))
@@ -63,7 +63,7 @@ def owner(name: str) -> Principal:
 FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
 HORDE = owner("horde")
 # what these use up, no other test lacks
-SWIFT, SCRIBE = owner("swift"), owner("scribe")
+SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "sent.log"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "counted.log"),))
 APPENDERS = {
@@ -98,7 +98,8 @@ def admin(platform: LocalPlatform) -> Connection:
     """The super user's login."""
     login = start(platform).administration("west")
     ensure_principals(
-        login, [FOE, CROWD, KEEPER, HORDE, SWIFT, SCRIBE, SENDER, COUNTED, *APPENDERS.values()]
+        login,
+        [FOE, CROWD, KEEPER, HORDE, SWIFT, SCRIBE, TELLER, SENDER, COUNTED, *APPENDERS.values()],
     )
     return login
 
@@ -693,3 +694,39 @@ def test_an_ordinary_pattern_is_taken(horde: RawConnection) -> None:
     wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
     assert horde.list_transactions("horde[.].*") == 0
     assert horde.join_by_pattern("horde.patterns", r"horde[.](a|\pL)+") == 0
+
+
+@pytest.fixture
+def teller(admin: Connection) -> Iterator[RawConnection]:
+    """Of a login whose groups no other test counts."""
+    yield from connected(admin, TELLER)
+
+
+def test_a_group_is_described_once_in_a_request(teller: RawConnection) -> None:
+    """The answer has all that its members say of themselves, as often as it is named."""
+    teller.find_coordinator("teller.told")
+    names = [f"teller.told{number}" for number in range(20)]
+    wait_until(lambda: teller.describe_groups(names) == 0, "the coordinator answers", 30)
+    assert teller.describe_groups(names[:1] * 2) == INVALID_REQUEST
+
+
+def test_a_member_says_of_so_many_topics_and_no_more(teller: RawConnection) -> None:
+    """A few threads of a broker read it, for all groups."""
+    wait_until(lambda: teller.find_coordinator("teller.own") == 0, "the coordinator answers", 30)
+    topics = [f"teller.{number}" for number in range(2_000)]
+    assert teller.join_owning("teller.own", topics) == MEMBER_ID_REQUIRED
+    assert teller.join_owning("teller.own", ["teller.same"] * 2_000) == INVALID_REQUEST
+    assert teller.join_owning("teller.own", [""] * 60_000) == INVALID_REQUEST
+    assert teller.join_group("teller.own", b"\0\1\x7f\xff\xff\xff") == INVALID_REQUEST
+
+
+def test_what_needs_a_right_on_the_cluster_is_refused_before_the_controller_logs_it(
+    settings: PlatformSettings, admin: Connection, teller: RawConnection
+) -> None:
+    assert teller.alter_quotas("teller") == CLUSTER_DENIED
+    assert "ControllerApis" not in log_of(settings)
+    with pytest.raises(AssertionError, match="closed the connection"):
+        teller.describe_logins()
+    other = RawConnection(admin.bootstrap_servers, admin)
+    assert other.alter_quotas("teller") == 0
+    other.close()

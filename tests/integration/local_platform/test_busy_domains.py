@@ -106,3 +106,29 @@ def test_a_domain_leaves_so_many_bytes_of_answers_unread_and_others_go_on() -> N
         assert code(admin, OTHER, "other.x") == DENIED
         clients.close()
         wait_until(lambda: code(admin, APP, "busy.x") == DENIED, "nothing is unread any more", 60)
+
+
+def test_an_answer_that_is_too_large_closes_its_connection_and_no_other() -> None:
+    """Kafka makes room for it twice; what is larger than its buffers is never sent."""
+    with broker(answer=20_000) as admin:
+        idle = connected(admin, APP)
+        assert code(admin, BUSY, *MANY[:20]) is not None
+        assert code(admin, BUSY, *MANY) is None
+        assert code(admin, BUSY, *MANY[:20]) is not None
+        assert idle.describe_topics(["busy.x"]) == DENIED
+        idle.close()
+        assert len(AdminClient(admin.config()).list_topics(timeout=20).brokers) == 1
+
+
+def test_topics_that_a_login_may_not_see_cost_its_domain_nothing_before_they_are_looked_at() -> (
+    None
+):
+    """Any application could lock its domain out of the cluster by naming some."""
+    with broker(late_ms=500) as admin:
+        client = AdminClient(admin.config())
+        client.create_topics([NewTopic("busy.seen", 1, 1)])["busy.seen"].result(20)
+        stranger = connected(admin, APP)
+        for topic, partitions in (("busy.unknown", range(2_000)), ("busy.seen", [0] * 2_000)):
+            assert set(stranger.list_offsets(topic, partitions, 1)) <= {DENIED, 3}
+            assert code(admin, BUSY, "busy.x") is not None, topic
+        stranger.close()

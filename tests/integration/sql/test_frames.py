@@ -184,6 +184,25 @@ def test_types_of_a_captured_table_are_what_they_mean(spark: Any) -> None:
     assert nulls == {**dict.fromkeys(value), "id": 1}
 
 
+@pytest.mark.parametrize(
+    ("nanos", "expected"),
+    [
+        (-1, "1969-12-31T23:59:59.999999"),
+        (-1500, "1969-12-31T23:59:59.999998"),
+        (-2000, "1969-12-31T23:59:59.999998"),
+        (1999, "1970-01-01T00:00:00.000001"),
+        (-(2**63), "1677-09-21T00:12:43.145224"),
+    ],
+)
+def test_nanoseconds_are_cut_to_the_microsecond_that_they_are_in(
+    spark: Any, nanos: int, expected: str
+) -> None:
+    row = record("Value", at=named("long", "io.debezium.time.NanoTimestamp"))
+    value = wire(7, row, {"at": nanos})
+    [found] = statement(spark, "SELECT at FROM x c", row).values([(b"k", value, 0, 0)])
+    assert found == {"at": datetime.fromisoformat(expected)}
+
+
 def test_the_changes_of_a_table_can_be_read_as_a_stream_of_them(spark: Any) -> None:
     row = record("Value", id="int", name="string")
     change = record("Envelope", before=["null", row], after=["null", "shop.Value"], op="string")

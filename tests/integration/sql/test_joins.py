@@ -53,7 +53,7 @@ class Sample:
     label: str
 
     def key_bytes(self, key: Any) -> bytes:
-        [first, *_] = self.key["fields"] if isinstance(self.key, dict) else [None]
+        [first, *_] = self.key.get("fields", [None]) if isinstance(self.key, dict) else [None]
         return wire(1, self.key, key if first is None else {first["name"]: key})
 
 
@@ -83,6 +83,10 @@ def samples(chance: random.Random) -> dict[str, Sample]:
                record("Code", text="string", more={"type": "map", "values": "int"}),
                {one: {"text": f"code-{one}", "more": {one: 1}} for one in texts},
                "c.code = code._key", "code", "text"),
+        # an enum that lacks some of the stream's texts
+        Sample("grade", {"type": "enum", "name": "Grade", "symbols": sorted(texts)},
+               record("Grade2", text="string"), {one: {"text": f"grade-{one}"} for one in texts},
+               "c.code = grade._key", "code", "text"),
         Sample("raw", "bytes", record("Raw", size="int", text="string"),
                {one: {"size": len(one), "text": f"raw-{one!r}"} for one in raws},
                "c.raw = raw._key", "raw", "text"),

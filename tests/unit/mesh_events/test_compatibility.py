@@ -11,6 +11,7 @@ from fastavro.utils import generate_many
 
 from mesh_events import avro
 from mesh_events.codec import build
+from mesh_events.compatibility import misread, taking_aliases, unreadable
 from mesh_events.vocabulary import ALL, EVENTS
 from projections.replay import replay
 from tests.fixtures import recording
@@ -120,3 +121,47 @@ def test_a_change_that_old_readers_cannot_bear_is_found(change: Change) -> None:
     new = changed("ProductPublished", change)
     with pytest.raises(fastavro.read.SchemaResolutionError):
         carried(new, avro.text_of("ProductPublished"))
+
+
+def of_fields(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": "Row", "fields": list(fields)}
+
+
+A, B = {"name": "a", "type": "int", "default": 7}, {"name": "b", "type": "int", "default": 7}
+B_WAS_A = {**B, "aliases": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "taken"),
+    [
+        (of_fields(B_WAS_A), of_fields(A), []),
+        (of_fields(B_WAS_A), of_fields(B), []),
+        (of_fields(A, B_WAS_A), of_fields(A), [("Row.b", "a")]),
+        (of_fields(B_WAS_A), of_fields(A, B), [("Row.b", "a")]),
+        (
+            of_fields({"name": "in", "type": of_fields(A, B_WAS_A) | {"name": "In"}}),
+            of_fields(),
+            [("In.b", "a")],
+        ),
+    ],
+)
+def test_an_alias_that_takes_another_fields_values_does_not_fit(
+    reader: Any, writer: Any, taken: list[tuple[str, str]]
+) -> None:
+    assert taking_aliases(reader, writer) == taken
+    told = [path for path, why in unreadable(reader, writer) if "its alias" in why]
+    assert told == [path for path, _ in taken]
+
+
+def decimal(scale: int | None) -> dict[str, Any]:
+    logical = {"logicalType": "decimal", "precision": 9, "scale": scale}
+    return of_fields({"name": "n", "type": {"type": "bytes", **(logical if scale else {})}})
+
+
+@pytest.mark.parametrize(("old", "new"), [(2, 4), (None, 2), (2, None)])
+def test_digits_that_would_mean_another_number_are_told(old: int | None, new: int | None) -> None:
+    assert [path for path, _ in misread(decimal(new), decimal(old))] == ["n"]
+    assert misread(decimal(old), decimal(old)) == []
+    wider = decimal(2)
+    wider["fields"][0]["type"]["precision"] = 12
+    assert misread(wider, decimal(2)) == []

@@ -139,3 +139,53 @@ def test_what_else_a_registry_refuses_keeps_its_code() -> None:
     with pytest.raises(RefusedError, match="values of it") as told:
         planned(parse(TEXT), {}, Schemas("w.clicks-value", "other"))
     assert told.value.code == "other"
+
+
+def test_a_number_that_had_another_scale_is_refused_not_misread() -> None:
+    versions = {
+        number: json.dumps(
+            {
+                "type": "record",
+                "name": "User",
+                "fields": [
+                    {"name": "userid", "type": "long"},
+                    {
+                        "name": "amount",
+                        "type": {
+                            "type": "bytes",
+                            "logicalType": "decimal",
+                            "precision": 9,
+                            "scale": scale,
+                        },
+                    },
+                ],
+            }
+        )
+        for number, scale in ((7, 2), (8, 4))
+    }
+
+    class Changed(Schemas):
+        def versions(self, subject: str) -> Mapping[int, str]:
+            return versions if subject == "w.clicks-value" else {1: USER}
+
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Changed("none"))
+    assert told.value.code == "incompatible_schema"
+    assert "line 3, column 6: amount of w.clicks-value changed its meaning" in str(told.value)
+
+
+def test_an_alias_that_would_take_another_fields_values_is_refused() -> None:
+    versions = {
+        7: '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}]}',
+        8: '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}, '
+        '{"name": "x", "type": "long", "default": 9, "aliases": ["userid"]}]}',
+    }
+
+    class Changed(Schemas):
+        def versions(self, subject: str) -> Mapping[int, str]:
+            return versions if subject == "w.clicks-value" else {1: USER}
+
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Changed("none"))
+    assert told.value.code == "incompatible_schema"
+    assert "User.x of the latest schema of w.clicks-value has the alias userid" in str(told.value)
