@@ -151,6 +151,7 @@ def test_an_offset_is_not_committed_with_kilobytes_of_metadata(
         ("segment.index.bytes", "1000"),
         ("internal.segment.bytes", "150"),
         ("flush.messages", "1"),
+        ("delete.retention.ms", "0"),
     ],
 )
 def test_a_setting_that_costs_files_or_work_is_refused_for_new_and_old_topics(

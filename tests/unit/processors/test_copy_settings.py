@@ -20,6 +20,7 @@ MIB = 1_048_576
         ("max.compaction.lag.ms", str(2**63 - 1), str(2**63 - 1)),
         ("min.cleanable.dirty.ratio", "0.0", "0.1"),
         ("min.cleanable.dirty.ratio", "0.5", "0.5"),
+        ("delete.retention.ms", "0", "86400000"),
     ],
 )
 def test_settings_that_cost_files_or_work_stay_within_a_range(
@@ -34,7 +35,7 @@ def test_settings_that_cost_files_or_work_stay_within_a_range(
         ("cleanup.policy", "compact,delete"),
         ("retention.ms", "-1"),
         ("retention.bytes", "1"),
-        ("delete.retention.ms", "5"),
+        ("delete.retention.ms", "172800000"),
         ("min.compaction.lag.ms", "86400000"),
     ],
 )
