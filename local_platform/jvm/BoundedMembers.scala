@@ -75,11 +75,17 @@ object BoundedMembers {
       said.filter(_._1.nonEmpty).foreach { case (bytes, read) => BoundedParsing.inner(bytes, login)(read) }
       None
     } catch {
-      // also where a list announces more than may be read
-      case fault: RuntimeException =>
-        Some(new InvalidRequestException(s"what a member says of topics cannot be read: ${fault.getMessage}"))
+      case tooMuch: InvalidRequestException => Some(tooMuch)
+      case fault: RuntimeException if announces(fault) && said.exists(_._1.length > BoundedParsing.mostInside) =>
+        Some(new InvalidRequestException(s"a member says too much of topics: ${fault.getMessage}"))
+      // not every client says it as Kafka's own: Kafka makes nothing of it
+      case _: RuntimeException => None
     }
   }
+
+  /** A list announces more than there is, or than may be read. */
+  private def announces(fault: RuntimeException): Boolean =
+    fault.getMessage != null && fault.getMessage.startsWith("Tried to allocate a collection")
 
   private def subscription(from: Readable): Unit = {
     val version = from.readShort

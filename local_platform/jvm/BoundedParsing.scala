@@ -45,10 +45,13 @@ object BoundedParsing {
     case _ => throw new InvalidRequestException(s"cannot count the fields of a request of $key")
   }
 
-  /** What `read` makes of bytes within a request, which may have as much as a request. */
+  /** Numbers and texts of what stands within a request as bytes. */
+  val mostInside: Int = 5 * most
+
+  /** What `read` makes of bytes within a request. */
   def inner[A](bytes: Array[Byte], login: String)(read: Readable => A): A = {
     val counted = new Counted(
-      ByteBuffer.wrap(bytes), if (BoundedWork.isOwn(login)) mostOfAdmin else 5 * most, Int.MaxValue)
+      ByteBuffer.wrap(bytes), if (BoundedWork.isOwn(login)) mostOfAdmin else mostInside, Int.MaxValue)
     BoundedTables.begin(BoundedWork.isOwn(login))
     try read(counted) finally BoundedTables.end()
   }

@@ -2,7 +2,9 @@
 
 The trial is a statement of its own, `<statement>-trial`, which fills `<destination>.trial` from the
 stream's beginning on; what both made of each record is compared by the record's place in the
-stream. Afterwards it is dropped, and its topics are deleted.
+stream. What stands in the destination of a statement that was changed before may come from earlier
+texts: then the present one is tried as well, as `<statement>-present`. Afterwards both are dropped,
+and their topics are deleted.
 """
 
 import time
@@ -13,7 +15,7 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from mesh_events.errors import MeshError
+from mesh_events.errors import MeshError, RefusedError
 from mesh_events.kafka import Connection, header_list
 from mesh_events.statements import (
     Begin,
@@ -35,8 +37,9 @@ from self_service.cli.statement_wording import Worded
 from self_service.cli.trial_comparison import Comparison, Place, Result, compare
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance
+from spark_streams.sql.parse import parse
 
-SUFFIX = "trial"
+SUFFIX, PRESENT = "trial", "present"
 QUIET_S, FIRST_S = 5.0, 30.0
 """Where neither result has grown for so long, both have dealt with what there is; a new query is
 given longer until its first record comes out."""
@@ -58,12 +61,13 @@ class Trial:
     @property
     def name(self) -> str:
         """The trial's id."""
-        return f"{self.statement.id}-{SUFFIX}"
+        return self._name(SUFFIX)
 
-    @property
-    def topic(self) -> str:
-        """What the trial fills."""
-        return f"{self.statement.destination}.{SUFFIX}"
+    def _name(self, suffix: str) -> str:
+        return f"{self.statement.id}-{suffix}"
+
+    def _topic(self, suffix: str) -> str:
+        return f"{self.statement.destination}.{suffix}"
 
     def run(self) -> Comparison:
         """Let both run side by side; what differs.
@@ -76,24 +80,47 @@ class Trial:
             try:
                 bounds = self._bounds(login, stream)
                 note(f"{self.name}: the new text runs beside the present one")
-                self._say(StatementAdded, **self._fields())
-                common = self._await(log, bounds)
-                self._say(StatementStopped)
-                return self._compared(login, common)
+                self._say(SUFFIX, StatementAdded, **self._fields(SUFFIX, self.meant.fields()))
+                is_tried = self._tries_present()
+                common = self._await(log, bounds, is_tried=is_tried)
+                for suffix in (SUFFIX, PRESENT) if is_tried else (SUFFIX,):
+                    self._say(suffix, StatementStopped)
+                return self._compared(login, common, is_tried=is_tried)
             finally:
                 self._clear(login)
 
-    def _fields(self) -> dict[str, Any]:
-        said = self.meant.fields()
-        names = dict(said["names"])
-        if self.meant.parsed.destination is not None:
-            names[self.meant.parsed.destination.name] = self.topic
+    def _tries_present(self) -> bool:
+        """Let the present text run anew, where the destination may have what another one made."""
+        found = self.statement
+        if found.generation == found.created_generation:
+            return False
+        said = {
+            "sql": found.sql,
+            "stream": found.stream,
+            "tables": list(found.tables),
+            "names": dict(found.names),
+            "application": found.application,
+        }
+        try:
+            self._say(PRESENT, StatementAdded, **self._fields(PRESENT, said))
+        except RefusedError as error:
+            note(
+                f"the present text does not run anew ({error.code}): what is compared is what "
+                f"stands in {found.destination}, which earlier texts may have made"
+            )
+            return False
+        return True
+
+    def _fields(self, suffix: str, said: dict[str, Any]) -> dict[str, Any]:
+        names, filled = dict(said["names"]), parse(said["sql"]).destination
+        if filled is not None:
+            names[filled.name] = self._topic(suffix)
         return {
             **said,
             "names": names,
-            "destination": self.topic,
+            "destination": self._topic(suffix),
             "begin": Begin.EARLIEST,
-            "description": f"tries a new text of {self.statement.id}",
+            "description": f"tries a text of {self.statement.id}",
         }
 
     def _bounds(self, login: Connection, stream: KafkaLog) -> Bounds:
@@ -104,16 +131,17 @@ class Trial:
             partition: (low, min(high, low + self.most)) for partition, (low, high) in found.items()
         }
 
-    def _await(self, log: KafkaLog, bounds: Bounds) -> Bounds:
+    def _await(self, log: KafkaLog, bounds: Bounds, *, is_tried: bool) -> Bounds:
         """Wait until both have dealt with the records; what of them can be compared.
 
         How far a query has come is told by what it writes: where both stand still, all there is was
         dealt with. Where time is over before, only what is behind both counts.
         """
         began = changed = time.monotonic()
-        last = before = self._both(log, bounds)
+        present = self._name(PRESENT) if is_tried else self.statement.id
+        last = before = self._both(log, bounds, present)
         while time.monotonic() - began < self.saying.timeout:
-            now = self._both(log, bounds)
+            now = self._both(log, bounds, present)
             if all(_covers(one, bounds) for one in now):
                 return bounds
             if now != last:
@@ -121,22 +149,24 @@ class Trial:
             started = now[1] != before[1] or time.monotonic() - began > FIRST_S
             if started and time.monotonic() - changed > QUIET_S:
                 # one that does not run has not dealt with what is behind its end
-                return bounds if self.statement.is_active else _within(bounds, now[:1])
+                runs = is_tried or self.statement.is_active
+                return bounds if runs else _within(bounds, now[:1])
             time.sleep(0.3)
         note(f"{self.name}: not all was dealt with in {self.saying.timeout:g} s (--timeout)")
         return _within(bounds, last)
 
-    def _both(self, log: KafkaLog, bounds: Bounds) -> list[dict[int, int]]:
+    def _both(self, log: KafkaLog, bounds: Bounds, present: str) -> list[dict[int, int]]:
         """How far the present one and the trial have come."""
         statements = self.mesh.image().statements
-        both = (statements[self.statement.id], statements[self.name])
+        both = (statements[present], statements[self.name])
         return [reached(log, one, len(bounds)) for one in both]
 
-    def _compared(self, login: Connection, bounds: Bounds) -> Comparison:
+    def _compared(self, login: Connection, bounds: Bounds, *, is_tried: bool) -> Comparison:
         """Only what both have dealt with."""
-        before = self._results(login, self.statement.destination, bounds)
-        after = self._results(login, self.topic, bounds)
-        if self.statement.begin is Begin.LATEST:
+        present = self._topic(PRESENT) if is_tried else self.statement.destination
+        before = self._results(login, present, bounds)
+        after = self._results(login, self._topic(SUFFIX), bounds)
+        if self.statement.begin is Begin.LATEST and not is_tried:
             # what came before the present one began is no difference
             first: dict[int, int] = {}
             for partition, offset in before:
@@ -159,29 +189,31 @@ class Trial:
                     found[place] = Result(None, reason.decode("utf-8", "replace"))
         return found
 
-    def _say(self, kind: type[StatementIntent], **fields: Any) -> None:
+    def _say(self, suffix: str, kind: type[StatementIntent], **fields: Any) -> None:
         saying = replace(self.saying, until=Until.ACTIVE, wait=True)
         who = self.mesh.speaker(saying.domain)
         say(
             self.mesh,
             who,
             saying,
-            lambda meta: kind(meta=meta, statement=self.name, **fields),
+            lambda meta: kind(meta=meta, statement=self._name(suffix), **fields),
             default=Until.ACTIVE,
         )
 
     def _clear(self, login: Connection) -> None:
-        """End the trial, also one that was broken off, and remove all that it made."""
-        found = self.mesh.image().statements.get(self.name)
-        if found is not None and found.stands:
-            self._say(StatementDropped, reason="the trial is over")
+        """End both, also those that were broken off, and remove all that they made."""
         admin = brokers.admin(login)
-        for topic in (self.topic, self.topic + DEAD_LETTERS):
-            if admin.topic(topic) is not None:
-                admin.delete_topic(topic)
-        for subject in (f"{self.topic}-value", f"{self.topic}-key"):
-            with suppress(MeshError):
-                subjects.remove(self.mesh, subject)
+        for suffix in (SUFFIX, PRESENT):
+            found = self.mesh.image().statements.get(self._name(suffix))
+            if found is not None and found.stands:
+                self._say(suffix, StatementDropped, reason="the trial is over")
+            filled = self._topic(suffix)
+            for topic in (filled, filled + DEAD_LETTERS):
+                if admin.topic(topic) is not None:
+                    admin.delete_topic(topic)
+            for subject in (f"{filled}-value", f"{filled}-key"):
+                with suppress(MeshError):
+                    subjects.remove(self.mesh, subject)
 
 
 def _covers(reached: Mapping[int, int], bounds: Bounds) -> bool:

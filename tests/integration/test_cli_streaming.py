@@ -160,6 +160,13 @@ def updated(sdm: Sdm, owner: Party, out: str, text: str, wanted: list[Any]) -> s
     newer = f"SELECT ip, userid, status, bytes FROM {clicks} WHERE CAST(status AS int) >= 400"
     switched = sdm(*update, newer, *as_owner, "--yes", "--timeout", "240").document
     assert switched["state"] == "ACTIVE"
+    # what came out before has no bytes: the present text is tried anew, and not what it found there
+    again = newer.replace("400", "406")
+    tried = sdm(*update, again, *as_owner, "--timeout", "240", code=ExitCode.REFUSED)
+    assert f"{fewer} the same, 0 changed, {len(wanted) - fewer} come out no more" in tried.err
+    assert "new columns" not in tried.err
+    left = [one["topic"] for one in sdm("topic", "list", *as_owner).document]
+    assert not [one for one in left if "trial" in one or "present" in one]
     return newer
 
 
