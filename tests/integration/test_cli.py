@@ -61,7 +61,12 @@ def sdm(mesh: Endpoints, settings: PlatformSettings) -> Sdm:
     """Run `sdm ... -o json` on the mesh; `code` is the exit code that is expected."""
 
     def run(*arguments: str, code: int = 0, stdin: str | None = None) -> Told:
-        variables = {"SDM_HOME": str(settings.home), "SDM_DOMAIN": None, "SDM_ACTOR": "tester-7"}
+        variables = {
+            "SDM_HOME": str(settings.home),
+            "SDM_PORT_BASE": str(settings.port_base),
+            "SDM_DOMAIN": None,
+            "SDM_ACTOR": "tester-7",
+        }
         given = [*arguments, "-o", "json"]
         done = CliRunner().invoke(app, given, env=variables, input=stdin)
         told = Told(done.exit_code, done.stdout, done.stderr)
