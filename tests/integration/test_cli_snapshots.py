@@ -91,7 +91,7 @@ def test_the_last_steps_are_those_of_the_whole_log_and_not_all_of_it_is_read(
     recall.state(home)
     sought, now = Wanted(wanted, None, None), Reading()
     whole = audit_log._history(home, now)
-    fitting = [one for one in whole.steps if sought.holds(one)]
+    fitting = [one for one in whole.steps if sought.holds(one, whole.image)]
     monkeypatch.delattr(Home, "fold")
     monkeypatch.setattr(recall, "BEHIND", 1_000_000)
     found = audit_log._latest(home, sought, 3)
@@ -99,6 +99,6 @@ def test_the_last_steps_are_those_of_the_whole_log_and_not_all_of_it_is_read(
         # all of the log is read where its end has too few
         assert wanted != Filter()
         return
-    latest = [one for one in found.steps if sought.holds(one)]
+    latest = [one for one in found.steps if sought.holds(one, found.image)]
     assert latest[-3:] == fitting[-3:]
     assert wanted.kind is not None or len(found.steps) < len(whole.steps) / 2
