@@ -87,17 +87,14 @@ object BoundedMembers {
   private def announces(fault: RuntimeException): Boolean =
     fault.getMessage != null && fault.getMessage.startsWith("Tried to allocate a collection")
 
-  private def subscription(from: Readable): Unit = {
-    val version = from.readShort
-    val known = math.min(version, ConsumerProtocolSubscription.HIGHEST_SUPPORTED_VERSION).toShort
-    new ConsumerProtocolSubscription(from, known)
-  }
+  private def subscription(from: Readable): Unit =
+    new ConsumerProtocolSubscription(from, version(from, ConsumerProtocolSubscription.HIGHEST_SUPPORTED_VERSION))
 
-  private def assignment(from: Readable): Unit = {
-    val version = from.readShort
-    val known = math.min(version, ConsumerProtocolAssignment.HIGHEST_SUPPORTED_VERSION).toShort
-    new ConsumerProtocolAssignment(from, known)
-  }
+  private def assignment(from: Readable): Unit =
+    new ConsumerProtocolAssignment(from, version(from, ConsumerProtocolAssignment.HIGHEST_SUPPORTED_VERSION))
+
+  /** The version that it begins with, as far as it is known. */
+  private def version(from: Readable, highest: Short): Short = math.min(from.readShort, highest).toShort
 
   private def joins(request: RequestChannel.Request): Boolean = request.header.apiKey match {
     case ApiKeys.JOIN_GROUP => true

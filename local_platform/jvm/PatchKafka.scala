@@ -226,14 +226,16 @@ object PatchKafka {
   }
 
   /** Returns at once where a method of the bounds says so of some of its own parameters. */
-  private class LeaveWhere(inner: MethodVisitor, owner: String, method: String, types: String)(
-      parameters: (Int, Int)*) extends Change(inner) {
+  private class LeaveWhere(
+      inner: MethodVisitor, owner: String, method: String, types: String, expected: Int = 1)(
+      parameters: (Int, Int)*) extends Change(inner, expected) {
     override def visitCode(): Unit = {
       super.visitCode()
       val goOn = new Label
       parameters.foreach { case (load, index) => super.visitVarInsn(load, index) }
       call(owner, method, types)
       super.visitJumpInsn(Opcodes.IFEQ, goOn)
+      // not by a method of a class below: nothing was begun
       super.visitInsn(Opcodes.RETURN)
       super.visitLabel(goOn)
       super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
@@ -251,23 +253,12 @@ object PatchKafka {
   }
 
   /** Returns at once where `BoundedRequests.refuses` its request, and else tells when it is done. */
-  private class AskFirst(inner: MethodVisitor) extends Change(inner, 2) {
+  private class AskFirst(inner: MethodVisitor) extends LeaveWhere(
+      inner, "mesh/BoundedRequests", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;)Z", 2)(
+      Opcodes.ALOAD -> 0, Opcodes.ALOAD -> 1) {
     override def visitInsn(code: Int): Unit = {
       if (code == Opcodes.RETURN) call("mesh/BoundedWork", "ends", "()V")
       super.visitInsn(code)
-    }
-
-    override def visitCode(): Unit = {
-      super.visitCode()
-      val goOn = new Label
-      super.visitVarInsn(Opcodes.ALOAD, 0)
-      super.visitVarInsn(Opcodes.ALOAD, 1)
-      call("mesh/BoundedRequests", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;)Z")
-      super.visitJumpInsn(Opcodes.IFEQ, goOn)
-      // not by the method above: nothing was begun
-      super.visitInsn(Opcodes.RETURN)
-      super.visitLabel(goOn)
-      super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
     }
   }
 }
