@@ -101,7 +101,7 @@ def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
     Avro lets a reader count in another unit than the writer did, or with another scale, and so do
     registries.
     """
-    found = unreadable(reader, writer)
+    found = Comparison(reader, writer).reasons()
     return [one for one in found if one[1].endswith((OTHER_TIME, OTHER_NUMBER))]
 
 

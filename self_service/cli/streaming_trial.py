@@ -80,7 +80,7 @@ class Trial:
             try:
                 bounds = self._bounds(login, stream)
                 note(f"{self.name}: the new text runs beside the present one")
-                self._say(SUFFIX, StatementAdded, **self._fields(SUFFIX, self.meant.fields()))
+                self._say(SUFFIX, StatementAdded, **self._fields(SUFFIX, self.meant))
                 is_tried = self._tries_present()
                 common = self._await(log, bounds, is_tried=is_tried)
                 for suffix in (SUFFIX, PRESENT) if is_tried else (SUFFIX,):
@@ -94,15 +94,16 @@ class Trial:
         found = self.statement
         if found.generation == found.created_generation:
             return False
-        said = {
-            "sql": found.sql,
-            "stream": found.stream,
-            "tables": list(found.tables),
-            "names": dict(found.names),
-            "application": found.application,
-        }
+        present = Worded(
+            parse(found.sql),
+            found.stream,
+            list(found.tables),
+            dict(found.names),
+            found.destination,
+            found.application,
+        )
         try:
-            self._say(PRESENT, StatementAdded, **self._fields(PRESENT, said))
+            self._say(PRESENT, StatementAdded, **self._fields(PRESENT, present))
         except RefusedError as error:
             note(
                 f"the present text does not run anew ({error.code}): what is compared is what "
@@ -111,12 +112,12 @@ class Trial:
             return False
         return True
 
-    def _fields(self, suffix: str, said: dict[str, Any]) -> dict[str, Any]:
-        names, filled = dict(said["names"]), parse(said["sql"]).destination
+    def _fields(self, suffix: str, text: Worded) -> dict[str, Any]:
+        names, filled = dict(text.names), text.parsed.destination
         if filled is not None:
             names[filled.name] = self._topic(suffix)
         return {
-            **said,
+            **text.fields(),
             "names": names,
             "destination": self._topic(suffix),
             "begin": Begin.EARLIEST,

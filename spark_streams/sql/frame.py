@@ -307,24 +307,25 @@ def _parts(lookup: Lookup, table: Topic, sources: Sources) -> dict[str, Any]:
 
 def key_types(schema: str) -> dict[str, str]:
     """Columns of a key -> their SQL types."""
-    parsed = json.loads(schema)
-    if isinstance(parsed, dict) and parsed.get("type") == "record":
-        return {one["name"]: _sql_type(one["type"]) for one in parsed["fields"]}
-    return {KEY: _sql_type(parsed)}
+    return {name: _sql_type(kind) for name, kind in _key_fields(schema).items()}
 
 
 def key_symbols(schema: str) -> dict[str, list[str]]:
     """Columns of a key that are enums -> their symbols."""
+    return {
+        name: kind["symbols"]
+        for name, kind in _key_fields(schema).items()
+        if isinstance(kind, dict) and kind["type"] == "enum"
+    }
+
+
+def _key_fields(schema: str) -> dict[str, Any]:
+    """Columns of a key -> their Avro types, without null."""
     parsed = json.loads(schema)
     fields = {KEY: parsed}
     if isinstance(parsed, dict) and parsed.get("type") == "record":
         fields = {one["name"]: one["type"] for one in parsed["fields"]}
-    kinds = {name: _not_null(kind) for name, kind in fields.items()}
-    return {
-        name: kind["symbols"]
-        for name, kind in kinds.items()
-        if isinstance(kind, dict) and kind["type"] == "enum"
-    }
+    return {name: _not_null(kind) for name, kind in fields.items()}
 
 
 def _not_null(schema: Any) -> Any:
@@ -335,7 +336,6 @@ def _not_null(schema: Any) -> Any:
 
 
 def _sql_type(schema: Any) -> str:
-    schema = _not_null(schema)
     name = schema["type"] if isinstance(schema, dict) else schema
     if isinstance(schema, dict) and schema.get("logicalType") == "decimal":
         name = "decimal"

@@ -29,6 +29,23 @@ class Schemas:
         return {1: USER}
 
 
+class Versions(Schemas):
+    """A registry in which one subject has these versions."""
+
+    def __init__(self, subject: str, versions: Mapping[int, str]) -> None:
+        super().__init__("none")
+        self._subject, self._versions = subject, versions
+
+    def versions(self, subject: str) -> Mapping[int, str]:
+        return self._versions if subject == self._subject else super().versions(subject)
+
+
+def user_with(field: dict[str, Any]) -> str:
+    """The schema of users, with one more field."""
+    user = json.loads(USER)
+    return json.dumps({**user, "fields": [*user["fields"], field]})
+
+
 @pytest.mark.parametrize(
     ("subject", "place"),
     [
@@ -48,34 +65,23 @@ def test_a_source_that_is_not_avro_is_refused_at_its_place(subject: str, place: 
 
 def test_a_time_that_was_counted_in_another_unit_is_refused_not_misread() -> None:
     versions = {
-        number: json.dumps(
-            {
-                "type": "record",
-                "name": "User",
-                "fields": [
-                    {"name": "userid", "type": "long"},
-                    {"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}},
-                ],
-            }
+        number: user_with(
+            {"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}
         )
         for number, unit in ((7, "millis"), (8, "micros"))
     }
 
-    class Changed(Schemas):
-        def versions(self, subject: str) -> Mapping[int, str]:
-            return versions if subject == "w.clicks-value" else {1: USER}
-
     with pytest.raises(SqlError) as told:
-        planned(parse(TEXT), {}, Changed("none"))
+        planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
     assert told.value.code == "incompatible_schema"
     said = str(told.value)
     assert said.startswith("line 3, column 6: at of w.clicks-value changed its meaning")
     assert "schema 7" in said
     del versions[7]
-    assert planned(parse(TEXT), {}, Changed("none"))
+    assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
 
 
-def keyed(*types: Any) -> Schemas:
+def keyed(*types: Any) -> Versions:
     """A registry whose subject `w.users-key` has a version for each type of `userid`."""
     fields = [[{"name": "userid", "type": one}] for one in types]
     versions = {
@@ -83,11 +89,7 @@ def keyed(*types: Any) -> Schemas:
         for number, one in enumerate(fields, 11)
     }
 
-    class Keyed(Schemas):
-        def versions(self, subject: str) -> Mapping[int, str]:
-            return versions if subject == "w.users-key" else {1: USER}
-
-    return Keyed("none")
+    return Versions("w.users-key", versions)
 
 
 NULLABLE = ["null", "long"]
@@ -142,50 +144,25 @@ def test_what_else_a_registry_refuses_keeps_its_code() -> None:
 
 
 def test_a_number_that_had_another_scale_is_refused_not_misread() -> None:
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 9}
     versions = {
-        number: json.dumps(
-            {
-                "type": "record",
-                "name": "User",
-                "fields": [
-                    {"name": "userid", "type": "long"},
-                    {
-                        "name": "amount",
-                        "type": {
-                            "type": "bytes",
-                            "logicalType": "decimal",
-                            "precision": 9,
-                            "scale": scale,
-                        },
-                    },
-                ],
-            }
-        )
+        number: user_with({"name": "amount", "type": {**decimal, "scale": scale}})
         for number, scale in ((7, 2), (8, 4))
     }
 
-    class Changed(Schemas):
-        def versions(self, subject: str) -> Mapping[int, str]:
-            return versions if subject == "w.clicks-value" else {1: USER}
-
     with pytest.raises(SqlError) as told:
-        planned(parse(TEXT), {}, Changed("none"))
+        planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
     assert told.value.code == "incompatible_schema"
     assert "line 3, column 6: amount of w.clicks-value changed its meaning" in str(told.value)
 
 
 def test_an_alias_that_would_take_another_fields_values_is_refused() -> None:
     versions = {
-        7: '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}]}',
-        8: '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}, '
-        '{"name": "x", "type": "long", "default": 9, "aliases": ["userid"]}]}',
+        7: USER,
+        8: user_with({"name": "x", "type": "long", "default": 9, "aliases": ["userid"]}),
     }
 
-    class Changed(Schemas):
-        def versions(self, subject: str) -> Mapping[int, str]:
-            return versions if subject == "w.clicks-value" else {1: USER}
-
     with pytest.raises(SqlError) as told:
-        planned(parse(TEXT), {}, Changed("none"))
+        planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
     assert told.value.code == "incompatible_schema"
     assert "User.x of the latest schema of w.clicks-value has the alias userid" in str(told.value)
