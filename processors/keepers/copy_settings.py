@@ -2,7 +2,7 @@
 
 The owner of the source chooses them for a topic on another domain's cluster. What changes which
 records readers find there follows the source. What costs the cluster files, memory or work for no
-record more stays within a range, and so does what hides a deletion from who reads late.
+record more stays within a range, and so does the time for which tombstones are kept.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "max.compaction.lag.ms": (_HOUR_MS // 6, _INFINITE),
     # at 0 the cleaner writes a partition anew for each closed segment
     "min.cleanable.dirty.ratio": (0.1, 1),
-    # who reads later than that is not told what was deleted: Kafka's default is a day
+    # a reader that is further behind misses tombstones; Kafka's default is a day
     "delete.retention.ms": (24 * _HOUR_MS, _INFINITE),
 }
 """Setting -> least and largest value; one outside becomes the nearest.

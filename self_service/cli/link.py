@@ -66,8 +66,8 @@ def list_links(
 def describe(reading: Reading, name: Name) -> None:
     """Describe a link: state, positions, lag (now only), the grants that need it.
 
-    Lag is told in offsets per partition, read from both clusters' topics. Where a transaction is
-    open in the source, the last stable offset is told: the copy stands still there until it ends.
+    Lag is counted in offsets per partition, read from both clusters' topics. While a transaction
+    is open in the source, the copy waits at the last stable offset, which is shown.
     """
     mesh = Mesh()
     image = mesh.image(reading)

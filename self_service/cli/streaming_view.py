@@ -58,7 +58,8 @@ def processes(shown: Shown, of: OfDomain = None) -> None:
 def describe(reading: Reading, name: Name) -> None:
     """Describe a statement: its text, its topics, its state and positions.
 
-    Where a transaction is open in a topic that it reads, the last stable offset is told (now only).
+    While a transaction is open in a topic that it reads, its last stable offset is shown (now
+    only).
     """
     mesh = Mesh()
     image = mesh.image(reading)
