@@ -1,7 +1,7 @@
 """`python -m local_platform up|down|status|domain-server`: a thin entry beside `sdm`.
 
 `domain-server NAME` starts a domain's own Spark Connect server unless it runs, and prints where it
-answers and a reference to its token, as JSON.
+answers and a reference to its token, as JSON; a line `starting` before, if it has to be waited for.
 """
 
 import argparse
@@ -66,7 +66,9 @@ def main() -> int:
         elif options.command == "down":
             _say("stopped: " + (", ".join(platform.down()) or "nothing was running"))
         elif options.command == "domain-server":
-            remote, token = platform.domain_server(options.domain)
+            remote, token = platform.domain_server(
+                options.domain, starting=lambda: _say("starting")
+            )
             _say(json.dumps({"remote": remote, "token": token}))
         else:
             _status(platform)

@@ -47,7 +47,9 @@ class Endpoints(BaseModel):
     replication_factor, min_insync_replicas: of the mesh's own topics; the local platform has one
         broker for each cluster
     tls_ca, tls_certificate: PEM files for clients of the brokers; none: no TLS
-    spark_token: reference of the bearer token, to be set as SPARK_CONNECT_AUTHENTICATE_TOKEN
+    spark_remote: a Spark Connect server for the links of all domains; the local platform starts one
+        for each domain, when it is first needed
+    spark_token: reference of its bearer token, to be set as SPARK_CONNECT_AUTHENTICATE_TOKEN
     """
 
     model_config = ConfigDict(frozen=True)
@@ -69,8 +71,8 @@ class Endpoints(BaseModel):
     postgres_user: str
     postgres_password: str
     postgres_database: str = "east"
-    spark_remote: str
-    spark_token: str | None
+    spark_remote: str | None = None
+    spark_token: str | None = None
     governor_url: str
     replication_factor: int = 1
     min_insync_replicas: int = 1

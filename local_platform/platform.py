@@ -48,7 +48,7 @@ class LocalPlatform:
         self._is_whole = services is None
 
     def up(
-        self, *, fresh: bool = False, report: Report | None = None, timeout_s: float = 180
+        self, *, fresh: bool = False, report: Report | None = None, timeout_s: float = 300
     ) -> Endpoints:
         """Start what does not run and return where it answers; nothing to do is no error.
 
@@ -78,9 +78,9 @@ class LocalPlatform:
         self.fetch(report)
         supervisor = self._supervisor()
         if supervisor is not None:
-            known = self.status()
-            asked = extend(self._site, supervisor, known, self._every, self._services)
-            self._follow(report, timeout_s, asked)
+            asked = self._extend(supervisor)
+            if asked is not None:
+                self._follow(report, timeout_s, asked)
             return
         self.down()  # what an earlier supervisor left
         record(self._layout, self._site.transport)
@@ -96,8 +96,17 @@ class LocalPlatform:
             self.down()
             raise
 
-    def domain_server(self, domain: str, timeout_s: float = 240) -> tuple[str, str]:
+    def domain_server(
+        self, domain: str, timeout_s: float = 240, starting: Callable[[], None] = lambda: None
+    ) -> tuple[str, str]:
         """Start a domain's own Spark Connect server unless it runs.
+
+        Servers of several domains start side by side.
+
+        Args:
+            domain: whose.
+            timeout_s: for it to become ready, seconds.
+            starting: called before anything is waited for, where it is not ready yet.
 
         Returns:
             Where it answers, and a reference to the token of who may use it.
@@ -105,14 +114,21 @@ class LocalPlatform:
         Raises:
             PlatformError: as `up`; also if no mesh runs here.
         """
+        name = f"{PREFIX}{domain}"
+        if not any(one.name == name and one.state == State.READY for one in self.status()):
+            starting()
         with one_at_a_time(self._site):
-            if self._supervisor() is None:
+            supervisor = self._supervisor()
+            if supervisor is None:
                 raise ServiceFailedError(f"no mesh runs at {self._layout.home}: run `sdm up`")
             remember(self._layout, domain)
-        LocalPlatform(self._site.settings, [f"{PREFIX}{domain}"]).up(timeout_s=timeout_s)
+            wanted = LocalPlatform(self._site.settings, [name])
+            asked = wanted._extend(supervisor)
+        if asked is not None:
+            wanted._follow(_silent, timeout_s, asked)
         server = DomainSpark(self._site, domain)
         # the mesh may run at another port base than this command was told
-        found = next((one for one in self.status() if one.name == f"{PREFIX}{domain}"), None)
+        found = next((one for one in self.status() if one.name == name), None)
         if found is None or found.port is None:
             return server.remote, server.token_reference()
         return f"sc://localhost:{found.port}", server.token_reference()
@@ -229,6 +245,12 @@ class LocalPlatform:
         states = {one.name: one.state for one in self.status()}
         ready = all(states.get(service.name) == State.READY for service in self._services)
         return ready and self._supervisor() is not None
+
+    def _extend(self, supervisor: Identity) -> float | None:
+        """Let a living supervisor keep these services as well; when, None if all are ready."""
+        if self._all_ready():
+            return None
+        return extend(self._site, supervisor, self.status(), self._every, self._services)
 
     def _follow(self, report: Report, timeout_s: float, asked: float) -> None:
         """Report the services' states until all are ready.

@@ -102,8 +102,6 @@ class Site:
             postgres_port=self.port("postgres"),
             postgres_user="postgres",
             postgres_password=secret("postgres", "postgres"),
-            spark_remote=self.spark_remote("spark"),
-            spark_token=secret("spark", "token"),
             governor_url=f"http://{self.address('governor')}",
             tls_ca=tls and tls.ca,
             tls_certificate=tls and tls.certificate,

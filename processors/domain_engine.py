@@ -1,44 +1,49 @@
 """The engine of one domain: its own Spark Connect server, found or started when first needed."""
 
-import json
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import structlog
-from pydantic import ValidationError
 
 from mesh_events.errors import ConfigurationError
 from mesh_events.references import resolve
+from processors.domain_server import Asking
 from processors.settings import DomainSpark, WorkerSettings
 from spark_streams.engine import Answer, CopySpec, FlowEngine, States
-from spark_streams.errors import EngineError
+from spark_streams.errors import ENGINE_STARTING, ENGINE_UNAVAILABLE, EngineError
 from spark_streams.spark import SparkEngine
 
 log = structlog.get_logger(__name__)
-START_TIMEOUT_S = 270.0
-"""Twice as long has to fit into what a lane may take (`lanes.STALL_S`)."""
 AGAIN_S = 10.0
 """A server that could not be had is asked for again after so long."""
+SHARING = 2
+"""The domain's statements and its links use the server, each in a session of their own."""
 Got = TypeVar("Got")
+
+
+def _connected(remote: str, token: str | None, seed: str) -> FlowEngine:
+    return SparkEngine(remote, token, seed, SHARING)
 
 
 class DomainEngine:
     """Passes everything on to the domain's server; see `spark_streams.engine.FlowEngine`.
 
-    Who only asks gives a `session` of its own, beside the one that holds the queries.
+    Its statements have one session there, its links another, and who only asks a third.
 
-    Every method raises EngineError `engine_unavailable` while the domain has no server.
+    Every method raises EngineError `engine_unavailable` while the domain has no server. One that is
+    being started is waited for by who is `patient`; else it raises `engine_starting` meanwhile.
     """
 
     def __init__(
         self,
         domain: str,
         settings: WorkerSettings,
-        connect: Callable[[str, str | None, str], FlowEngine] = SparkEngine,
+        connect: Callable[[str, str | None, str], FlowEngine] = _connected,
         clock: Callable[[], float] = time.monotonic,
         session: str = "",
+        *,
+        patient: bool = False,
     ) -> None:
         self._domain, self._settings = domain, settings
         # every worker of a mesh meets the same session, so that queries outlive the worker
@@ -47,6 +52,8 @@ class DomainEngine:
         self._engine: FlowEngine | None = None
         self._not_before = float("-inf")
         self._fault: EngineError | None = None
+        self._patient = patient
+        self._asking: Asking | None = None
 
     def states(self) -> States:
         """Every living query, and those that failed."""
@@ -73,7 +80,7 @@ class DomainEngine:
         return self._through(lambda engine: engine.ask(doing, act))
 
     def close(self) -> None:
-        """Leave the server; the statements go on."""
+        """Leave the server; what runs there goes on."""
         if self._engine is not None:
             self._engine.close()
 
@@ -82,7 +89,7 @@ class DomainEngine:
         try:
             return act(engine)
         except EngineError as error:
-            if error.code == "engine_unavailable":
+            if error.code == ENGINE_UNAVAILABLE:
                 # it may answer elsewhere, or have to be started again
                 engine.close()
                 self._engine = None
@@ -98,7 +105,8 @@ class DomainEngine:
             token = self._token(server)
             self._fault = None
         except EngineError as error:
-            self._fault, self._not_before = error, self._clock() + AGAIN_S
+            if error.code == ENGINE_UNAVAILABLE:
+                self._fault, self._not_before = error, self._clock() + AGAIN_S
             raise
         self._engine = self._connect(server.remote, token, self._seed)
         return self._engine
@@ -115,34 +123,21 @@ class DomainEngine:
             return named
         if not self._settings.domain_spark_command:
             raise self._unavailable("none is named in SDM_DOMAIN_SPARK")
-        command = [*self._settings.domain_spark_command, self._domain]
-        try:
-            # the command is the operator's own setting, and a domain's name is [a-z0-9-]
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
+        if self._asking is None:
+            self._asking = Asking([*self._settings.domain_spark_command, self._domain])
+        asking = self._asking
+        found = asking.server(patient=self._patient)
+        if not asking.has_ended:
+            raise EngineError(
+                ENGINE_STARTING, f"{self._domain}'s Spark Connect server is being started"
             )
-        except subprocess.TimeoutExpired as error:
-            raise self._unavailable(f"it does not start in {START_TIMEOUT_S:g} s") from error
-        except OSError as error:
-            raise self._unavailable(f"{command[0]}: {error.strerror}") from error
-        if done.returncode != 0:
-            raise self._unavailable(_outline(done.stderr) or f"exit code {done.returncode}")
-        said = done.stdout.strip().rpartition("\n")[2]
-        try:
-            return DomainSpark.model_validate(json.loads(said))
-        except (ValueError, ValidationError) as error:
-            raise self._unavailable(f"the command printed {said[:100]!r}") from error
+        self._asking = None
+        if found is None:
+            raise self._unavailable(asking.fault)
+        return found
 
     def _unavailable(self, why: str) -> EngineError:
         return EngineError(
-            "engine_unavailable",
+            ENGINE_UNAVAILABLE,
             f"{self._domain} has no Spark Connect server: {why}; see `sdm status`",
         )
-
-
-def _outline(text: str) -> str:
-    """The first and the last line of what a command said: what is wrong, and what to do."""
-    lines = [line.strip().rstrip(".") for line in text.strip().splitlines()]
-    if lines[:1] == ["Traceback (most recent call last):"]:
-        return lines[-1]
-    return ". ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))

@@ -41,6 +41,7 @@ from processors.settings import WorkerSettings
 from processors.waiting import Awaited
 from projections.identity import Cluster
 from projections.image import Image
+from spark_streams.engine import FlowEngine
 from spark_streams.spark import SparkEngine
 
 
@@ -151,10 +152,7 @@ def links_keeper(
     schemas: Carried,
     starts: Starts | None = None,
 ) -> LinksKeeper:
-    """The keeper of links over the mesh's own Spark Connect server."""
-    token = resolve(settings.spark_token) if settings.spark_token else None
-    # every worker of a mesh meets the same session, so that copies outlive the worker
-    engine = SparkEngine(settings.spark_remote, token, settings.mesh, clears=True)
+    """The keeper of links, each on the Spark server of the domain that it copies from."""
     return LinksKeeper(
         Reach(
             clusters,
@@ -164,12 +162,29 @@ def links_keeper(
             settings.link_partitions,
             starts,
         ),
-        engine,
+        link_engines(settings),
         LineageTopic(connection),
         registry.avro_text,
-        lanes=SideBySide("links"),
+        lanes=SideBySide,
         mirrors=mirrors(settings),
     )
+
+
+def link_engines(settings: WorkerSettings) -> Callable[[str], FlowEngine]:
+    """Domain -> what runs the links of its products.
+
+    Its own server, unless the settings name one that serves all that have none of their own.
+    """
+
+    def own(domain: str) -> FlowEngine:
+        return DomainEngine(domain, settings, session=f"{settings.mesh}/{domain}/links")
+
+    if settings.spark_remote is None:
+        return own
+    token = resolve(settings.spark_token) if settings.spark_token else None
+    # every worker of a mesh meets the same session, so that copies outlive the worker
+    shared = SparkEngine(settings.spark_remote, token, settings.mesh)
+    return lambda domain: own(domain) if domain in settings.domain_spark else shared
 
 
 def mirrors(settings: WorkerSettings) -> Mirrors:

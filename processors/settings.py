@@ -100,11 +100,15 @@ class WorkerSettings(BaseSettings):
     applications_per_domain, products_per_domain, keys_per_domain, requests_per_domain,
         statements_per_domain, connectors_per_domain, links_per_domain: what a domain may have of
         each kind (`SDM_APPLICATIONS_PER_DOMAIN`, ...); ended ones included, ten times as many
-    domain_spark: domain -> its own Spark Connect server, for its statements (`SDM_DOMAIN_SPARK`,
-        JSON)
+    domain_spark: domain -> its own Spark Connect server, for its statements and for links of its
+        products (`SDM_DOMAIN_SPARK`, JSON)
     domain_spark_command: for domains that are not named there: starts a domain's server unless it
-        runs, is given the domain as last argument, and prints {"remote": ..., "token": ...}
+        runs, is given the domain as last argument, and prints {"remote": ..., "token": ...}; a line
+        `starting` before, if it has to be waited for
         (`SDM_DOMAIN_SPARK_COMMAND`, JSON)
+    spark_remote, spark_token: a Spark Connect server for links of all domains that are not named in
+        `SDM_DOMAIN_SPARK`; without one, those also run on a server of the domain's own
+        (`SDM_SPARK_REMOTE`, `SDM_SPARK_TOKEN`)
     connect_url, connect_user, connect_password: Kafka Connect's REST API; without an address the
         mesh has no connectors
     connect_secrets: folder whose files connectors may name, written by the worker and read by
@@ -131,7 +135,7 @@ class WorkerSettings(BaseSettings):
     registry_url: str
     registry_user: str
     registry_password: str
-    spark_remote: str
+    spark_remote: str | None = None
     spark_token: str | None = None
     governor_url: str = "http://127.0.0.1:19090"
     drift: Policy = Policy.REPAIR

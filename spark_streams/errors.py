@@ -12,6 +12,7 @@
 | `partitions_differ` | no | source and destination have another number of partitions |
 | `readers_remain` | yes | a grant's reader still may read a copy that is to be removed |
 | `engine_unavailable` | yes | the Spark Connect server, or Kafka Connect, does not answer |
+| `engine_starting` | yes | the domain's Spark Connect server is being started |
 | `too_many_partitions` | no | the source has more partitions than a link or a statement may read |
 | `engine_full` | yes | the server has fewer free task slots than the source has partitions |
 | `query_failed` | yes | the query ended with an error, or is gone with its engine |
@@ -33,13 +34,15 @@ A statement can also fail with the codes of `spark_streams.sql.errors`; those ar
 from mesh_events.errors import MeshError
 
 ENGINE_FULL, STARTS_EXHAUSTED = "engine_full", "starts_exhausted"
+ENGINE_STARTING, ENGINE_UNAVAILABLE = "engine_starting", "engine_unavailable"
 WITHHELD = frozenset({"source_not_granted", "domain_quarantined"})
 """What ends by itself once the log says so: a grant, a release."""
 RETRIABLE = frozenset(
     {
         "source_missing",
         "readers_remain",
-        "engine_unavailable",
+        ENGINE_STARTING,
+        ENGINE_UNAVAILABLE,
         ENGINE_FULL,
         "query_failed",
         "query_stalled",

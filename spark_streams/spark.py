@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import threading
 import time
 import uuid
@@ -37,14 +36,13 @@ class SparkEngine:
 
     Args:
         remote, token, seed: as of `ConnectSession`.
-        clears: whether the server's scratch folder is named by a server of the mesh's own, and what
-            an earlier start left there may be deleted. What a domain's server answers must not
-            decide what this process deletes; its folder is emptied when it starts.
+        share: so many engines use the server, and this one an equal part of its task slots: no
+            session sees another one's queries.
     """
 
-    def __init__(self, remote: str, token: str | None, seed: str, *, clears: bool = False) -> None:
+    def __init__(self, remote: str, token: str | None, seed: str, share: int = 1) -> None:
         self._session = ConnectSession(remote, token, seed)
-        self._clears = clears
+        self._share = share
         self._known: dict[str, Any] = {}
         self._turn = threading.Lock()
 
@@ -79,9 +77,7 @@ class SparkEngine:
             doing = f"starting the copy {spec.link}"
             self._require_slots(doing, spec.link, len(spec.start))
             name = _SEPARATOR.join((spec.link, spec.writer, str(len(spec.start))))
-            self._known[name] = self._session.call(
-                doing, lambda s: _start(s, spec, name, clears=self._clears)
-            )
+            self._known[name] = self._session.call(doing, lambda s: _start(s, spec, name))
 
     def stop(self, link: str) -> None:
         """Stop every query of a link and wait until it is gone."""
@@ -114,7 +110,7 @@ class SparkEngine:
     def _require_slots(self, doing: str, link: str, partitions: int) -> None:
         active = self._session.call(doing, _active)
         master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
-        require_slots(master, active, link, partitions)
+        require_slots(master, active, link, partitions, self._share)
 
     def _fault(self, query: Any) -> tuple[str, str]:
         """Why a query ended, and Spark's own text of it."""
@@ -143,7 +139,9 @@ def _progress_of(query: Any) -> Callable[[Any], dict[int, int]]:
     return ask
 
 
-def require_slots(master: str, active: dict[str, Any], link: str, partitions: int) -> None:
+def require_slots(
+    master: str, active: dict[str, Any], link: str, partitions: int, share: int = 1
+) -> None:
     """Raise `engine_full` if the copy would wait for ever: a partition holds its slot for good.
 
     Args:
@@ -151,17 +149,18 @@ def require_slots(master: str, active: dict[str, Any], link: str, partitions: in
         active: living queries by name.
         link: the copy that is to start.
         partitions: so many slots it needs.
+        share: so many engines have an equal part of the slots.
     """
     match = re.fullmatch(r"local\[(\*|\d+)(?:,\d+)?\]", master)
     if match is None:
         return
-    slots = os.cpu_count() or 1 if match[1] == "*" else int(match[1])
+    slots = (os.cpu_count() or 1 if match[1] == "*" else int(match[1])) // share
     used = sum(int(name.rsplit(_SEPARATOR, 1)[1]) for name in active)
     if used + partitions > slots:
         raise EngineError(
             "engine_full",
-            f"the copy {link} needs {partitions} task slots, but {used} of the Spark "
-            f"server's {slots} are taken: give it more (spark.master=local[N]) or stop a link",
+            f"the copy {link} needs {partitions} task slots, but {used} of {slots} on the Spark "
+            "server are taken: give it more (spark.master=local[N]) or stop a link or statement",
         )
 
 
@@ -199,7 +198,7 @@ def _login(connection: Connection) -> dict[str, str]:
     return {f"kafka.{name}": value for name, value in connection.java().items()}
 
 
-def _start(session: Any, spec: CopySpec, name: str, *, clears: bool) -> Any:
+def _start(session: Any, spec: CopySpec, name: str) -> Any:
     records = session.readStream.format("kafka").options(**source_options(spec)).load()
     if spec.work is None:
         out = with_provenance(records, spec.origin)
@@ -209,20 +208,21 @@ def _start(session: Any, spec: CopySpec, name: str, *, clears: bool) -> Any:
         out.writeStream.queryName(name)
         .format("kafka")
         .options(**sink_options(spec))
-        .option("checkpointLocation", _checkpoint(session, spec, clears=clears))
+        .option("checkpointLocation", _checkpoint(session, spec))
         .outputMode("update")
         .trigger(realTime=BATCH if spec.work is None else WORK_BATCH)
         .start()
     )
 
 
-def _checkpoint(session: Any, spec: CopySpec, *, clears: bool) -> str:
-    """A fresh folder: Spark wants one, but the destination log is what a copy resumes from."""
+def _checkpoint(session: Any, spec: CopySpec) -> str:
+    """A fresh folder: Spark wants one, but the destination log is what a copy resumes from.
+
+    It stays until the server starts anew: what a server answers does not decide what this process
+    deletes.
+    """
     scratch = Path(str(session.conf.get("spark.local.dir", "/tmp")).split(",")[0])  # noqa: S108
     mine = scratch / "links" / uuid.uuid5(uuid.NAMESPACE_URL, spec.link).hex
-    if clears:
-        # where the server's disk is also ours; elsewhere its scratch folder is its own to empty
-        shutil.rmtree(mine, ignore_errors=True)
     return str(mine / spec.writer.rpartition(".")[2])
 
 

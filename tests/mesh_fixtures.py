@@ -3,13 +3,17 @@
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
+from local_platform.domain_servers import PREFIX
 from local_platform.layout import Layout
+from local_platform.ports import OFFSETS
 from local_platform.state import PlatformState
+from mesh_events.references import resolve
 from tests.conftest import new_settings, start
 from tests.mesh_kit import Mesh
 
@@ -26,6 +30,30 @@ def mesh_of_its_own(services: Sequence[str], **changes: Any) -> Iterator[Mesh]:
     finally:
         platform.down()
         shutil.rmtree(settings.home)
+
+
+_servers: dict[tuple[Path, str], tuple[str, str]] = {}
+
+
+def home_of(endpoints: Endpoints) -> Path:
+    """Where a running mesh keeps its files."""
+    return Path(endpoints.registry_password.removeprefix("file:")).parents[2]
+
+
+def domain_server(endpoints: Endpoints, domain: str) -> tuple[str, str]:
+    """Where a domain's Spark server of a running mesh answers, and its token."""
+    home = home_of(endpoints)
+    if (home, domain) not in _servers:
+        base = endpoints.postgres_port - OFFSETS["postgres"]
+        settings = PlatformSettings(home=home, port_base=base)
+        remote, token = LocalPlatform(settings).domain_server(domain)
+        _servers[home, domain] = remote, resolve(token)
+    return _servers[home, domain]
+
+
+def spark_service(domain: str) -> str:
+    """The service that is a domain's Spark server."""
+    return f"{PREFIX}{domain}"
 
 
 @pytest.fixture(scope="session")

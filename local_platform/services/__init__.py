@@ -10,6 +10,7 @@ from local_platform import generators
 from local_platform.domain_servers import PREFIX, numbers
 from local_platform.errors import UnknownServiceError
 from local_platform.services.base import Service
+from local_platform.services.class_archive import SparkClasses
 from local_platform.services.connect import Connect
 from local_platform.services.domain_spark import DomainSpark
 from local_platform.services.generator import GeneratorService
@@ -17,15 +18,14 @@ from local_platform.services.kafka import KafkaBroker
 from local_platform.services.mesh import Founding, Governor
 from local_platform.services.postgres import Postgres
 from local_platform.services.registry import Registry
-from local_platform.services.spark import SparkConnect
 from local_platform.site import Site
 
-SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect", "spark")
+SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect", "class-archive")
 """The services that need nothing of the mesh's own code."""
 
 STOP_ORDER = (
     ("governor", "found"),
-    ("spark", "connect"),
+    (PREFIX, "connect"),
     ("registry", "registry-west"),
     ("kafka-west", "kafka-east"),
     ("postgres",),
@@ -42,7 +42,7 @@ def catalogue(site: Site) -> tuple[Service, ...]:
         Registry(site),
         *([Registry(site, "registry-west", "west")] if site.has_west_registry else []),
         Connect(site),
-        SparkConnect(site),
+        SparkClasses(site),
         *(DomainSpark(site, domain) for domain in numbers(site.layout)),
         Founding(site),
         Governor(site),
@@ -79,10 +79,10 @@ def chosen(every: Iterable[Service], names: Sequence[str] | None) -> tuple[Servi
 
 
 def stop_waves(names: Iterable[str]) -> list[list[str]]:
-    """Services by the wave in which they stop; a domain's Spark server as the mesh's own."""
+    """Services by the wave in which they stop."""
     waves: list[list[str]] = [[] for _ in STOP_ORDER]
     for name in names:
-        kind = "spark" if name.startswith(PREFIX) else name
+        kind = PREFIX if name.startswith(PREFIX) else name
         found = (number for number, wave in enumerate(STOP_ORDER) if kind in wave)
         waves[next(found, 0)].append(name)
     return waves

@@ -1,4 +1,4 @@
-"""The Spark Connect server of one domain, for its streaming SQL."""
+"""The Spark Connect server of one domain, for its streaming SQL and the links of its products."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -17,9 +17,9 @@ from spark_streams.jvm import RULES, SERVER
 class DomainSpark(SparkConnect):
     """Started when the domain first needs it; whoever has its token can use it.
 
-    It is given nothing but that token. What a statement may read and write comes with it. Where
-    root started the platform, it runs as an account of its own, which can read its own folders,
-    programs, and the certificate that clients show to brokers.
+    It is given nothing but that token. What a statement or link may read and write comes with it.
+    Where root started the platform, it runs as an account of its own, which can read its own
+    folders, programs, and the certificate that clients show to brokers.
     """
 
     on_demand = True
@@ -56,9 +56,6 @@ class DomainSpark(SparkConnect):
             command.argv, command.cwd, environment, account=account, groups=(self._group,)
         )
 
-    def settle(self, pid: int) -> None:
-        """Nothing: what a domain's server writes must not run in another one."""
-
     @property
     def log4j_folder(self) -> Path:
         """The settings of the others hold passwords, and are closed to it."""
@@ -77,7 +74,13 @@ class DomainSpark(SparkConnect):
         return self.site.settings.port_base
 
     def _settings(self) -> dict[str, str]:
-        return {**super()._settings(), "spark.sql.extensions": RULES, "mesh.user": self.name}
+        return {
+            **super()._settings(),
+            # as many for its statements as for its links
+            "spark.master": "local[1024]",
+            "spark.sql.extensions": RULES,
+            "mesh.user": self.name,
+        }
 
     def _runtime(self) -> Path:
         runtime = packaged_runtime()

@@ -1,4 +1,4 @@
-"""A Spark Connect server in one JVM, for links and streaming SQL."""
+"""A Spark Connect server in one JVM."""
 
 import subprocess
 import sys
@@ -26,11 +26,10 @@ _OPENED = (
 
 
 class SparkConnect(Service):
-    """The server that runs links; who cannot read the token file cannot use it."""
+    """A server that has all functions; who cannot read the token file cannot use it."""
 
     name = "spark"
     listeners = ("spark",)
-    archive = "spark"
     main = CONNECT_SERVER
 
     def __init__(self, site: Site) -> None:
@@ -54,7 +53,7 @@ class SparkConnect(Service):
         settings = [f"-D{key}={value}" for key, value in self._settings().items()]
         options = [
             "-XX:+UseSerialGC",
-            *self._archive().options(),
+            *self.class_archive.options(),
             *opened,
             *avro_limits(),
             *log4j_options(self.log4j_folder),
@@ -103,12 +102,10 @@ class SparkConnect(Service):
         if query is not None:
             query.kill()
 
-    def settle(self, pid: int) -> None:
-        """Make the class archive that shortens the next start."""
-        self._archive().make(pid, self.data)
-
-    def _archive(self) -> ClassArchive:
-        return ClassArchive(self.site.cache / "archives", self.archive, self._class_path())
+    @property
+    def class_archive(self) -> ClassArchive:
+        """The archive of its classes, that shortens a start."""
+        return ClassArchive(self.site.cache / "archives", "spark", self._class_path())
 
     @property
     def log4j_folder(self) -> Path:

@@ -26,7 +26,7 @@ from processors.keepers.retry import wait_before
 from projections.image import Image
 from projections.links import Desired
 from spark_streams.engine import Failed, FlowEngine, Running, States
-from spark_streams.errors import STARTS_EXHAUSTED, WITHHELD, CopyError, EngineError
+from spark_streams.errors import ENGINE_STARTING, STARTS_EXHAUSTED, WITHHELD, CopyError, EngineError
 from spark_streams.lag import behind
 
 log = structlog.get_logger(__name__)
@@ -181,7 +181,9 @@ class Flows(Generic[F]):
                 if seen:
                     self._ending.halt(self._ends(voice), voice.reign)
             case Desired.RUNNING if trouble is not None:
-                raise trouble
+                # what has not run yet waits for its server, and has not failed
+                if flow.is_active or trouble.code != ENGINE_STARTING:
+                    raise trouble
             case Desired.RUNNING:
                 self._run(voice, seen)
             case Desired.PAUSED if not flow.is_at_rest or seen:

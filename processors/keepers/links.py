@@ -1,7 +1,8 @@
 """The links keeper: every link copies, stands still or is gone, as the log says."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import structlog
@@ -15,7 +16,7 @@ from processors.keepers.flow_ends import Ends, Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
 from processors.keepers.keeper import Reign
-from processors.keepers.lanes import Lanes
+from processors.keepers.lanes import Job, Lanes, OneByOne
 from processors.keepers.link_end import LinkEnd
 from processors.keepers.link_telling import Telling
 from processors.keepers.partition_limit import OF_LINKS, PartitionLimit
@@ -64,13 +65,17 @@ class Mirrors:
 class LinksKeeper:
     """Keeps the links, each with its own engine.
 
+    Copies by Spark run on a server of the domain whose products they copy: what its records do to
+    that server, or to a look at its topics, holds up no link of another domain.
+
     Args:
         reach: administers the clusters, and looks into their topics.
-        engine: runs the copies by Spark.
+        engines: runs the copies of a domain's products by Spark; it is asked once for each.
         lineage: where each incarnation is told.
         schema_text: the Avro schema with an id, None for another, for the lineage.
         pace: how often and how long.
-        lanes: links of other domains or clusters are kept side by side.
+        lanes: makes lanes under a name: domains are kept side by side, and so are a domain's links
+            between other clusters.
         mirrors: what runs the copies by MirrorMaker; without, such links are left alone.
     """
 
@@ -79,44 +84,89 @@ class LinksKeeper:
     def __init__(
         self,
         reach: Reach,
-        engine: FlowEngine,
+        engines: Callable[[str], FlowEngine],
         lineage: Lineage,
         schema_text: Callable[[int], str | None],
         pace: Pace | None = None,
-        lanes: Lanes | None = None,
+        lanes: Callable[[str], Lanes] | None = None,
         mirrors: Mirrors | None = None,
     ) -> None:
-        pace, kind = pace or Pace(), Copying(reach, lineage, schema_text)
-        logs = self._logs = reach.logs
-        self._pace = pace
-        # engine -> when it was last asked for what is no longer its own
-        self._left: dict[Engine, float] = {}
-        starts = reach.starts or Starts()
-        ending = LinkEnd(kind, engine, pace.quiet, starts)
-        self._flows = {Engine.SPARK: Flows(kind, ending, engine, logs, pace, lanes, reach.errors)}
+        self._reach, self._engines = reach, engines
+        self._pace, self._kind = pace or Pace(), Copying(reach, lineage, schema_text)
+        self._new_lanes = lanes or (lambda _: OneByOne())
+        self._lanes = self._new_lanes(self.name)
+        # (engine, domain) -> when it was last asked for what is no longer its own
+        self._left: dict[tuple[Engine, str], float] = {}
+        self._starts = reach.starts or Starts()
+        self._domains: dict[str, Flows[Link]] = {}
+        self._mirrors: Flows[Link] | None = None
         if mirrors is not None:
             kind = Mirroring(reach, lineage, schema_text, mirrors.group)
-            ending = LinkEnd(kind, mirrors.engine, pace.quiet, starts)
-            self._flows[Engine.MIRRORMAKER] = Flows(
-                kind, ending, mirrors.engine, logs, pace, mirrors.lanes, reach.errors
-            )
+            self._mirrors = self._flows(kind, mirrors.engine, mirrors.lanes)
 
     def reconcile(self, image: Image, reign: Reign) -> None:
-        """Compare and repair every link once."""
-        now = self._pace.clock()
-        for engine, flows in self._flows.items():
-            if links := [link for link in image.links.values() if link.engine is engine]:
-                flows.reconcile(links, image, reign)
-            others = {link.id for link in image.links.values() if link.engine is not engine}
-            if others and now - self._left.get(engine, _NEVER) >= LEFTOVERS_S:
-                self._left[engine] = now
-                flows.leave(others, reign)
+        """Compare and repair every link once, each domain's copies by Spark in their own lanes."""
+        by_spark: dict[str, list[Link]] = {}
+        by_mirror: dict[str, list[Link]] = {}
+        for link in image.links.values():
+            of_engine = by_mirror if link.engine is Engine.MIRRORMAKER else by_spark
+            of_engine.setdefault(domain_of(link.product), []).append(link)
+        jobs: dict[str, Job] = {}
+        for domain in by_spark.keys() | self._domains.keys():
+            here, moved = by_spark.get(domain, []), by_mirror.get(domain, [])
+            # no server is started to see that what is fenced does not run
+            if domain in self._domains or not all(map(_rests, here)):
+                jobs[domain] = self._job(domain, here, moved, image, reign)
+        self._lanes.run(jobs, image, reign)
+        if self._mirrors is not None:
+            if by_mirror:
+                self._mirrors.reconcile(chain(*by_mirror.values()), image, reign)
+            self._leave(self._mirrors, (Engine.MIRRORMAKER, ""), chain(*by_spark.values()), reign)
 
     def close(self) -> None:
         """Leave the engines and the clusters; the copies go on."""
-        for flows in self._flows.values():
+        for flows in self._domains.values():
             flows.close()
-        self._logs.close()
+        if self._mirrors is not None:
+            self._mirrors.close()
+        self._reach.logs.close()
+
+    def _job(
+        self, domain: str, here: list[Link], moved: list[Link], image: Image, reign: Reign
+    ) -> Job:
+        flows = self._of(domain)
+
+        def run() -> None:
+            flows.reconcile(here, image, reign)
+            self._leave(flows, (Engine.SPARK, domain), moved, reign)
+
+        return run
+
+    def _of(self, domain: str) -> Flows[Link]:
+        if domain not in self._domains:
+            lanes = self._new_lanes(f"{self.name} of {domain}")
+            self._domains[domain] = self._flows(self._kind, self._engines(domain), lanes)
+        return self._domains[domain]
+
+    def _flows(self, kind: "Copying", engine: FlowEngine, lanes: Lanes | None) -> Flows[Link]:
+        ending, reach = LinkEnd(kind, engine, self._pace.quiet, self._starts), self._reach
+        return Flows(kind, ending, engine, reach.logs, self._pace, lanes, reach.errors)
+
+    def _leave(
+        self, flows: Flows[Link], asked: tuple[Engine, str], others: Iterable[Link], reign: Reign
+    ) -> None:
+        """Let an engine forget, now and then, the links that another one has taken over."""
+        now = self._pace.clock()
+        if now - self._left.get(asked, _NEVER) < LEFTOVERS_S:
+            return
+        if names := {link.id for link in others}:
+            self._left[asked] = now
+            flows.leave(names, reign)
+
+
+def _rests(link: Link) -> bool:
+    """Whether nobody has to look."""
+    return link.is_over or link.is_at_rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def up(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before --fresh.")] = False,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to become ready.")
-    ] = 180.0,
+    ] = 300.0,
     tls: Annotated[
         bool | None,
         typer.Option("--tls/--no-tls", help="Brokers under TLS; default: as it was before."),
@@ -82,7 +82,6 @@ def up(
         },
         "connect": endpoints.connect_url,
         "postgres": f"{endpoints.postgres_host}:{endpoints.postgres_port}",
-        "spark": endpoints.spark_remote,
     }
     show(Detail(fields), shown.output)
     note("next: `sdm domain register NAME --cluster east`; `sdm down` stops it, its data stays")

@@ -30,7 +30,7 @@ def asked(domain: str) -> "Iterator[DomainEngine]":
     from processors.domain_engine import DomainEngine
     from processors.settings import WorkerSettings
 
-    engine = DomainEngine(domain, WorkerSettings.load(), session=f"explain/{domain}")
+    engine = DomainEngine(domain, WorkerSettings.load(), session=f"explain/{domain}", patient=True)
     starting = (
         f"asking the Spark server of {domain}; where it does not run yet, its start takes about "
         "a minute"

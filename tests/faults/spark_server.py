@@ -27,7 +27,7 @@ class SparkServer:
 
     @property
     def remote(self) -> str:
-        return self.site.endpoints().spark_remote
+        return self.service.remote
 
     @property
     def token(self) -> str:

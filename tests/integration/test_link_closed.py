@@ -8,11 +8,10 @@ from confluent_kafka.admin import AdminClient
 
 from local_platform import Endpoints
 from mesh_events.facts import LinkFailed
-from mesh_events.intents import Engine
 from processors.keepers.fence import bindings_of
 from processors.rights import Operation
 from projections.links import State
-from tests.links.real import RealLink, count, until
+from tests.links.real import DOMAIN, RealLink, count, until
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def assert_closed(link: RealLink, code: str) -> None:
     # on a busy machine the copy may have stalled before
     final = [fault.code for fault in link.desk.said(LinkFailed) if not fault.retriable]
     assert final == [code]
-    assert link.keeper._flows[Engine.SPARK]._engine.states() == {}
+    assert link.keeper._domains[DOMAIN]._engine.states() == {}
     rights = bindings_of(link.west, link.topic, link.desk.name)
     assert not [found for found in rights if found.operation is Operation.WRITE]
 

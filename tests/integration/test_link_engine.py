@@ -20,8 +20,8 @@ from spark_streams.errors import EngineError
 from spark_streams.provenance import Origin
 from spark_streams.spark import SparkEngine
 from tests.links.engine_contract import EngineContract
-from tests.links.real import RealLink, RealMirror, until
-from tests.mesh_fixtures import pid_of
+from tests.links.real import DOMAIN, RealLink, RealMirror, until
+from tests.mesh_fixtures import domain_server, pid_of, spark_service
 
 
 class RealEngine(EngineContract):
@@ -163,17 +163,17 @@ class TestSparkEngine(RealEngine):
 
 
 def connections(settings: PlatformSettings, endpoints: Endpoints) -> set[int]:
-    """Local ports from which the links' Spark server speaks to the destination's broker."""
+    """Local ports from which the domain's Spark server speaks to the destination's broker."""
     broker = int(endpoints.clusters["west"].bootstrap_servers.rpartition(":")[2])
     return {
         one.laddr.port
-        for one in psutil.Process(pid_of(settings, "spark")).net_connections("tcp")
+        for one in psutil.Process(pid_of(settings, spark_service(DOMAIN))).net_connections("tcp")
         if one.raddr and one.raddr.port == broker
     }
 
 
 def test_a_wrong_token_is_told_and_no_traceback(platform: Endpoints) -> None:
-    engine = SparkEngine(platform.spark_remote, "wrong", uuid.uuid4().hex)
+    engine = SparkEngine(domain_server(platform, DOMAIN)[0], "wrong", uuid.uuid4().hex)
     with pytest.raises(Exception, match="UNAUTHENTICATED") as caught:
         engine.states()
     assert caught.value.code == "engine_unavailable"

@@ -36,7 +36,7 @@ from tests.mesh_kit import Application, Domain, Mesh, fresh
 
 pytestmark = pytest.mark.platform
 
-SERVICES = ("kafka-east", "kafka-west", "registry", "registry-west", "spark", "found", "governor")
+SERVICES = ("kafka-east", "kafka-west", "registry", "registry-west", "found", "governor")
 FAR = 1_000_000
 MONEY = {"type": "record", "name": "Money", "namespace": "common", "fields": []}
 MONEY["fields"] = [

@@ -236,17 +236,19 @@ class MemoryQuery:
 
 
 class MemoryEngine:
-    """An engine whose records move when `move` is called; `down` refuses every call."""
+    """An engine whose records move when `move` is called; `down`, or `starting`, refuses all."""
 
     def __init__(self, clusters: Iterable[MemoryCluster], slots: int = 512) -> None:
         self._clusters = {found.bootstrap_servers: found for found in clusters}
         self.queries: list[MemoryQuery] = []
-        self.down = False
+        self.down = self.starting = False
         self._slots = slots
 
     def _answer(self) -> None:
         if self.down:
             raise EngineError("engine_unavailable", "the engine does not answer")
+        if self.starting:
+            raise EngineError("engine_starting", "the engine is being started")
 
     def states(self) -> States:
         self._answer()
@@ -379,7 +381,7 @@ class MemoryLink:
                 most_partitions=most,
                 starts=self.starts,
             ),
-            self.engine,
+            lambda _: self.engine,
             self.lineage,
             lambda _: self.schema,
             replace(QUICK, clock=lambda: self.time, **self.pace),

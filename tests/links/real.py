@@ -26,8 +26,12 @@ from processors.mirror.engine import MirrorEngine
 from projections.identity import Cluster
 from spark_streams.spark import SparkEngine
 from tests.links.desk import Desk
+from tests.mesh_fixtures import domain_server
 
-QUICK = Pace(look=0.2, advance=0.5, lineage=0.5, retry_first=0.2, retry_most=2, stall=3, grace=0.5)
+QUICK = Pace(look=0.2, advance=0.5, lineage=0.5, retry_first=0.2, retry_most=2, stall=30, grace=0.5)
+"""The first query of a server starts slowly, and is not to be restarted for that."""
+DOMAIN = "east"
+"""Whose products are copied."""
 Record = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 """(offset, key, value, headers)."""
 
@@ -59,7 +63,7 @@ class RealLink:
         self.admins = {
             name: KafkaAdmin(name, endpoints.administration(name)) for name in endpoints.clusters
         }
-        self.topic = f"east.t{uuid.uuid4().hex[:10]}"
+        self.topic = f"{DOMAIN}.t{uuid.uuid4().hex[:10]}"
         self.partitions = partitions
         self.east.create_topic(self.topic, partitions, config)
         until(lambda: self.east.topic(self.topic) is not None)
@@ -80,10 +84,7 @@ class RealLink:
         return self.admins["west"]
 
     def new_engine(self) -> SparkEngine:
-        token = self.endpoints.spark_token
-        return SparkEngine(
-            self.endpoints.spark_remote, token and resolve(token), self.topic, clears=True
-        )
+        return SparkEngine(*domain_server(self.endpoints, DOMAIN), self.topic)
 
     def new_keeper(self) -> LinksKeeper:
         """Another process's keeper, as far as the keeper can tell."""
@@ -94,7 +95,7 @@ class RealLink:
                 errors=self.errors,
                 most_partitions=self.most_partitions,
             ),
-            self.new_engine(),
+            lambda _: self.new_engine(),
             self.lineage,
             lambda _: json.dumps("bytes"),
             self.pace,

@@ -106,7 +106,7 @@ class SimWorker:
         starts = Starts()
         links = LinksKeeper(
             Reach(admin, Logs(admins, clusters), starts=starts),
-            Engine(world.engine, interrupts),
+            lambda _: Engine(world.engine, interrupts),
             LineageList(),
             lambda _: '"bytes"',
             replace(QUICK, clock=world.clock.monotonic),

@@ -129,8 +129,7 @@ def spark_pid(stage: Stage) -> int | None:
     """The process that runs the owner's statements."""
     state = PlatformState.load(Layout(stage.home).state)
     assert state is not None
-    name = f"spark-{stage.owner.name}"
-    return next((one.pid for one in state.services if one.name == name), None)
+    return next((one.pid for one in state.services if one.name == stage.spark), None)
 
 
 class Captured:

@@ -22,7 +22,7 @@ def kill_spark_repeatedly(stage: Stage) -> float:
     chance, longest = random.Random(20261121), 0.0
     for _ in range(ROUNDS):
         began = time.monotonic()
-        before = stage.kill("spark")
+        before = stage.kill(stage.spark)
         mark = stage.mark()
         stage.back(before)
         if chance.random() < 0.7:
@@ -54,7 +54,7 @@ def open_transaction(stage: Stage) -> float:
         dying.produce(topic, f"never committed {n}".encode(), partition=n % PARTITIONS)
     assert dying.flush(20) == 0
     began = time.monotonic()
-    before = stage.kill("spark")
+    before = stage.kill(stage.spark)
     mark = stage.mark()
     stage.back(before)
     recovery = stage.first_copied(began, mark)

@@ -26,6 +26,7 @@ from tests.faults.run.ground import WAIT_S, Ground, outsider, patiently
 from tests.faults.run.load import Pausable, Writing
 from tests.faults.run.prober import Attempt, Probing
 from tests.integration.statements.conftest import Stage as Flow
+from tests.mesh_fixtures import spark_service
 from tests.mesh_kit import Application, Domain, Mesh, eventually, fresh, register_schema
 
 PARTITIONS = 2
@@ -79,6 +80,11 @@ class Stage(Ground):
         self.writing = Writing(login, self.copied.topic, PARTITIONS)
         self.probing = Probing()
         self._strangers()
+
+    @property
+    def spark(self) -> str:
+        """The service that is the owner's Spark server."""
+        return spark_service(self.owner.name)
 
     @property
     def busy(self) -> list[Pausable]:

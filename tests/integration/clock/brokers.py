@@ -41,8 +41,7 @@ def offsets(first: int, *others: int) -> tuple[int, ...]:
 
 START_S = 400
 GOVERNING = ("kafka-west", "registry", "found")
-"""What a governor needs besides the cluster east; there are no links."""
-WITH_LINKS = (*GOVERNING, "spark")
+"""What a governor needs besides the cluster east."""
 _WORKER_PORT = 180
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mesh_events.emit import Receipt
 from mesh_events.intents import ProductUpdated
-from tests.integration.clock.brokers import WITH_LINKS, ClockedMesh, clocked_mesh
+from tests.integration.clock.brokers import GOVERNING, ClockedMesh, clocked_mesh
 from tests.mesh_kit import Application, Domain, Mesh, fresh
 
 
@@ -62,7 +62,7 @@ class Shop:
 
 @pytest.fixture(scope="package")
 def clocked() -> Iterator[ClockedMesh]:
-    with clocked_mesh(brokers=2, services=WITH_LINKS) as mesh:
+    with clocked_mesh(brokers=2, services=GOVERNING) as mesh:
         mesh.govern()
         yield mesh
 

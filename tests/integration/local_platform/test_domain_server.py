@@ -10,6 +10,7 @@ import pytest
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from local_platform.state import State
 from mesh_events.references import resolve
+from tests.mesh_fixtures import domain_server
 
 pytestmark = pytest.mark.platform
 
@@ -31,10 +32,10 @@ def test_a_domains_server_answers_who_has_its_token_and_is_found_again(
     local = LocalPlatform(settings)
     remote, reference = local.domain_server("sales")
     token = resolve(reference)
-    assert platform.spark_token is not None
+    other, others = domain_server(platform, "east")
     assert asked(remote, token) == 0
-    assert asked(remote, resolve(platform.spark_token)) != 0
-    assert remote != platform.spark_remote
+    assert asked(remote, others) != 0
+    assert remote != other
 
     before = next(one for one in local.status() if one.name == "spark-sales")
     assert before.state == State.READY

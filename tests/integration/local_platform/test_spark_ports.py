@@ -7,20 +7,19 @@ import pytest
 from pyspark.sql.connect.functions import lit, repeat
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
-from mesh_events.references import resolve
 from spark_streams.session import ConnectSession
+from tests.mesh_fixtures import domain_server, spark_service
 
 pytestmark = pytest.mark.platform
+DOMAIN = "ports"
 
 
-@pytest.mark.parametrize("domain", [None, "ports"], ids=["mesh", "domain"])
 def test_a_server_listens_at_no_port_but_its_own(
-    platform: Endpoints, settings: PlatformSettings, domain: str | None
+    platform: Endpoints, settings: PlatformSettings
 ) -> None:
-    local = LocalPlatform(settings)
-    remote = local.domain_server(domain)[0] if domain else platform.spark_remote
-    name = f"spark-{domain}" if domain else "spark"
-    [server] = [one for one in local.status() if one.name == name]
+    remote, _ = domain_server(platform, DOMAIN)
+    every = LocalPlatform(settings).status()
+    [server] = [one for one in every if one.name == spark_service(DOMAIN)]
     found = psutil.Process(server.pid).net_connections("inet")
     ports = {one.laddr.port for one in found if one.status == psutil.CONN_LISTEN}
     assert [port for port in ports if f":{port}" not in remote] == []
@@ -28,8 +27,7 @@ def test_a_server_listens_at_no_port_but_its_own(
 
 
 def test_a_result_of_many_megabytes_comes_without_the_port_for_blocks(platform: Endpoints) -> None:
-    name = uuid.uuid4().hex
-    connected = ConnectSession(platform.spark_remote, resolve(platform.spark_token), name)
+    connected = ConnectSession(*domain_server(platform, DOMAIN), uuid.uuid4().hex)
     spark = connected.call("opening a session", lambda found: found)
     try:
         lengths = spark.range(8, numPartitions=1).select("id", repeat(lit("x"), 4_000_000))

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from threading import Thread
 
 import pytest
@@ -13,21 +12,15 @@ from processors.keepers.flow_ends import ClusterLogs
 from processors.rights import Operation
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
-from tests.links.real import QUICK, RealLink, assert_exact
+from tests.links.real import RealLink, assert_exact
 
 LOOK_S = 5.0
 """Longer than any look at a link that nothing happens to."""
 
 
-class PatientLink(RealLink):
-    """The first query of a Spark server starts slowly, and is not to be restarted for that."""
-
-    pace = replace(QUICK, stall=30)
-
-
 @pytest.fixture
 def link(platform: Endpoints) -> Iterator[RealLink]:
-    made = PatientLink(platform)
+    made = RealLink(platform)
     yield made
     made.close()
 
@@ -88,7 +81,7 @@ def test_partitions_added_while_a_link_is_paused_are_copied_when_it_goes_on(
 def test_a_link_whose_source_grows_does_not_hold_up_another_one(
     platform: Endpoints, link: RealLink
 ) -> None:
-    logs, other = ClusterLogs(platform.tls), PatientLink(platform)
+    logs, other = ClusterLogs(platform.tls), RealLink(platform)
     try:
         for one in (link, other):
             one.logs = logs

@@ -1,7 +1,6 @@
 """A source grows while MirrorMaker copies it between two real clusters, and after a handover."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -11,18 +10,12 @@ from mesh_events.intents import Engine
 from processors.rights import Operation
 from projections.links import State
 from tests.integration.partitions.owner import add_partitions, numbered, partitions_of
-from tests.links.real import QUICK, RealMirror, assert_exact
-
-
-class PatientMirror(RealMirror):
-    """A connector starts slowly on a busy machine, and is not to be restarted for that."""
-
-    pace = replace(QUICK, stall=30)
+from tests.links.real import RealMirror, assert_exact
 
 
 @pytest.fixture
 def link(platform: Endpoints) -> Iterator[RealMirror]:
-    made = PatientMirror(platform)
+    made = RealMirror(platform)
     yield made
     made.close()
 

@@ -38,20 +38,20 @@ def test_the_last_domains_port_is_no_other_services(site: Site) -> None:
 
 
 def test_a_domains_server_is_started_on_demand_only_and_has_a_token_of_its_own(site: Site) -> None:
-    remember(site.layout, "east")
+    for domain in ("east", "west"):
+        remember(site.layout, domain)
     every = catalogue(site)
     assert "spark-east" not in [service.name for service in chosen(every, None)]
-    [server, meshs] = [chosen(every, [name])[0] for name in ("spark-east", "spark")]
-    tokens = {
-        one.command().environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] for one in (server, meshs)
-    }
+    servers = [chosen(every, [name])[0] for name in ("spark-east", "spark-west")]
+    tokens = {one.command().environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] for one in servers}
     assert len(tokens) == 2
-    assert server.data != meshs.data
+    assert servers[0].data != servers[1].data
 
 
-def test_a_domains_server_stops_with_the_meshs_own(site: Site) -> None:
-    remember(site.layout, "east")
+def test_the_servers_of_domains_stop_after_the_governor_and_before_the_brokers(site: Site) -> None:
+    for domain in ("east", "west"):
+        remember(site.layout, domain)
     waves = stop_waves(service.name for service in catalogue(site))
-    [with_spark] = [wave for wave in waves if "spark" in wave]
-    assert "spark-east" in with_spark
+    places = {name: number for number, names in enumerate(waves) for name in names}
+    assert places["governor"] < places["spark-east"] == places["spark-west"] < places["kafka-east"]
     assert sum(map(len, waves)) == len(catalogue(site))

@@ -190,6 +190,45 @@ def test_an_engine_that_is_down_is_waited_for() -> None:
     assert link.findings() == []
 
 
+def test_a_link_that_never_ran_waits_for_its_server_and_has_not_failed() -> None:
+    link = MemoryLink()
+    link.produce(4)
+    link.engine.starting = True
+    link.settle()
+    assert (link.desk.facts, link.desk.link.state) == ([], State.CREATED)
+    link.engine.starting = False
+    link.settle()
+    assert link.findings() == []
+    assert link.desk.said(LinkFailed) == []
+
+
+def test_a_link_that_ran_has_failed_while_its_server_is_being_started() -> None:
+    link = MemoryLink()
+    link.produce(4)
+    link.settle()
+    assert link.desk.link.is_active
+    link.engine.starting = True
+    link.settle()
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_starting"]
+    link.engine.queries.clear()
+    link.engine.starting = False
+    link.produce(4)
+    link.settle()
+    assert link.findings() == []
+    assert link.desk.link.is_active
+
+
+def test_a_link_ends_while_its_server_is_being_started() -> None:
+    link = MemoryLink()
+    link.produce(4)
+    link.settle()
+    link.engine.starting = True
+    link.desk.remove()
+    link.settle()
+    assert link.desk.link.state is State.REMOVED
+    assert link.topic not in link.west.topics
+
+
 @pytest.mark.parametrize("place", ["east", "west"])
 def test_a_cluster_that_is_down_is_waited_for(place: str) -> None:
     link = MemoryLink()

@@ -16,9 +16,10 @@ from processors.keepers.links import LANES, LinksKeeper
 from projections import links
 from projections.image import EMPTY
 from projections.links import Desired, State, link_id
+from spark_streams.engine import States
 from tests.kafka_client import eventually
 from tests.links.desk import meta
-from tests.links.memory import QUICK, MemoryLink, MemoryLogs
+from tests.links.memory import QUICK, MemoryEngine, MemoryLink, MemoryLogs
 
 PRODUCTS = [f"east.p{number}" for number in range(12)]
 
@@ -30,11 +31,11 @@ def many(monkeypatch: pytest.MonkeyPatch) -> MemoryLink:
     made = MemoryLink()
     made.keeper = LinksKeeper(
         Reach(lambda _, name: made.clusters[name], MemoryLogs(made.clusters)),
-        made.engine,
+        lambda _: made.engine,
         made.lineage,
         lambda _: made.schema,
         replace(QUICK, clock=lambda: made.time),
-        SideBySide("test"),
+        SideBySide,
     )
     for product in PRODUCTS:
         add(made, product)
@@ -122,6 +123,53 @@ def test_a_domain_whose_topics_are_slow_to_look_at_delays_no_other_domains_link(
     monkeypatch.setattr(many.east, "topic", look_slowly)
     eventually(lambda: all_are(many, State.ACTIVE, [other]), "the other domain's link is active")
     assert len(waits) == LANES
+
+
+class Hanging:
+    """An engine whose server is just being started, for as long as the gate is closed."""
+
+    def __init__(self, engine: MemoryEngine, gate: threading.Event) -> None:
+        self._engine, self._gate = engine, gate
+
+    def states(self) -> States:
+        self._gate.wait()
+        return self._engine.states()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._engine, name)
+
+
+def test_a_domain_whose_server_does_not_answer_delays_no_other_domains_link(
+    many: MemoryLink, gate: threading.Event
+) -> None:
+    asked: list[str] = []
+
+    def engine_of(domain: str) -> object:
+        asked.append(domain)
+        return Hanging(many.engine, gate) if domain == "east" else many.engine
+
+    many.keeper._engines = engine_of  # type: ignore[assignment]
+    other = "shop.orders"
+    add(many, other)
+    eventually(lambda: all_are(many, State.ACTIVE, [other]), "the other domain's link is active")
+    assert sorted(asked) == ["east", "shop"]
+    assert not all_are(many, State.ACTIVE, PRODUCTS[:1])
+    gate.set()
+    eventually(lambda: all_are(many, State.ACTIVE, PRODUCTS), "and then those of the first")
+
+
+def test_no_server_is_started_for_links_that_rest(many: MemoryLink) -> None:
+    for link in (*many.desk.image.links,):
+        image, at = many.desk.image, many.desk.image.offset + 1
+        after = links.redirected(image.links, link, Desired.PAUSED, at, at * 1000)
+        many.desk.image = image._replace(links=after, offset=at)
+    everything = [many.topic, *PRODUCTS]
+    eventually(lambda: all_are(many, State.PAUSED, everything), "all are paused")
+    asked: list[str] = []
+    many.keeper = many.new_keeper()
+    many.keeper._engines = asked.append  # type: ignore[assignment]
+    many.reconcile()
+    assert asked == []
 
 
 class PaperReign:

@@ -181,7 +181,7 @@ def linked(told: Told) -> MemoryLink:
     link = MemoryLink()
     link.keeper = LinksKeeper(
         Reach(lambda _, name: link.clusters[name], MemoryLogs(link.clusters), told),
-        link.engine,
+        lambda _: link.engine,
         link.lineage,
         lambda _: link.schema,
         replace(QUICK, clock=lambda: link.time),

@@ -7,7 +7,7 @@ from self_service.demo.audit import _says
 from self_service.demo.story import _is_shown
 
 READY = {"service": "governor", "state": "ready"}
-LATE = {"service": "spark", "state": "starting"}
+LATE = {"service": "connect", "state": "starting"}
 SHOWN = {
     "owner": "team-east", "quality": "STANDARD", "sla": 2, "schema_subject": "east.users-value",
 }  # fmt: skip
@@ -17,7 +17,7 @@ SHOWN = {
     ("status", "expected"),
     [
         ({"services": [READY]}, (True, "")),
-        ({"services": [READY, LATE]}, (False, "spark")),
+        ({"services": [READY, LATE]}, (False, "connect")),
         ({"services": []}, (False, "")),
         (None, (False, "")),
     ],
