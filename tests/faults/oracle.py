@@ -88,10 +88,11 @@ def told(plain: Plain) -> Told:
     return found
 
 
-def record_of(plain: Plain, message: Any) -> dict[str, Any]:
+def record_of(plain: Plain, message: Any, root: str) -> dict[str, Any]:
     """A record for `tests.oracle.oracle.tell`: {offset, time, signer, type, fields}.
 
-    `signer` is None where the signature does not fit, `type` where the value cannot be read.
+    `signer` is None where the signature is not one for the mesh of this root key, `type` where the
+    value cannot be read.
     """
     key, value = message.key() or b"", message.value()
     found = {"offset": message.offset(), "time": message.timestamp()[1]}
@@ -101,7 +102,7 @@ def record_of(plain: Plain, message: Any) -> dict[str, Any]:
         datum = _decoded(plain, value) or datum
     headers = dict(message.headers() or [])
     kind = datum.pop("type")
-    return {**found, "signer": _signer(headers, key, value), "type": kind, "fields": datum}
+    return {**found, "signer": signer_of(headers, key, value, root), "type": kind, "fields": datum}
 
 
 def _decoded(plain: Plain, value: bytes) -> dict[str, Any] | None:
@@ -113,16 +114,23 @@ def _decoded(plain: Plain, value: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _signer(headers: Mapping[str, bytes], key: bytes, value: bytes | None) -> str | None:
+def signer_of(
+    headers: Mapping[str, bytes], key: bytes, value: bytes | None, root: str
+) -> str | None:
     """The public key whose signature the record carries, as the wire format says."""
     try:
         name = headers["mesh_key"].decode("ascii")
-        public = Ed25519PublicKey.from_public_bytes(base64.urlsafe_b64decode(name + "="))
-        said = _SIGNED_FIRST + len(key).to_bytes(4, "big") + key + (value or b"")
+        public = Ed25519PublicKey.from_public_bytes(_public(name))
+        length = len(key).to_bytes(4, "big")
+        said = _SIGNED_FIRST + _public(root) + length + key + (value or b"")
         public.verify(headers["mesh_signature"], said)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidSignature):
         return None
     return name
+
+
+def _public(name: str) -> bytes:
+    return base64.urlsafe_b64decode(name + "=")
 
 
 def history(records: Iterable[Mapping[str, Any]], governor: str) -> Told:

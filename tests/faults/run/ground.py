@@ -44,7 +44,7 @@ class Ground:
         self.near = kit.register_domain("near")
         self.speaking = [Speaking(self._trade(owner)) for owner in (self.owner, self.other)]
         self.pulse_product, _ = self.owner.product("pulse")
-        self.transcript = Transcript(self.plain(), kit.profile.governor_key)
+        self.transcript = Transcript(self.plain(), kit.profile.governor_key, kit.profile.root_key)
 
     def _trade(self, owner: Domain) -> Trade:
         product, _ = owner.product("goods")

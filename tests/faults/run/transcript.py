@@ -15,17 +15,19 @@ class Transcript:
     """All records so far; what was read once must still stand there.
 
     governor: public key whose decisions count.
+    root: public key that names the mesh.
     """
 
     plain: Plain
     governor: str
+    root: str
     records: list[dict[str, Any]] = field(default_factory=list)
 
     def read(self) -> "Transcript":
         """Go on to the end of now."""
         start = self.records[-1]["offset"] + 1 if self.records else 0
         self.records += [
-            record_of(self.plain, message) for message in self.plain.messages(LOG, start)
+            record_of(self.plain, message, self.root) for message in self.plain.messages(LOG, start)
         ]
         return self
 
