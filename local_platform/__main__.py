@@ -1,7 +1,7 @@
 """`python -m local_platform up|down|status|domain-server`: a thin entry beside `sdm`.
 
-`domain-server NAME` starts a domain's own Spark Connect server unless it runs, and prints where it
-answers and a reference to its token, as JSON; a line `starting` before, if it has to be waited for.
+`domain-server NAME` starts a domain's own Spark Connect server unless it runs, prints where it
+answers and a reference to its token, as JSON, and ends when it is ready.
 """
 
 import argparse
@@ -66,10 +66,10 @@ def main() -> int:
         elif options.command == "down":
             _say("stopped: " + (", ".join(platform.down()) or "nothing was running"))
         elif options.command == "domain-server":
-            remote, token = platform.domain_server(
-                options.domain, starting=lambda: _say("starting")
+            platform.domain_server(
+                options.domain,
+                told=lambda remote, token: _say(json.dumps({"remote": remote, "token": token})),
             )
-            _say(json.dumps({"remote": remote, "token": token}))
         else:
             _status(platform)
     except PlatformError as fault:

@@ -97,7 +97,10 @@ class LocalPlatform:
             raise
 
     def domain_server(
-        self, domain: str, timeout_s: float = 240, starting: Callable[[], None] = lambda: None
+        self,
+        domain: str,
+        timeout_s: float = 240,
+        told: Callable[[str, str], None] = lambda *_: None,
     ) -> tuple[str, str]:
         """Start a domain's own Spark Connect server unless it runs.
 
@@ -106,7 +109,7 @@ class LocalPlatform:
         Args:
             domain: whose.
             timeout_s: for it to become ready, seconds.
-            starting: called before anything is waited for, where it is not ready yet.
+            told: called with what is returned, before the server is waited for.
 
         Returns:
             Where it answers, and a reference to the token of who may use it.
@@ -115,8 +118,6 @@ class LocalPlatform:
             PlatformError: as `up`; also if no mesh runs here.
         """
         name = f"{PREFIX}{domain}"
-        if not any(one.name == name and one.state == State.READY for one in self.status()):
-            starting()
         with one_at_a_time(self._site):
             supervisor = self._supervisor()
             if supervisor is None:
@@ -124,11 +125,16 @@ class LocalPlatform:
             remember(self._layout, domain)
             wanted = LocalPlatform(self._site.settings, [name])
             asked = wanted._extend(supervisor)
+        found = self._domain_server(domain)
+        told(*found)
         if asked is not None:
             wanted._follow(_silent, timeout_s, asked)
+        return found
+
+    def _domain_server(self, domain: str) -> tuple[str, str]:
         server = DomainSpark(self._site, domain)
         # the mesh may run at another port base than this command was told
-        found = next((one for one in self.status() if one.name == name), None)
+        found = next((one for one in self.status() if one.name == server.name), None)
         if found is None or found.port is None:
             return server.remote, server.token_reference()
         return f"sc://localhost:{found.port}", server.token_reference()

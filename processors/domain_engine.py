@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any, TypeVar
 
 import structlog
@@ -52,7 +53,8 @@ class DomainEngine:
         self._engine: FlowEngine | None = None
         self._not_before = float("-inf")
         self._fault: EngineError | None = None
-        self._patient = patient
+        self._patient, self._turn = patient, Lock()
+        # the last run of the command: until it ends, the server that it named is being started
         self._asking: Asking | None = None
 
     def states(self) -> States:
@@ -85,14 +87,22 @@ class DomainEngine:
             self._engine.close()
 
     def _through(self, act: Callable[[FlowEngine], Got]) -> Got:
-        engine = self._found()
+        with self._turn:
+            engine, asking = self._found(), self._asking
         try:
             return act(engine)
         except EngineError as error:
-            if error.code == ENGINE_UNAVAILABLE:
-                # it may answer elsewhere, or have to be started again
-                engine.close()
-                self._engine = None
+            if error.code != ENGINE_UNAVAILABLE:
+                raise
+            if asking is not None and not asking.has_ended:
+                raise EngineError(
+                    ENGINE_STARTING, f"{self._domain}'s Spark Connect server is being started"
+                ) from error
+            # it may answer elsewhere, or have to be started again
+            with self._turn:
+                self._leave(engine)
+                if asking is not None and asking.fault is not None:
+                    raise self._unavailable(asking.fault) from error
             raise
 
     def _found(self) -> FlowEngine:
@@ -100,16 +110,15 @@ class DomainEngine:
             return self._engine
         if self._fault is not None and self._clock() < self._not_before:
             raise self._fault
-        try:
-            server = self._server()
-            token = self._token(server)
-            self._fault = None
-        except EngineError as error:
-            if error.code == ENGINE_UNAVAILABLE:
-                self._fault, self._not_before = error, self._clock() + AGAIN_S
-            raise
-        self._engine = self._connect(server.remote, token, self._seed)
+        server = self._server()
+        self._engine = self._connect(server.remote, self._token(server), self._seed)
         return self._engine
+
+    def _leave(self, engine: FlowEngine) -> None:
+        """Ask for a server anew with the next call."""
+        if self._engine is engine:
+            engine.close()
+            self._engine = self._asking = None
 
     def _token(self, server: DomainSpark) -> str | None:
         try:
@@ -123,21 +132,17 @@ class DomainEngine:
             return named
         if not self._settings.domain_spark_command:
             raise self._unavailable("none is named in SDM_DOMAIN_SPARK")
-        if self._asking is None:
-            self._asking = Asking([*self._settings.domain_spark_command, self._domain])
-        asking = self._asking
+        asking = Asking([*self._settings.domain_spark_command, self._domain])
         found = asking.server(patient=self._patient)
-        if not asking.has_ended:
-            raise EngineError(
-                ENGINE_STARTING, f"{self._domain}'s Spark Connect server is being started"
-            )
-        self._asking = None
         if found is None:
-            raise self._unavailable(asking.fault)
+            raise self._unavailable(asking.fault or "the command printed nothing")
+        self._asking = asking
         return found
 
     def _unavailable(self, why: str) -> EngineError:
-        return EngineError(
+        fault = EngineError(
             ENGINE_UNAVAILABLE,
             f"{self._domain} has no Spark Connect server: {why}; see `sdm status`",
         )
+        self._fault, self._not_before = fault, self._clock() + AGAIN_S
+        return fault

@@ -11,33 +11,31 @@ from processors.settings import DomainSpark
 
 TIMEOUT_S = 270.0
 """A command that takes longer is ended."""
-STARTING = "starting"
-"""The line by which a command says that the server has to be waited for."""
 
 
 class Asking:
     """One run of the command, in a thread of its own.
 
     Args:
-        command: prints {"remote": ..., "token": ...} as its last line, and may print a line
-            `starting` before.
+        command: prints {"remote": ..., "token": ...} on a line as soon as it knows them, and ends
+            with 0 when the server is ready.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
         self._heard, self._ended = threading.Event(), threading.Event()
         self._found: DomainSpark | None = None
-        self.fault = f"it does not start in {TIMEOUT_S:g} s"
+        self.fault: str | None = None
         """Why there is no server, once it has ended without one."""
         threading.Thread(target=self._run, daemon=True).start()
 
     def server(self, *, patient: bool) -> DomainSpark | None:
-        """Where the server answers, None without one; see `has_ended`.
+        """Where the server answers, or will when it has started; None if there is none.
 
-        patient: wait until the server has started, too.
+        patient: wait until it has started.
         """
-        (self._ended if patient else self._heard).wait(TIMEOUT_S)
-        return self._found
+        (self._ended if patient else self._heard).wait()
+        return None if patient and self.fault else self._found
 
     @property
     def has_ended(self) -> bool:
@@ -64,18 +62,18 @@ class Asking:
 
     def _hear(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None  # noqa: S101 - for the type checker
-        first = process.stdout.readline()
-        if first.strip() == STARTING:
+        said = process.stdout.readline().strip()
+        try:
+            self._found = DomainSpark.model_validate(json.loads(said))
+        except (ValueError, ValidationError):
+            self.fault = f"the command printed {said[:100]!r}"
+        else:
             self._heard.set()
-        rest, complaint = process.communicate()
-        if process.returncode > 0:
+        _, complaint = process.communicate()
+        if process.returncode < 0:
+            self.fault = f"it does not start in {TIMEOUT_S:g} s"
+        elif process.returncode > 0:
             self.fault = _outline(complaint) or f"exit code {process.returncode}"
-        elif process.returncode == 0:
-            said = (first + rest).strip().rpartition("\n")[2]
-            try:
-                self._found = DomainSpark.model_validate(json.loads(said))
-            except (ValueError, ValidationError):
-                self.fault = f"the command printed {said[:100]!r}"
 
 
 def _outline(text: str) -> str:

@@ -103,8 +103,8 @@ class WorkerSettings(BaseSettings):
     domain_spark: domain -> its own Spark Connect server, for its statements and for links of its
         products (`SDM_DOMAIN_SPARK`, JSON)
     domain_spark_command: for domains that are not named there: starts a domain's server unless it
-        runs, is given the domain as last argument, and prints {"remote": ..., "token": ...}; a line
-        `starting` before, if it has to be waited for
+        runs, is given the domain as last argument, prints {"remote": ..., "token": ...} as soon as
+        it knows them, and ends when the server is ready
         (`SDM_DOMAIN_SPARK_COMMAND`, JSON)
     spark_remote, spark_token: a Spark Connect server for links of all domains that are not named in
         `SDM_DOMAIN_SPARK`; without one, those also run on a server of the domain's own

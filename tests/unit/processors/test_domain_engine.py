@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,44 +48,65 @@ def test_what_the_command_says_is_told(script: str, told: str) -> None:
 WAITING = """
 import sys, time
 from pathlib import Path
-print("starting", flush=True)
+print('{"remote": "sc://localhost:1"}', flush=True)
 while not Path(sys.argv[1]).exists():
     time.sleep(0.01)
-print('{"remote": "sc://localhost:1"}')
 """
 
 
-def waiting(gate: Path, *, patient: bool) -> DomainEngine:
-    """An engine whose server is being started until there is a file."""
-    command = (sys.executable, "-c", WAITING, str(gate))
-    return DomainEngine(
-        "east",
-        WorkerSettings(**WORKER, domain_spark_command=command),
-        lambda *_: MemoryEngine([]),  # type: ignore[arg-type,return-value]
-        patient=patient,
-    )
+class Starting:
+    """A domain's engine whose server is being started, by a command that ends with the gate."""
 
+    def __init__(self, gate: Path, *, patient: bool = False) -> None:
+        self.gate, self.server, self.connected = gate, MemoryEngine([]), 0
+        self.server.down = True
+        command = (sys.executable, "-c", WAITING, str(gate))
+        settings = WorkerSettings(**WORKER, domain_spark_command=command)
+        self.engine = DomainEngine("east", settings, self._connect, patient=patient)
 
-def test_a_server_that_is_being_started_is_told_and_found_once_it_runs(tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    engine = waiting(gate, patient=False)
+    def _connect(self, *_: object) -> MemoryEngine:  # type: ignore[return]
+        self.connected += 1
+        return self.server
 
-    def code() -> str:
+    def answer(self) -> str:
+        """The states, or the code of the error."""
         try:
-            return str(engine.states())
+            return str(self.engine.states())
         except EngineError as error:
             return error.code
 
-    assert [code(), code()] == ["engine_starting", "engine_starting"]
-    gate.touch()
-    eventually(lambda: code() == "{}", "the server is found")
+
+@pytest.fixture
+def starting(tmp_path: Path) -> Iterator[Starting]:
+    yield (made := Starting(tmp_path / "gate"))
+    made.gate.touch()
+
+
+def test_a_server_answers_from_when_it_can_before_its_command_has_ended(
+    starting: Starting,
+) -> None:
+    assert [starting.answer(), starting.answer()] == ["engine_starting", "engine_starting"]
+    starting.server.down = False
+    assert (starting.answer(), starting.connected) == ("{}", 1)
+
+
+def test_a_server_that_has_started_and_does_not_answer_is_asked_for_anew(
+    starting: Starting,
+) -> None:
+    assert starting.answer() == "engine_starting"
+    starting.gate.touch()
+    eventually(lambda: starting.answer() == "engine_unavailable", "the command has ended")
+    starting.gate.unlink()
+    assert (starting.answer(), starting.connected) == ("engine_starting", 2)
 
 
 def test_who_is_patient_waits_for_the_server(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    engine = waiting(gate, patient=True)
+    starting = Starting(gate, patient=True)
+    starting.server.down = False
     threading.Timer(0.2, gate.touch).start()
-    assert engine.states() == {}
+    assert starting.answer() == "{}"
+    assert gate.exists()
 
 
 def test_a_command_or_a_token_that_is_not_there_is_told(tmp_path: Path) -> None:
