@@ -17,6 +17,8 @@ from pathlib import Path
 
 import psutil
 
+from local_platform.files import public_folder
+
 _TIMEOUT_S = 300
 _KEPT = 2
 
@@ -97,7 +99,7 @@ def _give_way(jcmd: "subprocess.Popen[bytes]", pid: int) -> None:
 def _writable(folder: Path) -> bool:
     """Make the folder; False where the cache is somebody else's."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        public_folder(folder)
     except PermissionError:
         return False
     return os.access(folder, os.W_OK)

@@ -11,6 +11,15 @@ def private_folder(path: Path) -> Path:
     return path
 
 
+def public_folder(path: Path) -> Path:
+    """Make a folder that every account can enter, whatever the umask, and return it."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for one in missing:
+        one.chmod(0o755)
+    return path
+
+
 def empty_folder(path: Path) -> Path:
     """Make `path` a private folder with nothing in it, and return it."""
     shutil.rmtree(path, ignore_errors=True)

@@ -79,6 +79,8 @@ class Minder(threading.Thread):
             popen = self._start()
             if popen is None:
                 return
+            if not self._service.is_awaited:
+                self._update(state=State.READY, detail="at work")
             code = self._watch(popen)
             outcome = self._service.outcome(code)
             if outcome is not None:

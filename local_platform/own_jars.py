@@ -15,6 +15,7 @@ from pathlib import Path
 
 from local_platform import jvm
 from local_platform.errors import ServiceFailedError
+from local_platform.files import public_folder
 from local_platform.jars import joined
 from local_platform.services.java import java
 from processors import connect, mirror
@@ -115,7 +116,7 @@ def compile_once(
     """
     if jar.exists():
         return
-    jar.parent.mkdir(parents=True, exist_ok=True)
+    public_folder(jar.parent)
     names = ", ".join(source.name for source in sources)
     with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
         made = Path(folder) / jar.name
@@ -131,6 +132,8 @@ def compile_once(
                 opened.writestr(name, text)
             for file in sorted(patched.rglob("*.class")):
                 opened.write(file, file.relative_to(patched))
+        # the domains' servers read it as well, whose accounts are others
+        made.chmod(0o644)
         made.rename(jar)
 
 

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from local_platform.files import public_folder
 from local_platform.jars import JarStore
 
 # Connect finds plugins by service manifests, and this converter was built without one.
@@ -22,7 +23,7 @@ def build_once(target: Path, build: Callable[[Path], object]) -> Path:
     """Let `build` fill a new folder and give it the name `target`, unless that exists."""
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    public_folder(target.parent)
     work = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
         build(work)

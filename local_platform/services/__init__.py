@@ -20,10 +20,11 @@ from local_platform.services.postgres import Postgres
 from local_platform.services.registry import Registry
 from local_platform.site import Site
 
-SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect", "class-archive")
+SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect")
 """The services that need nothing of the mesh's own code."""
 
 STOP_ORDER = (
+    ("class-archive",),
     ("governor", "found"),
     (PREFIX, "connect"),
     ("registry", "registry-west"),
@@ -42,10 +43,10 @@ def catalogue(site: Site) -> tuple[Service, ...]:
         Registry(site),
         *([Registry(site, "registry-west", "west")] if site.has_west_registry else []),
         Connect(site),
-        SparkClasses(site),
         *(DomainSpark(site, domain) for domain in numbers(site.layout)),
         Founding(site),
         Governor(site),
+        SparkClasses(site),
         *(GeneratorService(site, name) for name in generators.known(site.layout)),
     )
 

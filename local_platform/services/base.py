@@ -48,6 +48,7 @@ class Service(ABC):
     after: services that must be ready before its process starts
     listeners: names in `ports.OFFSETS` that must be free; the first is shown as its port
     on_demand: started when somebody needs it, not with the mesh
+    is_awaited: False: a job that the mesh is ready without, at work or done
     is_restarted: if it does not answer for minutes; False: that is only shown
     stop_signal: asks for a clean stop, within `stop_timeout` seconds
     """
@@ -57,6 +58,7 @@ class Service(ABC):
     listeners: tuple[str, ...] = ()
     once: ClassVar[bool] = False
     on_demand: ClassVar[bool] = False
+    is_awaited: ClassVar[bool] = True
     is_restarted: ClassVar[bool] = True
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout: ClassVar[float] = 10.0

@@ -14,8 +14,10 @@ class SparkClasses(Service):
     """Makes the archive once per cache, by a server that is ended when it is made."""
 
     name = "class-archive"
+    after = ("governor",)
     listeners = SparkConnect.listeners
     once = True
+    is_awaited = False
 
     def command(self) -> Command:
         """Return the job's process."""

@@ -34,9 +34,12 @@ def test_a_running_jvm_writes_an_archive_that_the_next_one_uses(tmp_path: Path, 
     with subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         server.stdout.readline()
+        mask = os.umask(0o077)
         archive.make(server.pid, tmp_path)
+        os.umask(mask)
         server.terminate()
 
+    assert archive.folder.stat().st_mode & 0o777 == 0o755, "every account may enter it"
     assert [path.name for path in (tmp_path / "archives").iterdir()] == [archive.path.name]
     assert not list(tmp_path.glob("java_pid*"))
     assert archive.path.stat().st_mode & 0o777 == 0o444, "every user of the cache may use it"

@@ -98,6 +98,10 @@ class Job(Script):
     once = True
 
 
+class Aside(Job):
+    is_awaited = False
+
+
 class Ending(Script):
     """Is done with 0, and would fail alike after 9."""
 
@@ -260,6 +264,15 @@ def test_a_job_that_ended_well_is_ready_and_runs_once(rig: Rig) -> None:
 
     assert (status.pid, status.detail) == (None, "done")
     assert (job.data / "runs").read_text() == "x"
+
+
+def test_nobody_waits_for_a_job_that_is_not_awaited(rig: Rig) -> None:
+    source = "import pathlib, time\nwhile not pathlib.Path('end').exists(): time.sleep(0.01)"
+    job = Aside(rig.site, source)
+    rig.mind(job)
+    assert rig.until(State.READY).detail == "at work"
+    (job.data / "end").touch()
+    rig.until(State.READY, detail="done")
 
 
 def test_a_server_gets_no_variable_that_is_not_on_the_list(
