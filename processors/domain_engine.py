@@ -89,12 +89,14 @@ class DomainEngine:
     def _through(self, act: Callable[[FlowEngine], Got]) -> Got:
         with self._turn:
             engine, asking = self._found(), self._asking
+        # it may be ready by the time that the call has failed
+        starting = asking is not None and not asking.has_ended
         try:
             return act(engine)
         except EngineError as error:
             if error.code != ENGINE_UNAVAILABLE:
                 raise
-            if asking is not None and not asking.has_ended:
+            if starting:
                 raise EngineError(
                     ENGINE_STARTING, f"{self._domain}'s Spark Connect server is being started"
                 ) from error
