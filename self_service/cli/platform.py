@@ -100,8 +100,8 @@ def down(shown: Shown) -> None:
 def status(shown: Shown) -> None:
     """Show the services, where the mesh stands, findings, and what has failed with the next step.
 
-    Ends with 6 where a service is not ready or the mesh cannot be read, and with 3 where only the
-    current domain may not read it.
+    Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's Spark
+    server that is being started, and with 3 where only the current domain may not read it.
     """
     platform = _platform()
     protocols = platform.protocols()
@@ -116,7 +116,7 @@ def status(shown: Shown) -> None:
     show(Detail(mesh, parts), shown.output)
     if fault is not None:
         note(f"the mesh cannot be read: {sentence(fault)}")
-    ready = all(one["state"] == "ready" for one in services)
+    ready = all(map(_is_well, services))
     if ready and isinstance(fault, RefusedError):
         raise typer.Exit(ExitCode.REFUSED)
     if fault is not None or not ready:
@@ -172,6 +172,15 @@ def _confirm_loss(home: Path) -> None:
     note(f"{what}.")
     if not typer.confirm("Remove them?", err=True):
         raise RefusedError("not_confirmed", f"{home} was left as it is")
+
+
+def _is_well(service: "Mapping[str, Any]") -> bool:
+    """Whether it is ready, or a domain's server that somebody has just needed."""
+    from local_platform.domain_servers import PREFIX
+    from local_platform.state import State
+
+    state, is_domains = service["state"], str(service["service"]).startswith(PREFIX)
+    return bool(state == State.READY or (state == State.STARTING and is_domains))
 
 
 def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:

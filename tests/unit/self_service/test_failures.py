@@ -1,11 +1,13 @@
 """The failures that `sdm status` shows."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
+from local_platform.state import ServiceStatus, State
 from mesh_events import connectors, facts, statements
 from self_service.cli import platform
 from self_service.cli.app import app
@@ -61,6 +63,31 @@ def test_each_failure_has_its_code_and_next_step() -> None:
     assert "`sdm streaming sql describe east.copied`" in statement
     assert statement.startswith("is tried again")
     assert "`sdm connect connector describe east.shop`" in connector
+
+
+@pytest.mark.parametrize(
+    ("service", "state", "code"),
+    [
+        ("spark-east", State.STARTING, 0),
+        ("spark-east", State.FAILED, 6),
+        ("connect", State.STARTING, 6),
+        ("connect", State.READY, 0),
+    ],
+)
+def test_status_ends_well_beside_a_domains_server_that_is_being_started(
+    monkeypatch: pytest.MonkeyPatch, service: str, state: State, code: int
+) -> None:
+    one = ServiceStatus(name=service, state=state, log=Path("log"))
+    services = SimpleNamespace(
+        protocols=dict,
+        status=lambda: [one],
+        certified_until=lambda: None,
+        separates_domains=True,
+    )
+    monkeypatch.setattr(platform, "_platform", lambda: services)
+    monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)
+    monkeypatch.setattr(Mesh, "image", lambda *_: running().image)
+    assert CliRunner().invoke(app, ["status", "-o", "json"]).exit_code == code
 
 
 def test_status_lists_what_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
