@@ -181,7 +181,7 @@ def test_the_ids_of_who_is_hours_ahead_are_kept(tmp_path: Path) -> None:
         assert image_at(store, log_of(early), at_offset=image.offset) == image
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[*HealthCheck])
 @given(cuts=st.lists(st.sampled_from(OFFSETS), max_size=4), every=st.integers(1, 9))
 def test_a_log_that_grows_gives_the_same_snapshots(
     cuts: list[int], every: int, tmp_path_factory: pytest.TempPathFactory
@@ -227,7 +227,7 @@ def told_by(question: Callable[[], Image]) -> Image | None:
         return None
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[*HealthCheck])
 @given(
     altered=st.sampled_from(OFFSETS),
     part=st.sampled_from(("value", "time", "gone")),
