@@ -1,4 +1,4 @@
-"""One Spark Connect session for all links, found again by every later process.
+"""A lasting Spark Connect session, found again by every later process.
 
 A session lives in the server and holds the queries. Its id follows from a seed and a counter, so
 that a restarted worker reattaches; the counter moves on past ids that the server has closed.

@@ -14,7 +14,7 @@ from mesh_events.kafka import Connection
 from spark_streams.copy import with_provenance
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.error_names import error_name
-from spark_streams.errors import EngineError
+from spark_streams.errors import ENGINE_UNAVAILABLE, EngineError
 from spark_streams.session import ConnectSession
 
 BATCH = "5 minutes"
@@ -25,6 +25,7 @@ WORK_BATCH = "1 minute"
 """The same where something is done with a record: from the last batch's end on it is read again."""
 BATCH_BYTES = 131_072
 """What the sink's producer gathers at most before it sends; Kafka's default is an eighth of it."""
+GONE = "the query is gone from the Spark Connect server, which may have been restarted"
 _STOP_TIMEOUT_S = 15.0
 _SEPARATOR = "|"
 
@@ -58,10 +59,13 @@ class SparkEngine:
             for name in active:
                 link, writer, _ = name.rsplit(_SEPARATOR, 2)
                 found.setdefault(link, []).append(Running(writer))
-            for name in self._known.keys() - active.keys():
+            answers = True
+            for name in sorted(self._known.keys() - active.keys()):
                 link, writer, _ = name.rsplit(_SEPARATOR, 2)
-                failed = Failed(writer, *self._fault(self._known[name]))
-                found.setdefault(link, []).append(failed)
+                why = self._fault(self._known[name]) if answers else None
+                # one that hangs is not waited for once per query
+                answers = why is not None
+                found.setdefault(link, []).append(Failed(writer, *(why or (GONE, ""))))
             self._known = {name: self._known[name] for name in self._known if name not in active}
             self._known |= active
             return {link: tuple(states) for link, states in found.items()}
@@ -112,17 +116,14 @@ class SparkEngine:
         master = self._session.call(doing, lambda s: str(s.conf.get("spark.master")))
         require_slots(master, active, link, partitions, self._share)
 
-    def _fault(self, query: Any) -> tuple[str, str]:
-        """Why a query ended, and Spark's own text of it."""
+    def _fault(self, query: Any) -> tuple[str, str] | None:
+        """Why a query ended, and Spark's own text of it; None from a server that says nothing."""
         try:
             fault = self._session.call("asking for an error", lambda _: query.exception())
-        except EngineError:
+        except EngineError as error:
             # a server that was started anew knows nothing of the old one's queries
-            fault = None
-        if fault is None:
-            gone = "the query is gone from the Spark Connect server, which may have been restarted"
-            return gone, ""
-        return error_name(str(fault)), str(fault)
+            return None if error.code == ENGINE_UNAVAILABLE else (GONE, "")
+        return (GONE, "") if fault is None else (error_name(str(fault)), str(fault))
 
 
 def _stopping(query: Any) -> Callable[[Any], None]:

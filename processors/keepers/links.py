@@ -70,7 +70,8 @@ class LinksKeeper:
 
     Args:
         reach: administers the clusters, and looks into their topics.
-        engines: runs the copies of a domain's products by Spark; it is asked once for each.
+        engines: domain -> what runs the copies of its products by Spark; it is asked once for each.
+            Domains with the same one are kept together: a server is asked once, not for each.
         lineage: where each incarnation is told.
         schema_text: the Avro schema with an id, None for another, for the lineage.
         pace: how often and how long.
@@ -95,10 +96,12 @@ class LinksKeeper:
         self._pace, self._kind = pace or Pace(), Copying(reach, lineage, schema_text)
         self._new_lanes = lanes or (lambda _: OneByOne())
         self._lanes = self._new_lanes(self.name)
-        # (engine, domain) -> when it was last asked for what is no longer its own
+        # (engine, its name) -> when it was last asked for what is no longer its own
         self._left: dict[tuple[Engine, str], float] = {}
         self._starts = reach.starts or Starts()
-        self._domains: dict[str, Flows[Link]] = {}
+        self._engine_of: dict[str, FlowEngine] = {}
+        # engine -> its name, which is that of the first domain that needed it, and its flows
+        self._servers: dict[FlowEngine, tuple[str, Flows[Link]]] = {}
         self._mirrors: Flows[Link] | None = None
         if mirrors is not None:
             kind = Mirroring(reach, lineage, schema_text, mirrors.group)
@@ -111,12 +114,17 @@ class LinksKeeper:
         for link in image.links.values():
             of_engine = by_mirror if link.engine is Engine.MIRRORMAKER else by_spark
             of_engine.setdefault(domain_of(link.product), []).append(link)
+        # no server is started to see that what is fenced does not run
+        awake = {domain for domain, here in by_spark.items() if not all(map(_rests, here))}
+        served: dict[FlowEngine, list[str]] = {}
+        for domain in sorted(awake | self._engine_of.keys()):
+            served.setdefault(self._engine(domain), []).append(domain)
         jobs: dict[str, Job] = {}
-        for domain in by_spark.keys() | self._domains.keys():
-            here, moved = by_spark.get(domain, []), by_mirror.get(domain, [])
-            # no server is started to see that what is fenced does not run
-            if domain in self._domains or not all(map(_rests, here)):
-                jobs[domain] = self._job(domain, here, moved, image, reign)
+        for engine, domains in served.items():
+            here = [link for domain in domains for link in by_spark.get(domain, ())]
+            moved = [link for domain in domains for link in by_mirror.get(domain, ())]
+            name, flows = self._of(engine, domains[0])
+            jobs[name] = self._job(name, flows, here, moved, image, reign)
         self._lanes.run(jobs, image, reign)
         if self._mirrors is not None:
             if by_mirror:
@@ -125,28 +133,37 @@ class LinksKeeper:
 
     def close(self) -> None:
         """Leave the engines and the clusters; the copies go on."""
-        for flows in self._domains.values():
+        for _, flows in self._servers.values():
             flows.close()
         if self._mirrors is not None:
             self._mirrors.close()
         self._reach.logs.close()
 
     def _job(
-        self, domain: str, here: list[Link], moved: list[Link], image: Image, reign: Reign
+        self,
+        name: str,
+        flows: Flows[Link],
+        here: list[Link],
+        moved: list[Link],
+        image: Image,
+        reign: Reign,
     ) -> Job:
-        flows = self._of(domain)
-
         def run() -> None:
             flows.reconcile(here, image, reign)
-            self._leave(flows, (Engine.SPARK, domain), moved, reign)
+            self._leave(flows, (Engine.SPARK, name), moved, reign)
 
         return run
 
-    def _of(self, domain: str) -> Flows[Link]:
-        if domain not in self._domains:
-            lanes = self._new_lanes(f"{self.name} of {domain}")
-            self._domains[domain] = self._flows(self._kind, self._engines(domain), lanes)
-        return self._domains[domain]
+    def _engine(self, domain: str) -> FlowEngine:
+        if domain not in self._engine_of:
+            self._engine_of[domain] = self._engines(domain)
+        return self._engine_of[domain]
+
+    def _of(self, engine: FlowEngine, first: str) -> tuple[str, Flows[Link]]:
+        if engine not in self._servers:
+            lanes = self._new_lanes(f"{self.name} of {first}")
+            self._servers[engine] = first, self._flows(self._kind, engine, lanes)
+        return self._servers[engine]
 
     def _flows(self, kind: "Copying", engine: FlowEngine, lanes: Lanes | None) -> Flows[Link]:
         ending, reach = LinkEnd(kind, engine, self._pace.quiet, self._starts), self._reach

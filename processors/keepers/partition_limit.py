@@ -12,7 +12,7 @@ from spark_streams.errors import CopyError
 
 TOO_MANY_PARTITIONS = "too_many_partitions"
 MOST_PARTITIONS = 128
-"""A quarter of the 512 task slots of a Spark server of the local platform."""
+"""A quarter of the 512 task slots that a domain's links have on the local platform."""
 OF_LINKS, OF_STATEMENTS = "SDM_LINK_PARTITIONS", "SDM_STATEMENT_PARTITIONS"
 
 

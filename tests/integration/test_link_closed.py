@@ -36,7 +36,7 @@ def assert_closed(link: RealLink, code: str) -> None:
     # on a busy machine the copy may have stalled before
     final = [fault.code for fault in link.desk.said(LinkFailed) if not fault.retriable]
     assert final == [code]
-    assert link.keeper._domains[DOMAIN]._engine.states() == {}
+    assert link.keeper._engine(DOMAIN).states() == {}
     rights = bindings_of(link.west, link.topic, link.desk.name)
     assert not [found for found in rights if found.operation is Operation.WRITE]
 

@@ -14,7 +14,7 @@ from processors.keepers.flow_ends import Reach
 from processors.keepers.lanes import Claims, SideBySide
 from processors.keepers.links import LANES, LinksKeeper
 from projections import links
-from projections.image import EMPTY
+from projections.image import EMPTY, Image
 from projections.links import Desired, State, link_id
 from spark_streams.engine import States
 from tests.kafka_client import eventually
@@ -45,14 +45,24 @@ def many(monkeypatch: pytest.MonkeyPatch) -> MemoryLink:
 def add(made: MemoryLink, product: str) -> None:
     """One more product, with a link to the other cluster."""
     made.east.create_topic(product, 2, {})
-    image, at = made.desk.image, made.desk.image.offset + 1
-    found = replace(image.catalog[made.topic], id=product, topic=product)
     event = LinkCreated(meta=meta("create"), product=product, cluster="west")
-    made.desk.image = image._replace(
-        catalog=image.catalog.set(product, found),
-        links=links.created(image.links, event, found, at, at * 1000),
-        offset=at,
-    )
+
+    def create(image: Image, at: int) -> Image:
+        found = replace(image.catalog[made.topic], id=product, topic=product)
+        return image._replace(
+            catalog=image.catalog.set(product, found),
+            links=links.created(image.links, event, found, at, at * 1000),
+        )
+
+    made.desk.change(create)
+
+
+def pause(made: MemoryLink, link: str) -> None:
+    def redirect(image: Image, at: int) -> Image:
+        after = links.redirected(image.links, link, Desired.PAUSED, at, at * 1000)
+        return image._replace(links=after)
+
+    made.desk.change(redirect)
 
 
 @pytest.fixture
@@ -92,11 +102,7 @@ def test_a_link_whose_copy_gets_partitions_delays_no_other_link(
         "the copies of the others have grown",
     )
     for product in others:
-        image, at = many.desk.image, many.desk.image.offset + 1
-        after = links.redirected(
-            image.links, link_id(product, "west"), Desired.PAUSED, at, at * 1000
-        )
-        many.desk.image = image._replace(links=after, offset=at)
+        pause(many, link_id(product, "west"))
     eventually(lambda: all_are(many, State.PAUSED, others), "the others are paused")
     assert many.west.topics[slow].described.partitions == 2
     gate.set()
@@ -158,11 +164,21 @@ def test_a_domain_whose_server_does_not_answer_delays_no_other_domains_link(
     eventually(lambda: all_are(many, State.ACTIVE, PRODUCTS), "and then those of the first")
 
 
+def test_a_server_of_several_domains_is_asked_once_for_all_their_links(
+    many: MemoryLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        add(many, f"d{number}.orders")
+    looks: list[int] = []
+    states = many.engine.states
+    monkeypatch.setattr(many.engine, "states", lambda: (looks.append(1), states())[1])
+    many.reconcile()
+    assert len(looks) == 1
+
+
 def test_no_server_is_started_for_links_that_rest(many: MemoryLink) -> None:
     for link in (*many.desk.image.links,):
-        image, at = many.desk.image, many.desk.image.offset + 1
-        after = links.redirected(image.links, link, Desired.PAUSED, at, at * 1000)
-        many.desk.image = image._replace(links=after, offset=at)
+        pause(many, link)
     everything = [many.topic, *PRODUCTS]
     eventually(lambda: all_are(many, State.PAUSED, everything), "all are paused")
     asked: list[str] = []

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from mesh_events.kafka import Connection
-from spark_streams import session
-from spark_streams.engine import CopySpec
-from spark_streams.errors import EngineError
+from spark_streams import session, spark
+from spark_streams.engine import CopySpec, Failed
+from spark_streams.errors import ENGINE_UNAVAILABLE, EngineError
 from spark_streams.provenance import Origin
 from spark_streams.session import bounded
 from spark_streams.spark import SparkEngine, require_slots, sink_options, source_options
@@ -101,3 +101,29 @@ def test_a_server_that_takes_calls_and_never_answers_is_given_up(
         with pytest.raises(EngineError) as caught:
             engine.states()
     assert caught.value.code == "engine_unavailable"
+
+
+class Ended:
+    """A query of which only the server knows why it ended."""
+
+    def __init__(self, asked: list[str], name: str) -> None:
+        self.asked, self.name = asked, name
+
+    def exception(self) -> object:
+        self.asked.append(self.name)
+        raise EngineError(ENGINE_UNAVAILABLE, "no answer in 20 s")
+
+
+def test_a_server_that_hangs_is_not_asked_for_each_query_that_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = SparkEngine("sc://localhost:1", None, "mesh")
+    asked: list[str] = []
+    names = [f"east.p{number}@west|writer|1" for number in range(3)]
+    engine._known = {name: Ended(asked, name) for name in names}
+    monkeypatch.setattr(spark, "_active", lambda _: {})
+    monkeypatch.setattr(engine._session, "call", lambda _, act: act(None))
+    assert engine.states() == {
+        f"east.p{number}@west": (Failed("writer", spark.GONE, ""),) for number in range(3)
+    }
+    assert asked == names[:1]
