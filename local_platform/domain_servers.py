@@ -13,7 +13,7 @@ PREFIX = "spark-"
 """A domain's server is the service `spark-<domain>`."""
 FIRST_OFFSET = 3
 MOST = 29
-"""The ports between the mesh's own Spark server and the database."""
+"""The ports between that of the class archive's job and the database."""
 
 
 def numbers(layout: Layout) -> dict[str, int]:

@@ -73,7 +73,8 @@ def extend(
     kept = {one.name for one in known if one.state != State.FAILED}
     new = [service for service in wanted if service.name not in kept]
     require_free(_listeners(new))
-    names = {one.name for one in known} | {service.name for service in wanted}
+    # not those that are known: the supervisor may not yet have read what was wanted a moment ago
+    names = {*_wanted(site), *(service.name for service in wanted)}
     _want(site, [service for service in every if service.name in names])
     asked = time.time()
     if new:
@@ -89,7 +90,7 @@ def reduce(
     Raises:
         ServiceFailedError: not within `timeout_s` seconds.
     """
-    wanted: list[str] = json.loads(site.layout.wanted.read_bytes())
+    wanted = _wanted(site)
     _want(site, [one for one in every if one.name in wanted and one.name != gone])
     os.kill(supervisor.pid, signal.SIGHUP)
     deadline = time.monotonic() + timeout_s
@@ -145,6 +146,12 @@ def _held(lock: Path) -> bool:
         return False
     finally:
         os.close(handle)
+
+
+def _wanted(site: Site) -> list[str]:
+    """Return the names of what the supervisor has to keep."""
+    names: list[str] = json.loads(site.layout.wanted.read_bytes())
+    return names
 
 
 def _want(site: Site, services: Iterable[Service]) -> None:

@@ -125,9 +125,13 @@ class Minder(threading.Thread):
         return code
 
     def _checked(self) -> Watch | None:
-        """Start to check a server that has just become ready; None for anything else."""
+        """Start to check a server that has just become ready; None for anything else.
+
+        A job that nobody waits for is ready as well, and may listen: it is not checked.
+        """
         is_ready = self._board.status(self._service.name).state == State.READY
-        if self._process is None or not is_ready or not self._service.listeners:
+        is_server = self._service.listeners and not self._service.once
+        if self._process is None or not is_ready or not is_server:
             return None
         watch = Watch(
             self._service,

@@ -1,15 +1,20 @@
 """Domains with a Spark server of their own: their numbers, ports and places in the order."""
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
+from local_platform import launch
 from local_platform.domain_servers import MOST, numbers, remember
 from local_platform.errors import ServiceFailedError
 from local_platform.ports import OFFSETS
+from local_platform.process import Identity
 from local_platform.services import catalogue, chosen, stop_waves
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
+from local_platform.state import ServiceStatus, State
 
 
 @pytest.fixture
@@ -55,3 +60,21 @@ def test_the_servers_of_domains_stop_after_the_governor_and_before_the_brokers(s
     places = {name: number for number, names in enumerate(waves) for name in names}
     assert places["governor"] < places["spark-east"] == places["spark-west"] < places["kafka-east"]
     assert sum(map(len, waves)) == len(catalogue(site))
+
+
+def test_a_server_is_still_wanted_though_the_supervisor_has_not_heard_of_it_yet(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for domain in ("east", "west"):
+        remember(site.layout, domain)
+    orders: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: orders.append(pid))
+    monkeypatch.setattr(launch, "require_free", lambda _: None)
+    every = catalogue(site)
+    site.layout.wanted.write_text(json.dumps(["kafka-east"]))
+    known = [ServiceStatus(name="kafka-east", state=State.READY, log=site.layout.log("any"))]
+    for name in ("spark-east", "spark-west"):
+        launch.extend(site, Identity(pid=4711, started="now"), known, every, chosen(every, [name]))
+    wanted = set(json.loads(site.layout.wanted.read_bytes()))
+    assert {"kafka-east", "spark-east", "spark-west"} <= wanted
+    assert orders == [4711, 4711]

@@ -99,7 +99,13 @@ class Job(Script):
 
 
 class Aside(Job):
+    """Notes in a file that it was checked."""
+
     is_awaited = False
+    listeners = ("postgres",)
+
+    def check(self) -> None:
+        (self.data / "checked").touch()
 
 
 class Ending(Script):
@@ -273,6 +279,13 @@ def test_nobody_waits_for_a_job_that_is_not_awaited(rig: Rig) -> None:
     assert rig.until(State.READY).detail == "at work"
     (job.data / "end").touch()
     rig.until(State.READY, detail="done")
+
+
+def test_a_job_that_nobody_waits_for_is_not_checked_as_a_server(rig: Rig) -> None:
+    job = Aside(rig.site, "import time; time.sleep(0.5)")
+    rig.mind(job, patience=Patience(pause_s=0.01, answer_s=5))
+    rig.until(State.READY, detail="done")
+    assert not (job.data / "checked").exists()
 
 
 def test_a_server_gets_no_variable_that_is_not_on_the_list(
