@@ -54,7 +54,7 @@ class DomainEngine:
         self._not_before = float("-inf")
         self._fault: EngineError | None = None
         self._patient, self._turn = patient, Lock()
-        # the last run of the command: until it ends, the server that it named is being started
+        # the last run of the command: until it ends, the server is being started
         self._asking: Asking | None = None
 
     def states(self) -> States:
@@ -97,9 +97,7 @@ class DomainEngine:
             if error.code != ENGINE_UNAVAILABLE:
                 raise
             if starting:
-                raise EngineError(
-                    ENGINE_STARTING, f"{self._domain}'s Spark Connect server is being started"
-                ) from error
+                raise self._starting() from error
             # it may answer elsewhere, or have to be started again
             with self._turn:
                 self._leave(engine)
@@ -134,12 +132,24 @@ class DomainEngine:
             return named
         if not self._settings.domain_spark_command:
             raise self._unavailable("none is named in SDM_DOMAIN_SPARK")
-        asking = Asking([*self._settings.domain_spark_command, self._domain])
+        asking = self._asking
+        if asking is None:
+            asking = self._asking = Asking([*self._settings.domain_spark_command, self._domain])
         found = asking.server(patient=self._patient)
-        if found is None:
+        if not asking.has_ended:
+            if found is None:
+                raise self._starting()
+            return found
+        # how it ended is told once, then it is asked anew
+        self._asking, found = None, asking.server(patient=self._patient)
+        if found is None or asking.fault is not None:
             raise self._unavailable(asking.fault or "the command printed nothing")
-        self._asking = asking
         return found
+
+    def _starting(self) -> EngineError:
+        return EngineError(
+            ENGINE_STARTING, f"{self._domain}'s Spark Connect server is being started"
+        )
 
     def _unavailable(self, why: str) -> EngineError:
         fault = EngineError(

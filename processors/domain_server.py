@@ -1,9 +1,14 @@
 """Asking for a domain's Spark Connect server by a command that starts it if it does not run."""
 
 import json
+import os
+import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
 
 from pydantic import ValidationError
 
@@ -11,6 +16,10 @@ from processors.settings import DomainSpark
 
 TIMEOUT_S = 270.0
 """A command that takes longer is ended."""
+FIRST_WORD_S = 5.0
+"""For so long a caller waits for the command to tell where the server will answer."""
+_LAST_WORD_S = 5.0
+_MOST_SHOWN = 65_536
 
 
 class Asking:
@@ -18,13 +27,14 @@ class Asking:
 
     Args:
         command: prints {"remote": ..., "token": ...} on a line as soon as it knows them, and ends
-            with 0 when the server is ready.
+            with 0 when the server is ready. What it leaves running may keep its pipes open.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
-        self._heard, self._ended = threading.Event(), threading.Event()
+        self._spoke, self._heard, self._ended = (threading.Event() for _ in range(3))
         self._found: DomainSpark | None = None
+        self._said = ""
         self.fault: str | None = None
         """Why there is no server, once it has ended without one."""
         threading.Thread(target=self._run, daemon=True).start()
@@ -32,10 +42,15 @@ class Asking:
     def server(self, *, patient: bool) -> DomainSpark | None:
         """Where the server answers, or will when it has started; None if there is none.
 
+        Also None if the command has not told it within `FIRST_WORD_S`.
+
         patient: wait until it has started.
         """
-        (self._ended if patient else self._heard).wait()
-        return None if patient and self.fault else self._found
+        if patient:
+            self._ended.wait()
+            return None if self.fault else self._found
+        self._heard.wait(FIRST_WORD_S)
+        return self._found
 
     @property
     def has_ended(self) -> bool:
@@ -44,36 +59,49 @@ class Asking:
 
     def _run(self) -> None:
         try:
-            # the command is the operator's own setting, and a domain's name is [a-z0-9-]
-            with subprocess.Popen(
-                self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            ) as process:
-                timer = threading.Timer(TIMEOUT_S, process.kill)
-                timer.start()
-                try:
-                    self._hear(process)
-                finally:
-                    timer.cancel()
+            with tempfile.TemporaryFile() as complaint:
+                self.fault = self._outcome(complaint)
         except OSError as error:
             self.fault = f"{self._command[0]}: {error.strerror}"
         finally:
             self._ended.set()
             self._heard.set()
 
-    def _hear(self, process: "subprocess.Popen[str]") -> None:
-        assert process.stdout is not None  # noqa: S101 - for the type checker
-        said = process.stdout.readline().strip()
+    def _outcome(self, complaint: IO[bytes]) -> str | None:
+        """Run the command to its end; why there is no server, None if there is one."""
+        # the command is the operator's own setting, and a domain's name is [a-z0-9-]; it is ended
+        # with all that it has started, and with the worker
+        process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=complaint, text=True, process_group=0
+        )
+        threading.Thread(target=self._listen, args=(process.stdout,), daemon=True).start()
         try:
-            self._found = DomainSpark.model_validate(json.loads(said))
-        except (ValueError, ValidationError):
-            self.fault = f"the command printed {said[:100]!r}"
-        else:
-            self._heard.set()
-        _, complaint = process.communicate()
-        if process.returncode < 0:
-            self.fault = f"it does not start in {TIMEOUT_S:g} s"
-        elif process.returncode > 0:
-            self.fault = _outline(complaint) or f"exit code {process.returncode}"
+            code = process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return f"it does not start in {TIMEOUT_S:g} s"
+        # the pipe's end is no sign: what the command has started may hold it
+        self._spoke.wait(_LAST_WORD_S)
+        if code < 0:
+            return f"the command was ended by signal {-code}"
+        if code > 0:
+            complaint.seek(0)
+            text = complaint.read(_MOST_SHOWN).decode(errors="replace")
+            return _outline(text) or f"exit code {code}"
+        return None if self._found else f"the command printed {self._said[:100]!r}"
+
+    def _listen(self, pipe: IO[str]) -> None:
+        """Take what the command says: its first line, and the rest so that it is not held up."""
+        with pipe:
+            self._said = pipe.readline(_MOST_SHOWN).strip()
+            with suppress(ValueError, ValidationError):
+                self._found = DomainSpark.model_validate(json.loads(self._said))
+                self._heard.set()
+            self._spoke.set()
+            while pipe.read(_MOST_SHOWN):
+                pass
 
 
 def _outline(text: str) -> str:

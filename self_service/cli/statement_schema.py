@@ -32,8 +32,8 @@ def asked(domain: str) -> "Iterator[DomainEngine]":
 
     engine = DomainEngine(domain, WorkerSettings.load(), session=f"explain/{domain}", patient=True)
     starting = (
-        f"asking the Spark server of {domain}; where it does not run yet, its start takes about "
-        "a minute"
+        f"asking the Spark server of {domain}; where it does not run yet, its start takes some "
+        "ten seconds"
     )
     told = Timer(_SILENT_S, note, [starting])
     told.daemon = True

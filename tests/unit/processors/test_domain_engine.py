@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from processors import domain_server
 from processors.domain_engine import DomainEngine
 from processors.settings import DomainSpark, WorkerSettings
 from spark_streams.errors import EngineError
@@ -57,10 +58,10 @@ while not Path(sys.argv[1]).exists():
 class Starting:
     """A domain's engine whose server is being started, by a command that ends with the gate."""
 
-    def __init__(self, gate: Path, *, patient: bool = False) -> None:
+    def __init__(self, gate: Path, *, patient: bool = False, script: str = WAITING) -> None:
         self.gate, self.server, self.connected = gate, MemoryEngine([]), 0
         self.server.down = True
-        command = (sys.executable, "-c", WAITING, str(gate))
+        command = (sys.executable, "-c", script, str(gate))
         settings = WorkerSettings(**WORKER, domain_spark_command=command)
         self.engine = DomainEngine("east", settings, self._connect, patient=patient)
 
@@ -98,6 +99,54 @@ def test_a_server_that_has_started_and_does_not_answer_is_asked_for_anew(
     eventually(lambda: starting.answer() == "engine_unavailable", "the command has ended")
     starting.gate.unlink()
     assert (starting.answer(), starting.connected) == ("engine_starting", 2)
+
+
+SILENT = """
+import sys, time
+from pathlib import Path
+while not Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+sys.exit("no memory")
+"""
+
+
+def test_nobody_waits_for_a_command_that_says_nothing_and_its_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(domain_server, "FIRST_WORD_S", 0.05)
+    starting = Starting(tmp_path / "gate", script=SILENT)
+    assert [starting.answer(), starting.answer()] == ["engine_starting", "engine_starting"]
+    starting.gate.touch()
+    eventually(lambda: starting.answer() == "engine_unavailable", "its end is told")
+    assert "server: no memory; see" in str(starting.engine._fault)
+
+
+LEAVING = """
+import subprocess, sys
+print('{"remote": "sc://localhost:1"}', flush=True)
+wait = '''
+import sys, time
+from pathlib import Path
+while not Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+'''
+subprocess.Popen([sys.executable, "-c", wait, sys.argv[1]])
+"""
+
+
+def test_a_command_has_ended_though_what_it_started_keeps_its_pipes(tmp_path: Path) -> None:
+    starting = Starting(tmp_path / "gate", script=LEAVING)
+    eventually(lambda: starting.answer() == "engine_unavailable", "the server is not starting")
+    starting.gate.touch()
+
+
+def test_a_command_that_does_not_end_is_ended_with_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(domain_server, "TIMEOUT_S", 0.5)
+    starting = Starting(tmp_path / "gate", script=SILENT, patient=True)
+    assert starting.answer() == "engine_unavailable"
+    assert "does not start in 0.5 s" in str(starting.engine._fault)
 
 
 def test_who_is_patient_waits_for_the_server(tmp_path: Path) -> None:
