@@ -298,6 +298,8 @@ class PaperLog:
         entry = image.intents.undecided.get(offset)
         intent = entry.event.meta.id if entry and isinstance(entry.event, Intent) else "unread"
         about = meta(MESH_DOMAIN, derived_id(str(offset), "decide", epoch), self.now)
+        if entry and entry.event:
+            about = about.model_copy(update={"correlation": entry.event.meta.correlation})
         common: dict[str, Any] = {
             "meta": about,
             "offset": offset,

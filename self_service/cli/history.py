@@ -11,7 +11,7 @@ from mesh_events.decisions import (
     IntentRejected,
     RecordsSetAside,
 )
-from mesh_events.meta import MESH_DOMAIN, Event, derived_id
+from mesh_events.meta import MESH_DOMAIN, Event, Kind, derived_id
 from mesh_events.record import Entry, Record
 from projections.image import EMPTY, Image
 from projections.replay import walk
@@ -211,11 +211,21 @@ def conversation(
         for one in every
         if one.kind != UNREADABLE
         and (one.correlation in threads or request in _named(one))
-        and (parties is None or one.speaker == MESH_DOMAIN or one.speaker in parties)
+        and (parties is None or one.speaker in parties or _is_of_the_mesh(one, request))
     }
     found = _followed(every, seeds | {start.offset})
     offsets = {one.offset for one in found} | _causes(every, found)
     return [one for one in every if one.offset in offsets]
+
+
+def _is_of_the_mesh(one: Step, request: str) -> bool:
+    """Whether the mesh said it of itself, or of this request.
+
+    A decision, a check and an effect carry on the correlation of what they follow from, whoever
+    wrote that; they belong to what they follow from.
+    """
+    says = one.kind == Kind.INTENT or request in _named(one)
+    return one.speaker == MESH_DOMAIN and says
 
 
 def _named(one: Step) -> tuple[str | None, str | None]:

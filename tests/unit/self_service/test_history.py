@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mesh_events import intents
+from mesh_events import facts, intents
 from mesh_events.errors import InvalidValueError
-from mesh_events.meta import derived_id
+from mesh_events.meta import MESH_DOMAIN, derived_id
 from projections.image import EMPTY
 from projections.replay import fold
 from self_service.cli import audit_log, explanation, trace
@@ -341,6 +341,11 @@ def test_a_conversation_of_parties_leaves_out_what_others_say(log: PaperLog) -> 
     claimed = foreign.meta.model_copy(update={"correlation": asked, "domain": "east", "id": OTHER})
     posing = log.append(foreign.model_copy(update={"meta": claimed}), by="north")
     log.govern()
+    spy = log.image.identity.applications["north.spy"]
+    rights = {"subject": "application/north.spy", "cluster": "west", "bindings": []}
+    effect = log.make(facts.AclApplied, MESH_DOMAIN, generation=spy.generation, **rights)
+    claimed = effect.meta.model_copy(update={"correlation": asked})
+    log.append(effect.model_copy(update={"meta": claimed}), by=log.keeper)
     every = steps(log.records)
     start = find(every, asked)
     everybodys = [one.offset for one in conversation(every, start)]
