@@ -1,5 +1,6 @@
 """A desk in place of the governor: holds the image, takes the keeper's facts, gives orders."""
 
+import threading
 from collections.abc import Callable
 
 from immutables import Map
@@ -21,7 +22,10 @@ def meta(identity: str) -> Meta:
 
 
 class Desk:
-    """A Reign whose log is a list, over one link from `source` to `target`."""
+    """A Reign whose log is a list, over one link from `source` to `target`.
+
+    Lanes report at the same time: like the log it takes one record after the other.
+    """
 
     epoch = 0
 
@@ -29,6 +33,7 @@ class Desk:
         self, clusters: list[Cluster], product: str, topic: str, engine: Engine = Engine.SPARK
     ) -> None:
         source, target = clusters
+        self._turn = threading.RLock()
         self.facts: list[Fact] = []
         self.ended = False
         self.on_check: Callable[[], None] = lambda: None
@@ -51,41 +56,53 @@ class Desk:
     def create(self, engine: Engine = Engine.SPARK) -> None:
         place = {"product": self._product, "cluster": self._target}
         event = LinkCreated(meta=meta("create"), **place, engine=engine)
-        at = self._next()
-        after = links.created(
-            self.image.links, event, self.image.catalog[self._product], at, at * 1000
-        )
-        self.image = self.image._replace(links=after, offset=at)
+
+        def create(image: Image, at: int) -> Image:
+            product = image.catalog[self._product]
+            return image._replace(links=links.created(image.links, event, product, at, at * 1000))
+
+        self.change(create)
+
+    def change(self, act: Callable[[Image, int], Image]) -> None:
+        """Something is said: `act` makes the next image of the present one and its own offset."""
+        with self._turn:
+            at = self.image.offset + 1
+            self.image = act(self.image, at)._replace(offset=at)
 
     def grant(self, application: str) -> None:
         """An application reads the copy, and its right is on the log; it is to be withdrawn."""
-        link, at = self.link, self._next()
-        access = Access(
-            request=f"request-{at}",
-            offset=at,
-            product=link.product,
-            application=application,
-            cluster=link.cluster,
-            topic=link.topic,
-            link=link.id,
-            reason="",
-            requested_by="tester",
-            requested_at=at * 1000,
-            state=State.REVOKING,
-            generation=at,
-            changed=at,
-            granted_generation=at,
-            enforced=((at, None),),
-        )
-        self.image = self.image._replace(access=put(self.image.access, access), offset=at)
+
+        def grant(image: Image, at: int) -> Image:
+            link = image.links[self.name]
+            access = Access(
+                request=f"request-{at}",
+                offset=at,
+                product=link.product,
+                application=application,
+                cluster=link.cluster,
+                topic=link.topic,
+                link=link.id,
+                reason="",
+                requested_by="tester",
+                requested_at=at * 1000,
+                state=State.REVOKING,
+                generation=at,
+                changed=at,
+                granted_generation=at,
+                enforced=((at, None),),
+            )
+            return image._replace(access=put(image.access, access))
+
+        self.change(grant)
 
     def pause(self) -> None:
         self._direct(Desired.PAUSED)
 
     def resume(self, engine: Engine | None = None) -> None:
         if engine is not None:
-            after = links.taken_over(self.image.links, self.name, engine)
-            self.image = self.image._replace(links=after)
+            with self._turn:
+                after = links.taken_over(self.image.links, self.name, engine)
+                self.image = self.image._replace(links=after)
         self._direct(Desired.RUNNING)
 
     def remove(self, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:
@@ -101,12 +118,14 @@ class Desk:
 
     def report(self, fact: Fact) -> None:
         self.check()
-        self.facts.append(fact)
-        at = self._next()
-        if isinstance(fact, LinkFact):
-            after = links.reported(self.image.links, fact, at, at * 1000)
-            self.image = self.image._replace(links=after)
-        self.image = self.image._replace(offset=at)
+
+        def take(image: Image, at: int) -> Image:
+            self.facts.append(fact)
+            if not isinstance(fact, LinkFact):
+                return image
+            return image._replace(links=links.reported(image.links, fact, at, at * 1000))
+
+        self.change(take)
 
     def meta(self, cause: str, step: str, generation: int, *, correlation: str) -> Meta:
         return Meta(
@@ -119,12 +138,11 @@ class Desk:
         )
 
     def _direct(self, desired: Desired, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:
-        at = self._next()
-        after = links.redirected(self.image.links, self.name, desired, at, at * 1000, on_revoke)
-        self.image = self.image._replace(links=after, offset=at)
-
-    def _next(self) -> int:
-        return self.image.offset + 1
+        self.change(
+            lambda image, at: image._replace(
+                links=links.redirected(image.links, self.name, desired, at, at * 1000, on_revoke)
+            )
+        )
 
 
 def _product(product: str, cluster: str, topic: str) -> Product:

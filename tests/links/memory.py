@@ -5,6 +5,7 @@ that an engine took over but did not write yet may still land after it was told 
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,7 +73,10 @@ class MemoryTopic:
 
 
 class MemoryCluster:
-    """A ClusterAdmin and a PartitionLog in one; `down` refuses every call."""
+    """A ClusterAdmin and a PartitionLog in one; `down` refuses every call.
+
+    Lanes of their own threads use it: sets are replaced, never changed, while others look.
+    """
 
     def __init__(self, name: str) -> None:
         self.name, self.bootstrap_servers = name, f"{name}.test:9092"
@@ -82,6 +86,7 @@ class MemoryCluster:
         self.logins: dict[str, str | None] = {}
         self.quotas: dict[str, Mapping[str, float]] = {}
         self.down = False
+        self._guard = threading.Lock()
 
     def _answer(self) -> None:
         if self.down:
@@ -139,13 +144,15 @@ class MemoryCluster:
 
     def grant(self, bindings: Iterable[Binding]) -> None:
         self._answer()
-        self.bindings |= set(bindings)
+        with self._guard:
+            self.bindings = self.bindings | set(bindings)
 
     def withdraw(self, rights: Iterable[Binding | Acl]) -> None:
         self._answer()
         unwanted = {Acl.of(one) if isinstance(one, Binding) else one for one in rights}
-        self.bindings -= {right for acl in unwanted if (right := acl.binding()) is not None}
-        self.strange -= unwanted
+        gone = {right for acl in unwanted if (right := acl.binding()) is not None}
+        with self._guard:
+            self.bindings, self.strange = self.bindings - gone, self.strange - unwanted
 
     def login_of(self, principal: str) -> Login:
         self._answer()
@@ -190,7 +197,7 @@ class MemoryCluster:
         found: dict[int, Last] = {}
         for p, (low, high) in within.items():
             records = self.topics[topic].partitions[p].records
-            offsets = [at for at in records if low <= at < high]
+            offsets = [at for at in list(records) if low <= at < high]
             if offsets:
                 found[p] = Last(max(offsets), records[max(offsets)][1])
         return found
