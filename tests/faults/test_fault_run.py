@@ -198,15 +198,29 @@ def test_rows_that_say_something_else_than_the_oracle_are_seen(log: PaperLog) ->
     assert judge.unlike_oracle(said, rows) != []
 
 
-def test_who_reads_without_a_right_is_told_and_who_never_tried_proves_nothing() -> None:
+class Answer(SimpleNamespace):
+    """An attempt with one outcome after the other; the last one for ever."""
+
+    def make(self) -> str:
+        return str(self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0])
+
+
+def test_who_reads_without_a_right_is_told_and_who_is_not_refused_again_proves_nothing() -> None:
     stage: Any = SimpleNamespace(probing=Probing())
-    assert judge.nobody_read(stage) == ["the prober was never refused: it proves nothing"]
-    attempt: Any = SimpleNamespace(topic="east.users", why="one without a grant")
-    stage.probing.take(attempt, "refused")
+    one: Any = Answer(topic="east.users", why="one", outcomes=["refused"])
+    other: Any = Answer(topic="east.users", why="other", outcomes=["no answer", "refused"])
+    stage.probing.add(one)
+    stage.probing.add(other)
     assert judge.nobody_read(stage) == []
-    stage.probing.take(attempt, "the end of the partition")
+    one.outcomes = ["no answer"]
+    assert judge.nobody_read(stage, 0.1) == [
+        "was not refused since the last fault: one at east.users"
+    ]
+    one.outcomes, other.outcomes = ["refused"], ["the end of the partition", "refused"]
+    stage.probing.once()
+    stage.probing.once()
     assert judge.nobody_read(stage) == [
-        "read without a right: one without a grant read east.users: the end of the partition"
+        "read without a right: other read east.users: the end of the partition"
     ]
 
 

@@ -196,12 +196,11 @@ def topic_id(stage: Stage, topic: str, cluster: str = "east") -> str:
     return str(admin.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id)
 
 
-def nobody_read(stage: Stage) -> list[str]:
-    """The prober tried and was refused each time."""
+def nobody_read(stage: Stage, seconds: float = WAIT_S) -> list[str]:
+    """Everybody without a right was refused since the last fault, and nobody ever read."""
     probing = stage.probing
-    if probing.counted["refused"] == 0:
-        return ["the prober was never refused: it proves nothing"]
-    return [f"read without a right: {leak}" for leak in probing.leaks]
+    unproven = [f"was not refused since the last fault: {who}" for who in probing.unproven(seconds)]
+    return unproven + [f"read without a right: {leak}" for leak in probing.leaks]
 
 
 def failures(ground: Ground) -> list[str]:

@@ -85,6 +85,7 @@ class Probing(Pausable):
         super().__init__("prober")
         self._attempts: list[Attempt] = []
         self._guard, self._next = threading.Lock(), 0
+        self._refused: set[int] = set()
         self.counted: Counter[str] = Counter()
         self.leaks: list[str] = []
 
@@ -95,10 +96,30 @@ class Probing(Pausable):
 
     def once(self) -> None:
         with self._guard:
-            attempt = self._attempts[self._next % len(self._attempts)]
+            number = self._next % len(self._attempts)
             self._next += 1
-        self.take(attempt, attempt.make())
+        self._try(number)
         self._over.wait(0.05)
+
+    def _try(self, number: int) -> None:
+        attempt = self._attempts[number]
+        outcome = attempt.make()
+        self.take(attempt, outcome)
+        if outcome == "refused":
+            self._refused.add(number)
+
+    def unproven(self, seconds: float) -> list[str]:
+        """Who was not refused since the last call, though tried again for so long; while held."""
+        deadline = time.monotonic() + seconds
+        left = [number for number in range(len(self._attempts)) if number not in self._refused]
+        while left and time.monotonic() < deadline:
+            for number in left:
+                self._try(number)
+            left = [number for number in left if number not in self._refused]
+        self._refused.clear()
+        return [
+            f"{self._attempts[number].why} at {self._attempts[number].topic}" for number in left
+        ]
 
     def take(self, attempt: Attempt, outcome: str) -> None:
         """Note what came of a try."""
