@@ -185,7 +185,7 @@ class Story:
             "--until",
             "active",
             "--timeout",
-            "120",
+            "240",
         )
         changes, error = client.read(120, enough=3)
         took = time.monotonic() - start
