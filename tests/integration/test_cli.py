@@ -356,7 +356,7 @@ def test_a_copy_is_paused_resumed_removed_and_made_again_while_a_grant_needs_it(
     published(sdm, topic, owner)
     link, pair = f"{topic}@west", ("--product", topic, "--application", reader)
     asked = sdm("access", "request", topic, reader, "-r", "x", "-d", consumer.name).document
-    waiting = ("--until", "active", "-d", owner.name)
+    waiting = ("--until", "active", "--timeout", "240", "-d", owner.name)
     making = ("link", "create", topic, "--cluster", "west")
     early = sdm(*making, *waiting, code=ExitCode.REFUSED).document
     assert early["code"] == "no_grant"

@@ -1,7 +1,8 @@
 """What a client without a login makes the registry do."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,7 +11,7 @@ import requests
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from local_platform.state import ServiceStatus
 from mesh_events.references import resolve
-from tests.kafka_client import fresh
+from tests.kafka_client import eventually, fresh
 
 pytestmark = pytest.mark.platform
 
@@ -22,6 +23,8 @@ ENUM = f'{{"schema":"{{\\"type\\":\\"enum\\",\\"name\\":\\"e\\",\\"symbols\\":[{
 CLIENTS = 24
 """Three times as many as the registry serves together."""
 DEADLINE_S = 240
+CLOSED = 0
+"""The outcome of a request whose connection was closed."""
 
 
 @pytest.fixture
@@ -39,6 +42,12 @@ def post(platform: Endpoints, path: str, body: str, timeout_s: float = 60) -> in
     base = urlsplit(platform.registry_url)
     url = f"http://{base.netloc}{path}" if path[0] == "/" else f"{platform.registry_url}/{path}"
     return requests.post(url, body, headers=JSON, timeout=timeout_s).status_code
+
+
+def answers(url: str) -> bool:
+    with suppress(requests.ConnectionError):
+        return bool(requests.get(url, timeout=DEADLINE_S).json() == [1])
+    return False
 
 
 def registry(settings: PlatformSettings) -> ServiceStatus:
@@ -77,12 +86,20 @@ def test_many_large_comparisons_at_once_leave_the_registry_answering(
 ) -> None:
     before = registry(settings)
     path = f"compatibility/subjects/{subject}/versions/latest"
-    with ThreadPoolExecutor(CLIENTS) as clients:
-        asked = [clients.submit(post, platform, path, ENUM, DEADLINE_S) for _ in range(CLIENTS)]
-        versions = f"{platform.registry_url}/subjects/{subject}/versions"
-        during = requests.get(versions, timeout=DEADLINE_S)
-        answers = [one.result() for one in asked]
+    versions = f"{platform.registry_url}/subjects/{subject}/versions"
 
-    assert during.json() == [1]
-    assert answers == [200] * CLIENTS
+    def compare() -> int:
+        try:
+            return post(platform, path, ENUM, DEADLINE_S)
+        except requests.ConnectionError:
+            # what waits for its turn for longer than the registry's idle timeout is closed
+            return CLOSED
+
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        asked = [clients.submit(compare) for _ in range(CLIENTS)]
+        wait(asked, return_when=FIRST_COMPLETED)
+        eventually(lambda: answers(versions), "the registry answers", DEADLINE_S)
+        outcomes = {one.result() for one in asked}
+
+    assert 200 in outcomes <= {200, CLOSED}
     assert registry(settings).pid == before.pid
