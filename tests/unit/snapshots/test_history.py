@@ -181,7 +181,11 @@ def test_the_ids_of_who_is_hours_ahead_are_kept(tmp_path: Path) -> None:
         assert image_at(store, log_of(early), at_offset=image.offset) == image
 
 
-@settings(max_examples=25, suppress_health_check=[*HealthCheck])
+UNSUITED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+"""A slow machine is no finding about the code, see `tests`."""
+
+
+@settings(max_examples=25, suppress_health_check=UNSUITED)
 @given(cuts=st.lists(st.sampled_from(OFFSETS), max_size=4), every=st.integers(1, 9))
 def test_a_log_that_grows_gives_the_same_snapshots(
     cuts: list[int], every: int, tmp_path_factory: pytest.TempPathFactory
@@ -227,7 +231,7 @@ def told_by(question: Callable[[], Image]) -> Image | None:
         return None
 
 
-@settings(max_examples=80, suppress_health_check=[*HealthCheck])
+@settings(max_examples=80, suppress_health_check=UNSUITED)
 @given(
     altered=st.sampled_from(OFFSETS),
     part=st.sampled_from(("value", "time", "gone")),
