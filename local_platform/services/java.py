@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from local_platform.settings import PlatformSettings
 from mesh_events.files import write_atomically
 
 _LOG4J = """\
@@ -65,6 +66,11 @@ request chooses how much is allocated at once.
 def small_jvm() -> list[str]:
     """Return options that halve the start's CPU time, for servers with little load."""
     return ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+
+def large_jvm(settings: PlatformSettings) -> list[str]:
+    """Return options for the servers that records go through, brokers and Spark."""
+    return small_jvm() if settings.quick_java else ["-XX:+UseSerialGC"]
 
 
 def log4j_options(folder: Path) -> list[str]:

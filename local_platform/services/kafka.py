@@ -13,7 +13,7 @@ from local_platform.own_jars import broker_jar, compile_for_brokers
 from local_platform.principals import ensure_principals, principals_of, require_answer
 from local_platform.quotas import ensure_quotas
 from local_platform.services.base import Command, Service
-from local_platform.services.java import java, log4j_options, properties
+from local_platform.services.java import java, large_jvm, log4j_options, properties
 from local_platform.site import CLUSTERS, Site
 from local_platform.transport import Transport, broker_settings
 from mesh_events.files import write_atomically
@@ -121,7 +121,12 @@ class KafkaBroker(Service):
 
     def _options(self) -> list[str]:
         bounds = (f"-D{name}={most}" for name, most in JVM_BOUNDS.items())
-        return ["-XX:+UseSerialGC", *MEMORY, *bounds, *log4j_options(self.site.layout.conf)]
+        return [
+            *large_jvm(self.site.settings),
+            *MEMORY,
+            *bounds,
+            *log4j_options(self.site.layout.conf),
+        ]
 
     def _properties(self, log: Path) -> str:
         client, controller = self.site.address(self.name), self.site.address(self.listeners[1])

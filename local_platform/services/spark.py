@@ -10,7 +10,13 @@ from local_platform.jars import Jar, JarStore, joined
 from local_platform.own_jars import compile_once, lookup_jar, pyspark_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
-from local_platform.services.java import avro_limits, java, log4j_options, packaged_runtime
+from local_platform.services.java import (
+    avro_limits,
+    java,
+    large_jvm,
+    log4j_options,
+    packaged_runtime,
+)
 from local_platform.site import Site
 from spark_streams.jvm import CLOSED_PORTS, CONNECT_SERVER
 
@@ -52,7 +58,7 @@ class SparkConnect(Service):
         opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()]
         settings = [f"-D{key}={value}" for key, value in self._settings().items()]
         options = [
-            "-XX:+UseSerialGC",
+            *large_jvm(self.site.settings),
             *self.class_archive.options(),
             *opened,
             *avro_limits(),

@@ -66,6 +66,7 @@ def test_a_child_process_sees_the_same_settings(
         tls=Transport.MTLS,
         reauth_s=60,
         kafka_heap_mb=1024,
+        quick_java=True,
         quota_mib_s=0,
         quota_requests=50,
     )
@@ -97,6 +98,7 @@ def test_every_port_stays_below_the_ephemeral_range() -> None:
         ("SDM_TLS", "", "off, tls or mtls"),
         ("SDM_REAUTH_S", "0", "a whole number of seconds from 1 to 86400"),
         ("SDM_KAFKA_HEAP_MB", "64", "a whole number of MiB from 256"),
+        ("SDM_QUICK_JAVA", "soon", "true or false"),
         ("SDM_QUOTA_MIB_S", "-1", "a whole number of MiB per second"),
         ("SDM_QUOTA_REQUESTS", "all", "a whole number of percent"),
         ("SDM_HOME", "/etc/passwd", "a folder"),
