@@ -3,6 +3,7 @@
 `SDM_TEST_HOME` names a running mesh to use as it is, which saves its start while developing.
 """
 
+import json
 import os
 import random
 import shutil
@@ -16,16 +17,28 @@ import pytest
 from local_platform import Endpoints, LocalPlatform, PlatformError, PlatformSettings
 from local_platform.ports import OFFSETS, is_free, port
 from local_platform.services import SERVERS
+from tests import shared_spark
+from tests.selection import are_named, is_long, split
 
 # A run that is killed cannot stop its servers; then they stop by themselves. Long enough for a
 # whole run on a machine several times slower than ours: the servers live as long as the run.
 LIFETIME_S = 6 * 3600
 LINES_SHOWN, LONGEST_LINE = 20, 240
 HOME = pytest.StashKey[Path]()
-# Clusters are looked at as often as a worker may, so that tests of drift wait for less.
-os.environ["SDM_LOOK_S"] = "6"
-# One mesh serves hundreds of domains of tests, some of which write as fast as they can.
-os.environ["SDM_LOG_QUOTA_KIB_S"] = os.environ["SDM_LOG_QUOTA_REQUESTS"] = "0"
+DRAW = os.environ.get("SDM_TEST_DRAW", "0")
+OF_TESTS = {
+    # clusters are looked at as often as a worker may, so that tests of drift wait for less
+    "SDM_LOOK_S": "6",
+    # servers of tests live for minutes
+    "SDM_QUICK_JAVA": "true",
+    # a server takes ten seconds to start, and half a gigabyte
+    "SDM_DOMAIN_SPARK_COMMAND": json.dumps(shared_spark.COMMAND),
+    # one mesh serves hundreds of domains of tests, some of which write as fast as they can
+    "SDM_LOG_QUOTA_KIB_S": "0",
+    "SDM_LOG_QUOTA_REQUESTS": "0",
+}
+"""What the tests' meshes have otherwise than a user's."""
+os.environ.update(OF_TESTS)
 
 
 def free_port_base() -> int:
@@ -88,6 +101,11 @@ def mesh(settings: PlatformSettings, platform: Endpoints) -> Endpoints:
     return start(LocalPlatform(settings))
 
 
+def pytest_report_header() -> str:
+    """Tell what draws the same cases again."""
+    return f"all cases: --long; these again: SDM_TEST_DRAW={DRAW}"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
@@ -115,8 +133,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses servers, so that `-m "not platform"` leaves them out.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for `--long`, and mark every test that uses servers.
+
+    `-m "not platform"` leaves those out, too.
 
     What `--reruns` says is for these alone: a deadline may pass while the machine stands still. A
     pure test that fails once has found something. Files that take long come first: at the end,
@@ -127,4 +147,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.platform)
         else:
             item.add_marker(pytest.mark.flaky(reruns=0))
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if not (is_long() or are_named(config.args)):
+        items[:], left = split(items, DRAW)
+        config.hook.pytest_deselected(items=left)

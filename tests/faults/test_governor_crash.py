@@ -25,7 +25,7 @@ from tests.faults.worker import REPOSITORY, WorkerProcess
 from tests.mesh_kit import Domain, Mesh, eventually, fresh
 from tests.plain_reader import Plain
 
-pytestmark = [pytest.mark.platform, pytest.mark.long]
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
 SERVICES = ("kafka-east", "kafka-west", "registry", "found")
 TAKEOVER_S = 240
 """Far above what is measured: two seconds of session and the start of a process."""
@@ -191,6 +191,7 @@ POINTS: dict[str, Callable[[Stage], int]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_governor_that_dies_leaves_nothing_undone(point: str, business: Business) -> None:
     stage = business.stage

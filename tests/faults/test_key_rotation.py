@@ -50,6 +50,7 @@ def identity(kit: Mesh) -> Identity:
     return kit.image().identity
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("cut", "compromised"), [(None, False), ((1, False), True), ("restart", True)]
 )

@@ -21,7 +21,7 @@ from self_service.cli.exits import ExitCode
 from tests.integration.test_cli import Party, Sdm, filled, owner, register, sdm
 from tests.kafka_client import eventually, fresh, read, reading
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 __all__ = ["owner", "sdm"]
 OUTBOX = """

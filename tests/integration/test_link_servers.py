@@ -18,7 +18,7 @@ pytestmark = pytest.mark.platform
 def test_the_links_of_a_domain_do_not_notice_that_another_domains_server_dies(
     kit: Mesh, settings: PlatformSettings
 ) -> None:
-    hurt, other = (kit.register_domain(stem) for stem in ("hurt", "other"))
+    hurt, other = (kit.register_domain(stem) for stem in ("ownhurt", "ownother"))
     reader = kit.register_domain("far", "west").application()
 
     def linked(owner: Domain) -> tuple[str, str]:

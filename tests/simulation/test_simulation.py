@@ -7,7 +7,7 @@ from tests.simulation.planted import PLANTED
 from tests.simulation.schedules import FoundError, explore
 from tests.simulation.simulation import replaced, simulate
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 SHORT = 400
 ENOUGH = 1500
@@ -20,6 +20,7 @@ def test_every_invariant_holds_in_random_schedules(request: pytest.FixtureReques
     explore(SHORT, request.config.getoption("randomly_seed", SEED))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", sorted(PLANTED))
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED[name](monkeypatch)

@@ -1,7 +1,6 @@
 """A mesh whose cluster east is one or two brokers with clocks of their own."""
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -32,12 +31,6 @@ from tests.mesh_kit import Mesh, eventually
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
-
-
-def offsets(first: int, *others: int) -> tuple[int, ...]:
-    """How far a clock is ahead, ms: in a long run all of them, else the first."""
-    return (first, *others) if os.environ.get("SDM_TEST_LONG") else (first,)
-
 
 START_S = 400
 GOVERNING = ("kafka-west", "registry", "found")

@@ -7,7 +7,7 @@ from mesh_events.intents import ApplicationRegistered
 from tests.integration.clock.conftest import Shop
 from tests.mesh_kit import eventually
 
-pytestmark = [pytest.mark.platform, pytest.mark.long]
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
 
 
 def test_a_worker_serves_what_it_decides_and_fails(shop: Shop) -> None:

@@ -17,7 +17,7 @@ from tests.mesh_fixtures import kit
 from tests.mesh_kit import Mesh
 
 __all__ = ["kit", "owner", "sdm", "table"]
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 NOUN = ("connect", "connector")
 

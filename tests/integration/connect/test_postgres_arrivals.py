@@ -25,7 +25,7 @@ from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh, reading
 
 __all__ = ["owner", "sdm"]
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 NOUN = ("connect", "connector")
 UUID = "7f2c1f7e-5c53-4d0b-9d6a-0d3b8f1f0a11"
 POINT = {"x": 1.5, "y": 2.0, "wkb": struct.pack("<BIdd", 1, 1, 1.5, 2.0), "srid": None}

@@ -16,7 +16,7 @@ from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh, read, reading
 
 __all__ = ["owner", "sdm"]
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 NOUN = ("connect", "connector")
 LARGE = {
     "text": "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 9000) n)",

@@ -32,6 +32,7 @@ def whole() -> Iterator[LocalPlatform]:
     shutil.rmtree(settings.home)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("service", SERVERS)
 @pytest.mark.usefixtures("endpoints")
 def test_a_killed_server_works_again(whole: LocalPlatform, service: str) -> None:

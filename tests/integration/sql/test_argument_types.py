@@ -1,6 +1,5 @@
 """Each function with a column of each type as each of its arguments, against Spark's own SQL."""
 
-import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ import pytest
 from mesh_events.errors import RefusedError
 from tests.integration.sql.oracle_cases import CASES
 from tests.integration.sql.test_oracle import COLUMNS, differences, ours, rows
+from tests.selection import is_long
 
 __all__ = ["rows"]
 pytestmark = pytest.mark.platform
@@ -70,7 +70,7 @@ def test_a_column_of_any_type_as_an_argument_is_what_spark_makes_of_it(
 ) -> None:
     made = {one for texts in CASES.values() for text in texts for one in with_columns(text)}
     texts = sorted(filter(is_taken, made))
-    if not os.environ.get("SDM_TEST_LONG"):
+    if not is_long():
         texts = random.sample(texts, 4 * BATCH)
     found: list[str] = []
     for start in range(0, len(texts), BATCH):

@@ -67,6 +67,7 @@ def reason(one: Read) -> str:
     return dict(one.headers)["mesh.reason"].decode()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", NONE)
 def test_a_record_without_a_value_goes_to_the_dead_letters(spark: Any, text: str) -> None:
     bad, condition = NONE[text]
@@ -76,6 +77,7 @@ def test_a_record_without_a_value_goes_to_the_dead_letters(spark: Any, text: str
     assert found[1].value == wire(7, VALUE, {**GOOD, **bad}), "the record as it was"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("function", ["regexp_like", "regexp_extract_all", "regexp_count", "split"])
 @pytest.mark.parametrize("text", INSIDE)
 def test_an_argument_without_a_value_in_a_lambda_is_a_dead_letter(
@@ -90,6 +92,7 @@ def test_an_argument_without_a_value_in_a_lambda_is_a_dead_letter(
     assert "FAILED_EXECUTE_UDF" not in reason(found[1])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", [one for one in INSIDE if one.startswith(("exists", "filter"))])
 def test_a_condition_with_a_lambda_without_a_value_drops_no_record(spark: Any, text: str) -> None:
     text = text.replace("{}", "regexp_like")
@@ -129,6 +132,7 @@ def test_a_row_of_a_table_without_a_value_stays_as_it_was(spark: Any) -> None:
 ROW = record("Row", name="string")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
 @pytest.mark.parametrize(
     "condition", ["url_decode(c.s) = u._key", "c.s = u._key AND url_decode(u.name) = 'a'"]

@@ -36,6 +36,7 @@ def claiming(field: str, length: int) -> bytes:
     return b"\0\0\0\0\x07" + out.getvalue()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("length", [MOST, 2**62], ids=["most", "more"])
 def test_a_length_that_no_record_has_goes_to_the_dead_letters(

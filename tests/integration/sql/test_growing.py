@@ -39,6 +39,7 @@ def run(spark: Any, text: str, *values: dict[str, Any]) -> list[Read]:
     return made.run(rows)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", GROWING)
 def test_a_record_that_would_need_too_much_goes_to_the_dead_letters(spark: Any, text: str) -> None:
     large = {"s": "a" * MB, "t": "a" * (MB // 2) + "b", "a": ["x"]}

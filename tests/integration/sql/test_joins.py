@@ -195,6 +195,7 @@ def expected(
     return text, results(stream, joins, columns)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_each_join_finds_the_rows_of_its_own_table(
     topics: Topics, tables: dict[str, Sample], seed: int
@@ -207,6 +208,7 @@ def test_each_join_finds_the_rows_of_its_own_table(
     assert topics.values(text, {name: name for name in order}, stream) == wanted
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", [("city", "tier"), ("tier", "city")])
 @pytest.mark.parametrize("outer", [(True, True), (True, False), (False, True), (False, False)])
 def test_tables_with_keys_of_one_type_are_told_apart(

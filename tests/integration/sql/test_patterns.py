@@ -40,6 +40,7 @@ def test_bytes_that_are_no_text_do_not_match_and_null_is_null(spark: Any) -> Non
     assert verdicts(spark, rows) == [False, False, False, None]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pattern", EXPONENTIAL)
 def test_a_statement_over_a_pattern_that_others_take_years_for_ends(
     spark: Any, pattern: str
@@ -127,6 +128,7 @@ TOO_MANY_STEPS = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", TOO_MANY_STEPS)
 def test_a_text_that_takes_too_many_steps_is_a_dead_letter_and_no_null(
     spark: Any, text: str
@@ -148,6 +150,7 @@ def test_what_a_condition_passes_over_is_not_matched(spark: Any) -> None:
     assert [one.value for one in run(spark, text, LONG)] == [{"v": False}]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
 @pytest.mark.parametrize(
     "condition",

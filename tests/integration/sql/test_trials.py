@@ -110,6 +110,7 @@ def analyse(spark: Any, text: str) -> None:
     analysed(spark, query, stream, {}, "Out", "shop")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("text", REFUSED)
 def test_constants_without_a_value_for_any_record_are_refused(spark: Any, text: str) -> None:
     with pytest.raises(SqlError) as refused:
@@ -125,6 +126,7 @@ def test_the_place_is_that_of_the_call(spark: Any) -> None:
         analyse(spark, text)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("text", TAKEN)
 def test_constants_with_a_value_for_some_records_are_taken(spark: Any, text: str) -> None:
     analyse(spark, f"SELECT {text} AS v FROM x c")

@@ -230,8 +230,8 @@ def zigzag(data: bytes, at: int) -> int:
 
 @pytest.fixture(scope="session")
 def shop(kit: Mesh) -> Domain:
-    """The domain whose server all these tests share: it takes ten seconds to start."""
-    return kit.register_domain("flow")
+    """The domain of all these tests, with a server that they may kill."""
+    return kit.register_domain("ownflow")
 
 
 @pytest.fixture

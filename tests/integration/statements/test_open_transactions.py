@@ -16,7 +16,7 @@ from tests.integration.test_cli import Sdm, Told, sdm
 from tests.kafka_client import eventually, registrar, seen_within
 
 __all__ = ["sdm"]
-pytestmark = [pytest.mark.platform, pytest.mark.long]
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
 
 
 def test_no_row_is_found_before_the_table_has_what_was_acknowledged_before_the_start(

@@ -10,7 +10,7 @@ from tests.integration.partitions.owner import add_partitions
 from tests.integration.sql.records import bare
 from tests.integration.statements.conftest import CLICK, PARTITIONS, Stage, framed
 
-pytestmark = [pytest.mark.platform, pytest.mark.long]
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
 
 GROWN = PARTITIONS + 2
 

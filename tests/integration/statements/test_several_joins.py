@@ -13,7 +13,7 @@ from tests.integration.sql.records import bare, record
 from tests.integration.statements.conftest import Stage, framed
 from tests.kafka_client import registrar
 
-pytestmark = [pytest.mark.platform, pytest.mark.long]
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
 
 SHOP = record("Shop", place=["null", "string"], number="long")
 PLACE = record("Place", number="int", country="string")

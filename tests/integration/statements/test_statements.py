@@ -20,7 +20,7 @@ from tests.integration.sql.records import bare
 from tests.integration.statements.conftest import CLICK, PARTITIONS, USER_KEY, Stage, framed
 from tests.mesh_kit import Mesh, eventually
 
-pytestmark = [pytest.mark.platform, pytest.mark.long]
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
 
 JOIN = "SELECT c.number, u.name FROM clicks c JOIN users u ON c.userid = u.userid"
 

@@ -158,7 +158,10 @@ def test_who_is_patient_waits_for_the_server(tmp_path: Path) -> None:
     assert gate.exists()
 
 
-def test_a_command_or_a_token_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_command_or_a_token_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SDM_DOMAIN_SPARK_COMMAND")
     assert "/no/such: No such file" in unavailable(domain_spark_command=("/no/such",))
     assert "none is named in SDM_DOMAIN_SPARK" in unavailable()
     server = DomainSpark(remote="sc://localhost:1", token=f"file:{tmp_path / 'token'}")
