@@ -92,7 +92,7 @@ class DomainEngine:
         # it may be ready by the time that the call has failed
         starting = asking is not None and not asking.has_ended
         try:
-            return act(engine)
+            answer = act(engine)
         except EngineError as error:
             if error.code != ENGINE_UNAVAILABLE:
                 raise
@@ -101,9 +101,15 @@ class DomainEngine:
             # it may answer elsewhere, or have to be started again
             with self._turn:
                 self._leave(engine)
-                if asking is not None and asking.fault is not None:
-                    raise self._unavailable(asking.fault) from error
+                fault = asking.answer(patient=False).fault if asking is not None else None
+                if fault is not None:
+                    raise self._unavailable(fault) from error
             raise
+        if not starting:
+            with self._turn:
+                # it answers: how its command ended says nothing of what may happen to it later
+                self._asking = None if self._asking is asking else self._asking
+        return answer
 
     def _found(self) -> FlowEngine:
         if self._engine is not None:
@@ -135,16 +141,15 @@ class DomainEngine:
         asking = self._asking
         if asking is None:
             asking = self._asking = Asking([*self._settings.domain_spark_command, self._domain])
-        found = asking.server(patient=self._patient)
-        if not asking.has_ended:
-            if found is None:
-                raise self._starting()
-            return found
-        # how it ended is told once, then it is asked anew
-        self._asking, found = None, asking.server(patient=self._patient)
-        if found is None or asking.fault is not None:
-            raise self._unavailable(asking.fault or "the command printed nothing")
-        return found
+        found = asking.answer(patient=self._patient)
+        if found.ended:
+            # how it ended is told once, then it is asked anew
+            self._asking = None
+        if found.fault is not None:
+            raise self._unavailable(found.fault)
+        if found.server is None:
+            raise self._starting()
+        return found.server
 
     def _starting(self) -> EngineError:
         return EngineError(

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO
 
 from pydantic import ValidationError
@@ -20,6 +21,20 @@ FIRST_WORD_S = 5.0
 """For so long a caller waits for the command to tell where the server will answer."""
 _LAST_WORD_S = 5.0
 _MOST_SHOWN = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one run of the command has told so far.
+
+    server: where it answers, or will when it has started; None while that is not known.
+    fault: why there is no server, if the command has ended without one.
+    ended: whether the command has ended; else the server is being started.
+    """
+
+    server: DomainSpark | None
+    fault: str | None
+    ended: bool
 
 
 class Asking:
@@ -35,22 +50,21 @@ class Asking:
         self._spoke, self._heard, self._ended = (threading.Event() for _ in range(3))
         self._found: DomainSpark | None = None
         self._said = ""
-        self.fault: str | None = None
-        """Why there is no server, once it has ended without one."""
+        self._fault: str | None = f"{command[0]} was not run"
         threading.Thread(target=self._run, daemon=True).start()
 
-    def server(self, *, patient: bool) -> DomainSpark | None:
-        """Where the server answers, or will when it has started; None if there is none.
+    def answer(self, *, patient: bool) -> Answer:
+        """What is known of the server, `FIRST_WORD_S` from the first call on at the latest.
 
-        Also None if the command has not told it within `FIRST_WORD_S`.
-
-        patient: wait until it has started.
+        patient: wait until the command has ended.
         """
         if patient:
             self._ended.wait()
-            return None if self.fault else self._found
-        self._heard.wait(FIRST_WORD_S)
-        return self._found
+        else:
+            self._heard.wait(FIRST_WORD_S)
+        # in this order: what is found, and the fault, are final when it has ended
+        ended = self._ended.is_set()
+        return Answer(self._found, self._fault if ended else None, ended)
 
     @property
     def has_ended(self) -> bool:
@@ -60,9 +74,9 @@ class Asking:
     def _run(self) -> None:
         try:
             with tempfile.TemporaryFile() as complaint:
-                self.fault = self._outcome(complaint)
+                self._fault = self._outcome(complaint)
         except OSError as error:
-            self.fault = f"{self._command[0]}: {error.strerror}"
+            self._fault = f"{self._command[0]}: {error.strerror}"
         finally:
             self._ended.set()
             self._heard.set()

@@ -126,7 +126,8 @@ class WorkerSettings(BaseSettings):
     lineage_api_key: reference to the key that is sent as a bearer's token (`SDM_LINEAGE_API_KEY`)
     """
 
-    model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
+    # `SDM_SPARK_REMOTE=` in a file of variables names no server
+    model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore", env_ignore_empty=True)
 
     home: Path = Field(default_factory=default_home)
     mesh: str = "local"

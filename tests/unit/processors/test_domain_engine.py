@@ -101,6 +101,28 @@ def test_a_server_that_has_started_and_does_not_answer_is_asked_for_anew(
     assert (starting.answer(), starting.connected) == ("engine_starting", 2)
 
 
+LATE = WAITING + "sys.exit('no answer (late)')"
+
+
+def test_how_a_command_ended_is_not_told_when_a_server_dies_that_has_answered_since(
+    tmp_path: Path,
+) -> None:
+    starting = Starting(tmp_path / "gate", script=LATE)
+    starting.server.down = False
+    assert starting.answer() == "{}"
+    asking = starting.engine._asking
+    assert asking is not None
+    starting.gate.touch()
+    eventually(lambda: asking.has_ended, "the command has ended")
+    assert starting.answer() == "{}"
+    starting.server.down = True
+    with pytest.raises(EngineError) as died:
+        starting.engine.states()
+    assert (died.value.code, "late" in str(died.value)) == ("engine_unavailable", False)
+    starting.gate.unlink()
+    assert starting.answer() == "engine_starting"
+
+
 SILENT = """
 import sys, time
 from pathlib import Path
