@@ -18,14 +18,13 @@ from local_platform import Endpoints, LocalPlatform, PlatformError, PlatformSett
 from local_platform.ports import OFFSETS, is_free, port
 from local_platform.services import SERVERS
 from tests import shared_spark
-from tests.selection import are_named, is_long, split
+from tests.selection import DRAW, are_named, is_long, split
 
 # A run that is killed cannot stop its servers; then they stop by themselves. Long enough for a
 # whole run on a machine several times slower than ours: the servers live as long as the run.
 LIFETIME_S = 6 * 3600
 LINES_SHOWN, LONGEST_LINE = 20, 240
 HOME = pytest.StashKey[Path]()
-DRAW = os.environ.get("SDM_TEST_DRAW", "0")
 OF_TESTS = {
     # clusters are looked at as often as a worker may, so that tests of drift wait for less
     "SDM_LOOK_S": "6",
@@ -138,15 +137,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     `-m "not platform"` leaves those out, too.
 
-    What `--reruns` says is for these alone: a deadline may pass while the machine stands still. A
+    Those are run once more in a whole run: a deadline may pass while the machine stands still. A
     pure test that fails once has found something. Files that take long come first: at the end,
     one side would wait for the other's.
     """
     for item in items:
         if {"settings", "platform", "mesh"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.platform)
-        else:
-            item.add_marker(pytest.mark.flaky(reruns=0))
+            if "SDM_TEST_RERUN" in os.environ:
+                item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if not (is_long() or are_named(config.args)):
         items[:], left = split(items, DRAW)

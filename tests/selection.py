@@ -8,8 +8,13 @@ import os
 import random
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 import pytest
+
+DRAW = os.environ.get("SDM_TEST_DRAW", "0")
+"""Decides which cases a run takes; `./scripts/test` gives another one each time."""
+Case = TypeVar("Case")
 
 
 def is_long() -> bool:
@@ -29,6 +34,11 @@ def split(
     for test, cases in groupby(by_test, _test):
         left.update(_undrawn(list(cases), random.Random(f"{seed} {test}")))
     return [item for item in items if item not in left], [item for item in items if item in left]
+
+
+def drawn(cases: Sequence[Case], n: int) -> list[Case]:
+    """Of cases within one test, those that this run takes: `n` of them, or all."""
+    return list(cases) if is_long() else random.Random(DRAW).sample(cases, min(n, len(cases)))
 
 
 def are_named(arguments: Iterable[str]) -> bool:

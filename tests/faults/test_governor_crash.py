@@ -191,7 +191,7 @@ POINTS: dict[str, Callable[[Stage], int]] = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_governor_that_dies_leaves_nothing_undone(point: str, business: Business) -> None:
     stage = business.stage

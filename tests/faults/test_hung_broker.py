@@ -176,6 +176,7 @@ def appends(connection: Connection) -> Callable[[], object]:
     return lambda: writer.append(event)
 
 
+@pytest.mark.long
 def test_every_long_lived_client_gets_on_after_a_broker_that_hung(
     broker: tuple[LocalPlatform, Endpoints],
 ) -> None:

@@ -19,11 +19,10 @@ from tests.conftest import new_settings
 from tests.faults.copy_checker import differences, missing, read
 from tests.faults.spark_server import SparkServer
 from tests.links.real import QUICK, RealLink
-from tests.selection import is_long
 
 pytestmark = pytest.mark.slow
 
-KILLS = 10 if is_long() else 2
+KILLS = 10
 WAIT_S = 400
 """For each single step: a busy machine needs a minute to start a server, a quiet one 5 s."""
 RATE = 1500
@@ -130,7 +129,8 @@ def link(platform: Endpoints, server: SparkServer) -> Iterator[KilledLink]:
 
 
 @pytest.mark.timeout(900)
-def test_the_copy_is_exact_after_kills_of_the_server_under_load(link: KilledLink) -> None:
+@pytest.mark.long
+def test_the_copy_is_exact_after_ten_kills_of_the_server_under_load(link: KilledLink) -> None:
     chance = random.Random(20261121)
     load = Load(link, 1)
     load.start()

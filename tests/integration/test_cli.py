@@ -130,6 +130,7 @@ def application(sdm: Sdm, party: Party) -> str:
     return name
 
 
+@pytest.mark.long
 def test_a_product_is_found_asked_for_granted_read_revoked_and_audited(
     sdm: Sdm, owner: Party, consumer: Party, tmp_path: Path
 ) -> None:

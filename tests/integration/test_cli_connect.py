@@ -643,6 +643,7 @@ def test_a_sink_fills_a_table_once_and_keeps_what_it_cannot_read(
         database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(target)))
 
 
+@pytest.mark.long
 def test_a_sink_by_position_has_each_record_once_and_takes_new_columns(
     sdm: Sdm, owner: Party, mesh: Endpoints, tmp_path: Path
 ) -> None:

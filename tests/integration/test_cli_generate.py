@@ -36,7 +36,7 @@ def test_clicks_are_written_with_their_schemas_and_are_the_same_again(
         topic = f"{owner.name}.{fresh('clicks')}"
         told = sdm(
             *("generate", topic, "--kind", "clickstream", "--count", "120", "--fast"),
-            *("--seed", "3", "--users", "5", "--start", "2026-01-01", "-p", "2", "-d", owner.name),
+            *("--seed", "3", "--users", "60", "--start", "2026-01-01", "-p", "2", "-d", owner.name),
         ).document
         assert (told["records"], told["next"]) == (120, 120)
         found = consumed(sdm, topic, owner)

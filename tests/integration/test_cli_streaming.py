@@ -14,6 +14,7 @@ __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.platform
 
 
+@pytest.mark.long
 def test_a_statement_from_explain_to_drop(sdm: Sdm, owner: Party, tmp_path: Path) -> None:
     clicks, out = fresh("clicks"), fresh("out")
     as_owner = ("-d", owner.name)

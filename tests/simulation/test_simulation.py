@@ -20,7 +20,7 @@ def test_every_invariant_holds_in_random_schedules(request: pytest.FixtureReques
     explore(SHORT, request.config.getoption("randomly_seed", SEED))
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", sorted(PLANTED))
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED[name](monkeypatch)

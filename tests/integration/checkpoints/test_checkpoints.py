@@ -14,7 +14,7 @@ from snapshots.history import image_at
 from tests.integration.checkpoints.conftest import Stage
 from tests.mesh_kit import Domain, eventually, fresh
 
-pytestmark = [pytest.mark.platform, pytest.mark.slow]
+pytestmark = [pytest.mark.platform, pytest.mark.slow, pytest.mark.long]
 
 
 def test_checkpoints_hold_the_log_to_its_word(stage: Stage, tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_a_table_that_would_lack_large_values_is_refused_with_the_statement_to_r
     sdm(*adding, "--table", f"{place}.counts", "--dry-run")
 
 
+@pytest.mark.long
 def test_no_placeholder_is_written_for_a_large_value_whatever_its_type(
     sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
 ) -> None:

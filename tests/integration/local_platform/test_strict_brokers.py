@@ -93,6 +93,7 @@ def test_every_listener_of_a_broker_ends_a_handshake_without_certificate(
         secured.recv(1)
 
 
+@pytest.mark.long
 def test_a_product_is_granted_and_read_over_a_link_through_many_logins(
     strict: Mesh, tmp_path: Path
 ) -> None:
@@ -160,6 +161,7 @@ def test_an_open_session_ends_soon_after_its_login_got_a_new_password(strict: Me
     shop.fill(topic, b"with the new password")
 
 
+@pytest.mark.long
 def test_a_login_that_moves_too_much_is_slowed_down_and_the_meshs_own_are_not(
     strict: Mesh,
 ) -> None:

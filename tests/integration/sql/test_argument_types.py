@@ -1,6 +1,5 @@
 """Each function with a column of each type as each of its arguments, against Spark's own SQL."""
 
-import random
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from mesh_events.errors import RefusedError
 from tests.integration.sql.oracle_cases import CASES
 from tests.integration.sql.test_oracle import COLUMNS, differences, ours, rows
-from tests.selection import is_long
+from tests.selection import drawn
 
 __all__ = ["rows"]
 pytestmark = pytest.mark.platform
@@ -69,9 +68,7 @@ def test_a_column_of_any_type_as_an_argument_is_what_spark_makes_of_it(
     spark: Any, rows: Any
 ) -> None:
     made = {one for texts in CASES.values() for text in texts for one in with_columns(text)}
-    texts = sorted(filter(is_taken, made))
-    if not is_long():
-        texts = random.sample(texts, 4 * BATCH)
+    texts = drawn(sorted(filter(is_taken, made)), 4 * BATCH)
     found: list[str] = []
     for start in range(0, len(texts), BATCH):
         found += compared(spark, rows, texts[start : start + BATCH])
