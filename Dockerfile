@@ -19,7 +19,7 @@ COPY --from=jars /jars/plugins /opt/plugins
 
 FROM apache/kafka:4.3.1 AS kafka
 COPY --from=jars /jars/kafka /opt/sdm
-# before Kafka's own jars: five of its classes are replaced
+# before Kafka's own jars: twelve of its classes are replaced
 ENV CLASSPATH=/opt/sdm/sdm-brokers.jar
 
 FROM apache/spark:4.2.0 AS spark
