@@ -121,6 +121,7 @@ def test_how_a_command_ended_is_not_told_when_a_server_dies_that_has_answered_si
     assert (died.value.code, "late" in str(died.value)) == ("engine_unavailable", False)
     starting.gate.unlink()
     assert starting.answer() == "engine_starting"
+    starting.gate.touch()
 
 
 SILENT = """
