@@ -89,26 +89,26 @@ class DomainEngine:
     def _through(self, act: Callable[[FlowEngine], Got]) -> Got:
         with self._turn:
             engine, asking = self._found(), self._asking
-        # it may be ready by the time that the call has failed
-        starting = asking is not None and not asking.has_ended
+            # before the call: it may be ready by the time that the call has failed
+            start = asking.answer(patient=False) if asking is not None else None
         try:
             answer = act(engine)
         except EngineError as error:
             if error.code != ENGINE_UNAVAILABLE:
                 raise
-            if starting:
+            if start is not None and not start.ended:
                 raise self._starting() from error
             # it may answer elsewhere, or have to be started again
             with self._turn:
                 self._leave(engine)
-                fault = asking.answer(patient=False).fault if asking is not None else None
-                if fault is not None:
-                    raise self._unavailable(fault) from error
+                if start is not None and start.fault is not None:
+                    raise self._unavailable(start.fault) from error
             raise
-        if not starting:
+        if start is not None and start.ended:
             with self._turn:
-                # it answers: how its command ended says nothing of what may happen to it later
-                self._asking = None if self._asking is asking else self._asking
+                if self._asking is asking:
+                    # it answers: how its command ended is no reason for a later failure
+                    self._asking = None
         return answer
 
     def _found(self) -> FlowEngine:
@@ -143,7 +143,7 @@ class DomainEngine:
             asking = self._asking = Asking([*self._settings.domain_spark_command, self._domain])
         found = asking.answer(patient=self._patient)
         if found.ended:
-            # how it ended is told once, then it is asked anew
+            # how it ended is reported once; the next call runs the command again
             self._asking = None
         if found.fault is not None:
             raise self._unavailable(found.fault)

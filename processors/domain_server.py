@@ -25,7 +25,7 @@ _MOST_SHOWN = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one run of the command has told so far.
+    """The state of one run of the command.
 
     server: where it answers, or will when it has started; None while that is not known.
     fault: why there is no server, if the command has ended without one.
@@ -65,11 +65,6 @@ class Asking:
         # in this order: what is found, and the fault, are final when it has ended
         ended = self._ended.is_set()
         return Answer(self._found, self._fault if ended else None, ended)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the command has ended; else the server is being started."""
-        return self._ended.is_set()
 
     def _run(self) -> None:
         try:

@@ -131,21 +131,24 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             terminalreporter.write_line(text)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark every test that uses servers, so that `-m "not platform"` leaves them out.
+
+    In a whole run those are retried once: a deadline may pass while the machine stands still. A
+    pure test that fails once has found something.
+    """
+    if {"settings", "platform", "mesh"} & set(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.platform)
+        if "SDM_TEST_RERUN" in os.environ:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for `--long`, and mark every test that uses servers.
+    """Leave out what is for `--long`; files that take long come first.
 
-    `-m "not platform"` leaves those out, too.
-
-    Those are run once more in a whole run: a deadline may pass while the machine stands still. A
-    pure test that fails once has found something. Files that take long come first: at the end,
-    one side would wait for the other's.
+    At the end, one side would wait for the other's.
     """
-    for item in items:
-        if {"settings", "platform", "mesh"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.platform)
-            if "SDM_TEST_RERUN" in os.environ:
-                item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if not (is_long() or are_named(config.args)):
         items[:], left = split(items, DRAW)

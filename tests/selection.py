@@ -1,13 +1,12 @@
 """Which tests a run takes: all with `--long`, else what fits into a quarter of an hour.
 
 A test that is marked `long` is left out. Of the cases of one that is marked `sample(n)`, n are
-drawn anew in each run; the same seed draws the same ones. Who names a test gets it.
+chosen at random in each run; the same seed chooses the same ones. Who names a test gets it.
 """
 
 import os
 import random
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import TypeVar
 
 import pytest
@@ -30,15 +29,19 @@ def split(
     seed: decides which cases are drawn.
     """
     left = {item for item in items if item.get_closest_marker("long")}
-    by_test = sorted(filter(_is_drawn, set(items) - left), key=lambda item: item.nodeid)
-    for test, cases in groupby(by_test, _test):
-        left.update(_undrawn(list(cases), random.Random(f"{seed} {test}")))
+    by_test: dict[tuple[str, int], list[pytest.Item]] = {}
+    for item in sorted(set(items) - left, key=lambda item: item.nodeid):
+        if marker := item.get_closest_marker("sample"):
+            test = item.nodeid.partition("[")[0]
+            by_test.setdefault((test, marker.args[0]), []).append(item)
+    for (test, n), cases in by_test.items():
+        left.update(set(cases) - set(_sample(cases, n, f"{seed} {test}")))
     return [item for item in items if item not in left], [item for item in items if item in left]
 
 
 def drawn(cases: Sequence[Case], n: int) -> list[Case]:
     """Of cases within one test, those that this run takes: `n` of them, or all."""
-    return list(cases) if is_long() else random.Random(DRAW).sample(cases, min(n, len(cases)))
+    return list(cases) if is_long() else _sample(cases, n, DRAW)
 
 
 def are_named(arguments: Iterable[str]) -> bool:
@@ -47,16 +50,5 @@ def are_named(arguments: Iterable[str]) -> bool:
     return bool(asked) and all("::" in each for each in asked)
 
 
-def _is_drawn(item: pytest.Item) -> bool:
-    return item.get_closest_marker("sample") is not None
-
-
-def _test(item: pytest.Item) -> str:
-    """The test without its case."""
-    return item.nodeid.partition("[")[0]
-
-
-def _undrawn(cases: list[pytest.Item], chance: random.Random) -> list[pytest.Item]:
-    marker = cases[0].get_closest_marker("sample")
-    assert marker is not None
-    return chance.sample(cases, max(0, len(cases) - marker.args[0]))
+def _sample(cases: Sequence[Case], n: int, seed: str) -> list[Case]:
+    return random.Random(seed).sample(cases, min(n, len(cases)))

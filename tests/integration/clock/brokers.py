@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import pytest
 import requests
 from confluent_kafka import ElectionType, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -32,12 +31,6 @@ from tests.mesh_kit import Mesh, eventually
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
-
-
-def offsets(first: int, *others: int) -> list[Any]:
-    """How far a clock is ahead, ms: the first in every run, all in a long one."""
-    return [first, *(pytest.param(one, marks=pytest.mark.long) for one in others)]
-
 
 START_S = 400
 GOVERNING = ("kafka-west", "registry", "found")

@@ -113,7 +113,7 @@ def test_how_a_command_ended_is_not_told_when_a_server_dies_that_has_answered_si
     asking = starting.engine._asking
     assert asking is not None
     starting.gate.touch()
-    eventually(lambda: asking.has_ended, "the command has ended")
+    eventually(lambda: asking.answer(patient=False).ended, "the command has ended")
     assert starting.answer() == "{}"
     starting.server.down = True
     with pytest.raises(EngineError) as died:

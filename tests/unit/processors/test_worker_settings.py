@@ -1,4 +1,4 @@
-"""What the worker is told by variables."""
+"""The worker's settings from environment variables."""
 
 import json
 
