@@ -10,8 +10,9 @@ everything in order. The board
 import fcntl
 import json
 import os
-import queue
+import selectors
 import signal
+import socket
 import sys
 import threading
 import time
@@ -24,7 +25,33 @@ from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import ALREADY_RUNNING, Board, ServiceStatus, State
 
-Orders = queue.SimpleQueue[signal.Signals]
+
+class Orders:
+    """The signals that a process gets from now on, in their order; made in its first thread.
+
+    The interpreter writes each to a socket as it arrives. A handler would run only once Python code
+    runs again: one that arrives just before a wait for a lock or a queue begins is not seen by it.
+    """
+
+    def __init__(self, signals: Iterable[signal.Signals]) -> None:
+        self._arrived, self._written = socket.socketpair()
+        self._written.setblocking(False)
+        # a socket that is full holds orders enough
+        signal.set_wakeup_fd(self._written.fileno(), warn_on_full_buffer=False)
+        for sign in signals:
+            signal.signal(sign, _kept)
+
+    def next(self, deadline: float | None) -> signal.Signals | None:
+        """Wait for the next one; None when the deadline (by the monotonic clock) passes first."""
+        remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._arrived, selectors.EVENT_READ)
+            is_there = selector.select(remaining)
+        return signal.Signals(self._arrived.recv(1)[0]) if is_there else None
+
+
+def _kept(number: int, frame: object) -> None:
+    """Do nothing: that a signal has a handler lets the interpreter write it to the socket."""
 
 
 class Supervisor:
@@ -84,12 +111,11 @@ class Supervisor:
 
 def _next_order(orders: Orders, deadline: float | None) -> signal.Signals:
     """Wait for an order; SIGTERM when the deadline (by the monotonic clock) passes first."""
-    remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-    try:
-        return orders.get(timeout=remaining)
-    except queue.Empty:
+    order = orders.next(deadline)
+    if order is None:
         sys.stderr.write("its lifetime (SDM_LIFETIME_S) is over: it stops every service\n")
         return signal.SIGTERM
+    return order
 
 
 def _initial(service: Service) -> ServiceStatus:
@@ -122,9 +148,7 @@ def main() -> int:
     if os.fork():
         return 0  # the lock lives on in the child, so the caller knows that it holds
     os.setsid()
-    orders = Orders()
-    for sign in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(sign, lambda number, _: orders.put(signal.Signals(number)))
+    orders = Orders((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     Supervisor(site).run(orders, settings.lifetime_s)
     return 0
 
