@@ -39,7 +39,7 @@ class ClassArchive:
     @property
     def path(self) -> Path:
         """Where the archive lies once made."""
-        digest = hashlib.sha256(str(_java()).encode())
+        digest = hashlib.sha256(_runtime())
         for file in map(Path, self.class_path.split(":")):
             found = file.stat() if file.exists() else None
             shape = f"{found.st_size} {found.st_mtime_ns}" if found else "absent"
@@ -50,6 +50,10 @@ class ClassArchive:
         """Return the Java option that uses the archive; none before it is made."""
         return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
 
+    def is_wanted(self) -> bool:
+        """Whether there is none yet, and one can be written: the cache may be somebody else's."""
+        return not self.path.exists() and _writable(self.folder)
+
     def make(self, pid: int, cwd: Path) -> None:
         """Let the running server `pid` write its archive; a failure costs only the saving.
 
@@ -57,9 +61,9 @@ class ClassArchive:
             pid: a JVM of this account, started in `cwd` with this class path.
             cwd: where that JVM leaves the output of its helper, which is removed.
         """
-        target = self.path
-        if target.exists() or not _writable(self.folder):
+        if not self.is_wanted():
             return
+        target = self.path
         part = self.folder / f".{target.name}.{os.getpid()}"
         argv = [str(_java().with_name("jcmd")), str(pid), "VM.cds", "static_dump", str(part)]
         try:
@@ -103,6 +107,13 @@ def _writable(folder: Path) -> bool:
     except PermissionError:
         return False
     return os.access(folder, os.W_OK)
+
+
+def _runtime() -> bytes:
+    """Which Java it is; another version may be installed at the same place."""
+    java = _java()
+    release = java.parent.parent / "release"
+    return f"{java} {release.read_text() if release.exists() else ''}\n".encode()
 
 
 def _java() -> Path:

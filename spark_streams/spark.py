@@ -160,9 +160,15 @@ def require_slots(
     if used + partitions > slots:
         raise EngineError(
             "engine_full",
-            f"the copy {link} needs {partitions} task slots, but {used} of {slots} on the Spark "
-            "server are taken: give it more (spark.master=local[N]) or stop a link or statement",
+            f"{link} needs {partitions} task slots, but {used} of the {slots} that "
+            f"{_kind(link)}s have on the Spark server are taken: stop another {_kind(link)} there, "
+            "or give the server more (spark.master=local[N])",
         )
+
+
+def _kind(flow: str) -> str:
+    """What a flow is; a link's id has an @, a statement's never."""
+    return "link" if "@" in flow else "statement"
 
 
 def source_options(spec: CopySpec) -> dict[str, str]:

@@ -6,7 +6,7 @@ without it.
 
 import sys
 
-from local_platform.services.base import Command, Service
+from local_platform.services.base import Command, Outcome, Service
 from local_platform.services.spark import SparkConnect
 
 
@@ -23,6 +23,12 @@ class SparkClasses(Service):
         """Return the job's process."""
         argv = (sys.executable, "-m", "local_platform.services.spark_classes")
         return Command(argv, self.data, self.site.settings.environment())
+
+    def outcome(self, code: int) -> Outcome | None:
+        """Servers start without the archive too, only later: a failure is told, and no more."""
+        if code == 0:
+            return super().outcome(code)
+        return Outcome(is_well=True, detail=f"not made (see {self.site.layout.log(self.name)})")
 
     def probe(self) -> None:
         """A job is ready when it ended with 0, which the supervisor sees by itself."""

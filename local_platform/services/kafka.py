@@ -202,7 +202,8 @@ SMALL_NODE = {
     # a session of a fetch keeps what it names, 700 000 partitions of no topic too, until another
     # one takes its place; without, a Java consumer names its partitions in each fetch
     "max.incremental.fetch.session.cache.slots": "0",
-    # far above 512 task slots of Spark with a reader and a writer each, far below 20 000 files
+    # a domain's Spark server opens up to 1 024: a reader and a writer for each of 512 task slots.
+    # far below 20 000 files
     "max.connections": "4000",
     "max.connections.per.ip": "3000",
     # kept in memory for each partition of each group; Connect and Spark write none

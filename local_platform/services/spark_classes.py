@@ -22,14 +22,14 @@ log = structlog.get_logger(__name__)
 
 
 def make(site: Site) -> None:
-    """Make the archive if there is none.
+    """Make the archive if there is none and the cache can be written.
 
     Raises:
-        PlatformError: its server did not start.
+        PlatformError: its server did not start, or wrote none.
     """
     server = SparkConnect(site)
     server.prepare()
-    if server.class_archive.path.exists():
+    if not server.class_archive.is_wanted():
         return
     empty_folder(server.scratch)
     command = server.command()
@@ -42,6 +42,8 @@ def make(site: Site) -> None:
         try:
             _await(server, process)
             server.class_archive.make(process.pid, server.data)
+            if not server.class_archive.path.exists():
+                raise NotReadyError(f"{server.name} wrote no archive")
         finally:
             process.kill()
 
@@ -62,11 +64,12 @@ def _await(server: SparkConnect, process: "subprocess.Popen[bytes]") -> None:
 
 
 def main() -> int:
-    """Make it; without it servers start all the same, so a failure is only told."""
+    """Make it; return 1 where it failed."""
     try:
         make(Site.of(PlatformSettings()))
     except (PlatformError, OSError) as error:
         log.warning("class_archive_not_made", error=str(error))
+        return 1
     return 0
 
 

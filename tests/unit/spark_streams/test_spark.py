@@ -62,6 +62,12 @@ def test_a_copy_that_would_wait_for_slots_for_ever_is_refused(master: str, used:
         require_slots(master, active, SPEC.link, 2)
     assert caught.value.code == "engine_full"
     assert caught.value.retriable
+    assert "stop another link there" in str(caught.value)
+
+
+def test_a_statement_without_slots_is_told_that_statements_have_theirs() -> None:
+    with pytest.raises(EngineError, match=r"0 of the 4 that statements have .* another statement"):
+        require_slots("local[8]", {}, "west.totals", 5, share=2)
 
 
 def test_a_copy_with_enough_slots_is_let_in() -> None:
