@@ -7,6 +7,7 @@ everything in order. The board
 (`run/state.json`) is all that others see of it.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -18,6 +19,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable
 
+from local_platform import log_files
 from local_platform.minder import Minder
 from local_platform.services import catalogue, chosen, stop_waves
 from local_platform.services.base import Service
@@ -41,9 +43,9 @@ class Orders:
         for sign in signals:
             signal.signal(sign, _kept)
 
-    def next(self, deadline: float | None) -> signal.Signals | None:
+    def next(self, deadline: float) -> signal.Signals | None:
         """Wait for the next one; None when the deadline (by the monotonic clock) passes first."""
-        remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+        remaining = max(0.0, deadline - time.monotonic())
         with selectors.DefaultSelector() as selector:
             selector.register(self._arrived, selectors.EVENT_READ)
             is_there = selector.select(remaining)
@@ -66,7 +68,7 @@ class Supervisor:
         """Keep what is wanted until an order other than SIGHUP, or the end of its lifetime."""
         deadline = None if lifetime_s is None else time.monotonic() + lifetime_s
         self._heed()
-        while _next_order(orders, deadline) == signal.SIGHUP:
+        while self._next_order(orders, deadline) == signal.SIGHUP:
             self._heed()
         for wave in stop_waves(self._minders):
             self._stop(wave)
@@ -90,7 +92,8 @@ class Supervisor:
         """Start minding what is wanted and not minded, or was given up."""
         new = [service for service in wanted if self._needs_minder(service.name)]
         known = {*self._minders, *(service.name for service in new)}
-        _rotate(new)
+        for service in new:
+            log_files.begin(self._site.layout.log(service.name))
         order = [service.name for service in every]
         self._board.add((_initial(service) for service in new), order)
         for service in new:
@@ -101,21 +104,27 @@ class Supervisor:
     def _needs_minder(self, name: str) -> bool:
         return name not in self._minders or self._board.status(name).state == State.FAILED
 
+    def _next_order(self, orders: Orders, deadline: float | None) -> signal.Signals:
+        """Wait for an order, SIGTERM when the deadline passes first; bound the logs meanwhile."""
+        while True:
+            look = time.monotonic() + log_files.LOOK_S
+            order = orders.next(look if deadline is None else min(look, deadline))
+            if order is not None:
+                return order
+            if deadline is not None and time.monotonic() >= deadline:
+                sys.stderr.write("its lifetime (SDM_LIFETIME_S) is over: it stops every service\n")
+                return signal.SIGTERM
+            for name in self._minders:
+                # what is wrong with a file is no reason to leave the services alone
+                with contextlib.suppress(OSError):
+                    log_files.bound(self._site.layout.log(name), log_files.MOST_BYTES)
+
     def _stop(self, names: Iterable[str]) -> None:
         stopping = [threading.Thread(target=self._minders[name].stop) for name in names]
         for thread in stopping:
             thread.start()
         for thread in stopping:
             thread.join()
-
-
-def _next_order(orders: Orders, deadline: float | None) -> signal.Signals:
-    """Wait for an order; SIGTERM when the deadline (by the monotonic clock) passes first."""
-    order = orders.next(deadline)
-    if order is None:
-        sys.stderr.write("its lifetime (SDM_LIFETIME_S) is over: it stops every service\n")
-        return signal.SIGTERM
-    return order
 
 
 def _initial(service: Service) -> ServiceStatus:
@@ -126,14 +135,6 @@ def _initial(service: Service) -> ServiceStatus:
         port=service.site.port(service.listeners[0]) if service.listeners else None,
         log=service.site.layout.log(service.name),
     )
-
-
-def _rotate(services: Iterable[Service]) -> None:
-    """Keep one older log per service, so that a log tells of one life."""
-    for service in services:
-        log = service.site.layout.log(service.name)
-        if log.exists():
-            log.replace(log.with_suffix(".log.1"))
 
 
 def main() -> int:

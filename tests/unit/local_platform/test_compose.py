@@ -17,6 +17,7 @@ from local_platform.containers import passwords
 from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
 from local_platform.jvm import AUTHORIZER, JVM_BOUNDS, POLICY
+from local_platform.log_files import MOST_BYTES
 from local_platform.services.connect import WORKER
 from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
 from local_platform.services.kafka import MEMORY, SMALL_NODE
@@ -50,6 +51,12 @@ def images() -> dict[str, str]:
     named = [one["image"] for one in SERVICES.values()]
     named += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     return dict(name.split(":") for name in named if ":" in name)
+
+
+def test_every_log_is_bounded() -> None:
+    bounded = {"max-size": f"{MOST_BYTES // 2**20}m", "max-file": "2"}
+    for name, one in SERVICES.items():
+        assert one.get("logging", {}).get("options") == bounded, name
 
 
 def test_every_server_has_a_health_check_and_every_job_is_waited_for() -> None:

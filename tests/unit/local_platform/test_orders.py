@@ -26,7 +26,7 @@ def child(said):
     for _ in range(2):
         threading.Thread(target=busy, daemon=True).start()
     os.write(said, b"r")
-    orders.next(None)
+    orders.next(time.monotonic() + 600)
     os._exit(0)
 
 def ended(pid, deadline):
@@ -67,7 +67,7 @@ def orders() -> Iterator[Orders]:
 def test_orders_come_in_the_order_of_the_signals(orders: Orders) -> None:
     os.kill(os.getpid(), signal.SIGUSR1)
     os.kill(os.getpid(), signal.SIGHUP)
-    assert orders.next(None) == signal.SIGUSR1
+    assert orders.next(time.monotonic() + 10) == signal.SIGUSR1
     assert orders.next(time.monotonic() + 10) == signal.SIGHUP
 
 
@@ -79,7 +79,7 @@ def test_more_signals_than_the_socket_holds_do_no_harm(orders: Orders) -> None:
     size = orders._written.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
     for _ in range(min(size, 20_000)):
         signal.raise_signal(signal.SIGHUP)
-    assert orders.next(None) == signal.SIGHUP
+    assert orders.next(time.monotonic() + 10) == signal.SIGHUP
 
 
 def test_no_signal_is_lost_where_it_arrives_just_before_the_wait() -> None:
