@@ -129,8 +129,9 @@ def _lookup(names: Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, l
     if not key:
         raise SqlError(
             "table_without_key",
-            f"the records of {joined.source.name} have no key with a schema: a table is looked up "
-            "by its key",
+            f"the records of {joined.source.name} have no key with a schema, by which a row of a "
+            f"table is found: register one as {joined.source.name}-key, and write each record with "
+            "a key of that schema",
             place,
         )
     on = None if joined.on is None else names.resolved(joined.on)

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -502,6 +504,33 @@ def test_a_domain_gets_a_login_for_the_cluster_of_the_log(
     assert len(sdm(*reading).lines) == 1
     nowhere = sdm(*handing, "--cluster", "north", code=ExitCode.NOT_FOUND)
     assert "it has one on east, west" in nowhere.err
+
+
+def test_the_program_of_the_how_to_reads_and_goes_on(
+    sdm: Sdm, owner: Party, tmp_path: Path
+) -> None:
+    topic, file = filled(sdm, tmp_path, owner), tmp_path / "client.properties"
+    sdm("access", "credentials", owner.name, "--out", str(file), "-d", owner.name)
+    program = Path(__file__).parents[2] / "examples" / "read_product.py"
+    seen: list[str] = []
+    for _ in range(2):
+        argv = [sys.executable, str(program), str(file), topic, "1"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+        seen += done.stdout.splitlines()
+    every = sdm("topic", "consume", topic, "-d", owner.name).lines
+    assert len(set(seen)) == len(seen) == 2
+    assert {one.partition(" ")[0] for one in seen} <= {
+        f"{one['partition']}:{one['offset']}" for one in every
+    }
+    refused = subprocess.run(
+        [sys.executable, str(program), str(file), f"{fresh('another')}.none", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "authorization failed" in refused.stderr.lower()
+    assert "Traceback" not in refused.stderr
 
 
 def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:

@@ -1,0 +1,42 @@
+"""Read a product's records from their beginning, and go on where an earlier run has stopped.
+
+    python examples/read_product.py analytics.properties east.orders [COUNT]
+
+The file is what `sdm access credentials APPLICATION --out FILE` writes. COUNT records are read, or,
+without it, all that ever come.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+
+from confluent_kafka import Consumer
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+
+def main(file: str, topic: str, count: str | None = None) -> None:
+    first, *lines = Path(file).read_text(encoding="utf-8").splitlines()
+    settings = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    del settings["partitioner"]  # a producer's
+    registry = SchemaRegistryClient({"url": first.removeprefix("# schema registry: ")})
+    decode = AvroDeserializer(registry, conf={"subject.name.strategy": topic_subject_name_strategy})
+    # "earliest" is in the file, and so is a group that this login may use
+    consumer = Consumer({**settings, "enable.auto.commit": False})
+    consumer.subscribe([topic])
+    try:
+        for _ in itertools.count() if count is None else range(int(count)):
+            while (record := consumer.poll(1)) is None:
+                pass
+            if record.error():
+                sys.exit(f"{topic}: {record.error().str()}")
+            value = decode(record.value(), SerializationContext(topic, MessageField.VALUE))
+            print(f"{record.partition()}:{record.offset()} {value}", flush=True)
+            consumer.commit(record)  # behind the work: what was not finished comes again
+    finally:
+        consumer.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
