@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.simulation.planted import PLANTED
-from tests.simulation.schedules import FoundError, explore
+from tests.simulation.schedules import FoundError, again, explore
 from tests.simulation.simulation import replaced, simulate
 
 USUAL = 10_000
@@ -74,7 +74,7 @@ def _tell(found: Found) -> int:
     say("the shortest schedule that shows it:")
     for act in found.acts:
         say("   " + " ".join(map(str, act)))
-    say(f"run it alone: ./scripts/simulate --replay '{json.dumps(found.acts)}'")
+    say(f"run it alone: {again(found.acts)}")
     return 1
 
 

@@ -1,5 +1,7 @@
 """Schedules drawn by hypothesis, which finds the shortest one that shows a fault."""
 
+import json
+
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -15,11 +17,16 @@ SCHEDULES: st.SearchStrategy[list[Act]] = st.builds(
 )
 
 
+def again(acts: list[Act]) -> str:
+    """The command that runs one schedule."""
+    return f"./scripts/simulate --replay '{json.dumps(acts)}'"
+
+
 class FoundError(Exception):
     """Something that must not be, and the shortest schedule that was found to show it."""
 
     def __init__(self, text: str, acts: list[Act]) -> None:
-        super().__init__(f"{text}\n  {acts}")
+        super().__init__(f"{text}\nrun it alone: {again(acts)}")
         self.text, self.acts = text, acts
 
 
