@@ -169,7 +169,10 @@ class Comparison:
                 return
             # the branch of the same kind tells best what does not fit
             branches = [_definition(branch, self._read) for branch in reader]
-            same = [branch for branch in branches if kind_of(branch) == kinds[1]]
+            promoted = _PROMOTED.get(kinds[1], set())
+            same = [branch for branch in branches if kind_of(branch) == kinds[1]] or [
+                branch for branch in branches if kind_of(branch) in promoted
+            ]
             if kinds[1] == "record":
                 same.sort(key=lambda branch: not _is_called_alike(branch, writer))
             if same:
@@ -208,6 +211,9 @@ def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
     if kinds[0] != kinds[1]:
         if kinds[0] not in _PROMOTED.get(kinds[1], set()):
             yield here, f"{type_text(writer)} was written, {type_text(reader)} is read"
+        elif _decimal(reader) or _decimal(writer):
+            # the digits of a text are no decimal's, nor the other way round
+            yield here, _other_number(reader, writer)
         else:
             yield from _time_reasons(reader, writer, here)
         return
@@ -225,9 +231,13 @@ def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
     read, written = _decimal(reader), _decimal(writer)
     if read != written:
         same_scale = read and written and read[1] == written[1]
-        why = f"{type_text(writer)} was written, {type_text(reader)} is read"
-        yield here, why if same_scale else f"{why}{OTHER_NUMBER}"
+        why = _other_number(reader, writer)
+        yield here, why.removesuffix(OTHER_NUMBER) if same_scale else why
     yield from _time_reasons(reader, writer, here)
+
+
+def _other_number(reader: Any, writer: Any) -> str:
+    return f"{type_text(writer)} was written, {type_text(reader)} is read{OTHER_NUMBER}"
 
 
 def _time_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:

@@ -11,7 +11,7 @@ from fastavro.utils import generate_many
 
 from mesh_events import avro
 from mesh_events.codec import build
-from mesh_events.compatibility import misread, taking_aliases, unreadable
+from mesh_events.compatibility import Level, breaks, misread, taking_aliases, unreadable
 from mesh_events.vocabulary import ALL, EVENTS
 from projections.replay import replay
 from tests.fixtures import recording
@@ -165,3 +165,37 @@ def test_digits_that_would_mean_another_number_are_told(old: int | None, new: in
     wider = decimal(2)
     wider["fields"][0]["type"]["precision"] = 12
     assert misread(wider, decimal(2)) == []
+
+
+_DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("string", _DECIMAL),
+        (_DECIMAL, "string"),
+        (["null", "string"], ["null", _DECIMAL]),
+        (["null", "string", _DECIMAL], ["null", "string"]),
+        ({"type": "array", "items": "string"}, {"type": "array", "items": _DECIMAL}),
+        ({"type": "map", "values": _DECIMAL}, {"type": "map", "values": "string"}),
+    ],
+)
+def test_a_text_that_would_be_read_as_a_decimal_is_told(old: Any, new: Any) -> None:
+    before, after = (of_fields({"name": "n", "type": one}) for one in (old, new))
+    assert [path.strip("[]{}") for path, _ in misread(after, before)] == ["n"]
+    assert [
+        one.path.strip("[]{}") for one in breaks(json.dumps(before), json.dumps(after), Level.FULL)
+    ]
+
+
+def test_a_union_with_both_reads_texts_and_decimals_each_as_what_they_are() -> None:
+    both = of_fields({"name": "n", "type": ["null", "string", _DECIMAL]})
+    for one in ("null", "string", _DECIMAL):
+        assert unreadable(both, of_fields({"name": "n", "type": one})) == []
+    assert (
+        misread(
+            of_fields({"name": "n", "type": "string"}), of_fields({"name": "n", "type": "bytes"})
+        )
+        == []
+    )
