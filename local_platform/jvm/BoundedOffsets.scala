@@ -23,6 +23,14 @@ object BoundedOffsets {
   private val log = LoggerFactory.getLogger("mesh.BoundedOffsets")
   private val logins = new ConcurrentHashMap[String, Recent]()
 
+  /** How many the logins of a login's domain have, as far as it is known; a thousand at least. */
+  def kept(login: String): Long = {
+    val owner = s"User:${BoundedWork.owner(login)}"
+    logins.asScala.iterator.collect {
+      case (name, kept) if name == owner || name.startsWith(s"$owner.") => kept.size
+    }.sum.max(1000).toLong
+  }
+
   def require(from: AuthorizableRequestContext, request: OffsetCommitRequestData): Unit =
     require(
       from,

@@ -13,7 +13,8 @@ import org.apache.kafka.common.errors.{
 }
 import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.requests.{
-  ConsumerGroupDescribeRequest, DescribeConfigsRequest, DescribeGroupsRequest, ListOffsetsRequest,
+  ConsumerGroupDescribeRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+  DescribeShareGroupOffsetsRequest, ListOffsetsRequest, OffsetFetchRequest, ProduceRequest,
   ShareGroupDescribeRequest, StreamsGroupDescribeRequest
 }
 import org.apache.kafka.common.resource.ResourceType
@@ -74,6 +75,9 @@ object BoundedRequests {
       case ApiKeys.LIST_TRANSACTIONS => BoundedPatterns.fault(request)
       case ApiKeys.DESCRIBE_CONFIGS => tooMany(request)
       case kind if groups.contains(kind) => repeated(groups(kind)(request))
+      case ApiKeys.OFFSET_FETCH => repeated(groupsOfOffsets(request).map(_.groupId))
+      case ApiKeys.DESCRIBE_SHARE_GROUP_OFFSETS =>
+        repeated(request.body[DescribeShareGroupOffsetsRequest].data.groups.asScala.map(_.groupId).toSeq)
       case ApiKeys.SHARE_FETCH => BoundedFetches.fault(request)
       // nobody receives it, and what clients say of themselves is kept for each of their ids
       case ApiKeys.GET_TELEMETRY_SUBSCRIPTIONS | ApiKeys.PUSH_TELEMETRY =>
@@ -97,8 +101,22 @@ object BoundedRequests {
     case kind if groups.contains(kind) => 5 * msNs * groups(kind)(request).size
     case ApiKeys.DESCRIBE_CONFIGS => 4 * msNs * request.body[DescribeConfigsRequest].data.resources.size
     case kind if kind.forwardable => msNs / 25 * request.sizeInBytes
+    case ApiKeys.PRODUCE => msNs / 50 * request.body[ProduceRequest].data.topicData.size
+    // threads of coordinators do the work, whose time nobody measures
+    case ApiKeys.OFFSET_FETCH =>
+      val asksForAll = groupsOfOffsets(request).exists(_.topics == null)
+      val most = if (asksForAll) BoundedOffsets.kept(request.context.principal.getName) else 0
+      ofSize(request) + most * msNs / 100
+    case ApiKeys.STREAMS_GROUP_HEARTBEAT => 3 * ofSize(request)
+    case ApiKeys.DESCRIBE_SHARE_GROUP_OFFSETS | ApiKeys.DELETE_GROUPS | ApiKeys.FIND_COORDINATOR => ofSize(request)
+    case ApiKeys.OFFSET_COMMIT | ApiKeys.TXN_OFFSET_COMMIT | ApiKeys.OFFSET_DELETE => ofSize(request) / 4
     case _ => 0
   }
+
+  private def ofSize(request: RequestChannel.Request): Long = msNs / 1000 * request.sizeInBytes
+
+  private def groupsOfOffsets(request: RequestChannel.Request) =
+    request.body[OffsetFetchRequest].data.groups.asScala.toSeq
 
   private def sees(apis: KafkaApis, request: RequestChannel.Request, topic: String): Boolean =
     apis.authHelper.authorize(request.context, AclOperation.DESCRIBE, ResourceType.TOPIC, topic, false, false)

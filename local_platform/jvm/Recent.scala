@@ -24,6 +24,9 @@ class Recent(most: Int, windowNs: Long) {
     fits
   }
 
+  /** How many there are. */
+  def size: Int = synchronized(now.size + before.size)
+
   /** Whether a denial is to be logged. */
   def isLogged(): Boolean = denials.isOver()
 }

@@ -15,6 +15,7 @@ _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32, 36
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
+_OFFSET_FETCH, _DESCRIBE_SHARE_GROUP_OFFSETS = 9, 90
 _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
@@ -180,6 +181,35 @@ class RawConnection:
         )
         return int(code)
 
+    def fetch_offsets(self, groups: Collection[str]) -> int:
+        """Ask for all offsets of groups that have none; returns the error code of the first one."""
+        self.ask_for_offsets(groups)
+        answer = self._answer()
+        # behind tags, a time, how many groups, the name and no topics
+        start = 1 + 4 + len(_count(len(groups))) + len(_compact(next(iter(groups)))) + 1
+        [code] = struct.unpack_from(">h", answer, start)
+        return int(code)
+
+    def ask_for_offsets(self, groups: Collection[str]) -> None:
+        """Send the same, and do not wait for the answer."""
+        body = _items(_compact(one) + b"\0\0" for one in groups) + b"\0\0"
+        self._send(_OFFSET_FETCH, 8, body, flexible=True)
+
+    def is_answered(self) -> bool:
+        """Whether an answer comes, and the connection is not closed instead."""
+        try:
+            return bool(self._answer())
+        except (AssertionError, ConnectionError):
+            return False
+
+    def describe_share_offsets(self, groups: Collection[str]) -> int:
+        """The same of groups that share; returns the error code of the first one."""
+        body = _items(_compact(one) + b"\0\0" for one in groups) + b"\0"
+        answer = self._call(_DESCRIBE_SHARE_GROUP_OFFSETS, 0, body, flexible=True)
+        start = 1 + 4 + len(_count(len(groups))) + len(_compact(next(iter(groups)))) + 1
+        [code] = struct.unpack_from(">h", answer, start)
+        return int(code)
+
     def alter_quotas(self, user: str) -> int:
         """Change none of a user's quotas; returns the error code."""
         entry = _list(_text("user") + _text(user)) + _list()
@@ -286,9 +316,15 @@ class RawConnection:
         return answer[start + 4 : start + 4 + size].decode()
 
     def _call(self, api: int, version: int, body: bytes, *, flexible: bool = False) -> bytes:
+        self._send(api, version, body, flexible=flexible)
+        return self._answer()
+
+    def _send(self, api: int, version: int, body: bytes, *, flexible: bool = False) -> None:
         tags = b"\0" if flexible else b""
         message = struct.pack(">hhi", api, version, 1) + _text("test") + tags + body
         self.socket.sendall(_bytes(message))
+
+    def _answer(self) -> bytes:
         [size] = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)[4:]
 
@@ -322,6 +358,12 @@ def _count(value: int) -> bytes:
         found.append((length & 0x7F) | 0x80)
         length >>= 7
     return bytes([*found, length])
+
+
+def _items(items: Iterable[bytes]) -> bytes:
+    """A list in the compact form."""
+    found = list(items)
+    return _count(len(found)) + b"".join(found)
 
 
 def _bytes(value: bytes) -> bytes:

@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import islice, product
@@ -45,6 +46,7 @@ NAMES, CHARACTERS, SHARES = (
 )
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
 MEMBER_ID_REQUIRED, INVALID_PATTERN = 79, 128
+NO_GROUP = 69
 DENIED, UNKNOWN, INVALID_REQUEST, CLUSTER_DENIED = 29, 3, 42, 31
 FIELDS = JVM_BOUNDS["mesh.request.fields"]
 OF_RECORD = JVM_BOUNDS["mesh.appends.record.bytes"]
@@ -64,6 +66,7 @@ FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
 HORDE = owner("horde")
 # what these use up, no other test lacks
 SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
+ASKER = owner("asker")
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "sent.log"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "counted.log"),))
 APPENDERS = {
@@ -99,7 +102,19 @@ def admin(platform: LocalPlatform) -> Connection:
     login = start(platform).administration("west")
     ensure_principals(
         login,
-        [FOE, CROWD, KEEPER, HORDE, SWIFT, SCRIBE, TELLER, SENDER, COUNTED, *APPENDERS.values()],
+        [
+            FOE,
+            CROWD,
+            KEEPER,
+            HORDE,
+            SWIFT,
+            SCRIBE,
+            TELLER,
+            ASKER,
+            SENDER,
+            COUNTED,
+            *APPENDERS.values(),
+        ],
     )
     return login
 
@@ -708,6 +723,32 @@ def test_a_group_is_described_once_in_a_request(teller: RawConnection) -> None:
     names = [f"teller.told{number}" for number in range(20)]
     wait_until(lambda: teller.describe_groups(names) == 0, "the coordinator answers", 30)
     assert teller.describe_groups(names[:1] * 2) == INVALID_REQUEST
+
+
+def test_offsets_of_a_group_are_asked_for_once_in_a_request(teller: RawConnection) -> None:
+    """Each name is work for the few threads that keep groups, and for the broker's heap."""
+    teller.find_coordinator("teller.told")
+    names = [f"teller.told{number}" for number in range(20)]
+    for ask in (teller.fetch_offsets, teller.describe_share_offsets):
+        wait_until(lambda ask=ask: ask(names) in (0, NO_GROUP), "the coordinator answers", 30)
+        assert ask(names[:1] * 2) == INVALID_REQUEST
+
+
+def test_who_asks_for_offsets_by_many_connections_is_refused_before_it_is_done(
+    admin: Connection,
+) -> None:
+    """What threads of coordinators do is counted before: nobody measures their time."""
+    its = replace(admin, user=ASKER.name, password=ASKER.password)
+    names = [f"asker.group{number}" for number in range(2_000)]
+    crowd = [RawConnection(admin.bootstrap_servers, its) for _ in range(300)]
+    for one in crowd:
+        with suppress(OSError):  # closed before all is sent
+            one.ask_for_offsets(names)
+    answered = sum(one.is_answered() for one in crowd)
+    for one in crowd:
+        one.close()
+    # a microsecond for each byte, and five seconds of them at once
+    assert 10 < answered < 250
 
 
 def test_a_member_says_of_so_many_topics_and_no_more(teller: RawConnection) -> None:
