@@ -63,12 +63,16 @@ def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
 
 
 def compile_transformations(jar: Path, class_path: str) -> None:
-    """Compile the jar of Connect's plugins if it is not there; see `compile_once`."""
-    with_compiler = f"{class_path}:{joined(pyspark_jars('scala-*'))}"
+    """Compile the jar of Connect's plugins if it is not there; see `compile_once`.
+
+    It holds one of Connect's classes as well, and has to come before Kafka's jars: see
+    `processors.connect`.
+    """
+    with_compiler = f"{class_path}:{_tools()}"
     manifests = {
         name: "".join(f"{one}\n" for one in classes) for name, classes in _MANIFESTS.items()
     }
-    compile_once(jar, with_compiler, _TRANSFORMATIONS, manifests)
+    compile_once(jar, with_compiler, _TRANSFORMATIONS, manifests, connect.PATCH)
 
 
 def compile_for_brokers(jar: Path, class_path: str) -> None:
@@ -76,9 +80,13 @@ def compile_for_brokers(jar: Path, class_path: str) -> None:
 
     It holds twelve of Kafka's classes as well, which ask for bounds: see `local_platform.jvm`.
     """
-    tools = joined([*pyspark_jars("scala-*"), *pyspark_jars("xbean-asm*")])
     with _COMPILING:
-        compile_once(jar, f"{class_path}:{tools}", jvm.SOURCES, patch=jvm.PATCH)
+        compile_once(jar, f"{class_path}:{_tools()}", jvm.SOURCES, patch=jvm.PATCH)
+
+
+def _tools() -> str:
+    """The compiler, and what reads and writes classes."""
+    return joined([*pyspark_jars("scala-*"), *pyspark_jars("xbean-asm*")])
 
 
 def pyspark_jars(pattern: str = "*") -> list[Path]:

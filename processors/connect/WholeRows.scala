@@ -19,7 +19,8 @@ import org.apache.kafka.connect.transforms.Transformation
  *    where the type has no placeholder;
  *  - a TRUNCATE, which removes rows without naming them.
  *
- * Any other record passes unchanged. The error names table and column, and begins with a code.
+ * Any other record passes unchanged, but that its `source` says what Debezium leaves to the schema's
+ * defaults (`snapshot`). The error names table and column, and begins with a code.
  * Nothing of Scala's own library is used, so that Connect needs no more jars for it.
  */
 class WholeRows extends Transformation[SourceRecord] {
@@ -44,12 +45,27 @@ class WholeRows extends Transformation[SourceRecord] {
     val value = record.value
     if (value.isInstanceOf[Struct]) {
       val change = value.asInstanceOf[Struct]
-      if (isChange(change.schema)) require(change, isOfKnownRow(record, change))
+      if (isChange(change.schema)) {
+        require(change, isOfKnownRow(record, change))
+        if (change.getStruct("source") != null) tellDefaults(change.getStruct("source"))
+      }
     }
     record
   }
 
   override def close(): Unit = ()
+
+  /** Null is the value of a field that may be null: see [[NullFields]]. */
+  private def tellDefaults(source: Struct): Unit = {
+    val fields = source.schema.fields
+    var index = 0
+    while (index < fields.size) {
+      val field = fields.get(index)
+      if (source.getWithoutDefault(field.name) == null && field.schema.defaultValue != null)
+        source.put(field, field.schema.defaultValue)
+      index += 1
+    }
+  }
 
   private def isChange(schema: Schema): Boolean =
     schema.field("op") != null && schema.field("after") != null &&

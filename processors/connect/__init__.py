@@ -3,16 +3,19 @@
 What a connector is to be, the log says; the keeper of connectors makes it so. `WholeRows.scala` is
 the transformation that runs first in every connector which captures tables, `OwnTopics.scala` the
 one that runs last in every source, `PlainNames.scala` the one that runs last in every JDBC sink.
-`LoginFilter.scala` stands before the REST API.
+`LoginFilter.scala` stands before the REST API. `NullFields.scala` keeps Connect from taking the
+default of a field for its null, by a patch of one of its classes.
 """
 
 from pathlib import Path
 
 from projections.connector_rows import OWN_TOPICS, PLAIN_NAMES, WHOLE_ROWS
 
-_SOURCES = ("LoginFilter", "OwnTopics", "PlainNames", "WholeRows")
+_SOURCES = ("LoginFilter", "NullFields", "OwnTopics", "PlainNames", "WholeRows")
 SOURCES = tuple(Path(__file__).parent / f"{one}.scala" for one in _SOURCES)
 TRANSFORMATIONS = (OWN_TOPICS, PLAIN_NAMES, WHOLE_ROWS)
 """The transformations' classes."""
 REST_EXTENSION = "mesh.LoginFilterExtension"
 """The class that has every request show a login before its body is read."""
+PATCH = "mesh.PatchConnect"
+"""The main class that writes a class of Connect's below a folder."""
