@@ -1,5 +1,6 @@
 """Calls of functions as they are read: which one, with how many arguments, and no clock. Pure."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from spark_streams.sql.patterns import MATCHED, require_linear
 from spark_streams.sql.syntax import Words
 from spark_streams.sql.tree import (
     Between,
+    Bytes,
     Call,
     Case,
     Cast,
@@ -40,6 +42,7 @@ MOST_LEVELS = 36
 """Levels of an expression: each is two of a message to Spark, and protobuf takes a hundred."""
 _LEVELS: Mapping[type[Node], int] = {Between: 3, Case: 2, In: 2, Is: 2, Like: 4}
 """Nodes of which Spark's client makes more than one level, with NOT before them."""
+_FIRST_WORD = re.compile(r"[^A-Za-z0-9]*([A-Za-z]+)")
 _CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})
 """Spark reads them as times, where a time is expected."""
 _TRIMS = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -182,7 +185,9 @@ def unit(words: Words) -> str:
 
 def is_clock_word(literal: str) -> bool:
     """Whether Spark reads a string as the present time or day, where a time is expected."""
-    return literal.strip().lower().partition(" ")[0] in _CLOCK_WORDS
+    # behind the word Spark takes a zone, and before it more than spaces
+    word = _FIRST_WORD.match(literal)
+    return word is not None and word[1].lower() in _CLOCK_WORDS
 
 
 def require_sound(node: Node, refuse: Callable[[str, Node], Exception]) -> None:
@@ -245,7 +250,7 @@ def _clock(node: Node) -> str:
     parts = list(node.walk())
     if any(isinstance(one, Name | Column | Parameter) for one in parts):
         return ""
-    if not any(isinstance(one, Text) for one in parts) or isinstance(node, _OF_NO_RECORD):
+    if not any(map(_may_be_text, parts)) or isinstance(node, _OF_NO_RECORD):
         return ""
     if isinstance(node, Cast | Call) and _is_moment(node):
         return ""
@@ -255,9 +260,20 @@ def _clock(node: Node) -> str:
     )
 
 
+def _may_be_text(node: Node) -> bool:
+    """Whether a text begins here: bytes can be made one, and most functions make one of numbers."""
+    match node:
+        case Call(name=name):
+            return not FUNCTIONS[name].of_time
+        case Cast(to=to):
+            return to.name == "string"
+    return isinstance(node, Text | Bytes)
+
+
 def _is_moment(node: Cast | Call) -> bool:
     """Whether a node is a literal that is cast, or given to a function of times, itself."""
     given = [node.this] if isinstance(node, Cast) else list(node.args)
-    if isinstance(node, Call) and not FUNCTIONS[node.name].of_time:
+    is_time = node.to.name in _TIMES if isinstance(node, Cast) else FUNCTIONS[node.name].of_time
+    if not is_time:
         return False
     return all(not isinstance(one, Text) or literals.is_moment(one.value) for one in given[:1])

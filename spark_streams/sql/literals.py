@@ -62,6 +62,10 @@ def precision_of(digits: str) -> tuple[int, int]:
     return max(significant, len(fraction)), len(fraction)
 
 
+_BLANK = "".join(map(chr, range(33)))
+"""What Spark leaves out around a time; Python would strip more."""
+
+
 def moment(kind: str, text: str) -> str | None:
     """A date or time as ISO 8601, None for what is none.
 
@@ -69,7 +73,7 @@ def moment(kind: str, text: str) -> str | None:
         kind: `date`, `timestamp` or `timestamp_ntz`. A `timestamp` without a zone is in UTC.
         text: as it was written; Spark also takes shorter forms, and words such as 'now'.
     """
-    stripped = text.strip()
+    stripped = text.strip(_BLANK)
     if (_DATE if kind == "date" else _TIME).fullmatch(stripped) is None:
         return None
     try:
@@ -84,9 +88,13 @@ def moment(kind: str, text: str) -> str | None:
     return None if found.tzinfo is not None else found.isoformat()
 
 
-def is_moment(text: str) -> bool:
-    """Whether a string is a date, or a time that stands still."""
-    return any(moment(kind, text) is not None for kind in ("date", "timestamp", "timestamp_ntz"))
+def is_moment(text: str, kind: str = "timestamp") -> bool:
+    """Whether a string is a date, or a time that stands still.
+
+    kind: what it is taken for; a `timestamp_ntz` would lose the zone of one that has a zone.
+    """
+    kinds = ("date", "timestamp_ntz", *(() if kind == "timestamp_ntz" else ("timestamp",)))
+    return any(moment(one, text) is not None for one in kinds)
 
 
 def _padded(text: str) -> str:

@@ -133,4 +133,4 @@ def _family(kind: "DataType") -> str | None:
 
 def _is_time(literal: str, kind: "DataType") -> bool:
     """Whether a string literal is what it is compared with: a date, or a time that stands still."""
-    return kind.typeName() in _TIMES and is_moment(literal)
+    return kind.typeName() in _TIMES and is_moment(literal, kind.typeName())
