@@ -23,13 +23,10 @@ PLACEHOLDER = "unavailable.value.placeholder"
 def routes_outbox(config: Mapping[str, str]) -> bool:
     """Whether every record passes an outbox's router, which reads inserted rows and nothing else.
 
-    With a predicate it need not be every one.
+    With a predicate it need not be every one; behind another transform it need not be a row.
     """
-    named = (f"transforms.{one.strip()}" for one in config.get("transforms", "").split(","))
-    return any(
-        config.get(f"{one}.type") == EVENT_ROUTER and f"{one}.predicate" not in config
-        for one in named
-    )
+    first = f"transforms.{config.get('transforms', '').split(',')[0].strip()}"
+    return config.get(f"{first}.type") == EVENT_ROUTER and f"{first}.predicate" not in config
 
 
 def with_whole_rows(connector: str, config: Mapping[str, str]) -> dict[str, str]:

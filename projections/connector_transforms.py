@@ -6,6 +6,7 @@ A class that is not here may run code, read files or call hosts out of its setti
 from collections.abc import Iterator, Mapping
 
 from projections.connector_routes import router_faults
+from projections.connector_rows import EVENT_ROUTER
 from projections.connector_values import (
     BOOLEAN,
     FIELD,
@@ -116,7 +117,7 @@ TRANSFORMS: Mapping[str, Mapping[str, Kind]] = {
     f"{_KAFKA}.DropHeaders": {"headers": _HEADERS},
     f"{_KAFKA}.Filter": {},
     f"{_DEBEZIUM}.ExtractNewRecordState": _UNWRAP,
-    f"{_DEBEZIUM}.outbox.EventRouter": _OUTBOX,
+    EVENT_ROUTER: _OUTBOX,
 }
 """Class -> setting -> kind of its value."""
 PREDICATES: Mapping[str, Mapping[str, Kind]] = {
@@ -136,6 +137,12 @@ def faults(config: Mapping[str, str]) -> Iterator[str]:
             continue
         yield from _of(config, noun, names, known)
     yield from router_faults(config)
+    for name in _named(config.get("transforms", ""))[1:]:
+        if config.get(f"transforms.{name}.type") == EVENT_ROUTER:
+            yield (
+                f"transforms: {name} has to be the first one: behind another, a record may be no "
+                "change of a row any more, which an outbox's router passes on as it is"
+            )
 
 
 def delimiter_faults(config: Mapping[str, str]) -> Iterator[str]:

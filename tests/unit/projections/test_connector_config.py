@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
+from projections import connector_transforms
 from projections.connector_config import (
     JDBC_SINK,
     POSTGRES,
@@ -426,6 +427,19 @@ def test_a_source_that_passes_over_truncate_keeps_to_that() -> None:
     assert pinned("east.shop", {**OF_POSTGRES, "skipped.operations": "t"})[
         "skipped.operations"
     ] == "t"  # fmt: skip
+
+
+def test_an_outboxs_router_comes_first() -> None:
+    """Behind another transform a record may be no change of a row, which it passes on as it is."""
+    late = {
+        "transforms": "row,outbox",
+        "transforms.row.type": "io.debezium.transforms.ExtractNewRecordState",
+        "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+    }
+    assert any("outbox has to be the first one" in one for one in connector_transforms.faults(late))
+    assert pinned("east.shop", {**OF_POSTGRES, **late})["transforms"] == "_whole,row,outbox"
+    first = late | {"transforms": "outbox,row"}
+    assert not any("the first one" in one for one in connector_transforms.faults(first))
 
 
 def test_an_outbox_is_tidied_up_as_its_service_likes() -> None:
