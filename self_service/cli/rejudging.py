@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from mesh_events.decisions import (
     SEVERAL_CODES,
@@ -113,20 +114,20 @@ def doubted(
             "it decides or follows"
         )
         return Finding(offset, "bad_basis", text)
-    if _code(verdict) == _decided(event) or _timed_out(verdict, event):
+    if _outcome(verdict) == _decided(event) or _timed_out(verdict, event):
         return None
-    accepted = isinstance(event, IntentAccepted)
-    if accepted and isinstance(verdict, Quarantined):
-        text = f"the record at {event.offset} was accepted, but: {verdict.reason}"
-        return Finding(offset, "accepted_untrusted", text)
-    if not accepted:
-        text = (
-            f"the record at {event.offset} was {_decided(event)}, today's rules say "
-            f"{_code(verdict)}"
-        )
-        return Finding(offset, RULES_DIFFER, text)
-    text = f"the record at {event.offset} was accepted, but the rules of {version()} say "
-    return _against_rules("accepted_against_rules", text + _code(verdict), offset, governor_version)
+    what, today = f"the record at {event.offset} was", str(_outcome(verdict))
+    if isinstance(event, IntentAccepted):
+        if isinstance(verdict, Quarantined):
+            text = f"{what} accepted, but: {verdict.reason}"
+            return Finding(offset, "accepted_untrusted", text)
+        code, text = "accepted_against_rules", f"{what} accepted"
+    elif isinstance(event, IntentQuarantined) and not isinstance(verdict, Quarantined):
+        code, text = "usable_set_aside", f"{what} set aside as {event.code!r}"
+    else:
+        return Finding(offset, RULES_DIFFER, f"{what} {_decided(event)}, today's rules say {today}")
+    text = f"{text}, but the rules of {version()} say {today}"
+    return _against_rules(code, text, offset, governor_version)
 
 
 def _against_rules(code: str, text: str, offset: int, governor_version: str) -> Finding:
@@ -172,18 +173,36 @@ def _verdict(state: Image, event: Decision) -> Verdict | None:
 
 def _timed_out(verdict: Verdict, event: Decision) -> bool:
     """Whether a governor gave up waiting: how long it had waited is not on the log."""
-    return isinstance(verdict, Waiting) and _decided(event) == CHECK_TIMEOUT
+    return isinstance(verdict, Waiting) and _decided(event) == _Outcome("refused", CHECK_TIMEOUT)
 
 
-def _code(verdict: Verdict) -> str:
+class _Outcome(NamedTuple):
+    """What came of a record: `act` is one of ours, `code` may be any text that was signed."""
+
+    act: str
+    code: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.act} as {self.code!r}" if self.code else self.act
+
+
+def _outcome(verdict: Verdict) -> _Outcome:
     match verdict:
         case Accepted():
-            return "accepted"
-        case Rejected() | Quarantined():
-            return verdict.code
+            return _Outcome("accepted")
+        case Rejected():
+            return _Outcome("refused", verdict.code)
+        case Quarantined():
+            return _Outcome("set aside", verdict.code)
         case _:
-            return f"waiting for {', '.join(verdict.checks)}"
+            return _Outcome(f"waiting for {', '.join(verdict.checks)}")
 
 
-def _decided(event: Decision) -> str:
-    return event.code if isinstance(event, IntentRejected | IntentQuarantined) else "accepted"
+def _decided(event: Decision) -> _Outcome:
+    match event:
+        case IntentRejected():
+            return _Outcome("refused", event.code)
+        case IntentQuarantined():
+            return _Outcome("set aside", event.code)
+        case _:
+            return _Outcome("accepted")

@@ -12,7 +12,7 @@ from processors.decision import version
 from projections.replay import fold
 from projections.tree import CompactRange
 from projections.unusable import Run
-from projections.verdict import Accepted, Rejected
+from projections.verdict import Accepted, Quarantined, Rejected
 from self_service.cli.verification import Report, verify
 from self_service.cli.verification_scope import Kept, Scope
 from tests import paper_story as story
@@ -148,6 +148,33 @@ def test_a_decision_that_rules_would_make_otherwise_is_told_apart(log: PaperLog)
     report = verified(log.records)
     assert not report.findings
     assert [(one.offset, one.code) for one in report.differing] == [(decision, "rules_differ")]
+
+
+def test_a_refusal_with_the_code_accepted_is_told_apart(log: PaperLog) -> None:
+    """Who has the governor's key signs any code."""
+    offset = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    assert log.verdict(offset) == Accepted()
+    decision = log.rule(offset, Rejected("accepted", "x"))
+    report = verified(log.records)
+    assert [(one.offset, one.code) for one in report.differing] == [(decision, "rules_differ")]
+    assert "refused as 'accepted', today's rules say accepted" in report.differing[0].text
+
+
+@pytest.mark.parametrize("code", ["accepted", "garbage"])
+def test_a_usable_record_that_is_set_aside_alone_is_found(log: PaperLog, code: str) -> None:
+    _, good = unusable_and_not(log)
+    decision = log.rule(good, Quarantined(code, "x"))
+    report = verified(log.records)
+    assert [(one.offset, one.code) for one in report.findings] == [(decision, "usable_set_aside")]
+    assert f"the record at {good} was set aside as '{code}'" in report.findings[0].text
+
+
+def test_a_usable_record_that_another_version_set_aside_is_told_apart(log: PaperLog) -> None:
+    good = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    decision = log.rule(good, Quarantined("unknown_type", "x"))
+    report = verified(log.records, "1")
+    assert not report.findings
+    assert [(one.offset, one.code) for one in report.differing] == [(decision, "not_judged")]
 
 
 @pytest.mark.parametrize(
