@@ -42,7 +42,8 @@ _CLASSES = frozenset(
     OffsetOutOfRangeException OutOfMemoryError OutOfOrderSequenceException PSQLException
     ParseException PolicyViolationException ProducerFencedException PythonException
     QueryExecutionException RecordBatchTooLargeException RecordTooLargeException
-    RestClientException RetriableException RuleViolationException RuntimeException SQLException
+    RefusedException RestClientException RetriableException RuleViolationException
+    RuntimeException SQLException
     SQLGrammarException SSLHandshakeException SaslAuthenticationException
     SchemaBuilderException SchemaParseException SecurityException SerializationException
     SocketException SocketTimeoutException SparkArithmeticException
@@ -82,11 +83,12 @@ def error_name(text: str) -> str:
 
 def _causes(text: str) -> Iterator[str]:
     """The lines that name an error: the causes, the last one first, and then the first line."""
-    lines = text[-_MOST:].splitlines()
+    # Java ends lines so; a message may hold what else `splitlines` takes for the end of one
+    lines = text[-_MOST:].split("\n")
     for line in reversed(lines):
         if line.strip().startswith(_CAUSE):
             yield line.strip().removeprefix(_CAUSE)
-    first = next((line for line in text[:_MOST].splitlines() if line.strip()), "")
+    first = next((line for line in text[:_MOST].split("\n") if line.strip()), "")
     yield first.strip()
 
 

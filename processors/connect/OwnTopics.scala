@@ -4,7 +4,6 @@ import java.util
 
 import org.apache.kafka.common.config.ConfigDef
 import org.apache.kafka.common.config.ConfigDef.{Importance, Type}
-import org.apache.kafka.connect.errors.DataException
 import org.apache.kafka.connect.source.SourceRecord
 import org.apache.kafka.connect.transforms.Transformation
 
@@ -27,7 +26,7 @@ class OwnTopics extends Transformation[SourceRecord] {
   override def apply(record: SourceRecord): SourceRecord = {
     val topic = record.topic
     if (topic == null || !topic.startsWith(own + "."))
-      throw new DataException("topic_not_own: " + own + ": a record leads to another's topic")
+      throw new RefusedException("topic_not_own: " + own + ": a record leads to another's topic")
     record
   }
 

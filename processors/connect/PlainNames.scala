@@ -6,7 +6,6 @@ import java.util.regex.Pattern
 
 import org.apache.kafka.common.config.ConfigDef
 import org.apache.kafka.connect.data.{Schema, Struct}
-import org.apache.kafka.connect.errors.DataException
 import org.apache.kafka.connect.sink.SinkRecord
 import org.apache.kafka.connect.transforms.Transformation
 
@@ -151,8 +150,8 @@ class PlainNames extends Transformation[SinkRecord] {
     plain
   }
 
-  private def refusal(record: SinkRecord, code: String, name: String, step: String): DataException =
-    new DataException(
+  private def refusal(record: SinkRecord, code: String, name: String, step: String): RefusedException =
+    new RefusedException(
       code + ": " + record.originalTopic + "-" + record.originalKafkaPartition + " at offset " +
         record.originalKafkaOffset + ": " + shown(name) + ": a JDBC sink would put it into a " +
         "statement as it is: " + step)

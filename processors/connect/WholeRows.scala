@@ -7,7 +7,6 @@ import java.util
 import org.apache.kafka.common.config.ConfigDef
 import org.apache.kafka.common.config.ConfigDef.{Importance, Type}
 import org.apache.kafka.connect.data.{Decimal, Field, Schema, Struct}
-import org.apache.kafka.connect.errors.DataException
 import org.apache.kafka.connect.source.SourceRecord
 import org.apache.kafka.connect.transforms.Transformation
 
@@ -78,7 +77,7 @@ class WholeRows extends Transformation[SourceRecord] {
 
   private def require(change: Struct, isOfKnownRow: Boolean): Unit = {
     if ("t".equals(change.getString("op")))
-      throw new DataException(
+      throw new RefusedException(
         "table_truncated: " + table(change) + " was truncated, which names no row to delete")
     val after = change.getStruct("after")
     // a snapshot and an insert have whole rows
@@ -89,7 +88,7 @@ class WholeRows extends Transformation[SourceRecord] {
       while (index < fields.size) {
         val field = fields.get(index)
         if (isMissing(field, after, before, "u".equals(change.getString("op"))))
-          throw new DataException(
+          throw new RefusedException(
             "value_not_captured: " + table(change) + "." + field.name + ": PostgreSQL left a " +
               "large value out of its log, since the table has no REPLICA IDENTITY FULL")
         index += 1

@@ -1,6 +1,5 @@
 """The REST API of Kafka Connect: configs in, states out, errors in our own words."""
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,72 +9,12 @@ from urllib.parse import quote
 import requests
 
 from mesh_events.errors import InfrastructureError, RefusedError
-from spark_streams.error_names import error_name
+from processors.connect.failures import reason_of
 
 _TIMEOUT_S = 30.0
 _REBALANCING = 409
 _PATIENCE_S = 15
 """For so long a worker that takes part in a rebalance is asked again, as it wants to be."""
-_WAYS_OUT = {
-    "RuleViolationException": (
-        "a type in the table changed so that readers of the topic would break: change it back, "
-        "drop the connector and its replication slot, and add it under another name, which reads "
-        "the table anew"
-    ),
-    "authentication failed": "the server refuses the user and password of the config",
-    "is active for PID": "another connection reads the replication slot",
-    "Unable to determine Dialect without JDBC metadata": (
-        "the database does not answer at connection.url, or refuses the login: look at the "
-        "address, connection.username and the password, and at what the database logs"
-    ),
-    "'record_key' cannot have null schema": (
-        "the records of the topic have no key: take --key position, where each record is a row"
-    ),
-    "no unique or exclusion constraint matching the ON CONFLICT": (
-        "the table has no primary key or unique index by which a record that comes again finds its "
-        "row: add one, or let the sink make a table of its own"
-    ),
-    "Failed to properly convert data value": (
-        "the value has none in the topic: capture decimals as text with --set "
-        "decimal.handling.mode=string, or leave the column out with --set column.exclude.list, in "
-        "a connector under another name; a large value that did not change is captured once the "
-        "table has REPLICA IDENTITY FULL"
-    ),
-    "value_not_captured:": (
-        "run ALTER TABLE ... REPLICA IDENTITY FULL, drop the connector and its replication slot, "
-        "and add it under another name, which reads the table anew"
-    ),
-    "table_truncated:": (
-        "drop the connector and its replication slot, delete the topic, and add it under another "
-        "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
-        "skipped.operations=t`, which leaves the rows in the topic"
-    ),
-    "topic_not_own:": (
-        "its transforms lead a record to a topic whose name does not begin with the domain's: "
-        "change their replacements, or what the rows of an outbox name"
-    ),
-    "_not_plain:": (
-        "a JDBC sink would put it into a statement as it is: rename the field with ReplaceField, "
-        "or drop it there; to pass over such records, give errors.tolerance=all with "
-        "errors.deadletterqueue.topic.name"
-    ),
-}
-"""What a cause of a failure contains -> what it means, or what to do about it."""
-
-_REFUSED = re.compile(
-    r"(?:Caused by: )?org\.apache\.kafka\.connect\.errors\.DataException: "
-    r"(?P<refusal>(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
-    r"|topic_not_own: [a-z0-9-]{1,63}"
-    r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large): "
-    r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
-)
-"""A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
-with the domain, or of `PlainNames`, its code with the record's place and the field."""
-_UNCONVERTED = re.compile(
-    r"(?:Caused by: )?io\.debezium\.DebeziumException: Failed to properly convert data value for "
-    r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"
-)
-"""Where Debezium found a value that it cannot convert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,19 +213,8 @@ class Connect:
 
 
 def cause(part: Part) -> str:
-    """The known name of the cause in a failed part's trace: the trace itself can quote a record.
-
-    With the way out, where trying again alone is none.
-    """
-    lines = part.trace.splitlines()
-    if not lines:
-        return part.state
-    causes = [lines[0], *(line for line in lines if line.startswith("Caused by: "))]
-    ways = [way for sign, way in _WAYS_OUT.items() if any(sign in line for line in causes)]
-    refusal = _REFUSED.match(causes[-1])
-    name = refusal.group("refusal") if refusal else error_name(part.trace)
-    columns = (found.group("column") for one in causes if (found := _UNCONVERTED.match(one)))
-    return "; ".join([name, *(f"column {one}" for one in columns), *ways])
+    """Why a part has failed; its state where Connect gives no trace."""
+    return reason_of(part.trace) if part.trace else part.state
 
 
 def _deployed(name: str, found: Mapping[str, Any]) -> Deployed:

@@ -37,13 +37,16 @@ SINK = {
 }
 
 
+CONNECT = "org.apache.kafka.connect.errors.ConnectException"
+PSQL = "org.postgresql.util.PSQLException"
+RULE_VIOLATION = "io.apicurio.registry.rest.client.exception.RuleViolationException"
+
+
 def test_the_cause_of_a_failure_is_its_last_one() -> None:
     trace = "org.A: task died\n\tat x\nCaused by: org.DataException: bad Anna.\n\tat y"
     assert cause(Part(0, "FAILED", trace)) == "DataException"
     assert cause(Part(0, "FAILED")) == "FAILED"
-    told = cause(
-        Part(0, "FAILED", "io.RuleViolationException: Incompatible artifact: east.t-value.")
-    )
+    told = cause(Part(0, "FAILED", f"{RULE_VIOLATION}: Incompatible artifact: east.t-value."))
     assert told.startswith("RuleViolationException; a type in the table changed")
 
 
@@ -65,7 +68,7 @@ def test_what_is_not_plain_is_reported_with_its_place_and_field(code: str) -> No
     refusal = f"{code}: east.a_b.c-11 at offset 7: b\\u0022\\u0020int"
     trace = (
         "org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded\n\tat x\n"
-        f"Caused by: org.apache.kafka.connect.errors.DataException: {refusal}: a sink\n\tat y"
+        f"Caused by: mesh.RefusedException: {refusal}: a sink\n\tat y"
     )
     assert cause(Part(0, "FAILED", trace)).startswith(f"{refusal}; a JDBC sink would put it into")
 
@@ -323,19 +326,49 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
     ("trace", "way"),
     [
         (
-            "org.hibernate.HibernateException: Unable to determine Dialect without JDBC metadata",
+            "org.hibernate.HibernateException: Unable to determine Dialect without JDBC metadata (",
             "refuses the login",
         ),
-        ("x.ConnectException: mode 'record_key' cannot have null schema", "--key position"),
         (
-            "ERROR: there is no unique or exclusion constraint matching the ON CONFLICT spec",
+            f"{CONNECT}: Configured primary key mode 'record_key' cannot have null schema",
+            "--key position",
+        ),
+        (
+            f"{PSQL}: ERROR: there is no unique or exclusion constraint matching the ON CONFLICT s",
             "no primary key",
         ),
-        ("mesh: table_truncated: public.users was truncated", "skipped.operations=t"),
-        ("mesh: value_not_captured: public.users.note: left out", "REPLICA IDENTITY FULL"),
-        ("mesh: name_not_plain: east.a-0 at offset 7: b", "ReplaceField"),
-        ("mesh: topic_not_own: east: a record leads elsewhere", "what the rows of an outbox name"),
+        (f'{PSQL}: FATAL: password authentication failed for user "x"', "refuses the user"),
+        (f'{PSQL}: ERROR: replication slot "a_b" is active for PID 7', "reads the replication"),
+        ("mesh.RefusedException: table_truncated: public.users was tr", "skipped.operations=t"),
+        ("mesh.RefusedException: value_not_captured: a.b.c: left out", "REPLICA IDENTITY FULL"),
+        ("mesh.RefusedException: name_not_plain: east.a-0 at offset 7: b: x", "ReplaceField"),
+        ("mesh.RefusedException: topic_not_own: east: a record leads", "what the rows of an out"),
     ],
 )
 def test_a_failure_that_trying_again_does_not_mend_names_the_way_out(trace: str, way: str) -> None:
     assert way in cause(Part(0, "FAILED", f"org.A: failed\n\tat x\nCaused by: {trace}"))
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "table_truncated: public.users: x",
+        "mesh.RefusedException: table_truncated: public.users: x",
+        "Caused by: mesh.RefusedException: table_truncated: public.users: x",
+        "\u2028Caused by: mesh.RefusedException: table_truncated: public.users: x",
+        f'{PSQL}: ERROR: replication slot "a" is active for PID 7',
+        "ERROR: there is no unique or exclusion constraint matching the ON CONFLICT spec",
+        f"{RULE_VIOLATION}: x",
+    ],
+)
+def test_a_known_failure_that_a_message_quotes_is_not_taken_for_the_cause(quoted: str) -> None:
+    trace = f"org.A: failed\n\tat x\nCaused by: {PSQL}: ERROR: no row contains ({quoted})\n\tat y"
+    assert cause(Part(0, "FAILED", trace)) == "PSQLException"
+
+
+def test_a_refusal_without_a_way_out_is_its_code_and_place() -> None:
+    refusal = "schema_missing: east.a-0 at offset 7: value"
+    told = cause(
+        Part(0, "FAILED", f"org.A: x\n\tat x\nCaused by: mesh.RefusedException: {refusal}: x")
+    )
+    assert told == refusal

@@ -1,0 +1,104 @@
+"""Failures of connectors in our own words: a trace of Connect's can quote a record."""
+
+import re
+
+from spark_streams.error_names import error_name
+
+_CAUSE = "Caused by: "
+_KNOWN = {
+    r"io\.apicurio\.registry\.rest\.client\.exception\.RuleViolationException: ": (
+        "a type in the table changed so that readers of the topic would break: change it back, "
+        "drop the connector and its replication slot, and add it under another name, which reads "
+        "the table anew"
+    ),
+    r"org\.postgresql\.util\.PSQLException: FATAL: [\w ]{1,40} authentication failed for ": (
+        "the server refuses the user and password of the config"
+    ),
+    r'org\.postgresql\.util\.PSQLException: ERROR: replication slot "\w{1,63}" is active for ': (
+        "another connection reads the replication slot"
+    ),
+    r"org\.hibernate\.HibernateException: Unable to determine Dialect without JDBC metadata ": (
+        "the database does not answer at connection.url, or refuses the login: look at the "
+        "address, connection.username and the password, and at what the database logs"
+    ),
+    (
+        r"org\.apache\.kafka\.connect\.errors\.ConnectException: "
+        r"Configured primary key mode 'record_key' cannot have null schema"
+    ): ("the records of the topic have no key: take --key position, where each record is a row"),
+    (
+        r"org\.postgresql\.util\.PSQLException: "
+        r"ERROR: there is no unique or exclusion constraint matching the ON CONFLICT "
+    ): (
+        "the table has no primary key or unique index by which a record that comes again finds its"
+        " row: add one, or let the sink make a table of its own"
+    ),
+    r"io\.debezium\.DebeziumException: Failed to properly convert data value for ": (
+        "the value has none in the topic: capture decimals as text with --set "
+        "decimal.handling.mode=string, or leave the column out with --set column.exclude.list, in "
+        "a connector under another name; a large value that did not change is captured once the "
+        "table has REPLICA IDENTITY FULL"
+    ),
+}
+_WAYS_OUT = tuple((re.compile(begin), way) for begin, way in _KNOWN.items())
+"""How a cause of a failure begins, and what it means, or what to do about it.
+
+What a record brings stands in no beginning: a database's words follow its own "ERROR:".
+"""
+_REFUSALS = {
+    "value_not_captured": (
+        "run ALTER TABLE ... REPLICA IDENTITY FULL, drop the connector and its replication slot, "
+        "and add it under another name, which reads the table anew"
+    ),
+    "table_truncated": (
+        "drop the connector and its replication slot, delete the topic, and add it under another "
+        "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
+        "skipped.operations=t`, which leaves the rows in the topic"
+    ),
+    "topic_not_own": (
+        "its transforms lead a record to a topic whose name does not begin with the domain's: "
+        "change their replacements, or what the rows of an outbox name"
+    ),
+    **dict.fromkeys(
+        ("name_not_plain", "default_not_plain", "parameter_not_plain"),
+        "a JDBC sink would put it into a statement as it is: rename the field with ReplaceField, "
+        "or drop it there; to pass over such records, give errors.tolerance=all with "
+        "errors.deadletterqueue.topic.name",
+    ),
+}
+"""The code of a refusal of our own transformations, and what to do about it."""
+
+_REFUSED = re.compile(
+    r"mesh\.RefusedException: (?P<refusal>"
+    r"(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
+    r"|topic_not_own: [a-z0-9-]{1,63}"
+    r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large): "
+    r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
+)
+"""A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
+with the domain, or of `PlainNames`, its code with the record's place and the field. No error but
+theirs has that class."""
+_UNCONVERTED = re.compile(
+    r"io\.debezium\.DebeziumException: Failed to properly convert data value for "
+    r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"
+)
+"""Where Debezium found a value that it cannot convert."""
+
+
+def reason_of(trace: str) -> str:
+    """The known name of the last cause in a trace, and the way out where trying again is none.
+
+    Nothing else of the trace is in the answer but names that were checked for their form.
+
+    Args:
+        trace: one line per cause and frame, as `Traces.scala` has Connect print it.
+    """
+    # not `splitlines`, which ends lines where a message has other signs than \n
+    lines = trace.split("\n")
+    causes = [lines[0], *(line[len(_CAUSE) :] for line in lines if line.startswith(_CAUSE))]
+    ways = [way for sign, way in _WAYS_OUT if any(sign.match(one) for one in causes)]
+    refused = _REFUSED.match(causes[-1])
+    name = refused["refusal"] if refused else error_name(trace)
+    if refused and (way := _REFUSALS.get(name.partition(":")[0])):
+        ways.append(way)
+    columns = (found["column"] for one in causes if (found := _UNCONVERTED.match(one)))
+    return "; ".join([name, *(f"column {one}" for one in columns), *ways])
