@@ -103,6 +103,9 @@ class Postgres(Service):
             "port": str(self.site.port("postgres")),
             "unix_socket_directories": "",
             "wal_level": "logical",
+            # one for each capture, and one more while two connections take turns
+            "max_replication_slots": "100",
+            "max_wal_senders": "100",
             "shared_buffers": "32MB",
             # a slot that nobody reads must not fill the disk
             "max_slot_wal_keep_size": "1GB",
