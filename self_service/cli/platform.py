@@ -1,6 +1,7 @@
 """`sdm up`, `sdm down`, `sdm status`: the local mesh on this machine."""
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 app = noun("The local mesh.")
 _MIB = 1 << 20
+_LONGEST_START_S = 180
+"""So long a domain's Spark server may take until it is ready; one that takes longer hangs."""
 _FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
 OWN_ACCOUNTS = "users of their own"
 ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: start it as root"
@@ -101,11 +104,13 @@ def status(shown: Shown) -> None:
     """Show the services, where the mesh stands, findings, and what has failed with the next step.
 
     Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's Spark
-    server that is being started, and with 3 where only the current domain may not read it.
+    server that is being started for less than three minutes, and with 3 where only the current
+    domain may not read it.
     """
     platform = _platform()
     protocols = platform.protocols()
-    services = [_service(one, protocols.get(one.name)) for one in platform.status()]
+    found = platform.status()
+    services = [_service(one, protocols.get(one.name)) for one in found]
     mesh, parts, fault = _mesh()
     if (end := platform.certified_until()) is not None:
         mesh["tls_until"] = stamp(end)
@@ -116,7 +121,7 @@ def status(shown: Shown) -> None:
     show(Detail(mesh, parts), shown.output)
     if fault is not None:
         note(f"the mesh cannot be read: {sentence(fault)}")
-    ready = all(map(_is_well, services))
+    ready = all(_is_well(one, time.time()) for one in found)
     if ready and isinstance(fault, RefusedError):
         raise typer.Exit(ExitCode.REFUSED)
     if fault is not None or not ready:
@@ -174,13 +179,14 @@ def _confirm_loss(home: Path) -> None:
         raise RefusedError("not_confirmed", f"{home} was left as it is")
 
 
-def _is_well(service: "Mapping[str, Any]") -> bool:
-    """Whether it is ready, or a domain's server that somebody has just needed."""
+def _is_well(service: "ServiceStatus", now: float) -> bool:
+    """Whether it is ready, or a domain's server that is being started; `now` in Unix seconds."""
     from local_platform.domain_servers import PREFIX
     from local_platform.state import State
 
-    state, is_domains = service["state"], str(service["service"]).startswith(PREFIX)
-    return bool(state == State.READY or (state == State.STARTING and is_domains))
+    if service.state == State.STARTING and service.name.startswith(PREFIX):
+        return now - service.since < _LONGEST_START_S
+    return service.state == State.READY
 
 
 def _service(one: "ServiceStatus", protocol: str | None) -> dict[str, Any]:
