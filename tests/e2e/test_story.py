@@ -4,11 +4,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from local_platform import PlatformSettings
+from tests import ordinary_user
 from tests.conftest import OF_TESTS, new_settings
 
 pytestmark = pytest.mark.slow
@@ -53,12 +56,7 @@ def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None
 
     told = subprocess.run(
         [sys.executable, "-m", "self_service.demo", "--json", str(result)],
-        env={
-            **as_a_user_has_it(os.environ),
-            "SDM_CACHE": str(settings.cache),
-            "SDM_DEMO_HOME": str(settings.home),
-            "SDM_DEMO_PORT_BASE": str(settings.port_base),
-        },
+        env={**as_a_user_has_it(os.environ), **variables(settings)},
         capture_output=True,
         text=True,
         timeout=580,
@@ -66,10 +64,47 @@ def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None
     )
 
     try:
-        assert told.returncode == 0, f"{told.stdout}\n{told.stderr}"
-        assert not (settings.home / "run" / "state.json").exists() or _nothing_runs(settings.home)
+        require_held(told, settings, result)
     finally:
         shutil.rmtree(settings.home, ignore_errors=True)
+
+
+@pytest.mark.platform
+@pytest.mark.long
+def test_the_story_holds_for_an_ordinary_user() -> None:
+    ordinary_user.require()
+    settings = new_settings()
+    home = Path(tempfile.mkdtemp(prefix="sdm-test-user-"))
+    os.chown(home, ordinary_user.UID, ordinary_user.UID)
+    mine = settings.model_copy(update={"home": home / "mesh"})
+    result = home / "story.json"
+    try:
+        told = ordinary_user.run(
+            *("self_service.demo", "--json", str(result)),
+            home=home,
+            timeout=580,
+            **variables(mine),
+        )
+        require_held(told, mine, result)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def variables(settings: PlatformSettings) -> dict[str, str]:
+    """Where the demo has its mesh."""
+    return {
+        "SDM_CACHE": str(settings.cache),
+        "SDM_DEMO_HOME": str(settings.home),
+        "SDM_DEMO_PORT_BASE": str(settings.port_base),
+    }
+
+
+def require_held(
+    told: subprocess.CompletedProcess[str], settings: PlatformSettings, result: Path
+) -> None:
+    """Every claim was checked and held, and nothing runs any more."""
+    assert told.returncode == 0, f"{told.stdout}\n{told.stderr}"
+    assert not (settings.home / "run" / "state.json").exists() or _nothing_runs(settings.home)
     checks = json.loads(result.read_text())["checks"]
     assert [re.sub(r"[0-9]{2,}", "#", check["claim"]) for check in checks] == CLAIMS
     assert [check["claim"] for check in checks if not check["held"]] == []

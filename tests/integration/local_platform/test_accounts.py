@@ -1,12 +1,9 @@
 """The platform started by an ordinary user: no root, own folders, nothing shared but jars."""
 
 import os
-import pwd
 import shutil
 import signal
 import subprocess
-import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,33 +12,19 @@ import psutil
 import pytest
 
 from local_platform import LocalPlatform, PlatformSettings
-from local_platform.accounts import NOBODY, blocked
 from local_platform.services import SERVERS
 from local_platform.state import PlatformState, State
+from tests import ordinary_user
 from tests.conftest import LIFETIME_S, free_port_base
 
 pytestmark = pytest.mark.platform
 
-# Any account without rights will do; initdb asks that it has a name.
-ORDINARY = next(one.pw_uid for one in pwd.getpwall() if one.pw_uid not in {0, NOBODY})
-ROOT_FOLDER = Path(__file__).parents[3]
-
-
-def interpreter() -> str:
-    """Return a Python of this version that an ordinary user can start."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for path in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        if Path(path).exists() and blocked(Path(path).resolve().parent) is None:
-            return path
-    pytest.skip(f"no {version} on this machine is reachable by an ordinary user")
-
 
 @pytest.fixture
 def ordinary() -> Iterator[PlatformSettings]:
-    if os.geteuid() != 0:
-        pytest.skip("this run is an ordinary user's already, so every other test shows it")
+    ordinary_user.require()
     home = Path(tempfile.mkdtemp(prefix="sdm-test-user-"))
-    os.chown(home, ORDINARY, ORDINARY)
+    os.chown(home, ordinary_user.UID, ordinary_user.UID)
     # the cache is root's: complete, readable, and closed to writing
     LocalPlatform(PlatformSettings(), ["postgres"]).fetch()
     settings = PlatformSettings(
@@ -53,28 +36,13 @@ def ordinary() -> Iterator[PlatformSettings]:
 
 
 def run(settings: PlatformSettings, *arguments: str) -> subprocess.CompletedProcess[str]:
-    packages = sysconfig.get_paths()["purelib"]
-    environment = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(settings.home.parent),
-        "PYTHONPATH": f"{ROOT_FOLDER}:{packages}",
-        "LANG": "C.UTF-8",
-    }
-    return subprocess.run(
-        [interpreter(), "-m", "local_platform", *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        cwd=settings.home.parent,
-        env=environment | settings.environment(),
-        user=ORDINARY,
-        group=ORDINARY,
-        extra_groups=[],
+    home = settings.home.parent
+    return ordinary_user.run(
+        "local_platform", *arguments, home=home, timeout=240, **settings.environment()
     )
 
 
-def test_an_ordinary_user_starts_uses_and_stops_a_mesh(ordinary: PlatformSettings) -> None:
+def test_an_ordinary_user_starts_and_stops_servers(ordinary: PlatformSettings) -> None:
     up = run(ordinary, "up", "--services", ",".join(SERVERS))
     assert up.returncode == 0, up.stdout + up.stderr
 
@@ -83,7 +51,7 @@ def test_an_ordinary_user_starts_uses_and_stops_a_mesh(ordinary: PlatformSetting
     assert {one.name: one.state for one in state.services} == dict.fromkeys(SERVERS, State.READY)
     for one in state.services:
         assert one.pid is not None
-        assert psutil.Process(one.pid).uids().real == ORDINARY
+        assert psutil.Process(one.pid).uids().real == ordinary_user.UID
 
     first = state.services[0].pid
     assert first is not None
