@@ -214,8 +214,16 @@ class Flows(Generic[F]):
             raise _exhausted(starts, "and that could not be reported")
         self._starting.start(self._ends(voice), voice, voice.reign, lambda: self._handed_over(flow))
         now = self._pace.clock()
+        # what it waited for, as the end of a quarantine, is over: it is looked at like any other
         self._remember(
-            flow, looked=now, advanced=now, lineage=now, waiting={}, code=None, is_silence=False
+            flow,
+            looked=now,
+            advanced=now,
+            lineage=now,
+            waiting={},
+            code=None,
+            is_silence=False,
+            not_before=now,
         )
 
     def _handed_over(self, flow: F) -> None:

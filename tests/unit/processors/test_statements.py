@@ -379,6 +379,19 @@ def test_a_quarantine_ends_it_and_a_release_lets_it_go_on(made: MemoryStatement)
     assert made.wrong() == []
 
 
+def test_after_a_release_it_is_looked_at_like_any_other(made: MemoryStatement) -> None:
+    """It was waited for without an end: a query that died then was never started again."""
+    made.settle()
+    made.desk.quarantine(on=True)
+    made.settle()
+    made.desk.quarantine(on=False)
+    made.settle()
+    made.engine.die()
+    made.produce("good")
+    made.settle()
+    assert made.wrong() == []
+
+
 def test_what_spark_refuses_is_for_a_person_and_makes_nothing(made: MemoryStatement) -> None:
     made.engine.refusal = SqlError("wrong_type", "no such operator", Place(1, 8))
     made.settle()
