@@ -11,7 +11,6 @@ from spark_streams.sql import calls, casts, constants, predicates
 from spark_streams.sql.syntax import Words
 from spark_streams.sql.tree import (
     Between,
-    Binary,
     Bytes,
     Case,
     Cast,
@@ -23,6 +22,8 @@ from spark_streams.sql.tree import (
     Node,
     Text,
     Unary,
+    balanced,
+    joined,
 )
 from spark_streams.sql.words import DEEPEST, Kind, Word
 
@@ -68,7 +69,7 @@ class Expressions:
         parts = [part()]
         while self.words.takes(word):
             parts.append(part())
-        return _balanced(word.lower(), parts)
+        return balanced(word.lower(), parts)
 
     def _negated(self) -> Node:
         if not (self.words.sees("NOT") or self.words.sees("!")):
@@ -134,7 +135,7 @@ class Expressions:
                 )
             right = self.value(binds)
             op = _COMPARISONS.get(word.text, word.text.lower())
-            found = _joined(op, found, right)
+            found = joined(op, found, right)
         return found
 
     def _prefixed(self) -> Node:
@@ -276,18 +277,6 @@ class Expressions:
         while self.words.takes(","):
             found.append(self._deeper(read))
         return found
-
-
-def _balanced(op: str, parts: list[Node]) -> Node:
-    """Parts that are joined by an operator for which their grouping is all the same."""
-    if len(parts) == 1:
-        return parts[0]
-    half = len(parts) // 2
-    return _joined(op, _balanced(op, parts[:half]), _balanced(op, parts[half:]))
-
-
-def _joined(op: str, left: Node, right: Node) -> Node:
-    return Binary(op, left, right, start=left.start, end=right.end)
 
 
 def _placed(node: Node, start: int, end: int) -> Node:

@@ -21,6 +21,7 @@ from spark_streams.sql.tree import (
     Node,
     Selected,
     Star,
+    balanced,
 )
 from spark_streams.sql.trials import trials
 
@@ -152,19 +153,10 @@ def _lookup(names: Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, l
             place if on is None else names.place(on),
         )
     ordered = {name: names.operand(given[name]) for name in key}
-    condition = _all_hold(rest)
+    # not one within the other: what Spark is sent has a depth
+    condition = balanced("and", rest) if rest else None
     read = () if on is None else inputs(on)
     return Lookup(alias, joined.outer, ordered, condition, place, read), [*given.values(), *rest]
-
-
-def _all_hold(parts: Sequence[Node]) -> Node | None:
-    found: Node | None = None
-    for part in parts:
-        if found is None:
-            found = part
-        else:
-            found = Binary("and", found, part, start=found.start, end=part.end)
-    return found
 
 
 def _equality(node: Node, alias: str) -> tuple[str, Node] | None:

@@ -4,6 +4,7 @@ Each node tells where it stands in the text, `start` and `end` in characters; tw
 where they mean the same, wherever they stand.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -293,3 +294,16 @@ class Selected(Node):
 
     this: Node
     name: str | None = None
+
+
+def balanced(op: str, parts: Sequence[Node]) -> Node:
+    """Parts that are joined by an operator for which their grouping is all the same."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return joined(op, balanced(op, parts[:half]), balanced(op, parts[half:]))
+
+
+def joined(op: str, left: Node, right: Node) -> Node:
+    """An operator between two operands, at the place of both."""
+    return Binary(op, left, right, start=left.start, end=right.end)

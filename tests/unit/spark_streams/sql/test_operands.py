@@ -6,7 +6,7 @@ from spark_streams.sql.errors import SqlError
 from spark_streams.sql.operands import Purpose
 from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import resolve
-from spark_streams.sql.tree import Column
+from spark_streams.sql.tree import Column, Node
 
 COLUMNS = {"c": ["ip", "userid", "status", "tags"], "u": ["userid", "name"]}
 
@@ -83,3 +83,16 @@ def test_a_long_text_is_resolved_in_passing(condition: str) -> None:
 def test_operators_in_a_row_end_at_a_bound(sign: str) -> None:
     with pytest.raises(SqlError, match="nested too deeply"):
         used("SELECT ip FROM x c WHERE " + f" {sign} ".join(["status"] * 1500))
+
+
+def test_a_condition_of_a_join_is_no_deeper_than_one_of_where() -> None:
+    """What Spark is sent has a depth; one within the other 60 of these are above it."""
+    more = " AND ".join(f"c.ip > '{number}'" for number in range(800))
+    parsed = parse(f"SELECT c.ip FROM x c JOIN y u ON c.ip = u.userid AND {more}")
+    [lookup] = resolve(parsed, COLUMNS, {"u": ["userid"]}).lookups
+    assert lookup.condition is not None
+
+    def depth(node: Node) -> int:
+        return 1 + max(map(depth, node.children), default=0)
+
+    assert depth(lookup.condition) < 16
