@@ -124,6 +124,8 @@ def doubted(
         code, text = "accepted_against_rules", f"{what} accepted"
     elif isinstance(event, IntentQuarantined) and not isinstance(verdict, Quarantined):
         code, text = "usable_set_aside", f"{what} set aside as {event.code!r}"
+    elif governor_version == version():
+        code, text = "refused_against_rules", f"{what} {_decided(event)}"
     else:
         return Finding(offset, RULES_DIFFER, f"{what} {_decided(event)}, today's rules say {today}")
     text = f"{text}, but the rules of {version()} say {today}"

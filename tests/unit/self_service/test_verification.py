@@ -150,6 +150,19 @@ def test_a_decision_that_rules_would_make_otherwise_is_told_apart(log: PaperLog)
     assert [(one.offset, one.code) for one in report.differing] == [(decision, "rules_differ")]
 
 
+@pytest.mark.parametrize("code", ["invalid_name", "accepted"])
+def test_a_refusal_against_the_rules_of_its_own_version_is_found(log: PaperLog, code: str) -> None:
+    """Who has the governor's key could refuse an operator, and the log would hold."""
+    log.append(log.make(GovernorStarted, "mesh", version=version()), by="governor")
+    log.epoch = log.image.offset
+    offset = log.say(intents.ApplicationRegistered, "west", application="west.new")
+    decision = log.rule(offset, Rejected(code, "x"))
+    report = verified(log.records)
+    assert not report.differing
+    [found] = report.findings
+    assert (found.offset, found.code) == (decision, "refused_against_rules")
+
+
 def test_a_refusal_with_the_code_accepted_is_told_apart(log: PaperLog) -> None:
     """Who has the governor's key signs any code."""
     offset = log.say(intents.ApplicationRegistered, "west", application="west.new")
