@@ -21,7 +21,7 @@ ENV CLASSPATH=/opt/plugins/sdm-transformations/sdm-transformations.jar
 
 FROM apache/kafka:4.3.1 AS kafka
 COPY --from=jars /jars/kafka /opt/sdm
-# before Kafka's own jars: twelve of its classes are replaced
+# before Kafka's own jars: eleven of its classes are replaced
 ENV CLASSPATH=/opt/sdm/sdm-brokers.jar
 
 FROM apache/spark:4.2.0 AS spark

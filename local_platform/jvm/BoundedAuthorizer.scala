@@ -4,7 +4,6 @@ import java.util
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.kafka.common.acl.AclOperation
-import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.resource.{ResourcePattern, ResourceType}
 import org.apache.kafka.metadata.authorizer.StandardAuthorizer
 import org.apache.kafka.server.authorizer.{Action, AuthorizableRequestContext, AuthorizationResult}
@@ -12,19 +11,17 @@ import org.slf4j.LoggerFactory
 
 /**
  * The standard authorizer, with bounds for names that Kafka keeps for the logins that use them: those of
- * consumer and share groups and of transactional ids. Kafka bounds neither how long such a name is nor how
- * many a login uses, keeps offsets and ids for seven days, and share groups for ever.
+ * consumer groups and of transactional ids. Kafka bounds neither how long such a name is nor how
+ * many a login uses, keeps offsets and ids for seven days.
  *
  * Settings of the broker:
  *   mesh.authorizer.characters=<n>   of a name of a group or transactional id
  *   mesh.authorizer.names=<n>        new ones of a login in seven days, of each of both kinds
- *   mesh.authorizer.shares=<n>       of these, groups that share: with each partition of their topics they
- *                                    cost the heap, and never expire
  *
  * What is above a bound is denied, as without an ACL. Counting begins anew with the broker.
  */
 class BoundedAuthorizer extends StandardAuthorizer {
-  private var longest, most, mostShares = Int.MaxValue
+  private var longest, most = Int.MaxValue
   private var privileged = Set.empty[String]
   private val log = LoggerFactory.getLogger(classOf[BoundedAuthorizer])
   private val logins = new ConcurrentHashMap[(String, String), Recent]()
@@ -33,7 +30,6 @@ class BoundedAuthorizer extends StandardAuthorizer {
     super.configure(settings)
     longest = number(settings, "mesh.authorizer.characters")
     most = number(settings, "mesh.authorizer.names")
-    mostShares = number(settings, "mesh.authorizer.shares")
     val named = settings.get(StandardAuthorizer.SUPER_USERS_CONFIG)
     if (named != null) privileged = named.toString.split(";").map(_.trim).toSet
   }
@@ -53,7 +49,7 @@ class BoundedAuthorizer extends StandardAuthorizer {
       for (at <- 0 until actions.size) {
         val action = actions.get(at)
         if (isKept(action) && results.get(at) == AuthorizationResult.ALLOWED &&
-            !has(request, action.resourcePattern)) {
+            !fits(request.principal.toString, action.resourcePattern)) {
           bounded.set(at, AuthorizationResult.DENIED)
         }
       }
@@ -68,21 +64,12 @@ class BoundedAuthorizer extends StandardAuthorizer {
     case _ => false
   }
 
-  private def has(request: AuthorizableRequestContext, resource: ResourcePattern): Boolean = {
-    val login = request.principal.toString
-    val kind = resource.resourceType.toString
-    fits(login, kind, resource.name, most) &&
-    (!shares(request) || fits(login, "SHARE_GROUP", resource.name, mostShares))
-  }
-
-  private def shares(request: AuthorizableRequestContext): Boolean =
-    ApiKeys.forId(request.requestType).name.contains("Share")
-
-  private def fits(login: String, kind: String, name: String, bound: Int): Boolean = {
-    val names = logins.computeIfAbsent((kind, login), _ => new Recent(bound, Recent.week))
+  private def fits(login: String, resource: ResourcePattern): Boolean = {
+    val (kind, name) = (resource.resourceType.toString, resource.name)
+    val names = logins.computeIfAbsent((kind, login), _ => new Recent(most, Recent.week))
     val fault =
       if (name.length > longest) s"a name has $longest characters at most"
-      else if (!names.has(name)) s"it has $bound of seven days"
+      else if (!names.has(name)) s"it has $most of seven days"
       else ""
     if (fault.nonEmpty && names.isLogged()) {
       log.warn("{} is denied a name of a {}: {}", login, kind, fault)

@@ -9,8 +9,7 @@ import org.apache.kafka.common.errors.{ApiException, InvalidRequestException, Po
 import org.apache.kafka.common.message.{ConsumerProtocolAssignment, ConsumerProtocolSubscription}
 import org.apache.kafka.common.protocol.{ApiKeys, Readable}
 import org.apache.kafka.common.requests.{
-  ConsumerGroupHeartbeatRequest, JoinGroupRequest, ShareGroupHeartbeatRequest, StreamsGroupHeartbeatRequest,
-  SyncGroupRequest
+  ConsumerGroupHeartbeatRequest, JoinGroupRequest, StreamsGroupHeartbeatRequest, SyncGroupRequest
 }
 import org.slf4j.LoggerFactory
 
@@ -19,17 +18,21 @@ import org.slf4j.LoggerFactory
  * which Kafka has in its heap for as long as they send heartbeats.
  *
  * Property of the JVM:
- *   mesh.members.bytes=<n>   of a login in an hour, and at once
+ *   mesh.members.bytes=<n>    of a domain's logins in an hour, and at once
+ *   mesh.members.topics=<n>   topics that a member subscribes to by their names
  */
 object BoundedMembers {
-  private val most = Integer.getInteger("mesh.members.bytes", 128 << 20).intValue
+  private val most = Integer.getInteger("mesh.members.bytes", 64 << 20).intValue
+  private val mostTopics = Integer.getInteger("mesh.members.topics", 1000).intValue
   // what an ordinary heartbeat has, which says nothing new
   private val plain = 512
   // what a member costs that says nothing of itself
   private val member = 1024
+  // what Kafka keeps of the name of a topic, in several tables
+  private val topic = 256
   private val consumers = "consumer"
   private val log = LoggerFactory.getLogger("mesh.BoundedMembers")
-  private val logins = new ConcurrentHashMap[String, Members]()
+  private val owners = new ConcurrentHashMap[String, Members]()
 
   private class Members {
     val sent = new Spent
@@ -38,19 +41,30 @@ object BoundedMembers {
 
   /** Why the request is to be refused. */
   def fault(request: RequestChannel.Request): Option[ApiException] = {
-    val size = request.sizeInBytes + (if (joins(request)) member else -plain)
-    if (size <= 0) None
+    val named = request.header.apiKey match {
+      case ApiKeys.CONSUMER_GROUP_HEARTBEAT => topics(request.body[ConsumerGroupHeartbeatRequest])
+      case _ => 0
+    }
+    val size = request.sizeInBytes + named * topic + (if (joins(request)) member else -plain)
+    if (named > mostTopics) Some(new InvalidRequestException(s"a member subscribes to $mostTopics topics at most"))
+    else if (size <= 0) None
     else {
-      val login = request.context.principal.toString
-      val members = logins.computeIfAbsent(login, _ => new Members)
+      val owner = BoundedWork.owner(request.context.principal.getName)
+      val members = owners.computeIfAbsent(owner, _ => new Members)
       val cost = (size.toDouble / most * Recent.hour).toLong
       if (members.sent.takes(cost, Recent.hour - cost)) None
       else {
-        val text = s"members of groups of $login have sent $most bytes of themselves in an hour"
+        val text = s"members of groups of $owner have sent $most bytes of themselves in an hour"
         if (members.denied.isOver()) log.warn("{}", text)
         Some(new PolicyViolationException(text))
       }
     }
+  }
+
+  /** How many topics a member names. */
+  def topics(request: ConsumerGroupHeartbeatRequest): Int = {
+    val named = request.data.subscribedTopicNames
+    if (named == null) 0 else named.size
   }
 
   /**
@@ -100,7 +114,6 @@ object BoundedMembers {
     case ApiKeys.JOIN_GROUP => true
     case ApiKeys.CONSUMER_GROUP_HEARTBEAT =>
       request.body[ConsumerGroupHeartbeatRequest].data.memberEpoch == 0
-    case ApiKeys.SHARE_GROUP_HEARTBEAT => request.body[ShareGroupHeartbeatRequest].data.memberEpoch == 0
     case ApiKeys.STREAMS_GROUP_HEARTBEAT =>
       request.body[StreamsGroupHeartbeatRequest].data.memberEpoch == 0
     case _ => false

@@ -13,11 +13,12 @@ import org.apache.kafka.common.errors.{
 }
 import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.requests.{
-  ConsumerGroupDescribeRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-  DescribeShareGroupOffsetsRequest, ListOffsetsRequest, OffsetFetchRequest, ProduceRequest,
-  ShareGroupDescribeRequest, StreamsGroupDescribeRequest
+  ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+  JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest, ProduceRequest,
+  StreamsGroupDescribeRequest, SyncGroupRequest, TxnOffsetCommitRequest
 }
 import org.apache.kafka.common.resource.ResourceType
+import org.apache.kafka.server.common.RequestLocal
 
 /**
  * Answers requests of clients that are above a bound. [[PatchKafka]] has Kafka ask before it handles one.
@@ -27,23 +28,37 @@ import org.apache.kafka.common.resource.ResourceType
  */
 object BoundedRequests {
   private val msNs = 1000000L
-  // a login of a domain has no right on the cluster; the controller logs each that it refuses
-  private val ofAdministrators = Set(
-    ApiKeys.ALTER_CLIENT_QUOTAS, ApiKeys.ALTER_PARTITION_REASSIGNMENTS, ApiKeys.ALTER_USER_SCRAM_CREDENTIALS,
-    ApiKeys.CREATE_ACLS, ApiKeys.DELETE_ACLS, ApiKeys.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKeys.ELECT_LEADERS,
-    ApiKeys.UNREGISTER_BROKER, ApiKeys.UPDATE_FEATURES)
+  private val usNs = 1000L
+  // what clients of a domain use
+  private val served = Set(
+    ApiKeys.ADD_OFFSETS_TO_TXN, ApiKeys.ADD_PARTITIONS_TO_TXN, ApiKeys.ALTER_CONFIGS, ApiKeys.API_VERSIONS,
+    ApiKeys.CONSUMER_GROUP_DESCRIBE, ApiKeys.CONSUMER_GROUP_HEARTBEAT, ApiKeys.CREATE_PARTITIONS,
+    ApiKeys.CREATE_TOPICS, ApiKeys.DELETE_GROUPS, ApiKeys.DELETE_RECORDS, ApiKeys.DELETE_TOPICS,
+    ApiKeys.DESCRIBE_ACLS, ApiKeys.DESCRIBE_CLUSTER, ApiKeys.DESCRIBE_CONFIGS, ApiKeys.DESCRIBE_GROUPS,
+    ApiKeys.DESCRIBE_PRODUCERS, ApiKeys.DESCRIBE_TOPIC_PARTITIONS, ApiKeys.DESCRIBE_TRANSACTIONS,
+    ApiKeys.END_TXN, ApiKeys.FETCH, ApiKeys.FIND_COORDINATOR, ApiKeys.HEARTBEAT,
+    ApiKeys.INCREMENTAL_ALTER_CONFIGS, ApiKeys.INIT_PRODUCER_ID, ApiKeys.JOIN_GROUP, ApiKeys.LEAVE_GROUP,
+    ApiKeys.LIST_GROUPS, ApiKeys.LIST_OFFSETS, ApiKeys.LIST_TRANSACTIONS, ApiKeys.METADATA,
+    ApiKeys.OFFSET_COMMIT, ApiKeys.OFFSET_DELETE, ApiKeys.OFFSET_FETCH, ApiKeys.OFFSET_FOR_LEADER_EPOCH,
+    ApiKeys.PRODUCE, ApiKeys.SASL_AUTHENTICATE, ApiKeys.SASL_HANDSHAKE, ApiKeys.STREAMS_GROUP_DESCRIBE,
+    ApiKeys.STREAMS_GROUP_HEARTBEAT, ApiKeys.SYNC_GROUP, ApiKeys.TXN_OFFSET_COMMIT)
   private val described = Integer.getInteger("mesh.request.described", 250).intValue
 
-  /** Whether the request was answered with an error or its connection closed, and is not to be handled. */
-  def refuses(apis: KafkaApis, request: RequestChannel.Request): Boolean =
-    if (BoundedWork.refuses(request)) {
-      apis.requestChannel.closeConnection(request, util.Map.of())
-      true
-    } else {
-      val refused = answers(apis, request)
-      if (refused) BoundedWork.ends()
+  /** Whether the request waits, was answered with an error, or its connection closed, and is not handled now. */
+  def refuses(apis: KafkaApis, request: RequestChannel.Request, local: RequestLocal): Boolean =
+    !BoundedHandlers.begins(apis, request) || {
+      val isAbove = BoundedWork.refuses(request)
+      if (isAbove) apis.requestChannel.closeConnection(request, util.Map.of())
+      val refused = isAbove || answers(apis, request)
+      if (refused) ends(apis, local)
       refused
     }
+
+  /** The handler is done with the request that it began. */
+  def ends(apis: KafkaApis, local: RequestLocal): Unit = {
+    BoundedWork.ends()
+    BoundedHandlers.ends(apis, local)
+  }
 
   private def answers(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
     BoundedBatches.begin(request.context.principal.toString)
@@ -64,27 +79,30 @@ object BoundedRequests {
   private def found(apis: KafkaApis, request: RequestChannel.Request): Option[ApiException] = {
     BoundedWork.charge(request.context.principal.getName, announced(apis, request))
     request.header.apiKey match {
-      case kind if ofAdministrators(kind) && !BoundedWork.isOwn(request.context.principal.getName) =>
-        Some(new ClusterAuthorizationException(s"$kind is for who administers the cluster"))
+      case kind if !served(kind) && !BoundedWork.isOwn(request.context.principal.getName) => Some(unserved(kind))
       case ApiKeys.PRODUCE =>
         BoundedAppends.fault(apis, request).orElse(BoundedProducers.fault(request))
       case ApiKeys.JOIN_GROUP | ApiKeys.SYNC_GROUP | ApiKeys.CONSUMER_GROUP_HEARTBEAT |
-          ApiKeys.SHARE_GROUP_HEARTBEAT | ApiKeys.STREAMS_GROUP_HEARTBEAT =>
+          ApiKeys.STREAMS_GROUP_HEARTBEAT =>
         BoundedPatterns.fault(request)
           .orElse(BoundedMembers.fault(request)).orElse(BoundedMembers.unreadable(request))
       case ApiKeys.LIST_TRANSACTIONS => BoundedPatterns.fault(request)
       case ApiKeys.DESCRIBE_CONFIGS => tooMany(request)
       case kind if groups.contains(kind) => repeated(groups(kind)(request))
       case ApiKeys.OFFSET_FETCH => repeated(groupsOfOffsets(request).map(_.groupId))
-      case ApiKeys.DESCRIBE_SHARE_GROUP_OFFSETS =>
-        repeated(request.body[DescribeShareGroupOffsetsRequest].data.groups.asScala.map(_.groupId).toSeq)
-      case ApiKeys.SHARE_FETCH => BoundedFetches.fault(request)
-      // nobody receives it, and what clients say of themselves is kept for each of their ids
-      case ApiKeys.GET_TELEMETRY_SUBSCRIPTIONS | ApiKeys.PUSH_TELEMETRY =>
-        Some(new UnsupportedVersionException("this broker takes no telemetry"))
       case _ => None
     }
   }
+
+  /**
+   * Why a kind that clients of domains have no use for is refused. A login of a domain has no right on the cluster,
+   * and the controller logs each that it refuses. Nobody receives telemetry, and what clients say of themselves is
+   * kept for each of their ids. Groups that share cost the heap with each partition, and never expire.
+   */
+  private def unserved(kind: ApiKeys): ApiException =
+    if (kind.name.contains("Share") || kind.name.contains("Telemetry"))
+      new UnsupportedVersionException(s"this broker serves no $kind to domains")
+    else new ClusterAuthorizationException(s"$kind is for who administers the cluster")
 
   /**
    * What a request is charged before it is handled, ns: several that come at once are all begun before the first
@@ -108,12 +126,28 @@ object BoundedRequests {
       val most = if (asksForAll) BoundedOffsets.kept(request.context.principal.getName) else 0
       ofSize(request) + most * msNs / 100
     case ApiKeys.STREAMS_GROUP_HEARTBEAT => 3 * ofSize(request)
-    case ApiKeys.DESCRIBE_SHARE_GROUP_OFFSETS | ApiKeys.DELETE_GROUPS | ApiKeys.FIND_COORDINATOR => ofSize(request)
-    case ApiKeys.OFFSET_COMMIT | ApiKeys.TXN_OFFSET_COMMIT | ApiKeys.OFFSET_DELETE => ofSize(request) / 4
+    case ApiKeys.DELETE_GROUPS | ApiKeys.FIND_COORDINATOR => ofSize(request)
+    case ApiKeys.CONSUMER_GROUP_HEARTBEAT =>
+      20 * usNs * BoundedMembers.topics(request.body[ConsumerGroupHeartbeatRequest])
+    case ApiKeys.JOIN_GROUP => 20 * usNs * request.body[JoinGroupRequest].data.protocols.size
+    case ApiKeys.SYNC_GROUP => 5 * usNs * request.body[SyncGroupRequest].data.assignments.size
+    case ApiKeys.OFFSET_COMMIT =>
+      val data = request.body[OffsetCommitRequest].data
+      ofWritten(data.groupId, data.topics.asScala.map(one => (one.name, one.partitions.size)))
+    case ApiKeys.TXN_OFFSET_COMMIT =>
+      val data = request.body[TxnOffsetCommitRequest].data
+      ofWritten(data.groupId, data.topics.asScala.map(one => (one.name, one.partitions.size)))
+    case ApiKeys.OFFSET_DELETE => ofSize(request) / 4
     case _ => 0
   }
 
   private def ofSize(request: RequestChannel.Request): Long = msNs / 1000 * request.sizeInBytes
+
+  /** Each partition whose offset is committed is a record with all three names: 4 MB of them are a second. */
+  private def ofWritten(group: String, topics: Iterable[(String, Int)]): Long =
+    usNs / 4 * topics.iterator.map { case (topic, partitions) =>
+      partitions.toLong * (group.length + topic.length + 100)
+    }.sum
 
   private def groupsOfOffsets(request: RequestChannel.Request) =
     request.body[OffsetFetchRequest].data.groups.asScala.toSeq
@@ -125,7 +159,6 @@ object BoundedRequests {
   private val groups: Map[ApiKeys, RequestChannel.Request => Seq[String]] = Map(
     ApiKeys.DESCRIBE_GROUPS -> (_.body[DescribeGroupsRequest].data.groups.asScala.toSeq),
     ApiKeys.CONSUMER_GROUP_DESCRIBE -> (_.body[ConsumerGroupDescribeRequest].data.groupIds.asScala.toSeq),
-    ApiKeys.SHARE_GROUP_DESCRIBE -> (_.body[ShareGroupDescribeRequest].data.groupIds.asScala.toSeq),
     ApiKeys.STREAMS_GROUP_DESCRIBE -> (_.body[StreamsGroupDescribeRequest].data.groupIds.asScala.toSeq))
 
   private def repeated(names: Seq[String]): Option[ApiException] =

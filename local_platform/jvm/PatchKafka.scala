@@ -5,9 +5,9 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes twelve classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
- * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take the place of Kafka's where their jar comes first on the
- * class path.
+ * Writes eleven classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take
+ * the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -16,9 +16,9 @@ object PatchKafka {
   private val records = "org/apache/kafka/common/record/internal"
   private val groups = "org/apache/kafka/coordinator/group"
   private val requests = "org/apache/kafka/common/requests"
-  private val shares = "org/apache/kafka/server/share/session"
   private val tables = "org/apache/kafka/common/utils"
   private val apis = "kafka/server/KafkaApis"
+  private val local = "org/apache/kafka/server/common/RequestLocal"
   private val channel = "kafka/network/RequestChannel"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
@@ -84,11 +84,6 @@ object PatchKafka {
       if (name != "updateRequestMetrics") None
       else Some(new CallFirst(
         inner, "mesh/BoundedWork", "sent", s"(L$channel$$Request;)V")(Opcodes.ALOAD -> 0))
-    }
-    patch(folder, s"$shares/ShareSession", 1) { (name, types, inner) =>
-      if (name != "update") None
-      else Some(new CallFirst(
-        inner, "mesh/BoundedFetches", "room", s"(L$shares/ShareSession;)V")(Opcodes.ALOAD -> 0))
     }
     patch(folder, "org/apache/kafka/server/storage/log/FetchParams", 1) { (name, types, inner) =>
       // the other one calls it
@@ -254,10 +249,14 @@ object PatchKafka {
 
   /** Returns at once where `BoundedRequests.refuses` its request, and else tells when it is done. */
   private class AskFirst(inner: MethodVisitor) extends LeaveWhere(
-      inner, "mesh/BoundedRequests", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;)Z", 2)(
-      Opcodes.ALOAD -> 0, Opcodes.ALOAD -> 1) {
+      inner, "mesh/BoundedRequests", "refuses", s"(L$apis;Lkafka/network/RequestChannel$$Request;L$local;)Z", 2)(
+      Opcodes.ALOAD -> 0, Opcodes.ALOAD -> 1, Opcodes.ALOAD -> 2) {
     override def visitInsn(code: Int): Unit = {
-      if (code == Opcodes.RETURN) call("mesh/BoundedWork", "ends", "()V")
+      if (code == Opcodes.RETURN) {
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        super.visitVarInsn(Opcodes.ALOAD, 2)
+        call("mesh/BoundedRequests", "ends", s"(L$apis;L$local;)V")
+      }
       super.visitInsn(code)
     }
   }

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that twelve of Kafka's own classes are made to ask for; their names and settings.
+that eleven of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -16,6 +16,7 @@ SOURCES = tuple(
         "BoundedAuthorizer.scala",
         "BoundedBatches.scala",
         "BoundedFetches.scala",
+        "BoundedHandlers.scala",
         "BoundedMembers.scala",
         "BoundedOffsets.scala",
         "BoundedParsing.scala",
@@ -69,7 +70,6 @@ AUTHORIZER = {
     "authorizer.class.name": "mesh.BoundedAuthorizer",
     "mesh.authorizer.characters": "249",
     "mesh.authorizer.names": "2000",
-    "mesh.authorizer.shares": "100",
 }
 """What names of groups and transactional ids may cost: see `BoundedAuthorizer.scala`."""
 JVM_BOUNDS = {
@@ -86,19 +86,22 @@ JVM_BOUNDS = {
     "mesh.request.described": 250,
     "mesh.tables.steps": 100_000,
     "mesh.tables.steps.own": 5_000_000,
+    "mesh.handlers.domain": 2,
+    "mesh.handlers.domains": 4,
+    "mesh.handlers.waiting": 1000,
     "mesh.work.ms": 1000,
-    "mesh.work.late.ms": 5000,
+    "mesh.work.late.ms": 3000,
     "mesh.work.unread": 32 * _MIB,
     "mesh.work.answer": 32 * _MIB,
     "mesh.pattern.characters": 249,
     "mesh.offsets": 50_000,
     "mesh.producers": 50_000,
-    "mesh.members.bytes": 128 * _MIB,
+    "mesh.members.bytes": 64 * _MIB,
+    "mesh.members.topics": 1000,
     "mesh.appends.times": 4,
     "mesh.appends.late.ms": 3000,
     "mesh.appends.records": 2000,
     "mesh.appends.record.bytes": 2048,
     "mesh.fetch.wait.ms": 2000,
-    "mesh.share.partitions": 1000,
 }
 """Properties of the JVM: what clients may cost a broker; see `Bounded*.scala`."""

@@ -176,6 +176,8 @@ The JVM does not exit when memory runs out: the request that asked for it fails 
 """
 SMALL_NODE = {
     "auto.create.topics.enable": "false",
+    # requests are read there: the more there are, the fewer of others' stand before one
+    "num.network.threads": "8",
     "num.partitions": "1",
     "default.replication.factor": "1",
     "min.insync.replicas": "1",

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import os
+import select
 import socket
 import struct
 import time
@@ -17,6 +18,7 @@ _INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _OFFSET_FETCH, _DESCRIBE_SHARE_GROUP_OFFSETS = 9, 90
 _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
+_ADD_PARTITIONS_TO_TXN = 24
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _LOADING, _LOADED_S = (14, 15, 16), 30.0
@@ -123,13 +125,29 @@ class RawConnection:
 
     def join_by_pattern(self, group: str, pattern: str) -> int:
         """Join a group of consumers of the topics whose names match; returns the error code."""
+        return self._join_consumers(group, _count(0) + _compact(pattern))
+
+    def join_by_names(self, group: str, topics: Collection[str]) -> int:
+        """The same of the topics that are named."""
+        return self._join_consumers(group, _items(map(_compact, topics)) + b"\0")
+
+    def _join_consumers(self, group: str, subscription: bytes) -> int:
         body = _compact(group) + _compact(new_member()) + struct.pack(">i", 0) + b"\0\0"
-        body += (
-            struct.pack(">i", 300_000) + _count(0) + _compact(pattern) + b"\0" + _count(0) + b"\0"
-        )
+        body += struct.pack(">i", 300_000) + subscription + b"\0" + _count(0) + b"\0"
         return self._settled(
             lambda: self._call(_CONSUMER_GROUP_HEARTBEAT, 1, body, flexible=True)[5:7]
         )
+
+    def ask_for_transaction(self, transactional_id: str, topic: str, partitions: int) -> None:
+        """Add partitions to a transaction, 256 of them again and again; wait for no answer."""
+        places = _items(struct.pack(">i", one % 256) for one in range(partitions))
+        body = _compact(transactional_id) + struct.pack(">qh", 1, 0)
+        body += _items([_compact(topic) + places + b"\0"]) + b"\0"
+        self._send(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
+
+    def is_settled(self) -> bool:
+        """Whether something has come by now: an answer, or the end of the connection."""
+        return bool(select.select([self.socket], [], [], 0)[0])
 
     def fetch_session(self, topic: str, partitions: int) -> int:
         """Ask for a session of fetches; returns its id, 0 for none."""

@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 import zstandard
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
-from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import LocalPlatform
@@ -41,17 +41,14 @@ RECORD, BATCH, RECORDS = (
     JVM_BOUNDS[f"mesh.batches.{one}"] for one in ("record.bytes", "bytes", "records")
 )
 HEADERS = JVM_BOUNDS["mesh.batches.record.headers"]
-NAMES, CHARACTERS, SHARES = (
-    int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters", "shares")
-)
+NAMES, CHARACTERS = (int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters"))
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
 MEMBER_ID_REQUIRED, INVALID_PATTERN = 79, 128
-NO_GROUP = 69
+NO_GROUP, UNSERVED = 69, 35
 DENIED, UNKNOWN, INVALID_REQUEST, CLUSTER_DENIED = 29, 3, 42, 31
 FIELDS = JVM_BOUNDS["mesh.request.fields"]
 OF_RECORD = JVM_BOUNDS["mesh.appends.record.bytes"]
 SAME_HASH, DESCRIBED = (JVM_BOUNDS[f"mesh.request.{one}"] for one in ("names", "described"))
-SHARED = JVM_BOUNDS["mesh.share.partitions"]
 
 
 def owner(name: str) -> Principal:
@@ -66,7 +63,7 @@ FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
 HORDE = owner("horde")
 # what these use up, no other test lacks
 SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
-ASKER = owner("asker")
+ASKER, BUSY = owner("asker"), owner("busy")
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "sent.log"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "counted.log"),))
 APPENDERS = {
@@ -111,6 +108,7 @@ def admin(platform: LocalPlatform) -> Connection:
             SCRIBE,
             TELLER,
             ASKER,
+            BUSY,
             SENDER,
             COUNTED,
             *APPENDERS.values(),
@@ -364,15 +362,13 @@ def test_a_login_uses_so_many_groups_and_no_more(
         lambda: connection.find_coordinator("crowd.first") == 0, "the coordinator answers", 30
     )
     wait_until(lambda: connection.commit("crowd.first", topic) == 0, "offsets are kept", 30)
-    assert connection.join_share_group("crowd.shared", topic) == 0
     assert connection.commit("crowd." + "g" * (CHARACTERS - 6), topic) == 0
     assert connection.commit("crowd." + "g" * (CHARACTERS - 5), topic) == GROUP_DENIED
     denied = next(
         at for at in range(NAMES + 1) if connection.commit(f"crowd.{at}", topic) == GROUP_DENIED
     )
-    assert denied == NAMES - 3
+    assert denied == NAMES - 2
     assert connection.commit("crowd.first", topic) == 0, "one in use"
-    assert connection.join_share_group("crowd.share", topic) == GROUP_DENIED
     other = RawConnection(admin.bootstrap_servers, admin)
     assert all(other.commit(f"crowd.x{at}", topic) == 0 for at in range(NAMES + 1))
     other.close()
@@ -484,15 +480,22 @@ def test_a_login_has_so_many_ids_of_producers_and_no_more(
     assert f"User:{SCRIBE.name} is denied an id of a producer: it has {most} of an hour" in told
 
 
-def test_a_login_has_so_many_groups_that_share_and_no_more(
+def test_groups_that_share_are_not_served_to_domains(
     admin: Connection, horde: RawConnection
 ) -> None:
+    """They cost a broker's heap with each partition, and never expire."""
     topic = create_topic(admin, "horde.shared", "producer")
-    wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
-    codes = [horde.join_share_group(f"horde.{at}", topic) for at in range(SHARES + 1)]
-    assert codes == [0] * SHARES + [GROUP_DENIED]
-    assert horde.join_share_group("horde.0", topic) == 0, "one in use"
-    assert horde.commit("horde.other", topic) == 0, "a group of consumers"
+    assert horde.join_share_group("horde.0", topic) == UNSERVED
+    assert horde.describe_share_offsets(["horde.0"]) == UNSERVED
+    assert horde.share_fetch(("horde.0", new_member()), 0, bytes(16), range(1)) == UNSERVED
+
+
+def test_a_member_subscribes_to_so_many_topics_and_no_more(horde: RawConnection) -> None:
+    """Kafka has the names of all in several tables: 57 KB of them were a megabyte of heap."""
+    wait_until(lambda: horde.find_coordinator("horde.many") == 0, "the coordinator answers", 30)
+    names = [f"horde.topic{number}" for number in range(JVM_BOUNDS["mesh.members.topics"] + 1)]
+    assert horde.join_by_names("horde.named", names[1:]) == 0
+    assert horde.join_by_names("horde.named", names) == INVALID_REQUEST
 
 
 def test_members_of_a_logins_groups_send_so_many_bytes_of_themselves_and_no_more(
@@ -510,7 +513,7 @@ def test_members_of_a_logins_groups_send_so_many_bytes_of_themselves_and_no_more
     assert other.join_group("horde.many", metadata) == MEMBER_ID_REQUIRED
     other.close()
     [told] = [line for line in log_of(settings).splitlines() if "of themselves in an hour" in line]
-    assert f"members of groups of User:{HORDE.name} have sent {most} bytes" in told
+    assert f"members of groups of {HORDE.name} have sent {most} bytes" in told
 
 
 def test_a_fetch_waits_for_records_no_longer_than_the_broker_has_it_wait(
@@ -678,23 +681,6 @@ def test_a_batch_of_intents_has_so_many_records_and_no_more(admin: Connection) -
     produce(login, "counted.log", batch(*one[:most]))
 
 
-def test_a_session_of_a_group_that_shares_has_so_many_partitions_and_no_more(
-    admin: Connection, horde: RawConnection
-) -> None:
-    topic, most = create_topic(admin, "horde.sessions", "producer"), SHARED
-    wait_until(lambda: horde.find_coordinator("horde.0") == 0, "the coordinator answers", 30)
-    member = "horde.0", new_member()
-    assert horde.join_share_group(member[0], topic, member[1]) == 0
-    client = AdminClient(admin.config())
-    number = client.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id
-    halves = number.get_most_significant_bits(), number.get_least_significant_bits()
-    its_id = pack(">qq", *halves)
-    assert horde.share_fetch(member, 0, its_id, range(most + 1)) == NOT_KEPT
-    assert horde.share_fetch(member, 0, its_id, range(most)) == 0
-    assert horde.share_fetch(member, 1, its_id, range(most, 2 * most)) == 0
-    assert horde.share_fetch(member, 2, its_id, [0]) == NOT_KEPT
-
-
 @pytest.mark.parametrize("pattern", ["(((a{1000}){1000}){1000})", "a{ 2 }", "a" * 250])
 def test_a_pattern_that_would_fill_a_brokers_heap_is_refused(
     horde: RawConnection, pattern: str
@@ -729,9 +715,31 @@ def test_offsets_of_a_group_are_asked_for_once_in_a_request(teller: RawConnectio
     """Each name is work for the few threads that keep groups, and for the broker's heap."""
     teller.find_coordinator("teller.told")
     names = [f"teller.told{number}" for number in range(20)]
-    for ask in (teller.fetch_offsets, teller.describe_share_offsets):
-        wait_until(lambda ask=ask: ask(names) in (0, NO_GROUP), "the coordinator answers", 30)
-        assert ask(names[:1] * 2) == INVALID_REQUEST
+    wait_until(lambda: teller.fetch_offsets(names) in (0, NO_GROUP), "the coordinator answers", 30)
+    assert teller.fetch_offsets(names[:1] * 2) == INVALID_REQUEST
+
+
+def test_a_domain_does_not_occupy_all_handlers(admin: Connection, teller: RawConnection) -> None:
+    """To refuse a transaction that names partitions again and again takes seconds of a handler."""
+    its = replace(admin, user=BUSY.name, password=BUSY.password)
+    wait_until(lambda: teller.describe_topics(["teller.none"]) > 0, "the broker answers", 30)
+
+    def is_passed() -> bool:
+        """Whether another domain is answered before any of these, although it asks after them."""
+        crowd = [RawConnection(admin.bootstrap_servers, its, timeout_s=120) for _ in range(16)]
+        for one in crowd:
+            one.ask_for_transaction("other.none", "busy.none", FIELDS - 500)
+        teller.describe_topics(["teller.none"])
+        settled = sum(one.is_settled() for one in crowd)
+        # the bound of a domain's time ends the rest
+        answered = [one.is_answered() for one in crowd]
+        assert any(answered)
+        for one in crowd:
+            one.close()
+        return settled == 0
+
+    # a machine that stands still for seconds may have it otherwise once
+    assert any(is_passed() for _ in range(3))
 
 
 def test_who_asks_for_offsets_by_many_connections_is_refused_before_it_is_done(
@@ -739,16 +747,16 @@ def test_who_asks_for_offsets_by_many_connections_is_refused_before_it_is_done(
 ) -> None:
     """What threads of coordinators do is counted before: nobody measures their time."""
     its = replace(admin, user=ASKER.name, password=ASKER.password)
-    names = [f"asker.group{number}" for number in range(2_000)]
-    crowd = [RawConnection(admin.bootstrap_servers, its) for _ in range(300)]
+    names = [f"asker.group{number:0>200}" for number in range(2_000)]
+    crowd = [RawConnection(admin.bootstrap_servers, its) for _ in range(100)]
     for one in crowd:
         with suppress(OSError):  # closed before all is sent
             one.ask_for_offsets(names)
     answered = sum(one.is_answered() for one in crowd)
     for one in crowd:
         one.close()
-    # a microsecond for each byte, and five seconds of them at once
-    assert 10 < answered < 250
+    # a microsecond for each byte: 43 s of them, where 5 may come at once
+    assert 5 < answered < 70
 
 
 def test_a_member_says_of_so_many_topics_and_no_more(teller: RawConnection) -> None:

@@ -1,0 +1,126 @@
+package mesh
+
+import java.util
+
+import kafka.network.RequestChannel
+import kafka.server.KafkaApis
+import org.apache.kafka.common.protocol.ApiKeys
+import org.apache.kafka.common.requests.ProduceRequest
+import org.apache.kafka.server.common.RequestLocal
+
+/**
+ * How many of a broker's request handlers (`num.io.threads`) the requests of one domain occupy at a time, and
+ * those of all domains together: whatever a request takes, handlers are left for everybody else. What is above
+ * waits here and is handled by the next handler of a domain that is free, domain by domain in turn.
+ *
+ * Not of these: fetches, and records for few topics, which have bounds of their own; transactions, with which Kafka
+ * goes on in the handler that it began in; and what goes to the controller as it came, whose buffer the handler
+ * releases.
+ *
+ * Properties of the JVM:
+ *   mesh.handlers.domain=<n>    of one domain
+ *   mesh.handlers.domains=<n>   of all domains
+ *   mesh.handlers.waiting=<n>   requests of one domain that wait; one more closes its connection
+ */
+object BoundedHandlers {
+  private val mostOfOne = Integer.getInteger("mesh.handlers.domain", 2).intValue
+  private val mostOfAll = Integer.getInteger("mesh.handlers.domains", 4).intValue
+  private val mostWaiting = Integer.getInteger("mesh.handlers.waiting", 1000).intValue
+  private val unbounded =
+    Set(ApiKeys.FETCH, ApiKeys.TXN_OFFSET_COMMIT, ApiKeys.ADD_OFFSETS_TO_TXN, ApiKeys.END_TXN)
+  private val fewTopics = 100
+  // under the lock of this object
+  private val domains = new util.HashMap[String, Domain]
+  private val waiting = new util.ArrayDeque[Domain]
+  private var occupied = 0
+  private val current = new ThreadLocal[Begun]
+  private val isHandlingWaiting = ThreadLocal.withInitial[Boolean](() => false)
+
+  private class Domain {
+    var occupied = 0
+    val requests = new util.ArrayDeque[RequestChannel.Request]
+  }
+
+  private case class Begun(domain: Domain, request: RequestChannel.Request)
+
+  /** Whether the request may be handled now; else it waits, or its connection was closed. */
+  def begins(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
+    val login = request.context.principal.getName
+    val before = current.get
+    if (BoundedWork.isOwn(login) || !isBounded(request)) true
+    else if (before != null && (before.request eq request)) true
+    else {
+      val (begins, isRefused) = enter(BoundedWork.owner(login), request)
+      if (isRefused) apis.requestChannel.closeConnection(request, util.Map.of())
+      begins
+    }
+  }
+
+  private def isBounded(request: RequestChannel.Request): Boolean = request.header.apiKey match {
+    case ApiKeys.PRODUCE => request.body[ProduceRequest].data.topicData.size > fewTopics
+    case kind => !unbounded(kind) && !kind.forwardable
+  }
+
+  private def enter(name: String, request: RequestChannel.Request): (Boolean, Boolean) = synchronized {
+    val domain = domains.computeIfAbsent(name, _ => new Domain)
+    if (isFree(domain)) {
+      occupy(domain, request)
+      (true, false)
+    } else if (domain.requests.size >= mostWaiting) (false, true)
+    else {
+      if (domain.requests.isEmpty) waiting.add(domain)
+      domain.requests.add(request)
+      (false, false)
+    }
+  }
+
+  /** The handler is done with the request that it began; it goes on with those that wait. */
+  def ends(apis: KafkaApis, local: RequestLocal): Unit = {
+    leave()
+    if (!isHandlingWaiting.get) {
+      isHandlingWaiting.set(true)
+      try {
+        var next = take()
+        while (next != null) {
+          try apis.handle(next, local) finally leave()
+          next = take()
+        }
+      } finally isHandlingWaiting.set(false)
+    }
+  }
+
+  private def leave(): Unit = {
+    val done = current.get
+    if (done != null) {
+      current.remove()
+      synchronized {
+        done.domain.occupied -= 1
+        occupied -= 1
+      }
+    }
+  }
+
+  /** A request that waits, of the domain whose turn it is; null where none may begin. */
+  private def take(): RequestChannel.Request = synchronized {
+    var found: RequestChannel.Request = null
+    var left = waiting.size
+    while (found == null && left > 0) {
+      val domain = waiting.poll()
+      if (isFree(domain)) {
+        found = domain.requests.poll()
+        occupy(domain, found)
+      }
+      if (!domain.requests.isEmpty) waiting.add(domain)
+      left -= 1
+    }
+    found
+  }
+
+  private def isFree(domain: Domain): Boolean = domain.occupied < mostOfOne && occupied < mostOfAll
+
+  private def occupy(domain: Domain, request: RequestChannel.Request): Unit = {
+    domain.occupied += 1
+    occupied += 1
+    current.set(Begun(domain, request))
+  }
+}
