@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from mesh_events.compatibility import misread, taking_aliases
 from mesh_events.errors import RefusedError
+from mesh_events.schema_defaults import MOST_ADDED, added_to_items
 from mesh_events.schema_size import parsed, require_no_recursion
 from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
@@ -180,6 +181,7 @@ def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:
         )
     latest = list(writers.values())[-1]
     _require_same_meaning(source, subject, writers)
+    _require_small_defaults(source, subject, writers)
     keys = _writers(source, f"{topic}-key", schemas)
     key = list(keys.values())[-1] if keys else None
     return Topic(source.alias, shape_of(latest, subject), writers, key, keys)
@@ -208,6 +210,22 @@ def _require_same_meaning(source: Source, subject: str, writers: Mapping[int, st
                 f"{path} of the latest schema of {subject} has the alias {alias}, the name of "
                 f"another field: it would be given that one's values, as of the schema {number}. "
                 "Register the schema without it",
+                source.place,
+            )
+
+
+def _require_small_defaults(source: Source, subject: str, writers: Mapping[int, str]) -> None:
+    """A short record of an earlier schema must not be a large one when it is read."""
+    *earlier, latest = [(number, json.loads(schema)) for number, schema in writers.items()]
+    for number, schema in earlier:
+        added = added_to_items(latest[1], schema)
+        if added > MOST_ADDED:
+            raise SqlError(
+                "schema_too_large",
+                f"the defaults of the latest schema of {subject} add {added} bytes to an item of "
+                f"an array or map that the schema {number} wrote, at most {MOST_ADDED} may be: "
+                "give its new fields shorter defaults, as null, or put the records with them into "
+                "a topic of their own (`sdm schema register --major`)",
                 source.place,
             )
 

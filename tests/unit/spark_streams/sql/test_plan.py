@@ -81,6 +81,23 @@ def test_a_time_that_was_counted_in_another_unit_is_refused_not_misread() -> Non
     assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
 
 
+def test_long_defaults_of_the_items_of_a_list_are_refused() -> None:
+    """A record of 200 KB, whose items lack a text of 100 KB, would be 20 GB when it is read."""
+
+    def listed(*more: Any) -> str:
+        item = {"type": "record", "name": "Item", "fields": [{"name": "a", "type": "int"}, *more]}
+        return user_with({"name": "list", "type": {"type": "array", "items": item}})
+
+    long = {"name": "b", "type": "string", "default": "x" * 1000}
+    registry = Versions("w.clicks-value", {7: listed(), 8: listed(long)})
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, registry)
+    assert told.value.code == "schema_too_large"
+    assert "that the schema 7 wrote" in str(told.value)
+    short = {**long, "default": "x" * 100}
+    assert planned(parse(TEXT), {}, Versions("w.clicks-value", {7: listed(), 8: listed(short)}))
+
+
 def keyed(*types: Any) -> Versions:
     """A registry whose subject `w.users-key` has a version for each type of `userid`."""
     fields = [[{"name": "userid", "type": one}] for one in types]

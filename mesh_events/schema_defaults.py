@@ -1,0 +1,86 @@
+"""What a reader's defaults add to the items of a list that an earlier schema wrote. Pure.
+
+An item of one byte, without a field that the reader has, gets its default when it is read: a record
+of 200 KB whose items lack a text of 100 KB is 20 GB.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mesh_events.schema_resolution import named_types
+from mesh_events.schema_size import SchemaTooLargeError, inner_types
+
+MOST_ADDED = 512
+"""Bytes of defaults that each item of an array, or value of a map, may get."""
+_FIXED = 8
+"""What a value takes beside its text, of whichever type."""
+
+
+def added_to_items(reader: Any, writer: Any) -> int:
+    """Bytes of defaults that an item of the reader's arrays and maps gets, the largest of all.
+
+    An item's own arrays and maps count apart: each of their items takes a byte at least.
+
+    Args:
+        reader: a schema, parsed, bounded and without recursion; see `schema_size`.
+        writer: another one of the same subject, whose records are read.
+
+    Raises:
+        SchemaTooLargeError: hundreds of types stand each within the other.
+    """
+    defaults = _Defaults(reader, writer)
+    try:
+        return max((defaults.of(items) for items in _items(reader)), default=0)
+    except RecursionError as error:
+        raise SchemaTooLargeError(
+            "the schema nests hundreds of types each within the other by their names: use fewer"
+        ) from error
+
+
+class _Defaults:
+    """What values of the reader's types get, each type counted once."""
+
+    def __init__(self, reader: Any, writer: Any) -> None:
+        self._named = named_types(reader)
+        self._written = {
+            name: {field["name"] for field in one["fields"]}
+            for name, one in named_types(writer).items()
+            if one["type"] == "record"
+        }
+        self._known: dict[int, int] = {}
+
+    def of(self, kind: Any) -> int:
+        """Bytes that a value of the type gets, without its arrays and maps."""
+        kind = self._named.get(kind, kind) if isinstance(kind, str) else kind
+        if id(kind) not in self._known:
+            self._known[id(kind)] = self._count(kind)
+        return self._known[id(kind)]
+
+    def _count(self, kind: Any) -> int:
+        if isinstance(kind, list):
+            return max(map(self.of, kind), default=0)
+        if not isinstance(kind, Mapping) or kind.get("type") in ("array", "map"):
+            return 0
+        if kind.get("type") != "record":
+            return self.of(kind["type"]) if isinstance(kind.get("type"), dict | list) else 0
+        # a record that the writer does not know comes from a default alone, which counts as such
+        written = self._written.get(kind["name"].rpartition(".")[2])
+        return sum(self._of_field(field, written) for field in kind["fields"])
+
+    def _of_field(self, field: Mapping[str, Any], written: set[str] | None) -> int:
+        names = {field["name"], *field.get("aliases", ())}
+        if written is None or not names.isdisjoint(written) or "default" not in field:
+            return self.of(field["type"])
+        default = field["default"]
+        return _FIXED + (0 if default is None else len(json.dumps(default)))
+
+
+def _items(schema: Any) -> Iterator[Any]:
+    """The types of the items of all arrays, and of the values of all maps, in a schema."""
+    left = [schema]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict) and one.get("type") in ("array", "map"):
+            yield one.get("items", one.get("values"))
+        left.extend(inner_types(one))
