@@ -13,7 +13,7 @@ from pathlib import Path
 from confluent_kafka import Consumer
 from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroDeserializer
-from confluent_kafka.serialization import MessageField, SerializationContext
+from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 
 def main(file: str, topic: str, count: str | None = None) -> None:
@@ -31,8 +31,13 @@ def main(file: str, topic: str, count: str | None = None) -> None:
                 pass
             if record.error():
                 sys.exit(f"{topic}: {record.error().str()}")
-            value = decode(record.value(), SerializationContext(topic, MessageField.VALUE))
-            print(f"{record.partition()}:{record.offset()} {value}", flush=True)
+            place = f"{record.partition()}:{record.offset()}"
+            try:
+                value = decode(record.value(), SerializationContext(topic, MessageField.VALUE))
+            except SerializationError as error:  # passed over: it would be in the way for ever
+                print(f"{place} cannot be read: {error}", file=sys.stderr)
+            else:
+                print(f"{place} {value}", flush=True)
             consumer.commit(record)  # behind the work: what was not finished comes again
     finally:
         consumer.close()

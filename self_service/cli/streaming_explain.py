@@ -105,6 +105,8 @@ def explain(
     refused = known is None and found.refusal is not None
     if not spark or refused:
         told["types"] = f"not checked: {'it would be refused' if refused else '--no-spark'}"
+        if known is None and not refused:
+            told["would_be"] = f"{found.text}; it starts if Spark takes its types"
     else:
         schema, physical = _asked(domain, found.plan, meant)
         types = {one["name"]: _type(one["type"]) for one in json.loads(schema)["fields"]}

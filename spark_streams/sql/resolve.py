@@ -131,8 +131,8 @@ def _lookup(names: Names, joined: Joined, key: Sequence[str]) -> tuple[Lookup, l
         raise SqlError(
             "table_without_key",
             f"the records of {joined.source.name} have no key with a schema, by which a row of a "
-            f"table is found: register one as {joined.source.name}-key, and write each record with "
-            "a key of that schema",
+            "table is found: register one (`sdm schema register TOPIC FILE --key`), and write each "
+            "record with a key of that schema",
             place,
         )
     on = None if joined.on is None else names.resolved(joined.on)

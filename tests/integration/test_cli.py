@@ -531,6 +531,12 @@ def test_the_program_of_the_how_to_reads_and_goes_on(
     )
     assert "authorization failed" in refused.stderr.lower()
     assert "Traceback" not in refused.stderr
+    # one that is no Avro is in nobody's way
+    sdm("topic", "produce", topic, "--raw", "-d", owner.name, stdin="garbage\n")
+    argv = [sys.executable, str(program), str(file), topic, "1"]
+    passed = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120)
+    assert "cannot be read" in passed.stderr
+    assert passed.stdout == ""
 
 
 def test_status_shows_services_and_where_the_mesh_stands(sdm: Sdm) -> None:

@@ -1,6 +1,7 @@
 """The failures that `sdm status` shows."""
 
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,7 +78,7 @@ def test_each_failure_has_its_code_and_next_step() -> None:
 def test_status_ends_well_beside_a_domains_server_that_is_being_started(
     monkeypatch: pytest.MonkeyPatch, service: str, state: State, code: int
 ) -> None:
-    one = ServiceStatus(name=service, state=state, log=Path("log"))
+    one = ServiceStatus(name=service, state=state, since=time.time(), log=Path("log"))
     services = SimpleNamespace(
         protocols=dict,
         status=lambda: [one],
