@@ -2,8 +2,10 @@
 
 It begins at the earlier one of two clocks, that of the broker that took the governor's start and
 that of this machine. A broker that is behind the last decision on the log does not count. Then it
-counts by the monotonic clock. Where both agree that it is wrong it is set; since it never goes
-back, one that was ahead stops until they have caught up. What the log says stands in `Image.clock`;
+counts by the monotonic clock. Where both agree that it is wrong it is set, forward once they have
+agreed for `_STEADY_S`: one host's clock is both, and a step of hours that is put right again must
+not end what has an end. Since it never goes back, one that was ahead stops until they have caught
+up. What the log says stands in `Image.clock`;
 how far the broker and the machine are off it in `Image.skew` and `Image.worker_skew`.
 """
 
@@ -12,6 +14,8 @@ from collections.abc import Callable
 
 from processors.reign import now as monotonic
 from projections.image import TOLERANCE_MS
+
+_STEADY_S = 600.0
 
 
 def wall() -> float:
@@ -46,6 +50,8 @@ class MeshClock:
             late = started < last - TOLERANCE_MS
             self._base = max(last, now if late else earlier)
         self._since, self._last = ticks(), last
+        # since when broker and machine agree that it is behind
+        self._behind: float | None = None
 
     def now(self, appended: int) -> int:
         """The mesh's time, ms; never less than before.
@@ -55,15 +61,23 @@ class MeshClock:
                 made before what it is about.
         """
         counted = self._counted()
-        if abs(appended - counted) > TOLERANCE_MS:
-            here = round(self._here() * 1000)
-            if abs(here - appended) <= TOLERANCE_MS:
-                self._base, self._since = here, self._ticks()
-                counted = here
+        here = round(self._here() * 1000)
+        is_off = abs(appended - counted) > TOLERANCE_MS and abs(here - appended) <= TOLERANCE_MS
+        if is_off and (here < counted or self._is_steadily_behind()):
+            self._base, self._since = here, self._ticks()
+            counted, is_off = here, False
+        if not is_off:
+            self._behind = None
         if abs(appended - counted) <= TOLERANCE_MS:
             counted = max(counted, appended)
         self._last = max(self._last, counted)
         return self._last
+
+    def _is_steadily_behind(self) -> bool:
+        ticks = self._ticks()
+        if self._behind is None:
+            self._behind = ticks
+        return ticks - self._behind >= _STEADY_S
 
     def shown(self) -> int:
         """The mesh's time, ms, for who only shows it: nothing is set."""

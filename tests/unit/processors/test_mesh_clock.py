@@ -94,7 +94,20 @@ def test_it_is_set_once_machine_and_broker_agree_that_it_is_late() -> None:
     clock = times.clock(last=NOW - 2 * HOUR)
     assert clock.now(NOW) == NOW - HOUR
     times.off = 0
-    assert clock.now(NOW) == NOW
+    assert clock.now(NOW) == NOW - HOUR
+    times.ran += 10 * MINUTE
+    assert clock.now(NOW + times.ran) == NOW + times.ran
+
+
+def test_a_step_of_both_that_is_put_right_again_moves_nothing() -> None:
+    """On one machine the broker's clock is the worker's: a freeze of two hours ended at once."""
+    times = Times()
+    clock = times.clock()
+    for off in (26 * HOUR, 0, 26 * HOUR, 0):
+        times.off = off
+        for _ in range(9):
+            times.ran += MINUTE
+            assert clock.now(NOW + times.ran + off) == NOW + times.ran
 
 
 @pytest.mark.parametrize("restarted", [False, True])
