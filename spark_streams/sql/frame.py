@@ -329,13 +329,19 @@ def _key_fields(schema: str) -> dict[str, Any]:
 
 
 def _not_null(schema: Any) -> Any:
-    """The type of a value that may be null."""
+    """The type of a value that may be null; a union of several stays."""
     if isinstance(schema, list):
-        return next((branch for branch in schema if branch != "null"), "null")
+        branches = [branch for branch in schema if branch != "null"] or ["null"]
+        return branches[0] if len(branches) == 1 else branches
     return schema
 
 
 def _sql_type(schema: Any) -> str:
+    if isinstance(schema, list):
+        raise RefusedError(
+            "schema_not_usable",
+            "a table is not looked up by a key of several types: give its records keys of one",
+        )
     name = schema["type"] if isinstance(schema, dict) else schema
     if isinstance(schema, dict) and schema.get("logicalType") == "decimal":
         name = "decimal"

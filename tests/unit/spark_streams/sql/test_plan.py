@@ -109,6 +109,12 @@ def keyed(*types: Any) -> Versions:
     return Versions("w.users-key", versions)
 
 
+def test_a_table_whose_key_has_several_types_is_refused() -> None:
+    with pytest.raises(RefusedError, match="a key of several types") as refused:
+        planned(parse(TEXT), {}, keyed(["null", "int", "string"]))
+    assert refused.value.code == "schema_not_usable"
+
+
 NULLABLE = ["null", "long"]
 MILLIS, MICROS = (
     {"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros")
