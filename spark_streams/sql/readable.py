@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mesh_events.schema_size import inner_types
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.parse import Statement
 from spark_streams.sql.resolve import Query
@@ -27,25 +28,44 @@ class Readable:
 
     unreadable: dict[Path, str] = field(default_factory=dict)
     _named: dict[str, dict[Path, str]] = field(default_factory=dict)
+    # definitions that stood in fields that were left out, with the namespace around each
+    _left_out: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    _defined: set[str] = field(default_factory=set)
 
     def of(self, schema: Any, namespace: str = "", path: Path = ()) -> Any:
-        """The schema without them."""
+        """The schema without them; a type is defined where it is first used then."""
         if isinstance(schema, list):
             return [self.of(branch, namespace, path) for branch in schema]
         if isinstance(schema, str):
-            for inner, why in self._named.get(_full(schema, namespace), {}).items():
-                self.unreadable[path + inner] = why
-            return schema
+            return self._by_name(schema, namespace, path)
         if not isinstance(schema, dict):
             return schema
+        if "name" in schema:
+            return self._named_type(schema, namespace, path)
         match schema.get("type"):
-            case "record":
-                return self._record(schema, namespace, path)
             case "array":
                 return {**schema, "items": self.of(schema["items"], namespace, path)}
             case "map":
                 return {**schema, "values": self.of(schema["values"], namespace, path)}
         return schema
+
+    def _by_name(self, schema: str, namespace: str, path: Path) -> Any:
+        name = _full(schema, namespace)
+        if name in self._left_out and name not in self._defined:
+            return self.of(*self._left_out[name], path)
+        for inner, why in self._named.get(name, {}).items():
+            self.unreadable[path + inner] = why
+        return schema
+
+    def _named_type(self, schema: Mapping[str, Any], namespace: str, path: Path) -> Any:
+        own = str(schema.get("namespace", namespace))
+        name = _full(str(schema["name"]), own)
+        if name in self._defined:
+            return self._by_name(name, "", path)
+        self._defined.add(name)
+        # it may stand elsewhere now
+        schema = {**schema, "namespace": own} if own else schema
+        return self._record(schema, own, path) if schema.get("type") == "record" else schema
 
     def _record(self, schema: Mapping[str, Any], namespace: str, path: Path) -> dict[str, Any]:
         own = str(schema.get("namespace", namespace))
@@ -53,8 +73,9 @@ class Readable:
         fields = []
         for one in schema["fields"]:
             place = (*path, one["name"])
-            if (why := _why(one["type"])) is not None:
+            if (why := self._why(one["type"], own)) is not None:
                 self.unreadable[place] = why
+                self._leave_out(one["type"], own)
             else:
                 fields.append({**one, "type": self.of(one["type"], own, place)})
         inside = {
@@ -62,6 +83,29 @@ class Readable:
         }
         self._named[_full(str(schema["name"]), own)] = inside
         return {**schema, "fields": fields}
+
+    def _leave_out(self, schema: Any, namespace: str) -> None:
+        """Keep what is defined in a field that is left out: another one may have it by its name."""
+        if isinstance(schema, dict) and "name" in schema:
+            namespace = str(schema.get("namespace", namespace))
+            self._left_out.setdefault(_full(str(schema["name"]), namespace), (schema, namespace))
+        for inner in inner_types(schema):
+            self._leave_out(inner, namespace)
+
+    def _why(self, schema: Any, namespace: str) -> str | None:
+        """Why Spark cannot read a field of this type, None if it can; records inside are apart."""
+        if isinstance(schema, str):
+            left_out = self._left_out.get(_full(schema, namespace))
+            return None if left_out is None else self._why(*left_out)
+        if isinstance(schema, list):
+            return next((why for one in schema if (why := self._why(one, namespace))), None)
+        if not isinstance(schema, dict):
+            return None
+        if isinstance(kind := schema.get("type"), dict | list):
+            return self._why(kind, namespace)
+        if kind in ("array", "map"):
+            return self._why(schema["items" if kind == "array" else "values"], namespace)
+        return _why_no_decimal(schema) if schema.get("logicalType") == "decimal" else None
 
 
 def require_readable(
@@ -102,18 +146,7 @@ def _require(
                 )
 
 
-def _why(schema: Any) -> str | None:
-    """Why Spark cannot read a field of this type, None if it can; records inside are apart."""
-    if isinstance(schema, list):
-        return next((why for branch in schema if (why := _why(branch)) is not None), None)
-    if not isinstance(schema, dict):
-        return None
-    if isinstance(kind := schema.get("type"), dict | list):
-        return _why(kind)
-    if kind in ("array", "map"):
-        return _why(schema["items" if kind == "array" else "values"])
-    if schema.get("logicalType") != "decimal":
-        return None
+def _why_no_decimal(schema: Mapping[str, Any]) -> str | None:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
     if not isinstance(precision, int) or not isinstance(scale, int) or not 0 <= scale <= precision:
         return f"a decimal of {precision} digits with the scale {scale}, which Avro does not have"

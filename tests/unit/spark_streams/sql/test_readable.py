@@ -109,3 +109,38 @@ def test_other_columns_of_the_same_topics_are_read(sql: str) -> None:
     plan = planned(parse(sql), {}, Registry(pay=CHANGE, plain=PLAIN))
     readable = {one.name for one in plan.stream.readable}
     assert not readable & {"total", "wide", "odd", "many"}
+
+
+WIDE = {"type": "fixed", "name": "Wide", "size": 30, "logicalType": "decimal", "precision": 50}
+
+
+def test_a_type_that_was_left_out_is_left_out_where_it_is_used_by_its_name() -> None:
+    order = record("Order", ("a", WIDE), ("b", ["null", "Wide"]), ("c", "int"))
+    shape = shape_of(json.dumps(order), "s")
+    assert set(shape.unreadable) == {("a",), ("b",)}
+    assert [one["name"] for one in json.loads(shape.reader)["fields"]] == ["c"]
+
+
+def test_a_type_within_what_was_left_out_is_defined_where_it_is_used_first() -> None:
+    inner = record("Inner", ("x", "int"))
+    order = record(
+        "Order",
+        ("a", [inner, decimal(50)]),
+        ("b", "Inner"),
+        ("c", {"type": "array", "items": "shop.Inner"}),
+        ("d", record("Outer", ("y", "Inner"))),
+    )
+    shape = shape_of(json.dumps(order), "s")
+    assert set(shape.unreadable) == {("a",)}
+    reader = fastavro.parse_schema(json.loads(shape.reader))
+    assert [one["name"] for one in reader["fields"]] == ["b", "c", "d"]
+    row = {"b": {"x": 1}, "c": [{"x": 2}], "d": {"y": {"x": 3}}}
+    assert fastavro.validate(row, reader)
+
+
+def test_what_held_a_type_that_is_defined_elsewhere_meanwhile_has_it_by_name() -> None:
+    inner = record("Inner", ("x", "int"))
+    outer = record("Outer", ("first", inner))
+    order = record("Order", ("a", [outer, decimal(50)]), ("b", "Inner"), ("c", "Outer"))
+    reader = fastavro.parse_schema(json.loads(shape_of(json.dumps(order), "s").reader))
+    assert fastavro.validate({"b": {"x": 1}, "c": {"first": {"x": 2}}}, reader)
