@@ -21,11 +21,13 @@ import org.apache.kafka.server.common.RequestLocal
  *   mesh.handlers.domain=<n>    of one domain
  *   mesh.handlers.domains=<n>   of all domains
  *   mesh.handlers.waiting=<n>   requests of one domain that wait; one more closes its connection
+ *   mesh.handlers.bytes=<n>     of the requests of one domain that wait, likewise
  */
 object BoundedHandlers {
   private val mostOfOne = Integer.getInteger("mesh.handlers.domain", 2).intValue
   private val mostOfAll = Integer.getInteger("mesh.handlers.domains", 4).intValue
   private val mostWaiting = Integer.getInteger("mesh.handlers.waiting", 1000).intValue
+  private val mostBytes = Integer.getInteger("mesh.handlers.bytes", 32 << 20).longValue
   private val unbounded =
     Set(ApiKeys.FETCH, ApiKeys.TXN_OFFSET_COMMIT, ApiKeys.ADD_OFFSETS_TO_TXN, ApiKeys.END_TXN)
   private val fewTopics = 100
@@ -38,6 +40,7 @@ object BoundedHandlers {
 
   private class Domain {
     var occupied = 0
+    var bytes = 0L
     val requests = new util.ArrayDeque[RequestChannel.Request]
   }
 
@@ -50,6 +53,8 @@ object BoundedHandlers {
     if (BoundedWork.isOwn(login) || !isBounded(request)) true
     else if (before != null && (before.request eq request)) true
     else {
+      // a handler that ended by an error, as for want of memory, has not told its end
+      leave()
       val (begins, isRefused) = enter(BoundedWork.owner(login), request)
       if (isRefused) apis.requestChannel.closeConnection(request, util.Map.of())
       begins
@@ -66,10 +71,11 @@ object BoundedHandlers {
     if (isFree(domain)) {
       occupy(domain, request)
       (true, false)
-    } else if (domain.requests.size >= mostWaiting) (false, true)
+    } else if (domain.requests.size >= mostWaiting || domain.bytes + request.sizeInBytes > mostBytes) (false, true)
     else {
       if (domain.requests.isEmpty) waiting.add(domain)
       domain.requests.add(request)
+      domain.bytes += request.sizeInBytes
       (false, false)
     }
   }
@@ -108,6 +114,7 @@ object BoundedHandlers {
       val domain = waiting.poll()
       if (isFree(domain)) {
         found = domain.requests.poll()
+        domain.bytes -= found.sizeInBytes
         occupy(domain, found)
       }
       if (!domain.requests.isEmpty) waiting.add(domain)

@@ -89,6 +89,7 @@ JVM_BOUNDS = {
     "mesh.handlers.domain": 2,
     "mesh.handlers.domains": 4,
     "mesh.handlers.waiting": 1000,
+    "mesh.handlers.bytes": 32 * _MIB,
     "mesh.work.ms": 1000,
     "mesh.work.late.ms": 3000,
     "mesh.work.unread": 32 * _MIB,
