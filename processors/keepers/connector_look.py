@@ -33,6 +33,9 @@ log = structlog.get_logger(__name__)
 RETRY_FIRST_S, RETRY_MOST_S = 2.0, 300.0
 TAKES_S = 1.0
 """What Connect tells of a connector so soon after a change may be from before it."""
+STALE_S = 10.0
+"""The same of a failure that it had before the change: its task may end so once more, or not have
+been replaced yet."""
 APPEARS_S = 5.0
 """A connector that was just made is not listed at once."""
 MENDED_S, STEADY_S = 5.0, 60.0
@@ -55,7 +58,8 @@ class Memory:
     """What this process knows of a connector at one generation; losing it costs a restart at most.
 
     Times are the clock's. `deployed`: when Connect took this generation's config; `attempts` to
-    help it since it last ran steadily, the next one not before `not_before`; `since` it runs;
+    help it since it last ran steadily, the next one not before `not_before`; `before`: its failure
+    when that config was handed over; `since` it runs;
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
     has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
     """
@@ -64,6 +68,7 @@ class Memory:
     deployed: float | None = None
     attempts: int = 0
     not_before: float = _NEVER
+    before: str | None = None
     since: float | None = None
     lonely: float | None = None
     faulty: float | None = None
@@ -223,7 +228,8 @@ class Look:
             if taken is not None and self._now() - taken < APPEARS_S:
                 return False
             return self._now() < self.memory.not_before or self._deploy(wanted, fresh=fresh)
-        if taken is not None and self._now() - taken < TAKES_S:
+        is_stale = deployed.failure is not None and deployed.failure == self.memory.before
+        if taken is not None and self._now() - taken < (STALE_S if is_stale else TAKES_S):
             return False
         self._allow()
         if deployed.connector.state in ("STOPPED", "PAUSED"):
@@ -276,7 +282,10 @@ class Look:
             # what failed would stay so under the new config too
             self.connect.api.restart(connector.id, failed_only=not same)
         crash_point("connector-after-deploy")
-        self.memory = replace(self.memory, deployed=self._now(), since=None, lonely=None)
+        failure = None if before is None else before.failure
+        self.memory = replace(
+            self.memory, deployed=self._now(), before=failure, since=None, lonely=None
+        )
         return False
 
     def _help(self, deployed: Deployed) -> bool:

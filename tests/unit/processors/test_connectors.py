@@ -214,6 +214,37 @@ def test_an_update_is_deployed_and_the_same_config_is_started_anew(made: MemoryC
     assert made.said() == ["Activated"] * 3
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(8, 1), (14, 2)])
+def test_what_failed_before_an_update_is_not_told_of_the_new_config_at_once(
+    made: MemoryConnector, seconds: int, told: int
+) -> None:
+    """Connect may show the failure of a task that it has not replaced yet."""
+    made.add()
+    made.look(times=2)
+    made.api.fail(NAME, TRACE)
+    made.look(1.0)
+    made.log.say(ConnectorUpdated, "east", **story.connector(more={"poll.interval.ms": "5"}))
+    made.log.govern()
+    made.look(1.0, times=seconds)
+    assert made.said().count("task_failed") == told
+    made.api.mend(NAME)
+    made.api.restart(NAME, failed_only=True)
+    made.look(1.0, times=20)
+    assert made.connector.state is ConnectorState.ACTIVE
+
+
+def test_what_fails_otherwise_after_an_update_is_told(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.fail(NAME, TRACE)
+    made.look(1.0)
+    made.api.fails[NAME] = TRACE.replace("DataException", "ConfigException")
+    made.log.say(ConnectorUpdated, "east", **story.connector(more={"poll.interval.ms": "5"}))
+    made.log.govern()
+    made.look(1.0, times=4)
+    assert made.said().count("task_failed") == 2
+
+
 def test_a_dropped_connector_leaves_nothing(made: MemoryConnector, tmp_path: Path) -> None:
     made.secrets.store(NAME, "s3cret")
     made.add()
