@@ -58,8 +58,9 @@ class Memory:
     """What this process knows of a connector at one generation; losing it costs a restart at most.
 
     Times are the clock's. `deployed`: when Connect took this generation's config; `attempts` to
-    help it since it last ran steadily, the next one not before `not_before`; `before`: its failure
-    when that config was handed over; `since` it runs;
+    help it since it last ran steadily, the next one not before `not_before`; `failed`: how it
+    did last, also in the generation before, and `before` until that config was handed over; `since`
+    it runs;
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
     has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
     """
@@ -68,6 +69,7 @@ class Memory:
     deployed: float | None = None
     attempts: int = 0
     not_before: float = _NEVER
+    failed: str | None = None
     before: str | None = None
     since: float | None = None
     lonely: float | None = None
@@ -282,11 +284,17 @@ class Look:
             # what failed would stay so under the new config too
             self.connect.api.restart(connector.id, failed_only=not same)
         crash_point("connector-after-deploy")
-        failure = None if before is None else before.failure
+        self._note_failure()
+        failed = self.memory.failed
         self.memory = replace(
-            self.memory, deployed=self._now(), before=failure, since=None, lonely=None
+            self.memory, deployed=self._now(), before=failed, since=None, lonely=None
         )
         return False
+
+    def _note_failure(self) -> None:
+        """Keep how it has failed: what is started again fails so once more under the old config."""
+        if self.deployed is not None and self.deployed.failure is not None:
+            self.memory = replace(self.memory, failed=self.deployed.failure)
 
     def _help(self, deployed: Deployed) -> bool:
         """Tell what has failed, and start it again when it is time."""
@@ -300,6 +308,7 @@ class Look:
         return True
 
     def _tell_failed(self, deployed: Deployed) -> None:
+        self._note_failure()
         part = deployed.failed[0]
         what = "the connector" if part.task is None else f"task {part.task}"
         code = "connector_failed" if part.task is None else "task_failed"

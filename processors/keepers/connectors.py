@@ -175,7 +175,8 @@ class ConnectorsKeeper:
     ) -> Look:
         memory = self._memories.get(connector.id)
         if memory is None or memory.generation != connector.generation:
-            memory = Memory(connector.generation)
+            failed = None if memory is None else memory.failed
+            memory = Memory(connector.generation, failed=failed)
         voice = ConnectorTelling(connector, image, reign, self.lineage, self.schema_text)
         admin = lambda: self.clusters(image, connector.cluster)  # noqa: E731 - asked for late
         return Look(self, connect, connector, admin, voice, reign, memory)

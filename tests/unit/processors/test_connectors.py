@@ -233,6 +233,24 @@ def test_what_failed_before_an_update_is_not_told_of_the_new_config_at_once(
     assert made.connector.state is ConnectorState.ACTIVE
 
 
+def test_what_was_just_helped_and_fails_once_more_is_not_told_of_the_new_config(
+    made: MemoryConnector,
+) -> None:
+    """At the update it was just started again, and fails a moment later under the old config."""
+    made.add()
+    made.look(times=2)
+    made.api.fail(NAME, TRACE)
+    made.look(1.0)
+    made.api.mend(NAME)
+    made.api.restart(NAME, failed_only=True)
+    made.log.say(ConnectorUpdated, "east", **story.connector(more={"poll.interval.ms": "5"}))
+    made.log.govern()
+    made.look(1.0)
+    made.api.fail(NAME, TRACE)
+    made.look(1.0, times=5)
+    assert made.said().count("task_failed") == 1
+
+
 def test_what_fails_otherwise_after_an_update_is_told(made: MemoryConnector) -> None:
     made.add()
     made.look(times=2)
