@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -20,6 +20,9 @@ from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
 from spark_streams.sql.statement import Source, Statement
 from spark_streams.sql.work import Table
+
+Versions = Sequence[tuple[int, Any]]
+"""The schemas of a subject with their ids, parsed, the latest one last."""
 
 
 class Schemas(Protocol):
@@ -180,20 +183,21 @@ def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:
             "topic's values first",
         )
     latest = list(writers.values())[-1]
-    _require_same_meaning(source, subject, writers)
-    _require_small_defaults(source, subject, writers)
+    versions = [(number, json.loads(schema)) for number, schema in writers.items()]
+    _require_same_meaning(source, subject, versions)
+    _require_small_defaults(source, subject, versions)
     keys = _writers(source, f"{topic}-key", schemas)
     key = list(keys.values())[-1] if keys else None
     return Topic(source.alias, shape_of(latest, subject), writers, key, keys)
 
 
-def _require_same_meaning(source: Source, subject: str, writers: Mapping[int, str]) -> None:
+def _require_same_meaning(source: Source, subject: str, versions: Versions) -> None:
     """Every record is read as the latest schema says, which Avro allows in another unit, too.
 
     Avro's readers rename the fields that were written by the aliases of those that are read, before
     they look for a field's own name: an alias that is the name of another field takes its values.
     """
-    *earlier, latest = [(number, json.loads(schema)) for number, schema in writers.items()]
+    *earlier, latest = versions
     for number, schema in earlier:
         for path, why in misread(latest[1], schema):
             raise SqlError(
@@ -214,9 +218,9 @@ def _require_same_meaning(source: Source, subject: str, writers: Mapping[int, st
             )
 
 
-def _require_small_defaults(source: Source, subject: str, writers: Mapping[int, str]) -> None:
+def _require_small_defaults(source: Source, subject: str, versions: Versions) -> None:
     """A short record of an earlier schema must not be a large one when it is read."""
-    *earlier, latest = [(number, json.loads(schema)) for number, schema in writers.items()]
+    *earlier, latest = versions
     for number, schema in earlier:
         added = added_to_items(latest[1], schema)
         if added > MOST_ADDED:
