@@ -28,7 +28,7 @@ class Readable:
 
     unreadable: dict[Path, str] = field(default_factory=dict)
     _named: dict[str, dict[Path, str]] = field(default_factory=dict)
-    # definitions that stood in fields that were left out, with the namespace around each
+    # full name -> the definition in a field that was left out, and its namespace
     _left_out: dict[str, tuple[Any, str]] = field(default_factory=dict)
     _defined: set[str] = field(default_factory=set)
 
@@ -63,25 +63,26 @@ class Readable:
         if name in self._defined:
             return self._by_name(name, "", path)
         self._defined.add(name)
-        # it may stand elsewhere now
+        # its name keeps its meaning wherever it is defined
         schema = {**schema, "namespace": own} if own else schema
-        return self._record(schema, own, path) if schema.get("type") == "record" else schema
+        return self._record(schema, name, own, path) if schema.get("type") == "record" else schema
 
-    def _record(self, schema: Mapping[str, Any], namespace: str, path: Path) -> dict[str, Any]:
-        own = str(schema.get("namespace", namespace))
+    def _record(
+        self, schema: Mapping[str, Any], name: str, namespace: str, path: Path
+    ) -> dict[str, Any]:
         before = set(self.unreadable)
         fields = []
         for one in schema["fields"]:
             place = (*path, one["name"])
-            if (why := self._why(one["type"], own)) is not None:
+            if (why := self._why(one["type"], namespace)) is not None:
                 self.unreadable[place] = why
-                self._leave_out(one["type"], own)
+                self._leave_out(one["type"], namespace)
             else:
-                fields.append({**one, "type": self.of(one["type"], own, place)})
+                fields.append({**one, "type": self.of(one["type"], namespace, place)})
         inside = {
             place[len(path) :]: why for place, why in self.unreadable.items() if place not in before
         }
-        self._named[_full(str(schema["name"]), own)] = inside
+        self._named[name] = inside
         return {**schema, "fields": fields}
 
     def _leave_out(self, schema: Any, namespace: str) -> None:
