@@ -58,9 +58,8 @@ class Memory:
     """What this process knows of a connector at one generation; losing it costs a restart at most.
 
     Times are the clock's. `deployed`: when Connect took this generation's config; `attempts` to
-    help it since it last ran steadily, the next one not before `not_before`; `failed`: how it
-    did last, also in the generation before, and `before` until that config was handed over; `since`
-    it runs;
+    help it since it last ran steadily, the next one not before `not_before`; `failed`: its last
+    failure, also of the generation before; `before`: that at `deployed`; `since` it runs;
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
     has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
     """
@@ -230,7 +229,8 @@ class Look:
             if taken is not None and self._now() - taken < APPEARS_S:
                 return False
             return self._now() < self.memory.not_before or self._deploy(wanted, fresh=fresh)
-        is_stale = deployed.failure is not None and deployed.failure == self.memory.before
+        failure = deployed.failure
+        is_stale = failure is not None and failure == self.memory.before
         if taken is not None and self._now() - taken < (STALE_S if is_stale else TAKES_S):
             return False
         self._allow()
