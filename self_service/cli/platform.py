@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 app = noun("The local mesh.")
 _MIB = 1 << 20
 _LONGEST_START_S = 180
-"""So long a domain's Spark server may take until it is ready; one that takes longer hangs."""
+"""Seconds within which a domain's Spark server becomes ready; one that needs more is hung."""
 _FINDING = ("code", "mesh_clock", "broker_clock", "worker_clock", "text", "next")
 OWN_ACCOUNTS = "users of their own"
 ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: start it as root"

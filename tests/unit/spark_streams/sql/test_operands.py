@@ -6,7 +6,7 @@ from spark_streams.sql.errors import SqlError
 from spark_streams.sql.operands import Purpose
 from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import resolve
-from spark_streams.sql.tree import Column, Node
+from spark_streams.sql.tree import Binary, Column, Node
 
 COLUMNS = {"c": ["ip", "userid", "status", "tags"], "u": ["userid", "name"]}
 
@@ -90,7 +90,7 @@ def test_a_condition_of_a_join_is_no_deeper_than_one_of_where() -> None:
     more = " AND ".join(f"c.ip > '{number}'" for number in range(800))
     parsed = parse(f"SELECT c.ip FROM x c JOIN y u ON c.ip = u.userid AND {more}")
     [lookup] = resolve(parsed, COLUMNS, {"u": ["userid"]}).lookups
-    assert lookup.condition is not None
+    assert isinstance(lookup.condition, Binary)
 
     def depth(node: Node) -> int:
         return 1 + max(map(depth, node.children), default=0)
