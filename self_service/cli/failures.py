@@ -1,11 +1,13 @@
-"""What has failed by the log: what is desired to run and products' topics, with the next step."""
+"""What has failed or is held by the log: flows, products' topics, domains, with the next step."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from mesh_events.facts import DriftKind
+from mesh_events.meta import MESH_DOMAIN
 from projections.connectors import Connector
 from projections.drift import all_left
+from projections.identity import Freeze, Quarantine
 from projections.image import Image
 from projections.links import Desired, Link
 from projections.statements import Statement
@@ -13,11 +15,34 @@ from self_service.cli.times import stamp
 from spark_streams.errors import RETRIABLE, WITHHELD
 
 COLUMNS = ("kind", "name", "code", "since", "next", "reason")
+EMERGENCIES = ("domain", "measure", "until", "by", "next", "reason")
 _DESCRIBE = {
     "link": "sdm link describe",
     "statement": "sdm streaming sql describe",
     "connector": "sdm connect connector describe",
 }
+
+
+def emergencies(image: Image, time: int | None) -> list[dict[str, Any]]:
+    """The freezes in force at a time (ms; None: none has ended) and the quarantines, for lists."""
+    found: list[Freeze | Quarantine] = [
+        one for _, one in sorted(image.identity.freezes.items()) if time is None or time < one.until
+    ]
+    found += [one for _, one in sorted(image.identity.quarantines.items())]
+    return [_emergency(one) for one in found]
+
+
+def _emergency(one: Freeze | Quarantine) -> dict[str, Any]:
+    frozen = isinstance(one, Freeze)
+    end = f"sdm {'thaw' if frozen else 'release'} {one.domain} --reason WHY --domain {MESH_DOMAIN}"
+    return {
+        "domain": one.domain,
+        "measure": "frozen" if frozen else "quarantined",
+        "until": stamp(one.until) if isinstance(one, Freeze) else None,
+        "by": one.by,
+        "next": f"`{end}` ends it",
+        "reason": one.reason,
+    }
 
 
 def failures(image: Image) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from mesh_events.errors import MeshError, RefusedError
 from self_service.cli.context import Mesh
 from self_service.cli.exits import ExitCode, UsageError, sentence
 from self_service.cli.failures import COLUMNS as FAILURES
-from self_service.cli.failures import failures
+from self_service.cli.failures import EMERGENCIES, emergencies, failures
 from self_service.cli.interruption import became
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
@@ -101,7 +101,9 @@ def down(shown: Shown) -> None:
 
 @command(app, "status", "sdm status", "sdm status -o json")
 def status(shown: Shown) -> None:
-    """Show the services, where the mesh stands, findings, and what has failed with the next step.
+    """Show the services, where the mesh stands, and what needs somebody, with the next step.
+
+    That is: freezes and quarantines, findings, and what has failed.
 
     Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's Spark
     server that is being started for less than three minutes, and with 3 where only the current
@@ -221,7 +223,10 @@ def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
         "rows_behind": rows,
     }
     empty = "no link, statement or connector has failed, and no product lacks its topic"
+    now = None if image.clocks_disagree else round(time.time() * 1000)
+    calm = "no domain is frozen or in quarantine"
     parts = {
+        "emergencies": Listing(EMERGENCIES, emergencies(image, now), calm),
         "findings": Listing(_FINDING, _findings(image), "no findings"),
         "failed": Listing(FAILURES, failures(image), empty),
     }

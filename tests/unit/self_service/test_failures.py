@@ -9,13 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from local_platform.state import ServiceStatus, State
-from mesh_events import connectors, facts, statements
+from mesh_events import connectors, facts, intents, statements
 from self_service.cli import platform
 from self_service.cli.app import app
 from self_service.cli.context import Mesh
-from self_service.cli.failures import COLUMNS, failures
+from self_service.cli.failures import COLUMNS, EMERGENCIES, emergencies, failures
+from self_service.cli.times import stamp
 from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests.paper_log import PaperLog, at
 
 
 def running() -> PaperLog:
@@ -31,6 +32,32 @@ def running() -> PaperLog:
 
 def test_what_runs_is_no_failure() -> None:
     assert failures(running().image) == []
+
+
+def test_a_freeze_and_a_quarantine_are_shown_with_what_ends_them() -> None:
+    log = running()
+    until = log.now + 60_000
+    reason = {"reason": "it leaks"}
+    log.operator(intents.DomainFrozen, domain="east", until=at(until), **reason)
+    log.operator(intents.DomainQuarantined, domain="west", **reason)
+    log.govern()
+    frozen, cut_off = emergencies(log.image, until - 1)
+    assert all(set(one) == set(EMERGENCIES) for one in (frozen, cut_off))
+    assert (frozen["domain"], frozen["measure"], frozen["until"]) == (
+        "east",
+        "frozen",
+        stamp(until),
+    )
+    assert "sdm thaw east" in frozen["next"]
+    assert (cut_off["domain"], cut_off["measure"], cut_off["until"]) == (
+        "west",
+        "quarantined",
+        None,
+    )
+    assert "sdm release west" in cut_off["next"]
+    assert emergencies(log.image, until) == [cut_off]
+    # while clocks disagree no freeze ends
+    assert emergencies(log.image, None) == [frozen, cut_off]
 
 
 def test_each_failure_has_its_code_and_next_step() -> None:
