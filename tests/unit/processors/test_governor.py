@@ -152,7 +152,8 @@ class Dear:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.judged: list[int] = []
-        self._now, self._real = 1000.0, module.decide
+        # from now on: what waits already does so since then, by the real clock
+        self._now, self._real = module.monotonic(), module.decide
         monkeypatch.setattr(module, "monotonic", lambda: self._now)
         monkeypatch.setattr(module, "decide", self._decide)
 
