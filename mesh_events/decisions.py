@@ -216,6 +216,9 @@ class IntentRejected(Decision):
     intent: str = Field(description="Id of the refused intent")
     code: str = Field(description="Stable code, see docs/reference/codes.md")
     reason: str = Field(description="The refusal in a sentence that names the next step")
+    waited: int = Field(
+        default=0, description="How long the governor had waited for the checks of the intent, ms"
+    )
 
 
 class IntentQuarantined(Decision):

@@ -39,15 +39,16 @@ class Basis:
     worker_skew: int = 0
 
 
-def decision_on(entry: Entry, verdict: Verdict, basis: Basis) -> Decision:
-    """The event that tells a verdict on the record at `entry`."""
+def decision_on(entry: Entry, verdict: Verdict, basis: Basis, waited: int = 0) -> Decision:
+    """The event that tells a verdict on the record at `entry`, whose checks took `waited` ms."""
     # a decision that repeats what was said must not itself become too large to be read
     cause = entry.event.meta.id[:LONGEST_ID] if entry.event else None
     correlation = entry.event.meta.correlation[:LONGEST_ID] if entry.event else None
     common = _common(basis, entry.offset, f"offset:{entry.offset}", correlation, cause)
     match verdict:
         case Rejected(code, reason) if cause is not None:
-            return IntentRejected(**common, intent=cause, code=code, reason=shortened(reason))
+            told = {"intent": cause, "code": code, "reason": shortened(reason)}
+            return IntentRejected(**common, **told, waited=waited)
         case Quarantined(code, reason) | Rejected(code, reason):
             return IntentQuarantined(**common, code=code, reason=shortened(reason))
     return IntentAccepted(**common, intent=cause or "")

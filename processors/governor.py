@@ -334,7 +334,7 @@ class Governor:
                 if (record := self._undecided(offset)) is None:
                     continue
                 basis = Basis(epoch, image.offset, clock, state.last_decision, worker_skew)
-                event = decision_on(entry, verdict, basis)
+                event = decision_on(entry, verdict, basis, waited)
                 if isinstance(event, IntentQuarantined):
                     self._set_aside(Copy(record, event.code, event.reason))
                 state = decided(state, event, self._writer.key.public)

@@ -14,10 +14,10 @@ from mesh_events.decisions import (
 )
 from mesh_events.meta import milliseconds
 from processors.decision import version
-from projections.decide import CHECK_TIMEOUT, decide
+from projections.decide import decide
 from projections.image import EMPTY, Image
 from projections.speculation import decided
-from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
+from projections.verdict import Accepted, Quarantined, Rejected, Verdict
 from self_service.cli.finding import Finding
 
 RULES_DIFFER = "rules_differ"
@@ -114,7 +114,7 @@ def doubted(
             "it decides or follows"
         )
         return Finding(offset, "bad_basis", text)
-    if _outcome(verdict) == _decided(event) or _timed_out(verdict, event):
+    if _outcome(verdict) == _decided(event):
         return None
     what, today = f"the record at {event.offset} was", str(_outcome(verdict))
     if isinstance(event, IntentAccepted):
@@ -164,18 +164,14 @@ def _verdict(state: Image, event: Decision) -> Verdict | None:
     """What today's rules say of what a decision is on; None where the state does not hold it."""
     intents = state.intents
     if (asked := intents.undecided.get(event.offset)) is not None:
-        return decide(state, asked, milliseconds(event.clock), worker_skew=event.worker_skew)
+        waited = event.waited if isinstance(event, IntentRejected) else 0
+        return decide(state, asked, milliseconds(event.clock), waited, event.worker_skew)
     if not intents.unusable.holds(event.offset):
         return None
     fault = intents.unusable.fault_at(event.offset)
     if fault is None:
         return Quarantined(SEVERAL_CODES, "it stands in a range of unusable records")
     return Quarantined(fault.code, fault.reason)
-
-
-def _timed_out(verdict: Verdict, event: Decision) -> bool:
-    """Whether a governor gave up waiting: how long it had waited is not on the log."""
-    return isinstance(verdict, Waiting) and _decided(event) == _Outcome("refused", CHECK_TIMEOUT)
 
 
 class _Outcome(NamedTuple):

@@ -9,6 +9,7 @@ from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
 from mesh_events.leaf import leaf_hash
 from mesh_events.record import Record
 from processors.decision import version
+from projections.decide import CHECK_TIMEOUT_MS
 from projections.replay import fold
 from projections.tree import CompactRange
 from projections.unusable import Run
@@ -161,6 +162,22 @@ def test_a_refusal_against_the_rules_of_its_own_version_is_found(log: PaperLog, 
     assert not report.differing
     [found] = report.findings
     assert (found.offset, found.code) == (decision, "refused_against_rules")
+
+
+@pytest.mark.parametrize(
+    ("waited", "found"), [(0, ["refused_against_rules"]), (CHECK_TIMEOUT_MS + 1, [])]
+)
+def test_an_intent_times_out_only_after_the_wait_that_the_decision_tells(
+    log: PaperLog, waited: int, found: list[str]
+) -> None:
+    log.append(log.make(GovernorStarted, "mesh", version=version()), by="governor")
+    log.epoch = log.image.offset
+    fields = story.product(product="east.b", topic="east.b")
+    offset = log.say(intents.ProductPublished, "east", **fields)
+    log.rule(offset, Rejected("check_timeout", "x"), waited=waited)
+    report = verified(log.records)
+    assert [one.code for one in report.findings] == found
+    assert not report.differing
 
 
 def test_a_refusal_with_the_code_accepted_is_told_apart(log: PaperLog) -> None:
