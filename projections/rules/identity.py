@@ -44,7 +44,7 @@ def _speaks_for(case: Case, domain: str) -> None:
 @judge.register
 def _(intent: ClusterRegistered, case: Case) -> Verdict:
     _operator(case, "register clusters")
-    names.domain(intent.cluster)
+    names.cluster(intent.cluster)
     require(
         intent.bootstrap_servers.strip(),
         "missing_text",

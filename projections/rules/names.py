@@ -15,6 +15,8 @@ RESERVED = frozenset(
     | {"root", "operator", "governor", "keeper"}
 )
 """Names of the platform's principals and of the mesh's own keys; no domain may take them."""
+_PLACES = re.compile(r"connectors|postgres|spark|(?:registry|spark)-.*")
+"""Folders of passwords beside those of the clusters: `local_platform.credentials`."""
 LONGEST_TEXT = 4000
 """Characters that a description or a reason may have."""
 
@@ -31,6 +33,16 @@ def domain(name: str) -> None:
         name not in RESERVED and not internal,
         "reserved_name",
         f"{name!r} is reserved: choose another name",
+    )
+
+
+def cluster(name: str) -> None:
+    """Refuse what cannot be a cluster's name."""
+    domain(name)
+    require(
+        not _PLACES.fullmatch(name),
+        "reserved_name",
+        f"{name!r} is reserved: the passwords of another server are kept under it; choose another",
     )
 
 

@@ -71,6 +71,10 @@ def _identity() -> list[Refusal]:
         cluster("invalid_name", cluster="Third"),
         cluster("invalid_name", cluster="third\n"),
         cluster("reserved_name", cluster="mesh"),
+        *(
+            cluster("reserved_name", cluster=name)
+            for name in ("connectors", "postgres", "spark", "spark-east", "registry-west")
+        ),
         cluster("missing_text", bootstrap_servers=" "),
         cluster("missing_text", admin_user=" "),
         *(
