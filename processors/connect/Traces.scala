@@ -1,6 +1,9 @@
 package mesh
 
 import java.io.PrintStream
+import java.sql.SQLException
+
+import scala.util.Try
 
 import org.apache.kafka.connect.errors.DataException
 
@@ -16,15 +19,35 @@ object Traces {
   /** Causes that are printed, and letters of each of their messages. */
   private val mostCauses = 50
   private val longest = 4096
+  /** Parts of PostgreSQL's error, by what its driver calls them. */
+  private val parts = Seq("Schema", "Table", "Column", "Constraint")
 
   /** As `failure.printStackTrace(out)`, without what was suppressed. */
   def print(failure: Throwable, out: PrintStream): Unit = {
     val causes = Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).take(mostCauses).toSeq
     for ((one, place) <- causes.zipWithIndex) {
       out.println((if (place > 0) "Caused by: " else "") + onOneLine(String.valueOf(one)))
+      one match {
+        case error: SQLException => out.println(onOneLine(s"SQLSTATE: ${state(error)}"))
+        case _ =>
+      }
       one.getStackTrace.foreach(frame => out.println(s"\tat $frame"))
     }
   }
+
+  /** The SQLSTATE, and `name=value` of each part that the database names; a driver may have none. */
+  private def state(error: SQLException): String = {
+    val about = for {
+      server <- asked(error, "getServerErrorMessage").toSeq
+      part <- parts
+      value <- asked(server, s"get$part")
+    } yield s"${part.toLowerCase}=$value"
+    (String.valueOf(error.getSQLState) +: about).mkString(" ")
+  }
+
+  /** What a public method gives; its class is of the connector's own class loader. */
+  private def asked(of: AnyRef, method: String): Option[AnyRef] =
+    Try(of.getClass.getMethod(method).invoke(of)).toOption.flatMap(Option(_))
 
   private def onOneLine(text: String): String =
     text.take(longest).map(letter => if (endsLine(letter)) ' ' else letter)

@@ -5,6 +5,37 @@ import re
 from spark_streams.error_names import error_name
 
 _CAUSE = "Caused by: "
+_PARTS = ("schema", "table", "column", "constraint")
+_SQLSTATE = re.compile(
+    r"SQLSTATE: (?P<state>[0-9A-Z]{5})"
+    + "".join(rf"(?: {part}=(?P<{part}>\S+))?" for part in _PARTS)
+    + r"$"
+)
+"""What `Traces.scala` tells of a database's error."""
+_NAME = re.compile(r"[\w$-]{1,63}")
+_CONDITIONS = {
+    "22001": "string_data_right_truncation",
+    "22003": "numeric_value_out_of_range",
+    "22007": "invalid_datetime_format",
+    "22008": "datetime_field_overflow",
+    "22021": "character_not_in_repertoire",
+    "22P02": "invalid_text_representation",
+    "23502": "not_null_violation",
+    "23503": "foreign_key_violation",
+    "23505": "unique_violation",
+    "23514": "check_violation",
+    "23P01": "exclusion_violation",
+    "28P01": "invalid_password",
+    "42501": "insufficient_privilege",
+    "42703": "undefined_column",
+    "42804": "datatype_mismatch",
+    "42P01": "undefined_table",
+    "53100": "disk_full",
+    "53300": "too_many_connections",
+    "57P01": "admin_shutdown",
+    "P0001": "raise_exception",
+}
+"""What PostgreSQL's documentation calls its codes: those that a sink or a capture meets."""
 _KNOWN = {
     r"io\.apicurio\.registry\.rest\.client\.exception\.RuleViolationException: ": (
         "a type in the table changed so that readers of the topic would break: change it back, "
@@ -87,7 +118,8 @@ _UNCONVERTED = re.compile(
 def reason_of(trace: str) -> str:
     """The known name of the last cause in a trace, and the way out where trying again is none.
 
-    Nothing else of the trace is in the answer but names that were checked for their form.
+    Nothing else of the trace is in the answer but a SQLSTATE and names that were checked for their
+    form.
 
     Args:
         trace: one line per cause and frame, as `Traces.scala` has Connect print it.
@@ -101,4 +133,15 @@ def reason_of(trace: str) -> str:
     if refused and (way := _REFUSALS.get(name.partition(":")[0])):
         ways.append(way)
     columns = (found["column"] for one in causes if (found := _UNCONVERTED.match(one)))
-    return "; ".join([name, *(f"column {one}" for one in columns), *ways])
+    told = [_database_error(found) for one in lines if (found := _SQLSTATE.match(one))]
+    return "; ".join([name, *told[-1:], *(f"column {one}" for one in columns), *ways])
+
+
+def _database_error(found: re.Match[str]) -> str:
+    """A database's error by its code, and the parts of the database that it is about."""
+    state = found["state"]
+    about = [
+        f"SQLSTATE {state} ({_CONDITIONS[state]})" if state in _CONDITIONS else f"SQLSTATE {state}"
+    ]
+    named = {part: found[part] for part in _PARTS if _NAME.fullmatch(found[part] or "")}
+    return ", ".join([*about, *(f"{part} {name}" for part, name in named.items())])
