@@ -1,9 +1,12 @@
 """Connectors on the log: what domains want Kafka Connect to run for them, and what came of it.
 
-A config names a secret by reference only: `${secret:own}` is the connector's own, which is stored
-where its Connect worker finds it; `${secret:shared}` is the password of the one database that the
-platform shares among domains. Nothing else may be referred to.
+A config names a secret by reference only: `${secret:own/<version>}` is the connector's own, which
+is stored where its Connect worker finds it; `${secret:shared}` is the password of the one database
+that the platform shares among domains. Nothing else may be referred to.
 """
+
+import re
+import secrets
 
 from pydantic import Field
 
@@ -11,6 +14,24 @@ from mesh_events.facts import Fact
 from mesh_events.intents import Intent
 
 OWN_SECRET, SHARED_SECRET = "${secret:own}", "${secret:shared}"
+"""The connector's own secret, whichever that is, and the shared one."""
+_OWN = re.compile(r"\$\{secret:own(?:/(?P<version>[0-9a-f]{16}))?\}")
+
+
+def new_own_secret() -> str:
+    """A reference that names a version of an own secret which no config has named yet."""
+    return f"${{secret:own/{secrets.token_hex(8)}}}"
+
+
+def version_of(reference: str) -> str | None:
+    """The version of the own secret that a reference names, empty without one; else None."""
+    found = _OWN.fullmatch(reference)
+    return None if found is None else found["version"] or ""
+
+
+def is_reference(value: str) -> bool:
+    """Whether a setting's value names a secret that a connector may have."""
+    return value == SHARED_SECRET or version_of(value) is not None
 
 
 class ConnectorIntent(Intent):

@@ -8,7 +8,7 @@ sends it to another host. So a reference is compared as a whole with the few tha
 import re
 from collections.abc import Iterable, Mapping
 
-from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
+from mesh_events.connectors import is_reference
 from projections import connector_settings
 from projections.connector_rows import EVENT_ROUTER
 from projections.connector_settings import JDBC_SINK, MOST_TASKS, POSTGRES
@@ -21,7 +21,6 @@ SECRET_SETTINGS: Mapping[str, str] = {
     JDBC_SINK: "connection.password",
 }
 """Connector class -> the setting in which it takes a secret."""
-REFERENCES = frozenset({OWN_SECRET, SHARED_SECRET})
 DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 MOST_TOPICS = 200
 MOST_SETTINGS, LONGEST_NAME, LONGEST_VALUE = 200, 200, 4000
@@ -135,7 +134,8 @@ def _unfit_sink(config: Config) -> str | None:
         )
     said = [one.partition("=")[0] for one in (url["more"] or "").split("&") if one]
     if wrong := [one for one in said if one not in _DRIVER]:
-        return f"connection.url: leave out {', '.join(wrong)}: allowed are {', '.join(_DRIVER)}"
+        known = ", ".join(sorted(_DRIVER))
+        return f"connection.url: leave out {', '.join(wrong)}: allowed are {known}"
     form = config.get("collection.name.format", "x").replace("${topic}", "x")
     if not _TABLE_FORM.fullmatch(form):
         return (
@@ -163,7 +163,7 @@ def foreign_references(config: Config) -> list[str]:
         name
         for name, value in sorted(config.items())
         if "${" in name
-        or ("${" in _PLACEHOLDER.sub("", value) and not (name == place and value in REFERENCES))
+        or ("${" in _PLACEHOLDER.sub("", value) and not (name == place and is_reference(value)))
     ]
 
 
@@ -189,7 +189,7 @@ def tasks(config: Config) -> int | None:
 
 def _is_plain(name: str, value: str) -> bool:
     plain = re.sub("[._-]", "", name.casefold())
-    secret = any(word in plain for word in _SECRET_WORDS) and value not in REFERENCES
+    secret = any(word in plain for word in _SECRET_WORDS) and not is_reference(value)
     return secret or _SECRET_TEXT.search(value) is not None
 
 

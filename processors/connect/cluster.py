@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mesh_events.connectors import SHARED_SECRET
+from mesh_events.connectors import SHARED_SECRET, is_reference
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
 from mesh_events.kafka import SCRAM, jaas
@@ -75,7 +75,7 @@ class ConnectCluster:
     def faults(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
         """Setting -> what the connector's own definition says against it."""
         pinned = connector_tables.pinned(connector, config)
-        return self.api.faults(connector, self.secrets.resolved(connector, pinned, proposed=True))
+        return self.api.faults(connector, self.secrets.resolved(connector, pinned))
 
     def config(
         self, connector: str, config: Mapping[str, str], cluster: str, servers: str
@@ -199,7 +199,7 @@ class ConnectCluster:
 
     def _require_secret(self, connector: str, config: Mapping[str, str]) -> None:
         for name, value in sorted(config.items()):
-            if value in connector_config.REFERENCES and not self.secrets.text(connector, value):
+            if is_reference(value) and not self.secrets.text(connector, value):
                 raise RefusedError(
                     "foreign_secret",
                     f"{connector}: {name}: there is no secret {value} where Connect reads it: "

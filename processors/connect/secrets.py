@@ -1,20 +1,20 @@
 """The files that Connect reads secrets from: one folder, and in it what each connector may name.
 
-On the log a secret is `${secret:own}` or `${secret:shared}`; Connect is told the file. The folder
-is readable for the mesh's own account alone.
+On the log a secret is `${secret:own/<version>}` or `${secret:shared}`; Connect is told the file.
+The folder is readable for the mesh's own account alone.
 """
 
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
+from mesh_events.connectors import OWN_SECRET, SHARED_SECRET, new_own_secret, version_of
 from mesh_events.errors import ConfigurationError, InvalidValueError
 from mesh_events.files import write_atomically
 
 SHARED = "postgres-postgres"
 """File of the shared database's password."""
-_LOGINS = "logins"
+_LOGINS, _OWN = "logins", "own"
 
 
 class ConnectSecrets:
@@ -23,29 +23,30 @@ class ConnectSecrets:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def store(self, connector: str, text: str) -> None:
-        """Keep a connector's own secret; raises InvalidValueError for one that is a reference."""
-        self._require_plain(text)
-        self._write(self._own(connector), text)
+    def store(self, connector: str, text: str) -> str:
+        """Keep a secret of a connector's own; returns how its config names it.
 
-    def propose(self, connector: str, text: str) -> None:
-        """Keep a secret that is the connector's own as soon as a config is accepted with it."""
-        self._require_plain(text)
-        self._write(self._proposed(connector), text)
+        Each has a file of its own, so that a config has the secret that came with it, in whatever
+        order configs are accepted. Raises InvalidValueError for one that is a reference itself.
+        """
+        if "${" in text:
+            raise InvalidValueError("a password with '${' in it is a reference again")
+        reference = new_own_secret()
+        self._write(self._own(connector, reference), text)
+        return reference
 
-    def promote(self, connector: str) -> None:
-        """What was proposed is the connector's own from now on, if anything was."""
-        try:
-            self._proposed(connector).replace(self._own(connector))
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            place = self._own(connector)
-            raise ConfigurationError(f"{place} cannot be written: {error.strerror}") from error
+    def remove(self, connector: str, reference: str) -> None:
+        """Remove a secret of its own that no config has."""
+        self._own(connector, reference).unlink(missing_ok=True)
 
-    def withdraw(self, connector: str) -> None:
-        """What was proposed is not needed."""
-        self._proposed(connector).unlink(missing_ok=True)
+    def remove_replaced(
+        self, connector: str, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> None:
+        """Remove its own secrets that its config had and has not any more, both as `resolved`."""
+        for place in self._versions(connector):
+            named = _reference(place)
+            if named in before.values() and named not in after.values():
+                place.unlink(missing_ok=True)
 
     def ensure_login(self, cluster: str, principal: str) -> str:
         """The password of a connector's principal, made now if there is none."""
@@ -74,33 +75,33 @@ class ConnectSecrets:
         """Whether there is a password for it."""
         return self._login(cluster, principal).exists()
 
-    def forget(self, connector: str, cluster: str, principal: str) -> None:
-        """Remove all of a connector that is gone: the next of its name may be another's."""
-        for place in (self._own(connector), self._login(cluster, principal)):
-            place.unlink(missing_ok=True)
+    def forget(
+        self, connector: str, config: Mapping[str, str], cluster: str, principal: str
+    ) -> None:
+        """Remove what a connector that is gone had: the next of its name may be another's."""
+        for value in config.values():
+            if version_of(value) is not None:
+                self.remove(connector, value)
+        self._login(cluster, principal).unlink(missing_ok=True)
 
-    def resolved(
-        self, connector: str, config: Mapping[str, str], *, proposed: bool = False
-    ) -> dict[str, str]:
-        """The config as Connect takes it: references name files, proposed ones if asked."""
-        own = self._own_or_proposed(connector) if proposed else self._own(connector)
-        named = {
-            OWN_SECRET: _reference(own),
-            SHARED_SECRET: _reference(self._folder / SHARED),
+    def resolved(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
+        """The config as Connect takes it: references name files."""
+        places = {name: self._place(connector, value) for name, value in config.items()}
+        return {
+            name: value if (place := places[name]) is None else _reference(place)
+            for name, value in config.items()
         }
-        return {name: named.get(value, value) for name, value in config.items()}
 
     def text(self, connector: str, reference: str) -> str | None:
-        """What a reference stands for, by what is proposed, if anything is; None if nothing."""
-        own = self._own_or_proposed(connector)
-        places = {OWN_SECRET: own, SHARED_SECRET: self._folder / SHARED}
-        return _text(places[reference]) if reference in places else None
+        """What a reference stands for; None if nothing."""
+        place = self._place(connector, reference)
+        return None if place is None else _text(place)
 
     def without(self, connector: str, cluster: str, principal: str, text: str) -> str:
         """A text for people, from which the connector's secrets are gone should they be in it."""
         places = (
-            self._own(connector),
-            self._proposed(connector),
+            self._own(connector, OWN_SECRET),
+            *self._versions(connector),
             self._folder / SHARED,
             self._login(cluster, principal),
         )
@@ -109,19 +110,21 @@ class ConnectSecrets:
                 text = text.replace(secret, "(hidden)")
         return text
 
-    def _require_plain(self, text: str) -> None:
-        if "${" in text:
-            raise InvalidValueError("a password with '${' in it is a reference again")
+    def _place(self, connector: str, reference: str) -> Path | None:
+        """The file that a reference names; None for what is no reference."""
+        if reference == SHARED_SECRET:
+            return self._folder / SHARED
+        return None if version_of(reference) is None else self._own(connector, reference)
 
-    def _proposed(self, connector: str) -> Path:
-        return self._folder / f"proposed-{connector}"
+    def _own(self, connector: str, reference: str) -> Path:
+        version = version_of(reference)
+        if not version:
+            # the only one there was, as long as references named no version
+            return self._folder / f"connector-{connector}"
+        return self._folder / _OWN / connector / version
 
-    def _own_or_proposed(self, connector: str) -> Path:
-        proposed = self._proposed(connector)
-        return proposed if proposed.exists() else self._own(connector)
-
-    def _own(self, connector: str) -> Path:
-        return self._folder / f"connector-{connector}"
+    def _versions(self, connector: str) -> list[Path]:
+        return sorted((self._folder / _OWN / connector).glob("[0-9a-f]*"))
 
     def _login(self, cluster: str, principal: str) -> Path:
         return self._folder / _LOGINS / cluster / principal

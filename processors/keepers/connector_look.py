@@ -228,7 +228,7 @@ class Look:
         if fresh or deployed is None or dict(deployed.config) != wanted:
             if taken is not None and self._now() - taken < APPEARS_S:
                 return False
-            return self._now() < self.memory.not_before or self._deploy(wanted, fresh=fresh)
+            return self._now() < self.memory.not_before or self._deploy(wanted)
         failure = deployed.failure
         is_stale = failure is not None and failure == self.memory.before
         if taken is not None and self._now() - taken < (STALE_S if is_stale else TAKES_S):
@@ -264,20 +264,19 @@ class Look:
             self.unconfirmed("tasks_waiting", f"{NOT_STARTED}: its parts are {states}")
         return False
 
-    def _deploy(self, wanted: dict[str, str], *, fresh: bool) -> bool:
+    def _deploy(self, wanted: dict[str, str]) -> bool:
         """Let it in, and hand it to Connect; the same config again is started anew."""
         connector, before = self.connector, self.deployed
         self.connect.require_place(connector.id, connector.config)
         self._admit()
         crash_point("connector-after-rights")
         self.reign.check()
-        if fresh:
-            # what came with this config; what waits for a decision is left where it is
-            self.connect.secrets.promote(connector.id)
         same = before is not None and dict(before.config) == wanted
         if not same:
             self.keeper.was_put(connector.id)
             self.connect.api.put(connector.id, wanted)
+            if before is not None:
+                self.connect.secrets.remove_replaced(connector.id, before.config, wanted)
         if before is not None and before.connector.state in ("STOPPED", "PAUSED"):
             self.connect.api.resume(connector.id)
         elif same or (before is not None and before.failed):
@@ -407,7 +406,7 @@ class Look:
             self.reign.check()
             self.cluster().retire_login(principal)
         self.reign.check()
-        secrets.forget(connector.id, connector.cluster, principal)
+        secrets.forget(connector.id, connector.config, connector.cluster, principal)
         self.voice.halted()
         return True
 

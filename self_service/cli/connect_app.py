@@ -27,7 +27,8 @@ Password = Annotated[
     typer.Option(
         "--password",
         metavar="REFERENCE",
-        help="file:/path or env:NAME; its text is stored as ${secret:own} where Connect reads it.",
+        help="file:/path or env:NAME; its text is stored where Connect reads it, and named in "
+        "the config.",
     ),
 ]
 DryRun = Annotated[

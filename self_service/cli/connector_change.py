@@ -1,5 +1,6 @@
 """A connector's new config on its way to the log: judged here first, its secret put in place."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,23 +42,43 @@ class Change:
         self._require_allowed(image, application)
         if self.password is not None and not (self.saying.wait or dry_run):
             raise UsageError("--password waits for the decision: leave out --no-wait")
-        connect.secrets.withdraw(self.connector)
-        if self.password is not None:
-            connect.secrets.propose(self.connector, resolve(self.password))
-        if dry_run:
-            try:
-                self._tell_faults(connect)
-            finally:
-                connect.secrets.withdraw(self.connector)
-            return
+        config, withdraw = self._with_password(connect)
         try:
-            self._require_tables(connect)
-        except RefusedError:
-            connect.secrets.withdraw(self.connector)
+            if dry_run:
+                self._tell_faults(connect, config)
+            else:
+                self._require_tables(connect, config)
+        except BaseException:
+            withdraw()
             raise
+        if dry_run:
+            withdraw()
+        else:
+            self._say(image, config, application, description, refused=withdraw)
+
+    def _with_password(self, connect: ConnectCluster) -> tuple[dict[str, str], Callable[[], None]]:
+        """The config with its password, which is stored, and what removes that again."""
+        if self.password is None:
+            return self.config, lambda: None
+        place = connector_config.SECRET_SETTINGS.get(self.config.get("connector.class", ""))
+        if place is None:
+            raise UsageError("--password: the mesh knows no setting of this class that takes one")
+        reference = connect.secrets.store(self.connector, resolve(self.password))
+        config = {**self.config, place: reference}
+        return config, lambda: connect.secrets.remove(self.connector, reference)
+
+    def _say(
+        self,
+        image: Image,
+        config: dict[str, str],
+        application: str | None,
+        description: str,
+        *,
+        refused: Callable[[], None],
+    ) -> None:
         known = image.connectors.get(self.connector)
         kind: type[ConnectorIntent] = ConnectorAdded
-        fields: dict[str, Any] = {"config": self.config, "application": application}
+        fields: dict[str, Any] = {"config": config, "application": application}
         if known is not None and known.stands:
             kind = ConnectorUpdated
         else:
@@ -68,10 +89,10 @@ class Change:
             self.connector,
             kind,
             fields,
-            refused=lambda: connect.secrets.withdraw(self.connector),
+            refused=refused,
             active=known is None or not known.stands or known.desired == "RUNNING",
         )
-        shown(self.saying, self.connector, said, {"config": settings_of(self.config)})
+        shown(self.saying, self.connector, said, {"config": settings_of(config)})
 
     def _require_fit(self, image: Image) -> None:
         domain = self.connector.partition(".")[0]
@@ -94,32 +115,30 @@ class Change:
         except Refusal as refusal:
             raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
 
-    def _require_tables(self, connect: ConnectCluster) -> None:
+    def _require_tables(self, connect: ConnectCluster, config: dict[str, str]) -> None:
         """Ask the database itself, from here: no server of the mesh calls what a config names."""
-        password = connect.password(self.connector, self.config)
-        match self.config.get("connector.class"):
+        password = connect.password(self.connector, config)
+        match config.get("connector.class"):
             case connector_config.POSTGRES:
-                losses = require_tables(self.config, password)
+                losses = require_tables(config, password)
                 asked = losses is not None
                 for one in losses or ():
                     note(one)
             case connector_config.JDBC_SINK:
-                asked = connect.may_reach(self.connector, self.config) and require_sink(
-                    self.config, password
-                )
+                asked = connect.may_reach(self.connector, config) and require_sink(config, password)
             case _:
                 return
         if not asked:
             note("the database was not asked from here: Connect reports what is wrong when it runs")
 
-    def _tell_faults(self, connect: ConnectCluster) -> None:
+    def _tell_faults(self, connect: ConnectCluster, config: dict[str, str]) -> None:
         """What the connector says of its config, which is not said to the mesh."""
-        connect.api.plugin(self.connector, self.config)
-        self._require_tables(connect)
-        faults = connect.faults(self.connector, self.config)
+        connect.api.plugin(self.connector, config)
+        self._require_tables(connect, config)
+        faults = connect.faults(self.connector, config)
         items = [{"setting": name, "fault": fault} for name, fault in sorted(faults.items())]
         fields = {"connector": self.connector, "valid": not faults}
         faulty = Listing(("setting", "fault"), items, "none")
-        parts = {"config": settings_of(self.config), "faults": faulty}
+        parts = {"config": settings_of(config), "faults": faulty}
         show(Detail(fields, parts), self.saying.output)
-        connect.require_sound(self.connector, self.config)
+        connect.require_sound(self.connector, config)

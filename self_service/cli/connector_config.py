@@ -1,11 +1,13 @@
 """A connector's config as a person gives it: by options, as a file, or as a change of settings."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mesh_events.connectors import OWN_SECRET, version_of
 from mesh_events.errors import InvalidValueError
 from self_service.cli import completion, debezium, jdbc_sink
 from self_service.cli.connect_app import Settings
@@ -84,6 +86,14 @@ def with_settings(config: dict[str, str], settings: list[str] | None) -> dict[st
             raise UsageError(f"--set {one!r}: write it as NAME=VALUE")
         changed[setting] = value
     return changed
+
+
+def with_own_secret(config: dict[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """The config with the version that its own secret has in `known`, where it names none."""
+    return {
+        name: before if value == OWN_SECRET and version_of(before := known.get(name, "")) else value
+        for name, value in config.items()
+    }
 
 
 def read(path: Path) -> dict[str, str]:

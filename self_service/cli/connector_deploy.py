@@ -10,7 +10,7 @@ from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import lookup
 from self_service.cli.connect_app import DryRun, Name, Password, Settings, connector_app
 from self_service.cli.connector_change import Change
-from self_service.cli.connector_config import Kind, config_of, with_settings
+from self_service.cli.connector_config import Kind, config_of, with_own_secret, with_settings
 from self_service.cli.connector_saying import standing
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
@@ -53,6 +53,8 @@ def add(
     known = mesh.image().connectors.get(connector)
     # another domain's is refused as such
     ours = known if known is not None and known.stands and known.domain == domain else None
+    if ours is not None:
+        config = with_own_secret(config, ours.config)
     if ours is not None and dict(ours.config) != config and not replace:
         raise RefusedError(
             "connector_exists",
@@ -92,7 +94,7 @@ def update(
     if missing:
         raise UsageError(f"{found.id} has no setting {', '.join(missing)}: describe it")
     kept = {one: value for one, value in found.config.items() if one not in (unset or [])}
-    config = with_settings(kept, settings)
+    config = with_own_secret(with_settings(kept, settings), found.config)
     change = Change(mesh, saying, found.id, config, found.application, password)
     change.settle(dry_run=dry_run)
 

@@ -52,11 +52,12 @@ def reading(made: MemoryConnector, topic: str) -> bool:
 def test_a_connector_runs_as_itself_with_its_secret_by_reference(
     made: MemoryConnector, tmp_path: Path
 ) -> None:
-    made.secrets.store(NAME, "s3cret")
-    made.add()
+    made.add({"database.password": made.secrets.store(NAME, "s3cret")})
     made.look(times=2)
     config = made.api.found[NAME].config
-    assert config["database.password"] == f"${{dir:{tmp_path}:connector-{NAME}}}"
+    named = made.connector.config["database.password"]
+    version = named.removeprefix("${secret:own/").removesuffix("}")
+    assert config["database.password"] == f"${{dir:{tmp_path}/own/{NAME}:{version}}}"
     assert config["offsets.storage.topic"] == "connect-offsets.east"
     login = config["producer.override.sasl.jaas.config"]
     assert f'username="{PRINCIPAL}"' in login
@@ -135,8 +136,7 @@ def test_what_fails_whenever_it_has_run_for_a_while_is_not_told_without_end(
 
 
 def test_no_secret_comes_into_a_report_or_a_file(made: MemoryConnector) -> None:
-    made.secrets.store(NAME, "s3cret")
-    made.add()
+    made.add({"database.password": made.secrets.store(NAME, "s3cret")})
     made.look(times=2)
     made.api.fail(NAME, f"org.A: cannot log in with s3cret and {made.east.logins[PRINCIPAL]}")
     made.look()
@@ -214,6 +214,36 @@ def test_an_update_is_deployed_and_the_same_config_is_started_anew(made: MemoryC
     assert made.said() == ["Activated"] * 3
 
 
+def test_a_config_has_the_secret_that_came_with_it_whatever_was_proposed_since(
+    made: MemoryConnector, tmp_path: Path
+) -> None:
+    """Two updates at once, of which the later one is accepted first, and one is refused."""
+
+    def running() -> str:
+        folder, _, version = made.api.found[NAME].config["database.password"][6:-1].rpartition(":")
+        return (Path(folder) / version).read_text()
+
+    def update(reference: str) -> None:
+        more = {"database.password": reference}
+        made.log.say(ConnectorUpdated, "east", **story.connector(more=more))
+        made.log.govern()
+        made.look(10.0, times=2)
+
+    made.add({"database.password": made.secrets.store(NAME, "first")})
+    made.look(times=2)
+    second, third = (made.secrets.store(NAME, text) for text in ("second", "third"))
+    refused = made.secrets.store(NAME, "refused")
+    assert running() == "first"
+    update(third)
+    assert running() == "third"
+    made.secrets.remove(NAME, refused)
+    assert running() == "third"
+    update(second)
+    assert running() == "second"
+    # what a config no longer has is gone
+    assert [one.read_text() for one in (tmp_path / "own" / NAME).iterdir()] == ["second"]
+
+
 @pytest.mark.parametrize(("seconds", "told"), [(8, 1), (14, 2)])
 def test_what_failed_before_an_update_is_not_told_of_the_new_config_at_once(
     made: MemoryConnector, seconds: int, told: int
@@ -264,8 +294,7 @@ def test_what_fails_otherwise_after_an_update_is_told(made: MemoryConnector) -> 
 
 
 def test_a_dropped_connector_leaves_nothing(made: MemoryConnector, tmp_path: Path) -> None:
-    made.secrets.store(NAME, "s3cret")
-    made.add()
+    made.add({"database.password": made.secrets.store(NAME, "s3cret")})
     made.look(times=2)
     made.say(ConnectorDropped)
     made.look(times=3)

@@ -54,6 +54,11 @@ FOREIGN = [
     "${secret:west}",
     "${s\u0435cret:own}",
     f"{OWN_SECRET}{OWN_SECRET}",
+    "${secret:own/}",
+    "${secret:own/../spark}",
+    "${secret:own/0123456789ABCDEF}",
+    "${secret:own/0123456789abcdef0}",
+    "${secret:shared/0123456789abcdef}",
     f"{OWN_SECRET} ",
     f"{OWN_SECRET}\n",
     f"x{OWN_SECRET}",
@@ -71,7 +76,7 @@ def test_every_reference_but_the_two_is_refused(setting: str, value: str) -> Non
     assert foreign_references({**OF_POSTGRES, setting: value}) == [setting]
 
 
-@pytest.mark.parametrize("value", [OWN_SECRET, SHARED_SECRET])
+@pytest.mark.parametrize("value", [OWN_SECRET, "${secret:own/0123456789abcdef}", SHARED_SECRET])
 @pytest.mark.parametrize(
     "setting", ["transforms.t.value.literal", "database.user", "DATABASE.PASSWORD", "topic.prefix"]
 )
