@@ -5,10 +5,8 @@ each, in the partition they came from. What cannot be read goes to the dead-lett
 """
 
 import json
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 from mesh_events.errors import RefusedError
@@ -28,6 +26,7 @@ REASON = "mesh.reason"
 """Header of a record in a dead-letter topic: why it is there."""
 NO_KEY = "a row of a table has a key, and this record has none"
 UNREADABLE = "the value cannot be read with the schema of its topic"
+UNREADABLE_ROW = "the table's row cannot be read with the schema of its topic"
 _READ = "__read"
 _ALL = 2_147_483_647
 _SOURCE = "__source"
@@ -256,19 +255,20 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
     from pyspark.sql.connect import functions as f
     from pyspark.sql.connect.avro.functions import from_avro
 
-    decoded = from_avro("__found", table.shape.row_schema, {"mode": "FAILFAST"})
-    rows = rows.withColumn("__value", decoded)
+    schema, found = table.shape.row_schema, f.col("__found").isNotNull()
+    options = {"mode": "PERMISSIVE", "avroSchema": _marked(schema)}
+    rows = rows.withColumn("__value", from_avro("__found", schema, options))
+    unread = found & f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
     row = table.shape.row_unreadable
     readable = [one for one in table.shape.row if (one.name,) not in row]
     columns = [_meant(f.col("__value"), one) for one in readable]
-    faults = _no_moments(f.col("__value"), readable)
-    if faults:
-        rows = rows.withColumn("fault", f.coalesce(f.col("fault"), *faults))
+    faults = [f.when(unread, f.lit(UNREADABLE_ROW)), *_no_moments(f.col("__value"), readable)]
+    rows = rows.withColumn("fault", f.coalesce(f.col("fault"), *faults))
     if list(lookup.key) == [KEY]:
         columns.append(_parts(lookup, table, sources)[KEY].alias(KEY))
     name = sources[lookup.alias]
-    rows = rows.withColumn(name, f.when(f.col("__found").isNotNull(), f.struct(*columns)))
-    more = limits.length("__found") + f.lit(len(table.shape.row_schema.encode()))
+    rows = rows.withColumn(name, f.when(found, f.struct(*columns)))
+    more = limits.length("__found") + f.lit(len(schema.encode()))
     rows = rows.withColumn(limits.BYTES, f.col(limits.BYTES) + more)
     if lookup.condition is not None:
         rows = limits.checked(rows, [lookup.condition], sources, names)
@@ -286,8 +286,8 @@ def _key(lookup: Lookup, table: Topic, sources: Sources) -> Any:
     parts = _parts(lookup, table, sources)
     columns = [part.alias(name) for name, part in parts.items()]
     whole = columns[0] if list(parts) == [KEY] else f.struct(*columns)
-    there = reduce(operator.and_, [part.isNotNull() for part in parts.values()])
-    return f.when(there, to_avro(whole, table.key))
+    lacks = f.array_contains(f.array(*[part.isNull() for part in parts.values()]), f.lit(True))
+    return f.when(~lacks, to_avro(whole, table.key))
 
 
 def _parts(lookup: Lookup, table: Topic, sources: Sources) -> dict[str, Any]:
@@ -411,7 +411,8 @@ def _behind(starts: Mapping[int, int]) -> Any:
     """Whether a record's offset is not before that of its partition."""
     from pyspark.sql.connect import functions as f
 
-    found: Any = f.lit(True)
-    for partition, start in sorted(starts.items()):
-        found = found & ((f.col("partition") != partition) | (f.col("offset") >= start))
-    return found
+    if not starts:
+        return f.lit(True)
+    # one array, however many partitions: conditions within each other are soon too deep for Spark
+    known = f.array(*[f.lit(starts.get(one, 0)) for one in range(max(starts) + 1)])
+    return f.col("offset") >= f.coalesce(f.get(known, f.col("partition")), f.lit(0))

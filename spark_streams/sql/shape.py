@@ -13,6 +13,7 @@ from typing import Any
 
 from mesh_events.errors import RefusedError
 from mesh_events.patterns import require_patterns
+from spark_streams.sql import validated
 from spark_streams.sql.readable import Path, Readable
 
 KEY = "_key"
@@ -82,6 +83,7 @@ def shape_of(schema: str, subject: str) -> Shape:
     """
     parsed = _parsed(schema, subject)
     require_patterns(parsed, subject)
+    validated.require_shallow(parsed, subject)
     record = _record(parsed)
     if record is None:
         raise RefusedError(

@@ -9,7 +9,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from mesh_events.patterns import Each, places
+from mesh_events.schema_size import SchemaTooLargeError
 from spark_streams.jvm import MATCHES
+
+_DEEPEST = 36
+"""Levels on the way to a string: Spark's client takes 100 in an expression, some for each."""
+
+
+def require_shallow(schema: Any, subject: str) -> None:
+    """Refuse a schema whose strings with patterns lie too deep to be compared.
+
+    Raises SchemaTooLargeError.
+    """
+    for place in places(schema):
+        levels = sum(2 if isinstance(one, Each) else 1 for one in place.steps)
+        if levels > _DEEPEST:
+            raise SchemaTooLargeError(
+                f"{subject}: {place.path} has a pattern and lies too deep to be compared in a "
+                f"statement ({levels} levels, at most {_DEEPEST}; two for an array or a map)"
+            )
 
 
 def fault(value: Any, schema: Any) -> Any:

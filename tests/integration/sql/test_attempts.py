@@ -9,6 +9,7 @@ import pytest
 from spark_streams.jvm import ATTEMPT, LOOKUP
 from spark_streams.sql.attempts import attempted
 from spark_streams.sql.compiled import compiled
+from spark_streams.sql.frame import UNREADABLE_ROW
 from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import resolve
 from spark_streams.sql.work import SETTINGS
@@ -167,6 +168,36 @@ def test_a_time_that_spark_does_not_have_goes_to_the_dead_letters(spark: Any) ->
     found = made.run(rows)
     assert topics(found) == ["out", "out.dead", "out.dead", "out"]
     assert reason(found[1]) == "at holds milliseconds that are no time in Spark"
+
+
+@pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
+def test_a_joined_row_that_spark_cannot_read_drops_no_record(spark: Any, join: str) -> None:
+    """Its owner wrote milliseconds that are no time in Spark; other rows are joined."""
+    from pyspark.sql.connect import functions as f
+
+    row = record("Row", at={"type": "long", "logicalType": "timestamp-millis"})
+    made = Statement(
+        spark,
+        f"SELECT u.at FROM x c {join} y u ON c.s = u._key",
+        {"c": {7: VALUE}, "u": {8: row}},
+        {"u": "string"},
+    )
+    rows = {"far": {"at": LONGEST}, "near": {"at": 1000}}
+    keys = ["far", "near", "none"]
+    records = [(b"k", wire(7, VALUE, {**GOOD, "s": one}), 0, at) for at, one in enumerate(keys)]
+
+    def find(_: str, asked: Any) -> Any:
+        found: Any = f.lit(None).cast("binary")
+        for key, value in rows.items():
+            found = f.when(asked == f.lit(bare("string", key)), f.lit(bare(row, value))).otherwise(
+                found
+            )
+        return found
+
+    found = made.run(records, find)
+    assert topics(found) == ["out.dead", "out", "out"][: 2 if join == "JOIN" else 3]
+    assert reason(found[0]) == UNREADABLE_ROW
+    assert found[1].value == {"at": datetime.fromtimestamp(1, UTC)}
 
 
 def test_an_error_that_is_no_values_ends_the_query(spark: Any) -> None:

@@ -5,7 +5,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
+from mesh_events.errors import RefusedError
+from processors.keepers.partition_limit import MOST_PARTITIONS
 from spark_streams.sql.work import SETTINGS
 from tests.integration.sql.records import AT, Statement, record, wire
 
@@ -89,6 +92,48 @@ def test_what_cannot_be_read_goes_to_the_dead_letters_as_it_was_once(spark: Any)
     assert [one.headers[-1][1] for one in again if one.topic == "east.out.dead"] == [
         b"east/topic-id/0/3"
     ]
+
+
+def test_a_stream_may_have_as_many_partitions_as_a_statement_takes(spark: Any) -> None:
+    """One condition for each partition, each within the next, once was too deep for Spark."""
+    starts = dict.fromkeys(range(MOST_PARTITIONS), 5)
+    unknown, last = click(8, "unknown schema", 1, 1), MOST_PARTITIONS - 1
+    rows = [
+        (b"k", click(7, "a", 1, 1), last, 7),
+        (b"k", unknown, last, 4),
+        (b"k", b"garbage", last, 4),
+        (b"k", b"garbage", last, 5),
+        (b"k", b"garbage", MOST_PARTITIONS, 0),
+    ]
+    made = statement(spark, "SELECT ip FROM x c", asked_at=starts, dead_from=starts)
+    found = made.run(rows)
+    places = [(one.topic, one.headers[-1][1]) for one in found]
+    assert places == [
+        ("east.out", b"east/topic-id/%d/7" % last),
+        ("east.out.dead", b"east/topic-id/%d/5" % last),
+        ("east.out.dead", b"east/topic-id/%d/0" % MOST_PARTITIONS),
+    ]
+    with pytest.raises(PySparkException, match="has the schema 8, which is new to it"):
+        made.run([(b"k", unknown, last, 5)])
+
+
+@pytest.mark.parametrize("levels", [11, 12])
+def test_a_pattern_lies_as_deep_as_spark_compares_or_is_refused(spark: Any, levels: int) -> None:
+    kind: Any = {"type": "string", "logicalType": "validatedString", "pattern": "[a-z]"}
+    value, bad = "a", "1"
+    for level in range(levels):
+        inner = record(f"R{level}", f=kind)
+        kind, value, bad = {"type": "array", "items": inner}, [{"f": value}], [{"f": bad}]  # type: ignore[assignment]
+    schema = record("Top", ip="string", f=kind)
+    made = statement(spark, "SELECT ip FROM x c", schema)
+    rows = [
+        (b"k", wire(7, schema, {"ip": "a", "f": one}), 0, at) for at, one in enumerate((value, bad))
+    ]
+    if levels == 12:
+        with pytest.raises(RefusedError, match="lies too deep to be compared"):
+            made.run(rows)
+        return
+    assert [one.topic for one in made.run(rows)] == ["east.out", "east.out.dead"]
 
 
 def test_an_expression_that_has_no_answer_is_null_and_stops_nothing(spark: Any) -> None:
