@@ -11,7 +11,7 @@ from aiokafka.protocol.types import Array, Boolean, Float64, Int16, Int32, Schem
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
-from mesh_events.kafka_requests import send
+from mesh_events.kafka_requests import reading, send
 
 PRODUCED, CONSUMED = "producer_byte_rate", "consumer_byte_rate"
 """Bytes per second and broker."""
@@ -33,9 +33,10 @@ def set_quotas(login: Connection, quotas: Mapping[str | None, Mapping[str, float
     """
     doing = f"setting quotas at {login.bootstrap_servers} as {login.user}"
     [answer] = send(login, [_AlterQuotas(quotas)], doing, _TIMEOUT_S)
-    for code, text, *_ in answer.entries:
-        if code:
-            raise InfrastructureError(f"{doing}: {text} (error {code})", retriable=False)
+    with reading(doing):
+        for code, text, *_ in answer.entries:
+            if code:
+                raise InfrastructureError(f"{doing}: {text} (error {code})", retriable=False)
 
 
 class _Answer(Response):  # type: ignore[misc]

@@ -36,7 +36,7 @@ class Definition:
     def answered(cls, found: Mapping[str, Any]) -> "Definition":
         """The schema in an answer of the Confluent API; one without a type is Avro.
 
-        Raises KeyError or TypeError where it is no such answer.
+        Raises KeyError, TypeError, AttributeError or ValueError where it is no such answer.
         """
         references = tuple(
             Reference(one["name"], one["subject"], int(one["version"]))
@@ -52,7 +52,7 @@ class Definition:
             return self.text.split() == other.text.split()
         try:
             return bool(_plain(json.loads(self.text)) == _plain(json.loads(other.text)))
-        except ValueError:
+        except (ValueError, RecursionError):
             return self.text == other.text
 
 

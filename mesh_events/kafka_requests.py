@@ -1,7 +1,9 @@
 """Requests to a broker that confluent-kafka cannot make, by aiokafka's client."""
 
 import asyncio
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from aiokafka.client import AIOKafkaClient
@@ -27,9 +29,22 @@ def send(login: Connection, requests: Sequence[Any], doing: str, timeout_s: floa
         InfrastructureError: the cluster does not answer, or refuses the login.
     """
     try:
-        return asyncio.run(asyncio.wait_for(_send(login, requests), timeout_s))
+        with reading(doing):
+            return asyncio.run(asyncio.wait_for(_send(login, requests), timeout_s))
     except (KafkaError, TimeoutError, OSError) as fault:
         raise InfrastructureError(f"{doing}: {fault!r}", retriable=True) from fault
+
+
+@contextmanager
+def reading(doing: str) -> Iterator[None]:
+    """Raises InfrastructureError where what a broker answered is not as the protocol has it."""
+    try:
+        yield
+    except (TypeError, AttributeError, ValueError, LookupError, struct.error) as fault:
+        kind = type(fault).__name__
+        raise InfrastructureError(
+            f"{doing}: the broker's answer cannot be read ({kind})", retriable=True
+        ) from fault
 
 
 async def _send(login: Connection, requests: Sequence[Any]) -> list[Any]:

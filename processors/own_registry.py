@@ -79,7 +79,7 @@ class OwnRegistry:
             if not _unnumbered(wanted.schema).is_like(_unnumbered(Definition.answered(found))):
                 raise self._taken(wanted)
             return any(one["subject"] == wanted.subject for one in there)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise self._rest.stranger() from error
 
     def _imported(self, wanted: Version) -> str:
@@ -152,7 +152,10 @@ class OwnRegistry:
 
     def _text(self, place: str) -> str | None:
         answer = self._rest.call("GET", place)
-        return answer.text if answer is not None else None
+        try:
+            return None if answer is None else answer.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self._rest.stranger() from error
 
 
 def archive(one: Version, text: str) -> bytes:

@@ -1,5 +1,7 @@
 """A schema registry over HTTP, for what its client's library does not offer."""
 
+import json
+import time
 from typing import Any
 
 import requests
@@ -7,6 +9,9 @@ import requests
 from mesh_events.errors import InfrastructureError
 
 _TIMEOUT_S = 10
+LONGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes of an answer: a schema has 512 KiB, a list of 100 000 subjects less than this."""
+_PIECE = 65_536
 _REFUSED = (requests.codes.unauthorized, requests.codes.forbidden)
 
 
@@ -27,28 +32,28 @@ class RegistryRest:
         None for 404, and for 409 where a `conflict` is an answer.
         """
         answer = self.call(method, place, conflict=conflict, **more)
-        if answer is None or not answer.content:
+        if not answer:
             return None if answer is None else {}
         try:
-            return answer.json()
-        except ValueError as error:
+            return json.loads(answer)
+        except (ValueError, RecursionError) as error:
             raise self.stranger() from error
 
-    def call(
-        self, method: str, place: str, *, conflict: bool = False, **more: Any
-    ) -> requests.Response | None:
+    def call(self, method: str, place: str, *, conflict: bool = False, **more: Any) -> bytes | None:
         """The answer itself; `place` is below the base, or an address of its own."""
         doing = f"the registry at {self.url}"
         try:
-            answer = requests.request(
+            with requests.request(
                 method,
                 place if "://" in place else self.url + place,
                 auth=self._login,
                 timeout=_TIMEOUT_S,
                 # a login is for this server, and no other
                 allow_redirects=False,
+                stream=True,
                 **more,
-            )
+            ) as answer:
+                content = self._read(answer)
         except requests.RequestException as error:
             raise InfrastructureError(
                 f"{doing} does not answer ({type(error).__name__})", retriable=True
@@ -65,7 +70,20 @@ class RegistryRest:
             raise InfrastructureError(
                 f"{doing} answered {answer.status_code} to {method} {place}", retriable=False
             )
-        return answer
+        return content
+
+    def _read(self, answer: requests.Response) -> bytes:
+        """All of an answer, unpacked; raises InfrastructureError for one that has no end."""
+        content, until = bytearray(), time.monotonic() + _TIMEOUT_S
+        for piece in answer.iter_content(_PIECE):
+            content += piece
+            if len(content) > LONGEST_ANSWER or time.monotonic() > until:
+                raise InfrastructureError(
+                    f"the registry at {self.url} answers more than {LONGEST_ANSWER} bytes, or for "
+                    f"longer than {_TIMEOUT_S} s: see what answers there",
+                    retriable=True,
+                )
+        return bytes(content)
 
     def stranger(self) -> InfrastructureError:
         """It answers what no registry would."""

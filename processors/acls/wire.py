@@ -11,7 +11,7 @@ from aiokafka.protocol.admin import DeleteAclsRequest, DescribeAclsRequest
 
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import Connection
-from mesh_events.kafka_requests import send
+from mesh_events.kafka_requests import reading, send
 from processors.acls.codes import (
     ALLOW,
     ANY,
@@ -30,14 +30,17 @@ def listed(login: Connection, doing: str, timeout_s: float) -> set[Acl]:
     request = DescribeAclsRequest(ANY, None, ANY, None, None, ANY, ANY)
     [answer] = send(login, [request], doing, timeout_s)
     _require(answer.error_code, answer.error_message, doing)
-    return set(_acls(answer.resources))
+    with reading(doing):
+        return set(_acls(answer.resources))
 
 
 def delete(login: Connection, acls: Iterable[Acl], doing: str, timeout_s: float) -> None:
     """Delete ACLs; those that are gone are fine."""
-    for answer in send(login, [_deletion(acl) for acl in acls], doing, timeout_s):
-        for code, text, *_ in answer.filter_responses:
-            _require(code, text, doing)
+    answers = send(login, [_deletion(acl) for acl in acls], doing, timeout_s)
+    with reading(doing):
+        for answer in answers:
+            for code, text, *_ in answer.filter_responses:
+                _require(code, text, doing)
 
 
 def _acls(resources: Iterable[Any]) -> Iterator[Acl]:

@@ -12,7 +12,7 @@ import structlog
 
 from mesh_events.errors import MeshError
 from mesh_events.facts import EffectFailed
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, ReignOverError
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while
 from processors.schema_ids import Carried
 from projections.identity import Cluster
@@ -65,6 +65,14 @@ class RegistriesKeeper:
         except MeshError as error:
             log.warning("schemas_not_carried", topic=topic, cluster=cluster.name, error=str(error))
             self._failed(place, generation, str(error), reign)
+        except ReignOverError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a server's answer must not end the worker
+            # the answer is a stranger's, and this log can be sent elsewhere
+            kind = type(error).__name__
+            log.error("carry_broken", topic=topic, cluster=cluster.name, error=kind)  # noqa: TRY400
+            what = f"the registry of cluster {cluster.name} answers what cannot be read ({kind})"
+            self._failed(place, generation, f"{what}: see what answers there", reign)
         else:
             self._told.pop(place, None)
         self._looked[place] = self.clock()

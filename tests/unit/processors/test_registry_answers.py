@@ -1,0 +1,81 @@
+"""What answers in the place of a cluster's own registry ends no worker."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from mesh_events.definition import Definition, Version
+from mesh_events.errors import InfrastructureError, MeshError
+from processors import registry_rest as module
+from processors.own_registry import OwnRegistry
+
+WANTED = Version("east.a-value", 1, 7, Definition("AVRO", '"string"'))
+DEEP = b"[" * 200_000
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Answers every question with the same bytes; without an end where there are none."""
+
+    body: bytes | None
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        if self.body is not None:
+            self.wfile.write(self.body)
+            return
+        try:
+            while True:
+                self.wfile.write(b" " * 65_536)
+        except OSError:
+            pass
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def stranger() -> Iterator[tuple[type[Stranger], OwnRegistry]]:
+    handler = type("Handler", (Stranger,), {})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield handler, OwnRegistry(f"http://127.0.0.1:{server.server_port}/api", "admin", "x")
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'"ok"',
+        b"[]",
+        b"7",
+        b"\xff",
+        DEEP,
+        b'{"schema": "x", "references": [{"name": "a", "subject": "b", "version": "x"}]}',
+        b'{"schema": "x", "references": [7]}',
+        b'{"schema": "%s"}' % DEEP,
+        b'{"schema": "\\"string\\""}',
+    ],
+)
+def test_an_answer_that_is_none_is_an_error_of_the_mesh(
+    stranger: tuple[type[Stranger], OwnRegistry], body: bytes
+) -> None:
+    handler, registry = stranger
+    handler.body = body
+    with pytest.raises(MeshError):
+        registry.bring(WANTED)
+
+
+def test_an_answer_without_an_end_is_read_no_further(
+    stranger: tuple[type[Stranger], OwnRegistry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, registry = stranger
+    handler.body = None
+    monkeypatch.setattr(module, "LONGEST_ANSWER", 1_000_000)
+    with pytest.raises(InfrastructureError, match="answers more than 1000000 bytes"):
+        registry.bring(WANTED)
