@@ -10,6 +10,8 @@ from hashlib import sha256
 EMPTY_ROOT = sha256(b"").digest()
 """The root of the tree without leaves."""
 _NODE = b"\x01"
+_FEW = 64
+"""Nodes over so few leaves are computed again rather than kept."""
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
@@ -55,25 +57,46 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
     return CompactRange().extend(leaves).root
 
 
-def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The audit path of leaf `index` in the tree over `leaves` (RFC 9162, 2.1.3.1).
+class Paths:
+    """The audit paths of a tree's leaves; each inner node over many leaves is computed once."""
 
-    Raises IndexError unless 0 <= index < number of leaves.
-    """
-    if not 0 <= index < len(leaves):
-        raise IndexError(f"no leaf {index} in a tree of {len(leaves)}")
-    path: list[bytes] = []
-    low, high = 0, len(leaves)
-    while high - low > 1:
-        middle = low + _split(high - low)
-        if index < middle:
-            path.append(root_of(leaves[middle:high]))
-            high = middle
-        else:
-            path.append(root_of(leaves[low:middle]))
-            low = middle
-    path.reverse()
-    return path
+    def __init__(self, leaves: Sequence[bytes]) -> None:
+        self._leaves = leaves
+        self._nodes: dict[tuple[int, int], bytes] = {}
+
+    def to(self, index: int) -> list[bytes]:
+        """The audit path of leaf `index` (RFC 9162, 2.1.3.1).
+
+        Raises IndexError unless 0 <= index < number of leaves.
+        """
+        if not 0 <= index < len(self._leaves):
+            raise IndexError(f"no leaf {index} in a tree of {len(self._leaves)}")
+        path: list[bytes] = []
+        low, high = 0, len(self._leaves)
+        while high - low > 1:
+            middle = low + _split(high - low)
+            if index < middle:
+                path.append(self._root(middle, high))
+                high = middle
+            else:
+                path.append(self._root(low, middle))
+                low = middle
+        path.reverse()
+        return path
+
+    def _root(self, low: int, high: int) -> bytes:
+        if high - low <= _FEW:
+            return root_of(self._leaves[low:high])
+        if (known := self._nodes.get((low, high))) is None:
+            middle = low + _split(high - low)
+            known = node_hash(self._root(low, middle), self._root(middle, high))
+            self._nodes[low, high] = known
+        return known
+
+
+def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
+    """The audit path of one leaf; see `Paths.to`."""
+    return Paths(leaves).to(index)
 
 
 def is_included(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:

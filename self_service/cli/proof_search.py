@@ -20,7 +20,7 @@ from projections.chain import Chain
 from projections.identity import Key, Role
 from projections.image import EMPTY, Image
 from projections.replay import walk
-from projections.tree import inclusion_proof, root_of
+from projections.tree import Paths, root_of
 from projections.trust import Trusted
 from self_service.cli.exits import FindingError, NotFoundError, UsageError
 from self_service.cli.lookup import offset_of
@@ -182,7 +182,7 @@ def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof,
             f"the log is not what the checkpoint over {one.body.size} records was signed "
             "over: see `sdm audit verify`"
         )
-    write = _Writer(seen, leaves)
+    write = _Writer(seen, Paths(leaves), len(leaves))
     subject, decided = write.legible(index), None
     shown = [subject]
     if decision is not None:
@@ -196,14 +196,15 @@ def _proof(seen: _Seen, index: int, signed: Chain, image: Image) -> tuple[Proof,
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Makes the parts of a proof of what was seen, in the tree over `leaves`."""
+    """Makes the parts of a proof of what was seen, in the tree over the first `size` leaves."""
 
     seen: _Seen
-    leaves: Sequence[bytes]
+    paths: Paths
+    size: int
 
     def placed(self, index: int) -> Placed:
         """A record with its path in the tree."""
-        return place(self.seen.records, self.leaves, index)
+        return place(self.seen.records, self.paths, index)
 
     def legible(self, index: int) -> Legible:
         """A record with what introduced its schema."""
@@ -222,13 +223,13 @@ class _Writer:
         for placed in (one.placed, one.schema):
             signer = placed.record.headers.get(SIGNER) if placed else None
             number = self.seen.named.get((signer or b"").decode("ascii", "replace"))
-            if number is not None and number < len(self.leaves):
+            if number is not None and number < self.size:
                 yield number
 
 
-def place(records: Mapping[int, Record], leaves: Sequence[bytes], index: int) -> Placed:
-    """A record with its path in the tree over `leaves`; `records` is by leaf number."""
-    return Placed(records[index], index, inclusion_proof(leaves, index))
+def place(records: Mapping[int, Record], paths: Paths, index: int) -> Placed:
+    """A record with its path in the tree; `records` is by leaf number."""
+    return Placed(records[index], index, paths.to(index))
 
 
 def _covering(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from projections.tree import (
     CompactRange,
+    Paths,
     consistency_proof,
     inclusion_proof,
     is_consistent,
@@ -102,6 +103,15 @@ def test_an_inclusion_proof_is_that_of_the_rfc_and_holds_for_its_leaf_alone(
     assert is_included(leaves[other], index, size, path, root) is (index == other)
     assert not is_included(leaves[index], index, size, [*path, root], root)
     assert not is_included(leaves[index], index, size, path[:-1], root) or not path
+
+
+@pytest.mark.parametrize("size", [64, 65, 128, 129, 300, 511])
+def test_the_paths_of_a_tree_are_those_of_each_leaf(size: int) -> None:
+    """Inner nodes over many leaves are kept from one path to the next."""
+    leaves = [sha256(number.to_bytes(2, "big")).digest() for number in range(size)]
+    paths = Paths(leaves)
+    order = [*range(0, size, 7), *reversed(range(size))]
+    assert [paths.to(one) for one in order] == [path_of(one, leaves) for one in order]
 
 
 @given(st.data())

@@ -23,6 +23,7 @@ from mesh_events.meta import MESH_DOMAIN, Event
 from mesh_events.record import Record
 from projections.chain import chained
 from projections.replay import fold
+from projections.tree import Paths
 from projections.verdict import Accepted
 from self_service.cli.app import app
 from self_service.cli.exits import FindingError
@@ -215,7 +216,7 @@ def test_the_decision_in_a_proof_is_the_one_that_the_log_shows(record: Record) -
 def placed(offset: int) -> Placed:
     """Any record of the log, with its true path."""
     leaves = [leaf_hash(one) for one in LOG.records]
-    return place(dict(enumerate(LOG.records)), leaves, offset)
+    return place(dict(enumerate(LOG.records)), Paths(leaves), offset)
 
 
 def legible(offset: int, schema: int | None = None) -> Legible:
@@ -392,18 +393,18 @@ def test_a_decision_behind_a_lost_one_proves_nothing(left: int) -> None:
     assert said[2] in log.image.intents.undecided
     proof = proof_of(log, said[2])
     assert proof.decided is None
-    leaves = [leaf_hash(one) for one in log.records]
+    paths = Paths([leaf_hash(one) for one in log.records])
     numbered = dict(enumerate(log.records))
 
     def shown(offset: int) -> Legible:
         schema = int.from_bytes((log.records[offset].value or b"")[1:5], "big") - 1
-        return Legible(place(numbered, leaves, offset), place(numbered, leaves, schema))
+        return Legible(place(numbered, paths, offset), place(numbered, paths, schema))
 
     signed = signed_over(log.records, len(log.records))[-1]
     keys = [shown(one.offset) for one in proof_of(log, said[0] - 3).authority.keys]
     for before in ([], [shown(decision - 1)], [shown(one) for one in (decision - 2, decision - 1)]):
         decided = Decided(shown(decision), shown(log.image.epoch), before)
-        authority = Authority(place(numbered, leaves, 0), keys)
+        authority = Authority(place(numbered, paths, 0), keys)
         with pytest.raises(FindingError):
             check(Proof(shown(said[2]), decided, authority, signed), KEEPER)
 
