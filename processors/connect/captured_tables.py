@@ -20,13 +20,15 @@ SELECT n.nspname || '.' || c.relname, a.attname,
         CASE e.typtype WHEN 'e' THEN 'enum[]' WHEN 'c' THEN 'composite[]' WHEN 'd' THEN 'domain[]'
         ELSE CASE t.typnamespace WHEN 'pg_catalog'::regnamespace THEN format_type(t.oid, NULL)
         ELSE t.typname END END END,
-    coalesce(b.typname, ''), a.attgenerated <> '',
+    CASE b.typnamespace WHEN 'pg_catalog'::regnamespace THEN b.typname ELSE '' END,
+    a.attgenerated <> '',
     format_type(a.atttypid, a.atttypmod), a.attndims,
     coalesce((SELECT format('%%I.%%I', n.nspname, coalesce(o.relname, i.typname, s.typname))
         FROM pg_type s
         LEFT JOIN pg_type i ON i.oid = s.typelem AND s.typcategory = 'A'
         LEFT JOIN pg_class o ON o.oid = coalesce(nullif(s.typrelid, 0), i.typrelid)
-        WHERE s.typnamespace = n.oid AND s.typname = t.typname AND s.oid <> t.oid), '')
+        WHERE s.typnamespace = n.oid AND s.typname = t.typname AND s.oid <> t.oid), ''),
+    coalesce(format_type(b.oid, t.typtypmod), '')
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc
@@ -41,8 +43,10 @@ WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 
 """
 _IDENTITIES = """
 SELECT format('%%I.%%I', s.nspname, t.relname),
-    t.relreplident IN ('f', 'i') OR (t.relreplident = 'd' AND EXISTS
-        (SELECT 1 FROM pg_index i WHERE i.indrelid = t.oid AND i.indisprimary)),
+    t.relreplident = 'f' OR (t.relreplident = 'i' AND EXISTS
+        (SELECT 1 FROM pg_index i WHERE i.indrelid = t.oid AND i.indisreplident))
+    OR (t.relreplident = 'd' AND EXISTS
+        (SELECT 1 FROM pg_index i WHERE i.indrelid = t.oid AND i.indisprimary AND i.indimmediate)),
     t.relreplident = 'f' OR NOT EXISTS (
         SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0
             AND NOT a.attisdropped AND a.attstorage <> 'p'),
@@ -172,8 +176,9 @@ def _require_identities(
     if keyless := [one.table for one in identities if not one.finds_rows]:
         raise RefusedError(
             "table_without_identity",
-            f"{', '.join(keyless)} has no primary key: once it is captured, PostgreSQL refuses "
-            f"every UPDATE and DELETE of it; add a key, or run {_full(keyless)}",
+            f"{', '.join(keyless)} has no primary key, or a DEFERRABLE one, or the index of its "
+            "REPLICA IDENTITY is gone: once it is captured, PostgreSQL refuses every UPDATE and "
+            f"DELETE of it; add a key, or run {_full(keyless)}",
         )
     unlogged = [one.table for one in identities if is_filtered and not one.is_logged]
     if unlogged:
@@ -217,9 +222,15 @@ def _tables(
     cursor = connection.cursor()
     known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
     others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
-    columns = [Column(*row) for row in islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS)]
-    rows = islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES)
-    return known, others, columns, [Identity(*row) for row in rows]
+    columns = list(islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS + 1))
+    tables = list(islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES + 1))
+    if len(columns) > _MOST_COLUMNS or len(tables) > _MOST_IDENTITIES:
+        raise RefusedError(
+            "too_many_columns",
+            f"the tables have more than {_MOST_COLUMNS} columns, or {_MOST_IDENTITIES} partitions: "
+            "capture them by several connectors",
+        )
+    return known, others, [Column(*row) for row in columns], [Identity(*row) for row in tables]
 
 
 def _listed(text: str) -> list[str]:

@@ -20,6 +20,7 @@ class Column(NamedTuple):
     declared: its type as it was declared, such as numeric(5,-2)
     dimensions: of an array as it was declared
     namesake: a table or type of the table's schema with the name of this column's type, else ""
+    made_of: what the type of a domain was declared as, else ""
     """
 
     table: str
@@ -30,6 +31,7 @@ class Column(NamedTuple):
     declared: str
     dimensions: int
     namesake: str = ""
+    made_of: str = ""
 
     @property
     def path(self) -> str:
@@ -160,16 +162,15 @@ def fault(column: Column, *, precise: bool) -> str | None:
             "it looks for a type's name in the table's schema first: rename or move "
             f"{column.namesake}"
         )
-    found = _SCALE.fullmatch(column.declared)
+    declared = (column.made_of or column.declared).removesuffix("[]")
+    found = _SCALE.fullmatch(declared)
     if not precise and found is not None and int(found[2]) < 0:
         return (
-            f"is a {column.declared}, and the driver takes a scale below 0 for one of some "
+            f"is a {declared}, and the driver takes a scale below 0 for one of some "
             "2000 digits: as text each value would have as many zeros"
         )
     if precise and found is not None and not 0 <= int(found[2]) <= int(found[1]):
-        return (
-            f"is a {column.declared}, and no reader of Avro takes a scale outside of the precision"
-        )
+        return f"is a {declared}, and no reader of Avro takes a scale outside of the precision"
     return None
 
 

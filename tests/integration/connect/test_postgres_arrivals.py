@@ -124,6 +124,8 @@ REFUSED = {
     "grid": "integer[][]",
     "scaled": "numeric(5, -2)",
     "fine": "numeric(3, 5)",
+    "many_scaled": "numeric(5, -2)[]",
+    "fine_domain": "{schema}.fine",
 }
 
 
@@ -135,7 +137,8 @@ def schema(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
         database.execute(
             f"CREATE SCHEMA {name}; CREATE TYPE {name}.mood AS ENUM ('sad', 'ok');"
             f"CREATE TYPE {name}.pair AS (a int, b text); CREATE DOMAIN {name}.word AS text;"
-            f"CREATE DOMAIN {name}.moment AS timestamptz"
+            f"CREATE DOMAIN {name}.moment AS timestamptz;"
+            f"CREATE DOMAIN {name}.fine AS numeric(2, 5)"
         )
         yield name, database
         drop_slots(database, f"{name}_rows")

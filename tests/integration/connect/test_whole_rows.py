@@ -95,6 +95,25 @@ def test_a_table_that_would_lack_large_values_is_refused_with_the_statement_to_r
     sdm(*adding, "--table", f"{place}.counts", "--dry-run")
 
 
+def test_a_table_whose_key_finds_no_row_in_the_log_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    """PostgreSQL logs no key that is checked late, and none of an index that is gone."""
+    place, database = schema
+    database.execute(f"CREATE TABLE {place}.late (id int PRIMARY KEY DEFERRABLE, n int)")
+    database.execute(f"CREATE TABLE {place}.gone (id int NOT NULL, n int)")
+    database.execute(f"CREATE UNIQUE INDEX gone_key ON {place}.gone (id)")
+    database.execute(f"ALTER TABLE {place}.gone REPLICA IDENTITY USING INDEX gone_key")
+    adding = (*NOUN, "add", fresh("keys"), "--type", "debezium-postgres", "-d", owner.name)
+    sdm(*adding, "--table", f"{place}.gone", "--dry-run")
+    database.execute(f"DROP INDEX {place}.gone_key")
+    for table in ("late", "gone"):
+        told = sdm(*adding, "--table", f"{place}.{table}", "--dry-run", code=ExitCode.REFUSED)
+        assert "refused (table_without_identity)" in told.err
+        database.execute(f"ALTER TABLE {place}.{table} REPLICA IDENTITY FULL")
+        sdm(*adding, "--table", f"{place}.{table}", "--dry-run")
+
+
 @pytest.mark.long
 def test_no_placeholder_is_written_for_a_large_value_whatever_its_type(
     sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]

@@ -36,6 +36,11 @@ def test_each_type_is_there_once_and_arrives() -> None:
         (column("integer", is_generated=True), "is generated"),
         (column("integer[]", dimensions=2), "an array of 2 dimensions"),
         (column("numeric", "numeric(5,-2)"), "a scale outside of the precision"),
+        (column("numeric[]", "numeric(5,-2)[]"), "is a numeric(5,-2), and no reader"),
+        (
+            column("domain", "public.money", base="numeric", made_of="numeric(2,5)"),
+            "is a numeric(2,5), and no reader",
+        ),
         (column("uuid", namesake="public.uuid"), "takes public.uuid"),
         (column("numeric", "numeric(3,5)"), "a scale outside of the precision"),
     ],
