@@ -18,11 +18,17 @@ class Branch:
     """A topic with what lies behind it in one direction.
 
     again: it stands elsewhere in the same tree already, with all that is behind it.
+    more: there is something behind it, which is too far away to be shown.
     """
 
     place: Place
     steps: tuple[tuple[Step, tuple["Branch", ...]], ...] = ()
     again: bool = False
+    more: bool = False
+
+
+MOST_LEVELS = 64
+"""Topics and tables behind each other in a tree."""
 
 
 def steps(image: Image) -> list[Step]:
@@ -58,8 +64,15 @@ def made_with(image: Image, access: Access) -> list[Step]:
     place = (access.cluster, access.topic)
     known = steps(image)
     found = [one for one in known if place in one.reads and one.application == access.application]
+    written = dict.fromkeys(found)
     for step in found:  # grows meanwhile
-        found += [one for one in known if step.fills in one.reads and one not in found]
+        more = [
+            one
+            for one in known
+            if one not in written and any(place in one.reads for place in step.writes)
+        ]
+        written |= dict.fromkeys(more)
+        found += more
     return found
 
 
@@ -70,17 +83,25 @@ def is_outside(place: Place) -> bool:
 
 def upstream(image: Image, place: Place) -> Branch:
     """What the topic is made of."""
-    known = steps(image)
-    return _tree(
-        place, lambda here: [(one, one.reads) for one in known if one.fills == here], set()
-    )
+    known: dict[Place, list[Step]] = {}
+    for one in steps(image):
+        for written in one.writes:
+            known.setdefault(written, []).append(one)
+
+    def behind(here: Place) -> list[tuple[Step, tuple[Place, ...]]]:
+        return [(one, one.reads_for(here)) for one in known.get(here, [])]
+
+    return _tree(place, behind, set())
 
 
 def downstream(image: Image, place: Place) -> Branch:
     """What is made of the topic."""
-    known = steps(image)
+    known: dict[Place, list[Step]] = {}
+    for one in steps(image):
+        for read in dict.fromkeys(one.reads):
+            known.setdefault(read, []).append(one)
     return _tree(
-        place, lambda here: [(one, (one.fills,)) for one in known if here in one.reads], set()
+        place, lambda here: [(one, one.writes_from(here)) for one in known.get(here, [])], set()
     )
 
 
@@ -117,13 +138,17 @@ def _tree(
     place: Place,
     behind: Callable[[Place], list[tuple[Step, tuple[Place, ...]]]],
     seen: set[Place],
+    level: int = 0,
 ) -> Branch:
+    steps_behind = behind(place)
     if place in seen:
-        return Branch(place, again=bool(behind(place)))
+        return Branch(place, again=bool(steps_behind))
+    if level == MOST_LEVELS:
+        return Branch(place, more=bool(steps_behind))
     seen.add(place)
     found = [
-        (step, tuple(_tree(one, behind, seen) for one in _once(places)))
-        for step, places in behind(place)
+        (step, tuple(_tree(one, behind, seen, level + 1) for one in _once(places)))
+        for step, places in steps_behind
     ]
     return Branch(place, tuple(found))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from projections.access import ENTITLED
+from projections.connector_config import DEAD_LETTERS
 from projections.image import Image
 from projections.links import Desired
 from projections.statements import Statement
@@ -44,7 +45,7 @@ def refused(image: Image, statement: Statement) -> list[str]:
 def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list[Place]:
     """How data of `destination` comes to one of `sources`; [] if it never does.
 
-    Statements and granted accesses are looked at once, however long the way is.
+    Statements, sinks and granted accesses are looked at once, however long the way is.
     """
     wanted, next_of = set(sources), _ways(image)
     before: dict[Place, Place | None] = {destination: None}
@@ -53,7 +54,8 @@ def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list
         here = waiting.pop()
         if here in wanted:
             return _way_to(here, before)
-        for there in next_of.get(here, ()):
+        # one way of several is told, the same wherever the log is judged again
+        for there in sorted(next_of.get(here, ())):
             if there not in before:
                 before[there] = here
                 waiting.append(there)
@@ -70,13 +72,18 @@ def _way_to(place: Place, before: Mapping[Place, Place | None]) -> list[Place]:
 
 
 def _ways(image: Image) -> Mapping[Place, list[Place]]:
-    """Where data goes from each place, by statements and by links."""
+    """Where data goes from each place, by statements, dead letters of sinks, and links."""
     found: dict[Place, list[Place]] = {}
     for statement in image.statements.values():
         if statement.stands:
             written = [(statement.cluster, topic) for topic in statement.writes]
             for read in statement.reads:
                 found.setdefault((statement.cluster, read), []).extend(written)
+    for connector in image.connectors.values():
+        dead = connector.config.get(DEAD_LETTERS)
+        if connector.stands and connector.is_sink and dead:
+            for read in connector.reads:
+                found.setdefault((connector.cluster, read), []).append((connector.cluster, dead))
     for link in image.access.by_link:
         for access in image.access.of_link(link):
             if access.state in ENTITLED:

@@ -26,6 +26,7 @@ class Step:
     kind: `link`, `statement` or `connector`; state: as the log has it, or REPLACED.
     reads: of a statement the stream first, then the tables; none if unknown.
     application: by whose grants a statement or a sink reads; copy: of a link, its state.
+    dead_letters: where records of the stream go as they were, if it cannot deal with them.
     """
 
     kind: str
@@ -35,12 +36,34 @@ class Step:
     fills: Place
     application: str | None = None
     copy: str | None = None
+    dead_letters: tuple[Place, ...] = ()
+
+    @property
+    def writes(self) -> tuple[Place, ...]:
+        """What it fills, then where its dead letters go."""
+        return (self.fills, *self.dead_letters)
+
+    @property
+    def streams(self) -> tuple[Place, ...]:
+        """Where its dead letters come from; of earlier texts together that is not known apart."""
+        return self.reads if self.state == REPLACED else self.reads[:1]
+
+    def writes_from(self, place: Place) -> tuple[Place, ...]:
+        """Where records of something that it reads end up, whole or in part."""
+        return self.writes if place in self.streams else (self.fills,)
+
+    def reads_for(self, place: Place) -> tuple[Place, ...]:
+        """What something that it writes is made of."""
+        return self.reads if place == self.fills else self.streams
 
     def covers(self, other: "Step") -> bool:
         """Whether this one, of the same job, reads and fills all that the other does."""
-        return (self.fills, self.application) == (other.fills, other.application) and set(
-            other.reads
-        ) <= set(self.reads)
+        return (
+            (self.fills, self.application) == (other.fills, other.application)
+            and set(other.reads) <= set(self.reads)
+            and set(other.streams) <= set(self.streams)
+            and set(other.dead_letters) <= set(self.dead_letters)
+        )
 
 
 Key = tuple[str, str, str, str, str]
@@ -60,7 +83,9 @@ def of_statement(one: Statement) -> Step:
     """The filling of a destination."""
     reads = tuple((one.cluster, topic) for topic in one.reads)
     fills = (one.cluster, one.destination)
-    return Step("statement", one.id, one.state, reads, fills, one.application)
+    dead = ((one.cluster, one.dead_letters),)
+    about = ("statement", one.id, one.state)
+    return Step(*about, reads, fills, one.application, dead_letters=dead)
 
 
 def of_connector(one: Connector) -> Iterator[Step]:
@@ -68,10 +93,13 @@ def of_connector(one: Connector) -> Iterator[Step]:
     about = ("connector", one.id, one.state)
     if one.is_sink:
         tables = {found.topic: found for found in connector_config.filled(one.config)}
+        named = one.config.get(connector_config.DEAD_LETTERS)
+        dead = ((one.cluster, named),) if named else ()
         for topic in one.reads:
             table = tables.get(topic)
             target = (table.namespace, table.name) if table else (OUTSIDE, one.id)
-            yield Step(*about, ((one.cluster, topic),), target, one.application)
+            source = (one.cluster, topic)
+            yield Step(*about, (source,), target, one.application, dead_letters=dead)
         return
     captured = {found.topic: found for found in connector_config.captured(one.config)}
     for topic in one.writes:
@@ -100,7 +128,11 @@ def leaves(known: Replaced, before: Statement | Connector, after: Statement | Co
 
 def _is_known(known: Replaced, step: Step) -> bool:
     found = known.get(_key(step))
-    return found is not None and set(step.reads) <= set(found.reads)
+    return (
+        found is not None
+        and set(step.reads) <= set(found.reads)
+        and set(step.dead_letters) <= set(found.dead_letters)
+    )
 
 
 def _of_job(one: Statement | Connector) -> Iterable[Step]:
@@ -117,8 +149,16 @@ def emptied(known: Replaced, place: Place) -> Replaced:
 def _merged(known: Replaced, step: Step) -> tuple[Key, Step]:
     key = _key(step)
     before = known.get(key)
-    reads = (*before.reads, *step.reads) if before is not None else step.reads
-    return key, replace(step, state=REPLACED, reads=tuple(dict.fromkeys(reads)))
+    reads, dead = step.reads, step.dead_letters
+    if before is not None:
+        reads, dead = (*before.reads, *reads), (*before.dead_letters, *dead)
+    merged = replace(
+        step,
+        state=REPLACED,
+        reads=tuple(dict.fromkeys(reads)),
+        dead_letters=tuple(dict.fromkeys(dead)),
+    )
+    return key, merged
 
 
 def _key(step: Step) -> Key:

@@ -29,7 +29,7 @@ from projections.quotas.kinds import Kind
 from projections.rules import life, names
 from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
-from projections.sources import not_granted
+from projections.sources import not_granted, way_back
 from projections.topic_use import fillers
 from projections.verdict import Case, Verdict, require
 
@@ -280,6 +280,15 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
         "topic_filled",
         f"{', '.join(sorted(again))} is read and filled by {connector}, without end: choose "
         "another topic",
+    )
+    read = [(cluster, topic) for topic in reads]
+    dead = config.get(connector_config.DEAD_LETTERS) if reads else None
+    way = way_back(image, (cluster, dead), read) if dead else []
+    require(
+        not way,
+        "topic_filled",
+        f"dead letters of {connector} would come back to it, without end: "
+        f"{' > '.join(topic for _, topic in way)}: choose another topic for them",
     )
 
 

@@ -17,7 +17,7 @@ from projections.steps import REPLACED, Place, Step
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError, UsageError
-from self_service.cli.lineage_columns import Columns
+from self_service.cli.lineage_columns import Columns, Origins
 from self_service.cli.options import Reading, command, noun
 from self_service.cli.output import Detail, Format, note, one_line, show
 
@@ -105,7 +105,7 @@ def place_of(image: Image, name: str) -> Place:
     cluster, slash, topic = name.partition("/")
     if slash and cluster in image.identity.clusters:
         return cluster, topic
-    known = {one for step in lineage.steps(image) for one in (*step.reads, step.fills)}
+    known = {one for step in lineage.steps(image) for one in (*step.reads, *step.writes)}
     found = sorted(one for one in known if one[1] == name)
     if len(found) == 1:
         return found[0]
@@ -150,7 +150,7 @@ def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column:
     kind = "asked" if column == 0 else "outside" if outside else "topic"
     here = drawn.box("/".join(tree.place), kind, lines, column, scene.columns.at(tree.place))
     for step, branches in tree.steps:
-        origins = scene.columns.steps.get(step, {})
+        origins = _origins(scene, step, tree.place, direction) or {}
         # with columns, a connector has a box for each of its tables
         fills = f" {'/'.join(step.fills)}" if origins else ""
         job = drawn.box(
@@ -162,10 +162,12 @@ def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column:
         )
         for one in branches:
             _boxes(scene, drawn, one, direction, column + 2 * away)
-        read = [one.place for one in branches] if away < 0 else [tree.place]
+        behind = [one.place for one in branches]
+        read, written = (behind, [tree.place]) if away < 0 else ([tree.place], behind)
         for place in read:
             drawn.arrow("/".join(place), job)
-        drawn.arrow(job, "/".join(step.fills))
+        for place in written:
+            drawn.arrow(job, "/".join(place))
         for out, inputs in origins.items():
             drawn.arrow(job, "/".join(step.fills), out, out)
             for place, name in inputs:
@@ -192,19 +194,30 @@ def _document(scene: Scene, tree: Branch, direction: str) -> list[dict[str, Any]
             "name": step.name,
             "state": step.state,
             **({"copy": step.copy} if step.copy else {}),
-            **_told(scene, step),
-            behind: [_behind(scene, one, direction) for one in branches],
+            **_told(_origins(scene, step, tree.place, direction)),
+            behind: [
+                {**_behind(scene, one, direction), **_role(step, one.place)} for one in branches
+            ],
         }
         for step, branches in tree.steps
     ]
     return found
 
 
-def _told(scene: Scene, step: Step) -> dict[str, Any]:
+def _origins(scene: Scene, step: Step, place: Place, direction: str) -> Origins | None:
+    """What is known of a step's columns; None if nobody asked, or of its dead letters."""
+    is_dead = direction == "upstream" and place != step.fills
+    return None if is_dead else scene.columns.steps.get(step)
+
+
+def _role(step: Step, place: Place) -> dict[str, Any]:
+    return {"dead_letters": True} if place in step.dead_letters else {}
+
+
+def _told(origins: Origins | None) -> dict[str, Any]:
     """Column of what is filled -> `topic.column` of what it is made of, if that was asked."""
-    if step not in scene.columns.steps:
+    if origins is None:
         return {}
-    origins = scene.columns.steps[step]
     return {"columns": {out: [_column(*one) for one in found] for out, found in origins.items()}}
 
 
@@ -228,7 +241,8 @@ def _behind(scene: Scene, branch: Branch, direction: str) -> dict[str, Any]:
     if lineage.is_outside(branch.place):
         namespace, name = branch.place
         return {"namespace": namespace, "name": name}
-    return {**_about(scene, branch.place), direction: _document(scene, branch, direction)}
+    more = {"more": True} if branch.more else {}
+    return {**_about(scene, branch.place), **more, direction: _document(scene, branch, direction)}
 
 
 def _lines(scene: Scene, tree: Branch, direction: str) -> Iterator[str]:
@@ -236,7 +250,7 @@ def _lines(scene: Scene, tree: Branch, direction: str) -> Iterator[str]:
     nodes: list[tuple[str, Iterable[str]]] = [
         (
             f"{step.kind} {step.name} ({_state(step)})",
-            _inside(scene, step, branches, direction),
+            _inside(scene, step, tree.place, branches, direction),
         )
         for step, branches in tree.steps
     ]
@@ -246,10 +260,10 @@ def _lines(scene: Scene, tree: Branch, direction: str) -> Iterator[str]:
 
 
 def _inside(
-    scene: Scene, step: Step, branches: tuple[Branch, ...], direction: str
+    scene: Scene, step: Step, place: Place, branches: tuple[Branch, ...], direction: str
 ) -> Iterator[str]:
     nodes: list[tuple[str, Iterable[str]]] = []
-    origins = scene.columns.steps.get(step, {})
+    origins = _origins(scene, step, place, direction) or {}
     if step.kind == "statement":
         for out, found in origins.items():
             made = ", ".join(_column(*one) for one in found) or "nothing that is read"
@@ -260,8 +274,11 @@ def _inside(
         role = ""
         if direction == "upstream" and step.kind == "statement":
             role = ", stream" if number == 0 else ", table"
+        elif one.place in step.dead_letters:
+            role = ", dead letters"
         again = ", as above" if one.again else ""
-        title = f"{_titled(scene, one.place)}{role}{again}"
+        more = ", and what is behind it: ask for it" if one.more else ""
+        title = f"{_titled(scene, one.place)}{role}{again}{more}"
         nodes.append((title, _lines(scene, one, direction)))
     for text, inside in _marked(nodes):
         yield text

@@ -15,19 +15,20 @@ COLUMNS = ("topic", "cluster", "job", "name", "state")
 def answer(image: Image, access: Access, fields: dict[str, Any]) -> Detail:
     """The answer to a revocation: its fields, the copy, and a part `left`.
 
-    `left` lists the topics and tables that statements and sinks filled with the revoked grant, and
-    what was made of these. The mesh deletes none of them.
+    `left` lists the topics and tables that statements and sinks filled with the revoked grant,
+    their dead letters, and what was made of these. The mesh deletes none of them.
     """
     about = {**fields, **({"copy": _copy(image, access)} if access.link else {})}
     items = [
         {
-            "topic": step.fills[1],
-            "cluster": step.fills[0],
+            "topic": place[1],
+            "cluster": place[0],
             "job": step.kind,
             "name": step.name,
             "state": step.state,
         }
         for step in lineage.made_with(image, access)
+        for place in step.writes
     ]
     empty = f"left: nothing, no statement or sink has read {access.topic} with this grant"
     return Detail(about, {"left": Listing(COLUMNS, items, empty)})

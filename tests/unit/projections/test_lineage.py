@@ -1,12 +1,16 @@
 """Where data comes from and goes to, as trees over links and statements."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import pairwise
 
+import pytest
 from immutables import Map
 
 from mesh_events import connectors, intents, statements
 from projections import connector_config
+from projections.image import EMPTY
 from projections.lineage import (
+    MOST_LEVELS,
     Branch,
     downstream,
     made_with,
@@ -59,7 +63,11 @@ def test_a_tree_goes_over_links_and_statements() -> None:
                 story.LINK,
                 [(COPY, [("statement", "west.greeted", [(("west", "west.greeted"), [])])])],
             ),
-            ("statement", "east.copied", [(("east", "east.copied"), [])]),
+            (
+                "statement",
+                "east.copied",
+                [(("east", "east.copied"), []), (("east", "east.copied.dead"), [])],
+            ),
         ],
     )
     assert shape(upstream(image, ("west", "west.greeted"))) == (
@@ -72,6 +80,49 @@ def test_a_tree_goes_over_links_and_statements() -> None:
             )
         ],
     )
+
+
+def sink(topic: str, **more: str) -> dict[str, str]:
+    return {
+        "connector.class": connector_config.JDBC_SINK,
+        "topics": topic,
+        "connection.url": "jdbc:postgresql://db.example:5432/shop",
+        "connection.username": "u",
+        "connection.password": connectors.OWN_SECRET,
+        "collection.name.format": "raw",
+        **more,
+    }
+
+
+def test_dead_letters_are_followed_as_records_of_the_stream() -> None:
+    """A reader may make every record one, and fill tables with them."""
+    log = joined()
+    config = sink("west.greeted.dead")
+    log.say(connectors.ConnectorAdded, "west", connector="west.raw", config=config)
+    story.settle(log)
+    dead, table = ("west", "west.greeted.dead"), ("postgres://db.example:5432", "shop.public.raw")
+    found = {one.place: one for one in walk(downstream(log.image, ("west", "west.visits")))}
+    assert {("west", "west.greeted"), dead, table} <= set(found)
+    # a row of the table is in no dead letter
+    assert dead not in {one.place for one in walk(downstream(log.image, USERS))}
+    assert [
+        (step.name, [one.place for one in of]) for step, of in upstream(log.image, dead).steps
+    ] == [("west.greeted", [("west", "west.visits")])]
+
+
+def test_a_chain_without_an_end_is_shown_as_far_as_a_tree_goes() -> None:
+    places = [("east", f"east.t{number}") for number in range(2000)]
+    first = joined().image.statements["east.copied"]
+    chain = {
+        f"east.t{number}": replace(
+            first, id=f"east.t{number}", stream=before[1], tables=(), destination=place[1]
+        )
+        for number, (before, place) in enumerate(pairwise(places), 1)
+    }
+    image = EMPTY._replace(statements=Map(chain))
+    for tree, last in ((downstream, MOST_LEVELS), (upstream, 1999 - MOST_LEVELS)):
+        every = list(walk(tree(image, places[0 if tree is downstream else -1])))
+        assert [one.place for one in every if one.more] == [places[last]]
 
 
 def test_a_topic_that_comes_twice_is_drawn_once() -> None:
@@ -269,6 +320,34 @@ def test_a_statement_that_would_close_the_circle_is_refused() -> None:
     said = log.say(statements.StatementAdded, "east", **circle)
     verdict = log.verdict(said)
     assert getattr(verdict, "code", "") == "statement_cycle"
+
+
+@pytest.mark.parametrize("first", ["sink", "statement"])
+def test_dead_letters_of_a_sink_do_not_come_back_to_it(first: str) -> None:
+    log = joined()
+    more = {connector_config.DEAD_LETTERS: "west.unfit"}
+    said = {
+        "sink": lambda: log.say(
+            connectors.ConnectorAdded,
+            "west",
+            connector="west.raw",
+            config=sink("west.round", **more),
+        ),
+        "statement": lambda: log.say(
+            statements.StatementAdded,
+            "west",
+            **story.statement(
+                statement="west.round", stream="west.unfit", destination="west.round"
+            ),
+        ),
+    }
+    second = "statement" if first == "sink" else "sink"
+    said[first]()
+    log.govern()
+    verdict = log.verdict(said[second]())
+    code = "statement_cycle" if second == "statement" else "topic_filled"
+    assert getattr(verdict, "code", "") == code
+    assert "west.unfit" in getattr(verdict, "reason", "")
 
 
 def test_what_a_statement_may_not_read_any_more_is_named() -> None:

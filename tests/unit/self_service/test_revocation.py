@@ -34,7 +34,8 @@ def test_derived_topics_are_left_with_the_jobs_that_filled_them() -> None:
     found = shown(log)
     assert found["copy"] == "PURGED"
     assert [(one["cluster"], one["topic"], one["name"]) for one in found["left"]] == [
-        ("west", "west.greeted", "west.greeted")
+        ("west", "west.greeted", "west.greeted"),
+        ("west", "west.greeted.dead", "west.greeted"),
     ]
     assert "sdm lineage show east.users --downstream" in (next_step(log.image, grant_of(log)) or "")
 
@@ -86,7 +87,7 @@ def test_the_command_lists_what_is_left_and_the_next_step(monkeypatch: pytest.Mo
     assert done.exit_code == 0
     document = json.loads(done.stdout)
     assert (document["decision"], document["copy"]) == ("accepted", "PURGED")
-    assert [one["topic"] for one in document["left"]] == ["west.greeted"]
+    assert [one["topic"] for one in document["left"]] == ["west.greeted", "west.greeted.dead"]
     assert "ask west to delete them" in done.stderr
     table = CliRunner().invoke(app, words).stdout
-    assert "west.greeted  west" in table
+    assert "west.greeted       west" in table

@@ -63,6 +63,30 @@ def test_a_value_that_cannot_be_converted_is_reported_with_its_column() -> None:
     assert "secret" not in told
 
 
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (
+            "23514 schema=public table=users constraint=short",
+            "SQLSTATE 23514 (check_violation), schema public, table users, constraint short",
+        ),
+        (
+            "23502 table=users column=phone",
+            "SQLSTATE 23502 (not_null_violation), table users, column phone",
+        ),
+        ("22001", "SQLSTATE 22001 (string_data_right_truncation)"),
+        ("XX9X9 table=a;b", "SQLSTATE XX9X9"),
+    ],
+)
+def test_an_error_of_a_database_is_reported_by_its_code_and_names(told: str, shown: str) -> None:
+    """And without its message, which quotes the row."""
+    trace = (
+        f"org.A: x\n\tat x\nCaused by: {PSQL}: ERROR: (3, Anna)\nSQLSTATE: 99999\n\tat x\n"
+        f"Caused by: {PSQL}: ERROR: (3, Anna)\nSQLSTATE: {told}\n\tat y"
+    )
+    assert cause(Part(0, "FAILED", trace)) == f"PSQLException; {shown}"
+
+
 @pytest.mark.parametrize("code", ["name_not_plain", "default_not_plain", "parameter_not_plain"])
 def test_what_is_not_plain_is_reported_with_its_place_and_field(code: str) -> None:
     refusal = f"{code}: east.a_b.c-11 at offset 7: b\\u0022\\u0020int"
@@ -117,38 +141,30 @@ def test_the_shared_password_writes_tables_of_its_own_database_only(
 
 def test_a_stored_secret_is_the_connectors_own_until_it_is_forgotten(tmp_path: Path) -> None:
     secrets = ConnectSecrets(tmp_path / "connectors")
-    secrets.store(NAME, "s3cret")
-    kept = tmp_path / "connectors" / f"connector-{NAME}"
+    named = secrets.store(NAME, "s3cret")
+    version = named.removeprefix("${secret:own/").removesuffix("}")
+    kept = tmp_path / "connectors" / "own" / NAME / version
     assert kept.read_text() == "s3cret"
     assert kept.stat().st_mode & 0o777 == 0o600
-    config = secrets.resolved(NAME, {"a": OWN_SECRET, "b": f"{OWN_SECRET} ", "c": "plain"})
+    config = secrets.resolved(NAME, {"a": named, "b": f"{named} ", "c": "plain"})
     assert config == {
         "a": f"${{dir:{kept.parent}:{kept.name}}}",
-        "b": f"{OWN_SECRET} ",
+        "b": f"{named} ",
         "c": "plain",
     }
-    assert secrets.text("east.store", OWN_SECRET) is None
-    secrets.forget(NAME, "east", "p")
-    secrets.forget(NAME, "east", "p")
+    assert secrets.text("east.store", named) is None
+    assert secrets.text(NAME, OWN_SECRET) is None
+    secrets.forget(NAME, {"a": named}, "east", "p")
+    secrets.forget(NAME, {"a": named}, "east", "p")
     assert not kept.exists()
 
 
-def test_a_proposed_secret_is_used_for_the_check_and_is_the_own_one_once_accepted(
-    tmp_path: Path,
-) -> None:
+def test_the_only_secret_of_a_connector_from_before_versions_is_found(tmp_path: Path) -> None:
     secrets = ConnectSecrets(tmp_path)
-    secrets.store(NAME, "old")
-    secrets.propose(NAME, "new")
-    checked = secrets.resolved(NAME, {"a": OWN_SECRET}, proposed=True)["a"]
-    running = secrets.resolved(NAME, {"a": OWN_SECRET})["a"]
-    assert checked != running
-    assert (tmp_path / f"connector-{NAME}").read_text() == "old"
-    secrets.promote(NAME)
-    secrets.promote(NAME)
-    assert (tmp_path / f"connector-{NAME}").read_text() == "new"
-    secrets.propose(NAME, "wrong")
-    secrets.withdraw(NAME)
-    assert secrets.text(NAME, OWN_SECRET) == "new"
+    (tmp_path / f"connector-{NAME}").write_text("old")
+    assert secrets.text(NAME, OWN_SECRET) == "old"
+    secrets.forget(NAME, {"a": OWN_SECRET}, "east", "p")
+    assert secrets.text(NAME, OWN_SECRET) is None
 
 
 def test_a_database_that_never_answers_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
