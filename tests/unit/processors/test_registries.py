@@ -258,3 +258,12 @@ def test_schemas_that_cannot_be_carried_are_told_once_and_tried_again() -> None:
     [fact] = [one for one in world.reign.facts if isinstance(one, EffectFailed)]
     assert (fact.effect, fact.subject, fact.cluster) == ("carry_schemas", world.topic, "east")
     assert fact.reason == DIFFERS.reason
+
+
+def test_an_answer_that_breaks_the_carrying_is_told_and_ends_no_round() -> None:
+    world = World()
+    world.told.fault = AttributeError("'list' object has no attribute 'get'")
+    assert world.look(0) == 1
+    assert world.look(LOOK_S) == 1
+    [fact] = [one for one in world.reign.facts if isinstance(one, EffectFailed)]
+    assert "the registry of cluster east answers what cannot be read (Attr" in fact.reason
