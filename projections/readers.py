@@ -106,17 +106,23 @@ def _owner(
     return Reader(principal, via, place, entitled, enforced, right, one.generation)
 
 
+def is_entitled(image: Image, access: Access) -> bool:
+    """Whether a grant gives its application the right to read now, once there is a copy.
+
+    Not in a quarantine of its domain, and not after somebody removed the link.
+    """
+    link = image.links.get(access.link or "")
+    removed = link is not None and link.desired is Desired.REMOVED
+    cut_off = access.consumer in image.identity.quarantines
+    return access.state in ENTITLED and not cut_off and not removed
+
+
 def _granted(image: Image, product: Product) -> Iterator[Reader]:
     requests = [one for one in image.access.requests.values() if one.product == product.id]
     for one in sorted(requests, key=lambda found: found.offset):
         link = image.links.get(one.link or "")
-        removed = link is not None and link.desired is Desired.REMOVED
-        entitled = (
-            one.state in ENTITLED
-            and one.consumer not in image.identity.quarantines
-            and not removed
-            and (one.link is None or (link is not None and link.copy is Copy.PRESENT))
-        )
+        copied = one.link is None or (link is not None and link.copy is Copy.PRESENT)
+        entitled = copied and is_entitled(image, one)
         yield Reader(
             one.application,
             Via.GRANT,

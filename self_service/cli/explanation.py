@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 from mesh_events.errors import MeshError
 from mesh_events.intents import domain_of
-from projections.access import ENTITLED, Access
+from projections.access import Access
 from projections.identity import UNREPORTED
 from projections.image import Image, reading_place
+from projections.readers import is_entitled
 from self_service.cli import lookup, reasons
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading
@@ -39,7 +40,7 @@ def explain(mesh: Mesh, reading: Reading, product: str, application: str) -> Det
     fields = {
         "product": product,
         "application": application,
-        "entitled": owner or (access is not None and access.state in ENTITLED),
+        "entitled": _is_entitled(image, application, access, owner=owner),
         "why": reasons.why(image, product, application, access, seen.enforced),
         **_times(access),
         "enforced": seen.enforced,
@@ -59,6 +60,12 @@ def _latest(image: Image, product: str, application: str) -> Access | None:
         if one.product == product and one.application == application
     ]
     return max(fitting, key=lambda one: one.offset, default=None)
+
+
+def _is_entitled(image: Image, application: str, access: Access | None, *, owner: bool) -> bool:
+    if access is not None and is_entitled(image, access):
+        return True
+    return owner and domain_of(application) not in image.identity.quarantines
 
 
 def _times(access: Access | None) -> dict[str, Any]:

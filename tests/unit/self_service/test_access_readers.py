@@ -1,8 +1,18 @@
 """What `sdm access readers` shows of the readers of a product."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from mesh_events.intents import AccessRevoked, OnRevoke
+from mesh_events.intents import (
+    AccessRevoked,
+    DomainQuarantined,
+    DomainReleased,
+    LinkRemoved,
+    OnRevoke,
+)
+from self_service.cli import explanation
 from self_service.cli.access_readers import COLUMNS, detail
 from self_service.cli.exits import NotFoundError
 from tests import paper_story as story
@@ -43,3 +53,29 @@ def test_who_administers_a_cluster_is_told_as_long_as_a_copy_lies_there() -> Non
     shown = detail(log.image, story.PRODUCT)
     assert "west" not in {one["cluster"] for one in shown.parts["readers"].items}
     assert "admin on east, admin on west" in shown.fields["administrators"]
+
+
+def test_explain_says_entitled_of_whom_readers_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of a domain in quarantine, nor after somebody removed the link."""
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    story.settle(log)
+    mesh: Any = SimpleNamespace(image=lambda _: log.image)
+    monkeypatch.setattr(explanation, "_steps", lambda *_: [])
+    reading: Any = SimpleNamespace(is_now=False)
+
+    def entitled(application: str) -> object:
+        shown = explanation.explain(mesh, reading, story.PRODUCT, application)
+        return shown.fields["entitled"]
+
+    assert entitled("west.app") is True
+    log.operator(DomainQuarantined, domain="west", reason="r")
+    log.govern()
+    assert entitled("west.app") is False
+    log.operator(DomainReleased, domain="west", reason="r")
+    log.govern()
+    assert entitled("west.app") is True
+    log.say(LinkRemoved, "east", product=story.PRODUCT, cluster="west", reason="r")
+    log.govern()
+    assert entitled("west.app") is False
