@@ -14,6 +14,7 @@ from spark_streams.sql.tree import (
     Bytes,
     Case,
     Cast,
+    Constant,
     Extract,
     Field,
     In,
@@ -43,6 +44,7 @@ _BINDS = {
 }
 """Operator between two operands -> how closely it binds."""
 _CLOSEST = 8
+_NULL = Constant(None)
 QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE"})
 """What begins a query in parentheses."""
 _NO_VALUE = frozenset(
@@ -118,7 +120,12 @@ class Expressions:
             raise words.refused(SUBQUERY)
         if words.sees(")"):
             raise words.wrong("IN is followed by values in parentheses: IN (1, 2)", before)
+        listed = words.before
         items = self.listed(self.expression)
+        if _NULL in items:
+            raise words.wrong(
+                "nothing is NULL, and NOT IN is never true of a list with it: write IS NULL", listed
+            )
         return In(this, tuple(items), negated, start=this.start, end=words.expect(")").end)
 
     def value(self, least: int = 0) -> Node:
@@ -135,6 +142,11 @@ class Expressions:
                 )
             right = self.value(binds)
             op = _COMPARISONS.get(word.text, word.text.lower())
+            if word.text in _COMPARISONS and op != "<=>" and _NULL in (found, right):
+                raise self.words.wrong(
+                    f"nothing is {word.text} NULL, which is no value: write IS NULL or IS NOT NULL",
+                    word,
+                )
             found = joined(op, found, right)
         return found
 

@@ -16,6 +16,30 @@ def names(statement: Statement) -> list[tuple[str, str]]:
     return [(source.name, source.alias) for source in statement.sources]
 
 
+@pytest.mark.parametrize(
+    ("condition", "place"),
+    [
+        ("ip = NULL", "column 37"),
+        ("NULL <> ip", "column 39"),
+        ("ip >= null AND status = 1", "column 37"),
+        ("ip IN ('a', NULL)", "column 40"),
+        ("ip NOT IN (NULL)", "column 44"),
+        ("(ip || 'a') = NULL", "column 46"),
+    ],
+)
+def test_a_comparison_with_null_is_refused_with_its_place(condition: str, place: str) -> None:
+    """It would be accepted, and no record would ever meet it."""
+    with pytest.raises(SqlError, match="write IS NULL") as caught:
+        parse(f"SELECT ip FROM east.clicks WHERE {condition}")
+    assert caught.value.code == "sql_syntax"
+    assert place in str(caught.value)
+
+
+@pytest.mark.parametrize("condition", ["ip <=> NULL", "ip IS NULL", "coalesce(ip, NULL) = 'a'"])
+def test_null_may_stand_where_it_is_a_value_like_others(condition: str) -> None:
+    parse(f"SELECT ip FROM east.clicks WHERE {condition}")
+
+
 def test_a_table_is_named_as_such() -> None:
     found = parse("INSERT INTO x SELECT id FROM table(shop.users) AS u WHERE u.id > 1")
     assert found.of_rows
