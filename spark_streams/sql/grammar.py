@@ -233,6 +233,10 @@ class Expressions:
         branches = []
         while words.takes("WHEN"):
             condition = self._deeper(self.expression)
+            if this is not None and condition == _NULL:
+                raise words.wrong(
+                    "nothing is NULL, which is no value: write CASE WHEN ... IS NULL", words.before
+                )
             words.expect("THEN")
             branches.append((condition, self._deeper(self.expression)))
         if not branches:

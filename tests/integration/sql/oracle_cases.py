@@ -323,7 +323,7 @@ FORMS = [
     "i = 1", "i == 1", "i <> 1", "i != 1", "i < l", "i <= 1", "d > i", "p >= 1", "s <=> NULL",
     "s IS DISTINCT FROM t", "s IS NOT DISTINCT FROM t", "b IS TRUE", "b IS NOT TRUE",
     "b IS FALSE", "s IS NULL", "s IS NOT NULL", "i = 1 IS NULL", "i + 1 IS NOT NULL",
-    "i BETWEEN 1 AND 7", "i NOT BETWEEN 1 AND 7 AND b", "i IN (1, 7)", "s NOT IN ('a', NULL)",
+    "i BETWEEN 1 AND 7", "i NOT BETWEEN 1 AND 7 AND b", "i IN (1, 7)", "s NOT IN ('a', t)",
     "s LIKE 'A%'", "s NOT LIKE '%t'", "t LIKE '!%%' ESCAPE '!'", "t LIKE '\\%%'", "s ILIKE 'a%'",
     "s RLIKE '^A'", "t LIKE '%,%,%'", "t LIKE '%,%b%'", "s ILIKE '%A%ü%t'", "i RLIKE '^7'",
     "t LIKE '!%%!_%_%' ESCAPE '!'", "s LIKE '%a%_m%'",
