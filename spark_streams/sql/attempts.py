@@ -14,19 +14,23 @@ _MOST_MILLIS = 2**63 // 1000 - 1
 """Milliseconds since 1970 of the last moment that Spark has."""
 
 
-def attempted(rows: Any, name: str, column: Any) -> Any:
+def attempted(rows: Any, name: str, column: Any, *, told: str | None = None) -> Any:
     """Rows with one more column; where it cannot be computed it is null, and `fault` says why.
 
     Args:
         rows: DataFrame with the column `fault`; where that is not null, nothing is computed.
         name: of the new column.
         column: what is computed.
+        told: what `fault` says; by default what Spark does, and what to do about it.
     """
     from pyspark.sql.connect import functions as f
 
     attempt = f.when(f.col("fault").isNull(), f.call_function(ATTEMPT, column))
     rows = rows.withColumn(name, attempt)
-    why = f.concat(f.lit(FAILED), f.col(name).getField("fault"), f.lit(_NEXT))
+    said = f.col(name).getField("fault")
+    why = f.concat(f.lit(FAILED), said, f.lit(_NEXT))
+    if told is not None:
+        why = f.when(said.isNotNull(), f.lit(told))
     found = f.col(name).getField("value")
     return rows.withColumns({"fault": f.coalesce(f.col("fault"), why), name: found})
 

@@ -12,7 +12,7 @@ from typing import Any
 from mesh_events.errors import RefusedError
 from spark_streams.copy import header, headers_before, source_header
 from spark_streams.provenance import Origin
-from spark_streams.sql import validated
+from spark_streams.sql import decimals, validated
 from spark_streams.sql.attempts import attempted, moment, no_moment
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.compiled import Sources, compiled
@@ -200,18 +200,21 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     unread = f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
     if stream.asked_at:
         unread = f.when(_newer(stream), _stops()).otherwise(unread)
+    fault = f.when(there & unread, f.lit(UNREADABLE))
+    if stream.of_rows:
+        fault = f.when(f.col("key").isNull(), f.lit(NO_KEY)).otherwise(fault)
+    read = read.withColumn("fault", fault)
+    read = decimals.declared(read, "__value", _marked(stream.shape.reader))
     inner = f.col("__value")
     if stream.of_rows and stream.shape.is_change:
         inner = inner.getField("after")
     columns = [_meant(inner, one) for one in stream.readable]
-    fault = f.when(unread, f.lit(UNREADABLE)).otherwise(
-        f.coalesce(
-            validated.fault(f.col("__value"), json.loads(stream.shape.reader)),
-            *_no_moments(inner, stream.readable),
-        )
+    fault = f.coalesce(
+        f.col("fault"),
+        validated.fault(f.col("__value"), json.loads(stream.shape.reader)),
+        *_no_moments(inner, stream.readable),
     )
     if stream.of_rows:
-        fault = f.when(f.col("key").isNull(), f.lit(NO_KEY)).otherwise(f.when(there, fault))
         read = read.withColumn("__row", there & inner.isNotNull())
     known = {one.name for one in stream.columns}
     columns += [f.col(name[1:]).alias(name) for name in OF_RECORD if name not in known]
@@ -256,14 +259,17 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
     from pyspark.sql.connect.avro.functions import from_avro
 
     schema, found = table.shape.row_schema, f.col("__found").isNotNull()
-    options = {"mode": "PERMISSIVE", "avroSchema": _marked(schema)}
+    options = {"mode": "PERMISSIVE", "avroSchema": decimals.widened(_marked(schema))}
     rows = rows.withColumn("__value", from_avro("__found", schema, options))
     unread = found & f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
+    fault = f.when(unread, f.lit(UNREADABLE_ROW))
+    rows = rows.withColumn("fault", f.coalesce(f.col("fault"), fault))
+    rows = decimals.declared(rows, "__value", _marked(schema))
     row = table.shape.row_unreadable
     readable = [one for one in table.shape.row if (one.name,) not in row]
     columns = [_meant(f.col("__value"), one) for one in readable]
-    faults = [f.when(unread, f.lit(UNREADABLE_ROW)), *_no_moments(f.col("__value"), readable)]
-    rows = rows.withColumn("fault", f.coalesce(f.col("fault"), *faults))
+    if faults := _no_moments(f.col("__value"), readable):
+        rows = rows.withColumn("fault", f.coalesce(f.col("fault"), *faults))
     if list(lookup.key) == [KEY]:
         columns.append(_parts(lookup, table, sources)[KEY].alias(KEY))
     name = sources[lookup.alias]
@@ -364,7 +370,7 @@ def _decoded(column: str, topic: Topic) -> Any:
     from pyspark.sql.connect.avro.functions import from_avro
 
     body = f.substring(f.col(column), 6, _ALL)
-    options = {"mode": "PERMISSIVE", "avroSchema": _marked(topic.shape.reader)}
+    options = {"mode": "PERMISSIVE", "avroSchema": decimals.widened(_marked(topic.shape.reader))}
     chosen: Any = None
     for number, schema in sorted(topic.writers.items()):
         is_it = f.substring(f.col(column), 1, 5) == _prefix(number)

@@ -1,5 +1,6 @@
 """Records for which an expression has no value, on a real Spark server."""
 
+import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from spark_streams.jvm import ATTEMPT, LOOKUP
 from spark_streams.sql.attempts import attempted
 from spark_streams.sql.compiled import compiled
-from spark_streams.sql.frame import UNREADABLE_ROW
+from spark_streams.sql.decimals import TOO_LONG
+from spark_streams.sql.frame import UNREADABLE, UNREADABLE_ROW
 from spark_streams.sql.parse import parse
 from spark_streams.sql.resolve import resolve
 from spark_streams.sql.work import SETTINGS
@@ -168,6 +170,82 @@ def test_a_time_that_spark_does_not_have_goes_to_the_dead_letters(spark: Any) ->
     found = made.run(rows)
     assert topics(found) == ["out", "out.dead", "out.dead", "out"]
     assert reason(found[1]) == "at holds milliseconds that are no time in Spark"
+
+
+PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+PRICES = record(
+    "Prices",
+    price=["null", PRICE],
+    list={"type": "array", "items": PRICE},
+    by={"type": "map", "values": {**PRICE, "precision": 18}},
+    deep=record("Inner", fixed={**PRICE, "type": "fixed", "size": 20, "name": "F"}),
+    large={**PRICE, "precision": 30},
+)
+
+
+def prices(**given: Any) -> bytes:
+    """A value with these numbers, of which each has two digits behind the point."""
+    found = {"price": 1, "list": 2, "by": 3, "fixed": 4, "large": 5} | given
+    raw = {name: number.to_bytes(20, "big", signed=True) for name, number in found.items()}
+    value = {
+        "price": raw["price"],
+        "list": [raw["list"]],
+        "by": {"k": raw["by"]},
+        "deep": {"fixed": raw["fixed"]},
+        "large": raw["large"],
+    }
+    plain = json.loads(json.dumps(PRICES).replace('"logicalType": "decimal"', '"x": "y"'))
+    return wire(7, plain, value)
+
+
+TOO_LARGE = [
+    {name: number}
+    for name in ("price", "list", "by", "fixed")
+    for number in (2**64 + 100, -(2**64) + 700, 5 * 2**64 + 123_456, 10**18)
+] + [{"price": 10**10}, {"large": 10**30}, {"large": 2**120}]
+FIT = [{}, {"price": 10**10 - 1, "by": -(10**18) + 1}, {"large": 10**30 - 1}, {"fixed": -7}]
+SELECTED = "SELECT price, list[0] AS l, by['k'] AS b, deep.fixed AS f, large FROM "
+
+
+@pytest.mark.parametrize("rows", ["x c", "TABLE(x) c"])
+def test_a_decimal_that_is_too_long_is_a_dead_letter_and_no_other_number(
+    spark: Any, rows: str
+) -> None:
+    """Spark reads the last 64 bits of it: 2^64 + 100 came out as 1.00."""
+    keys = {"c": "string"} if "TABLE" in rows else {}
+    made = Statement(spark, SELECTED + rows, {"c": {7: PRICES}}, keys)
+    every = [prices(**one) for one in (*FIT, *TOO_LARGE)]
+    found = made.run([(b"k", value, 0, at) for at, value in enumerate(every)])
+    assert topics(found) == ["out"] * len(FIT) + ["out.dead"] * len(TOO_LARGE)
+    assert {reason(one) for one in found[len(FIT) :]} <= {TOO_LONG, UNREADABLE}
+    expected = [Decimal(one) / 100 for one in (1, 2, 3, 4, 5)]
+    assert [*found[0].value.values()] == expected
+    assert found[1].value["price"] == Decimal(10**10 - 1) / 100
+    assert found[1].value["b"] == Decimal(-(10**18) + 1) / 100
+
+
+@pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
+def test_a_decimal_of_a_joined_row_that_is_too_long_is_a_dead_letter(spark: Any, join: str) -> None:
+    from pyspark.sql.connect import functions as f
+
+    made = Statement(
+        spark,
+        f"SELECT u.price FROM x c {join} y u ON c.s = u._key",
+        {"c": {7: VALUE}, "u": {8: PRICES}},
+        {"u": "string"},
+    )
+    keys = ["far", "near"]
+    rows = {"far": prices(price=2**64 + 100)[5:], "near": prices()[5:]}
+    records = [(b"k", wire(7, VALUE, {**GOOD, "s": one}), 0, at) for at, one in enumerate(keys)]
+
+    def find(_: str, asked: Any) -> Any:
+        far = f.when(asked == f.lit(bare("string", "far")), f.lit(rows["far"]))
+        return far.otherwise(f.lit(rows["near"]))
+
+    found = made.run(records, find)
+    assert topics(found) == ["out.dead", "out"]
+    assert reason(found[0]) == TOO_LONG
+    assert found[1].value == {"price": Decimal("0.01")}
 
 
 @pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
