@@ -14,7 +14,8 @@ import org.apache.kafka.common.requests.{AbstractRequest, RequestAndSize, Reques
  *
  * Properties of the JVM:
  *   mesh.request.fields=<n>         numbers and texts of a request, a text with its length two
- *   mesh.request.fields.admin=<n>   the same of the administrator's
+ *   mesh.request.fields.admin=<n>   the same of the administrator's, other than what brokers tell each other of
+ *                                   transactions
  *   mesh.request.names=<n>          texts with the same hash, behind the first so many: Kafka looks through
  *                                   them all for each one more when it answers. Of domains' logins only,
  *                                   and not of offsets that are committed
@@ -26,6 +27,8 @@ object BoundedParsing {
   private val mostOfAdmin = Integer.getInteger("mesh.request.fields.admin", 200000).intValue
   private val sameHash = Integer.getInteger("mesh.request.names", 250).intValue
   private val admin = "admin"
+  // brokers send each other what all clients together have begun, as the administrator
+  private val between = Set(ApiKeys.WRITE_TXN_MARKERS, ApiKeys.ADD_PARTITIONS_TO_TXN)
 
   /** In place of `AbstractRequest.parseRequest(key, version, from)`. */
   def parse(key: ApiKeys, version: Short, from: Readable, context: RequestContext): RequestAndSize = from match {
@@ -35,7 +38,7 @@ object BoundedParsing {
       val login = context.principal.getName
       val counted = new Counted(
         all.buffer,
-        if (login == admin) mostOfAdmin else most,
+        if (login != admin) most else if (between(key)) Int.MaxValue else mostOfAdmin,
         if (BoundedWork.isOwn(login) || commits(key)) Int.MaxValue else sameHash)
       BoundedWork.reading(login) {
         BoundedTables.begin(BoundedWork.isOwn(login))

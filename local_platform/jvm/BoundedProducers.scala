@@ -4,19 +4,22 @@ import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import java.security.MessageDigest
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
+
 import kafka.network.RequestChannel
 import org.apache.kafka.common.errors.{ApiException, PolicyViolationException}
 import org.apache.kafka.common.record.internal.MemoryRecords
-import org.apache.kafka.common.requests.ProduceRequest
+import org.apache.kafka.common.requests.{AddPartitionsToTxnRequest, ProduceRequest}
 import org.slf4j.LoggerFactory
 
 /**
  * How many ids of producers a domain may have Kafka keep, which has each one of a partition in its heap for
- * `producer.id.expiration.ms`. Clients choose them. All logins of a domain count together, and what they
+ * `producer.id.expiration.ms`. Clients choose them. A partition that is added to a transaction has one from the end
+ * of the transaction on, whether anything was written. All logins of a domain count together, and what they
  * name counts before their rights are asked: no more is kept of it than a digest.
  *
  * Property of the JVM:
- *   mesh.producers=<n>   different ones (id, topic, partition) of a domain in an hour
+ *   mesh.producers=<n>   different ones (id or transactional id, topic, partition) of a domain in an hour
  */
 object BoundedProducers {
   private val most = Integer.getInteger("mesh.producers", 50000).intValue
@@ -25,11 +28,32 @@ object BoundedProducers {
   private val log = LoggerFactory.getLogger("mesh.BoundedProducers")
   private val domains = new ConcurrentHashMap[String, Recent]()
 
-  /** Why the request is to be refused. */
-  def fault(request: RequestChannel.Request): Option[ApiException] = {
+  /** Why a request that appends is to be refused. */
+  def fault(request: RequestChannel.Request): Option[ApiException] =
+    refused(request)(fits(_, request.body[ProduceRequest]))
+
+  /** Why a request that adds partitions to transactions is to be refused. */
+  def added(request: RequestChannel.Request): Option[ApiException] =
+    if (BoundedWork.isOwn(request.context.principal.getName)) None
+    else refused(request)(kept => partitions(request).forall { case (id, topic, partition) =>
+      topic.length > longestName || kept.has(digest(s"transaction\n$id\n$topic\n$partition"))
+    })
+
+  /** (transactional id, topic, partition) of each partition that a request adds. */
+  def partitions(request: RequestChannel.Request): Iterator[(String, String, Int)] = {
+    val data = request.body[AddPartitionsToTxnRequest].data
+    val several = data.transactions.iterator.asScala.map(one => (one.transactionalId, one.topics))
+    (Iterator((data.v3AndBelowTransactionalId, data.v3AndBelowTopics)) ++ several).flatMap { case (id, topics) =>
+      topics.iterator.asScala.flatMap(topic =>
+        topic.partitions.iterator.asScala.map(partition => (id, topic.name, partition.intValue)))
+    }
+  }
+
+  private def refused(request: RequestChannel.Request)(fits: Recent => Boolean): Option[ApiException] = {
     val login = request.context.principal.toString
-    val kept = domains.computeIfAbsent(BoundedWork.owner(request.context.principal.getName), _ => new Recent(most, Recent.hour))
-    if (fits(kept, request.body[ProduceRequest])) None
+    val owner = BoundedWork.owner(request.context.principal.getName)
+    val kept = domains.computeIfAbsent(owner, _ => new Recent(most, Recent.hour))
+    if (fits(kept)) None
     else {
       if (kept.isLogged()) log.warn("{} is denied an id of a producer: it has {} of an hour", login, most)
       val text = s"$login has $most ids of producers and partitions of an hour, and may have no other"

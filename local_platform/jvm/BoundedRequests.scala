@@ -82,6 +82,7 @@ object BoundedRequests {
       case kind if !served(kind) && !BoundedWork.isOwn(request.context.principal.getName) => Some(unserved(kind))
       case ApiKeys.PRODUCE =>
         BoundedAppends.fault(apis, request).orElse(BoundedProducers.fault(request))
+      case ApiKeys.ADD_PARTITIONS_TO_TXN => BoundedProducers.added(request)
       case ApiKeys.JOIN_GROUP | ApiKeys.SYNC_GROUP | ApiKeys.CONSUMER_GROUP_HEARTBEAT |
           ApiKeys.STREAMS_GROUP_HEARTBEAT =>
         BoundedPatterns.fault(request)
@@ -120,7 +121,8 @@ object BoundedRequests {
     case ApiKeys.DESCRIBE_CONFIGS => 4 * msNs * request.body[DescribeConfigsRequest].data.resources.size
     case kind if kind.forwardable => msNs / 25 * request.sizeInBytes
     case ApiKeys.PRODUCE => msNs / 50 * request.body[ProduceRequest].data.topicData.size
-    // threads of coordinators do the work, whose time nobody measures
+    // threads of coordinators do the work, whose time nobody measures; each partition has a marker written
+    case ApiKeys.ADD_PARTITIONS_TO_TXN => 50 * usNs * BoundedProducers.partitions(request).size
     case ApiKeys.OFFSET_FETCH =>
       val asksForAll = groupsOfOffsets(request).exists(_.topics == null)
       val most = if (asksForAll) BoundedOffsets.kept(request.context.principal.getName) else 0

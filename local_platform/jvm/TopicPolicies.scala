@@ -13,6 +13,7 @@ import org.apache.kafka.server.policy.{AlterConfigPolicy, CreateTopicPolicy}
  *
  * Settings of the broker:
  *   mesh.policy.range.<setting of a topic>=<least>:<largest>   an empty end is open
+ *   mesh.policy.values.<setting of a topic>=<one>:<another>    which ones it may have
  *   mesh.policy.characters=<n>                                 of one setting's value
  *   mesh.policy.characters.of.lists=<n>                        of one that lists replicas
  *   mesh.policy.partitions=<n>                                 of a new topic
@@ -20,6 +21,8 @@ import org.apache.kafka.server.policy.{AlterConfigPolicy, CreateTopicPolicy}
  */
 abstract class TopicPolicy {
   private val prefix = "mesh.policy.range."
+  private val prefixOfValues = "mesh.policy.values."
+  private val values = new util.TreeMap[String, Array[String]]()
   private val ranges = new util.TreeMap[String, (Double, Double)]()
   private var longest, longestList = Int.MaxValue
 
@@ -29,6 +32,9 @@ abstract class TopicPolicy {
     val ofLists = settings.get("mesh.policy.characters.of.lists")
     if (ofLists != null) longestList = ofLists.toString.toInt
     settings.forEach { (name, value) =>
+      if (name.startsWith(prefixOfValues)) {
+        values.put(name.substring(prefixOfValues.length), value.toString.split(":"))
+      }
       if (name.startsWith(prefix)) {
         val ends = value.toString.split(":", -1)
         ranges.put(name.substring(prefix.length), (end(ends(0), 0), end(ends(1), Double.MaxValue)))
@@ -42,7 +48,7 @@ abstract class TopicPolicy {
 
   protected def isExempt(topic: String): Boolean = topic.startsWith("mesh.") || topic.startsWith("__")
 
-  /** Raises PolicyViolationException for the first setting that is too long, or outside of its range. */
+  /** Raises PolicyViolationException for the first setting that is too long, or not what it may be. */
   protected def require(topic: String, settings: util.Map[String, String]): Unit = {
     settings.forEach { (name, value) =>
       val most = if (name.endsWith(".throttled.replicas")) longestList else longest
@@ -55,6 +61,12 @@ abstract class TopicPolicy {
       val value = settings.get(name)
       if (value != null && !(value.trim.toDouble >= range._1 && value.trim.toDouble <= range._2)) {
         throw new PolicyViolationException(s"$name of $topic is $value: ${inWords(name)}")
+      }
+    }
+    values.forEach { (name, known) =>
+      val value = settings.get(name)
+      if (value != null && !known.contains(value.trim)) {
+        throw new PolicyViolationException(s"$name of $topic is $value: it may be ${known.mkString(" or ")}")
       }
     }
   }

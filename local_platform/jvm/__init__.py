@@ -7,7 +7,7 @@ What does not: how they are compiled and put on a broker's class path (`local_pl
 
 from pathlib import Path
 
-from processors.keepers.copy_settings import RANGES
+from processors.keepers.copy_settings import BROKERS_COMPRESSION, RANGES
 
 SOURCES = tuple(
     Path(__file__).parent / name
@@ -60,6 +60,8 @@ POLICY = {
     "mesh.policy.characters.of.lists": "2048",
     "mesh.policy.partitions": "256",
     "mesh.policy.partitions.per.hour": "1000",
+    # a broker that compresses anew takes seconds for a batch, in each of its request handlers
+    "mesh.policy.values.compression.type": ":".join(BROKERS_COMPRESSION),
     **{
         f"mesh.policy.range.{name}": _range(*ends)
         for name, ends in {**RANGES, **_MORE_RANGES}.items()

@@ -18,7 +18,7 @@ _INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _OFFSET_FETCH, _DESCRIBE_SHARE_GROUP_OFFSETS = 9, 90
 _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
-_ADD_PARTITIONS_TO_TXN = 24
+_ADD_PARTITIONS_TO_TXN, _WRITE_TXN_MARKERS = 24, 27
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _LOADING, _LOADED_S = (14, 15, 16), 30.0
@@ -144,6 +144,28 @@ class RawConnection:
         body = _compact(transactional_id) + struct.pack(">qh", 1, 0)
         body += _items([_compact(topic) + places + b"\0"]) + b"\0"
         self._send(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
+
+    def add_to_transaction(self, transactional_id: str, topic: str, partitions: range) -> int:
+        """Add partitions, which need not be there; returns the first one's error code."""
+        places = _items(struct.pack(">i", one) for one in partitions)
+        body = _compact(transactional_id) + struct.pack(">qh", 1, 0)
+        body += _items([_compact(topic) + places + b"\0"]) + b"\0"
+        answer = self._call(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
+        # behind tags, a time, one topic with its name: how many partitions, and the first one
+        start = 1 + 4 + 1 + len(_compact(topic)) + len(_count(len(partitions))) + 4
+        [code] = struct.unpack_from(">h", answer, start)
+        return int(code)
+
+    def write_markers(self, topic: str, partitions: int) -> int:
+        """End a transaction over partitions of a topic that is not there; the first one's code."""
+        places = _items(struct.pack(">i", one) for one in range(partitions))
+        marker = struct.pack(">qh?", 1, 0, True) + _items([_compact(topic) + places + b"\0"])
+        body = _items([marker + struct.pack(">i", 0) + b"\0"]) + b"\0"
+        answer = self._call(_WRITE_TXN_MARKERS, 1, body, flexible=True)
+        # behind tags: one marker of a producer, one topic, how many partitions, and the first one
+        start = 1 + 1 + 8 + 1 + len(_compact(topic)) + len(_count(partitions)) + 4
+        [code] = struct.unpack_from(">h", answer, start)
+        return int(code)
 
     def is_settled(self) -> bool:
         """Whether something has come by now: an answer, or the end of the connection."""

@@ -43,6 +43,7 @@ RECORD, BATCH, RECORDS = (
 HEADERS = JVM_BOUNDS["mesh.batches.record.headers"]
 NAMES, CHARACTERS = (int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters"))
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
+UNKNOWN_TOPIC = 3
 MEMBER_ID_REQUIRED, INVALID_PATTERN = 79, 128
 NO_GROUP, UNSERVED = 69, 35
 DENIED, UNKNOWN, INVALID_REQUEST, CLUSTER_DENIED = 29, 3, 42, 31
@@ -63,7 +64,7 @@ FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
 HORDE = owner("horde")
 # what these use up, no other test lacks
 SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
-ASKER, BUSY = owner("asker"), owner("busy")
+ASKER, BUSY, CLOSER = owner("asker"), owner("busy"), owner("closer")
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "sent.log"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "counted.log"),))
 APPENDERS = {
@@ -110,6 +111,7 @@ def admin(platform: LocalPlatform) -> Connection:
             ASKER,
             BUSY,
             SENDER,
+            CLOSER,
             COUNTED,
             *APPENDERS.values(),
         ],
@@ -123,9 +125,9 @@ def foe(admin: Connection) -> Connection:
     return replace(admin, user=FOE.name, password=FOE.password)
 
 
-@pytest.fixture(scope="module", params=["producer", "uncompressed", "gzip"])
+@pytest.fixture(scope="module", params=["producer", "uncompressed"])
 def topic(admin: Connection, request: pytest.FixtureRequest) -> str:
-    """A topic that keeps its producers' compression, or has the broker compress again."""
+    """A topic that keeps its producers' compression, or has the broker make room."""
     return create_topic(admin, f"foe.{request.param}", request.param)
 
 
@@ -239,7 +241,7 @@ def read_all(login: Connection, topic: str, count: int) -> Sequence[bytes]:
 def test_batches_below_the_bounds_come_out_as_they_were_sent(
     admin: Connection, foe: Connection, codec: str
 ) -> None:
-    name = create_topic(admin, f"foe.whole-{codec}", "gzip")
+    name = create_topic(admin, f"foe.whole-{codec}", "producer")
     sent = [bytes(15 * MIB), *(b"%d" % at for at in range(20_000)), b"x" * MIB]
     producer = Producer(
         foe.config(**{"compression.type": codec, "message.max.bytes": 16 * MIB, "linger.ms": 50})
@@ -446,6 +448,12 @@ def horde(admin: Connection) -> Iterator[RawConnection]:
 
 
 @pytest.fixture
+def closer(admin: Connection) -> Iterator[RawConnection]:
+    """A connection of a login that uses up what it may add to transactions."""
+    yield from connected(admin, CLOSER)
+
+
+@pytest.fixture
 def scribe(admin: Connection) -> Iterator[RawConnection]:
     """A connection of another login."""
     yield from connected(admin, SCRIBE)
@@ -478,6 +486,29 @@ def test_a_login_has_so_many_ids_of_producers_and_no_more(
     other.close()
     [told] = [line for line in log_of(settings).splitlines() if "is denied an id of a" in line]
     assert f"User:{SCRIBE.name} is denied an id of a producer: it has {most} of an hour" in told
+
+
+def test_a_domain_has_so_many_partitions_in_transactions_and_no_more(
+    settings: PlatformSettings, closer: RawConnection
+) -> None:
+    """Each has a producer in the broker's heap once the transaction has ended."""
+    most, step = JVM_BOUNDS["mesh.producers"], 5000
+    for at in range(most // step):
+        assert closer.add_to_transaction(f"closer.{at}", "closer.t", range(step)) != NOT_KEPT
+    assert closer.add_to_transaction("closer.more", "closer.t", range(1)) == NOT_KEPT
+    assert closer.add_to_transaction("closer.0", "closer.t", range(9)) != NOT_KEPT, "again"
+    [told] = [
+        line for line in log_of(settings).splitlines() if f"User:{CLOSER.name} is den" in line
+    ]
+    assert "is denied an id of a producer" in told
+
+
+def test_brokers_end_transactions_of_however_many_partitions(admin: Connection) -> None:
+    """A broker refused its own markers, and sent them again and again."""
+    broker = RawConnection(admin.bootstrap_servers, admin)
+    most = JVM_BOUNDS["mesh.request.fields.admin"]
+    assert broker.write_markers(f"gone.{uuid4().hex}", most + 1) == UNKNOWN_TOPIC
+    broker.close()
 
 
 def test_groups_that_share_are_not_served_to_domains(

@@ -197,6 +197,21 @@ def test_a_setting_of_very_many_characters_is_refused(
         alter(most + len(unit))
 
 
+@pytest.mark.parametrize("kind", ["gzip", "zstd", "lz4", "snappy"])
+def test_no_topic_of_a_domain_has_the_broker_compress_anew(foe: Connection, kind: str) -> None:
+    """A batch of it kept a request handler busy for more than a minute."""
+    client, topic = AdminClient(foe.config()), f"foe.{time.time_ns()}"
+    told = f"compression.type of {topic} is {kind}: it may be producer or uncompressed"
+    new = NewTopic(topic, 1, 1, config={"compression.type": kind})
+    with pytest.raises(KafkaException, match=told):
+        client.create_topics([new])[topic].result(20)
+    client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    entry = ConfigEntry("compression.type", kind, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    with pytest.raises(KafkaException, match=told):
+        client.incremental_alter_configs([resource])[resource].result(20)
+
+
 def test_settings_within_the_ranges_and_of_the_meshs_topics_are_taken(
     admin: Connection, foe: Connection
 ) -> None:
