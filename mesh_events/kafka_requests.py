@@ -13,6 +13,12 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import SCRAM, Connection
 from mesh_events.transport import protocol
 
+_BROKEN = (
+    *(TypeError, AttributeError, ValueError, LookupError),
+    *(AssertionError, EOFError, OverflowError, struct.error),
+)
+"""What the client raises where an answer is not as the protocol has it."""
+
 
 def send(login: Connection, requests: Sequence[Any], doing: str, timeout_s: float) -> list[Any]:
     """Log in, send requests one after the other, and return their responses.
@@ -40,7 +46,7 @@ def reading(doing: str) -> Iterator[None]:
     """Raises InfrastructureError where what a broker answered is not as the protocol has it."""
     try:
         yield
-    except (TypeError, AttributeError, ValueError, LookupError, struct.error) as fault:
+    except _BROKEN as fault:
         kind = type(fault).__name__
         raise InfrastructureError(
             f"{doing}: the broker's answer cannot be read ({kind})", retriable=True

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import Message
+from fastavro.schema import SchemaParseException, UnknownType
 
 from mesh_events import avro, topics
 from mesh_events.codec import build, schema_id_of, unframe
@@ -17,7 +18,7 @@ from mesh_events.kafka import (
     plain_headers,
 )
 from mesh_events.partition_reader import PartitionReader
-from mesh_events.record import Record
+from mesh_events.record import FaultCode, Record
 from mesh_events.rows import Row
 from mesh_events.vocabulary import ROW_TYPES
 
@@ -166,10 +167,21 @@ class RowReader:
         return row if row is not None and row.key.encode() == key else None
 
 
+def _name_of(schema: str) -> str:
+    """The name of a record's schema without our namespace; raises UnusableRecordError."""
+    try:
+        parsed: Any = avro.parsed(schema)
+        if isinstance(parsed, dict) and parsed.get("type") == "record":
+            return str(parsed["name"]).removeprefix(f"{avro.NAMESPACE}.")
+    except (ValueError, TypeError, KeyError, RecursionError, SchemaParseException, UnknownType):
+        pass
+    raise UnusableRecordError(FaultCode.UNKNOWN_SCHEMA, "its schema is not of a record of Avro")
+
+
 def decode_row(value: bytes, registry: "Registry") -> Row:
     """The row in a framed value; raises UnusableRecordError for anything else."""
     writer = registry.schema_text(schema_id_of(value))
-    name = str(avro.parsed(writer)["name"]).removeprefix(f"{avro.NAMESPACE}.")
+    name = _name_of(writer)
     model: Any = ROW_TYPES.get(name)
     if model is None:
         raise StateFaultError(f"{name} is not a row of this mesh: bring this program up to date")

@@ -146,5 +146,5 @@ def _ended(value: bytes | None) -> str | None:
     try:
         event = json.loads(value or b"")
         return str(event["run"]["runId"]) if event["eventType"] in _ENDS else None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None

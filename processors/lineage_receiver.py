@@ -4,6 +4,7 @@ OpenLineage's own transport is not used: it writes an event anew before it sends
 of a base address, tries again by itself, and follows a redirect, by which a POST becomes a GET.
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -19,6 +20,7 @@ from mesh_events.errors import ConfigurationError
 CONNECT_S, ANSWER_S = 5.0, 10.0
 """A connection is waited for so long, and each part of an answer."""
 _SMALL = 64 * 1024
+_LENGTH = re.compile(r"[0-9]{1,9}")
 """An answer up to so many bytes is read, so that the connection can be used again."""
 _LATER = frozenset({408, 429, 502, 503, 504})
 
@@ -130,7 +132,7 @@ def _address(url: str, endpoint: str) -> str:
 
 def _finish(response: requests.Response) -> None:
     length = response.headers.get("Content-Length", "")
-    if length.isascii() and length.isdecimal() and int(length) <= _SMALL:
+    if _LENGTH.fullmatch(length) and int(length) <= _SMALL:
         _ = response.content
     response.close()
 

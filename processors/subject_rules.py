@@ -20,7 +20,10 @@ class SubjectRules:
         """The subject's own rule, else the registry's."""
         place = f"/config/{quote(subject, safe='')}?defaultToGlobal=true"
         found = self._rest.ask("GET", place) or {}
-        return Level(found.get("compatibilityLevel", Level.NONE))
+        try:
+            return Level(found.get("compatibilityLevel", Level.NONE))
+        except (AttributeError, ValueError) as error:
+            raise self._rest.stranger() from error
 
     def set_level(self, subject: str, level: Level) -> None:
         """Give a subject a rule of its own."""

@@ -208,7 +208,7 @@ class Connect:
             raise fault
         try:
             return answer.json() if answer.content else {}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._strange(path) from error
 
 
@@ -245,6 +245,6 @@ def _names(kind: str) -> set[str]:
 def _reason(answer: Any) -> str:
     try:
         text = str(answer.json().get("message", answer.text))
-    except ValueError:
+    except (ValueError, RecursionError, AttributeError):
         text = answer.text
     return " ".join(text.split())

@@ -24,7 +24,7 @@ from processors.keepers.checks import Clusters
 from processors.keepers.connector_look import SILENT_S, Look, Memory, withheld
 from processors.keepers.connector_telling import ConnectorTelling
 from processors.keepers.flow_pace import Pace
-from processors.keepers.keeper import Reign, ReignOverError
+from processors.keepers.keeper import Reign, ReignOverError, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, in_turn
 from processors.lineage import Lineage
 from projections.connectors import Connector
@@ -151,7 +151,8 @@ class ConnectorsKeeper:
         while left:
             try:
                 is_first = any(look.is_unconfirmed for look in left.values())
-                deployed = connect.api.deployed(*((FIRST_LOOK_S,) if is_first else ()))
+                with guarded(f"Kafka Connect at {connect.api.url}"):
+                    deployed = connect.api.deployed(*((FIRST_LOOK_S,) if is_first else ()))
                 self._silent.pop(cluster, None)
             except MeshError as error:
                 self._is_silent(cluster, error, left.values())

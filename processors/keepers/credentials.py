@@ -12,7 +12,7 @@ from processors import logins
 from processors.clusters import ClusterAdmin
 from processors.crash_points import crash_point
 from processors.keepers.checks import Clusters
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.retry import wait_before
 from processors.secrets import SecretStore
@@ -79,7 +79,8 @@ class CredentialsKeeper:
     def _issue(self, image: Image, wanted: Credentials, reign: Reign) -> None:
         principal, cluster = wanted.principal, wanted.cluster
         try:
-            self._set(self._clusters(image, cluster), wanted, reign)
+            with guarded(f"cluster {cluster}"):
+                self._set(self._clusters(image, cluster), wanted, reign)
         except MeshError as error:
             log.warning("login_not_made", principal=principal, cluster=cluster, error=str(error))
             self._failed(wanted, error, reign)

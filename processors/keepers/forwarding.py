@@ -15,7 +15,7 @@ from typing import Protocol
 import structlog
 
 from mesh_events.errors import MeshError
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, guarded
 from processors.keepers.retry import wait_before
 from processors.lineage_receiver import Answer, Outcome, Receiver
 from projections.image import Image
@@ -94,9 +94,10 @@ class ForwardingKeeper:
         if self._clock() < self._not_before:
             return
         try:
-            if self._events is None:
-                self._events = self._open()
-            self._forward(self._events, reign)
+            with guarded("the receiver of lineage"):
+                if self._events is None:
+                    self._events = self._open()
+                self._forward(self._events, reign)
         except MeshError as error:
             log.warning("lineage_not_read", error=str(error), again_in_s=self._wait())
             self._close()

@@ -1,14 +1,39 @@
 """What a keeper is, and what it may use."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
+import structlog
+
+from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.facts import Fact
 from mesh_events.meta import Meta
 from projections.image import Image
 
+log = structlog.get_logger(__name__)
+
 
 class ReignOverError(Exception):
     """This worker no longer reigns: whatever was planned on its image must not be done."""
+
+
+@contextmanager
+def guarded(server: str) -> Iterator[None]:
+    """What nobody expected is an error of the server that is worked on, and ends no worker.
+
+    Raises:
+        InfrastructureError: with the kind of the error; its text may quote what the server said.
+    """
+    try:
+        yield
+    except (MeshError, ReignOverError):
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        log.exception("server_not_understood", server=server)
+        what = f"{server}: {kind}; tried again, the worker's log has more"
+        raise InfrastructureError(what, retriable=True) from error
 
 
 class Reign(Protocol):

@@ -17,7 +17,7 @@ from mesh_events.client_quotas import PRODUCED, REQUESTS
 from mesh_events.errors import MeshError
 from mesh_events.intents import intents_login
 from processors.keepers.checks import Clusters
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Lanes, OneByOne
 from projections.image import Image
 
@@ -86,7 +86,8 @@ class QuotasKeeper:
         where = image.identity.governance_cluster
         reign.check()
         try:
-            self._clusters(image, where).set_quotas(dict.fromkeys(logins, share))
+            with guarded(f"cluster {where}"):
+                self._clusters(image, where).set_quotas(dict.fromkeys(logins, share))
         except MeshError as error:
             log.warning("quotas_set_failed", cluster=where, logins=len(logins), error=str(error))
             self._not_before = time.monotonic() + AGAIN_S

@@ -23,7 +23,7 @@ from processors.drift import RIGHTS, Policy, of_wish, wrong
 from processors.keepers import fence
 from processors.keepers.checks import Clusters
 from processors.keepers.drift_telling import DriftTelling
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.product_topics import ProductTopics
 from processors.keepers.strangers import LOOK_S, Strangers
@@ -301,19 +301,20 @@ class RightsKeeper:
         telling = self._tellings.setdefault(cluster, DriftTelling(cluster, image, reign))
         telling.begin(image, reign)
         try:
-            admin = self._clusters(image, cluster)
-            actual = set(admin.rights())
-            readers = _Readers(image, cluster, actual)
-            # the rest comes with the next image: what is revoked meanwhile comes first there, and
-            # before an earlier revocation of the same right, which would take it for drift
-            left = len(wishes)
-            for wish in for_a_while(_in_order(wishes)):
-                if wish.through:
-                    self._end_readers(wish, admin, readers, reign)
-                self._settle(wish, admin, actual, keep, reign)
-                left -= 1
-            if not left:
-                self._tell_drift(wishes, admin, actual, keep, telling)
+            with guarded(f"cluster {cluster}"):
+                admin = self._clusters(image, cluster)
+                actual = set(admin.rights())
+                readers = _Readers(image, cluster, actual)
+                # the rest comes with the next image: what is revoked meanwhile comes first there,
+                # and before an earlier revocation of the same right, which would take it for drift
+                left = len(wishes)
+                for wish in for_a_while(_in_order(wishes)):
+                    if wish.through:
+                        self._end_readers(wish, admin, readers, reign)
+                    self._settle(wish, admin, actual, keep, reign)
+                    left -= 1
+                if not left:
+                    self._tell_drift(wishes, admin, actual, keep, telling)
         except MeshError as error:
             log.warning("rights_not_settled", cluster=cluster, error=str(error))
         else:

@@ -15,7 +15,7 @@ from mesh_events.read import decode_row
 from mesh_events.registry import Registry
 from mesh_events.rows import Row
 from mesh_events.topics import ROW_TOPICS
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, guarded
 from processors.row_writer import RowWriter
 from projections.image import Image, RowKey
 from projections.rows import all_rows, row
@@ -106,7 +106,8 @@ class RowsKeeper:
         if value is None:
             return None
         try:
-            return decode_row(value, self._registry)
+            with guarded(f"a record on {topic}"):
+                return decode_row(value, self._registry)
         except MeshError as error:
             log.warning("foreign_row", topic=topic, key=key, error=str(error))
             return _FOREIGN

@@ -13,7 +13,7 @@ import structlog
 
 from mesh_events.errors import MeshError
 from processors.keepers.connector_telling import ConnectorTelling
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, guarded
 from processors.keepers.link_telling import Telling
 from processors.keepers.statement_telling import StatementTelling
 from processors.lineage import Lineage
@@ -60,7 +60,8 @@ class RunEndsKeeper:
         found = [one for one in self._ends(image, reign) if one[1].offset < reign.epoch]
         if found:
             try:
-                recent = self.recent()
+                with guarded("mesh.lineage"):
+                    recent = self.recent()
             except MeshError as error:
                 log.warning("lineage_not_read", error=str(error))
                 return

@@ -13,7 +13,7 @@ import structlog
 
 from mesh_events.compatibility import Level
 from mesh_events.errors import MeshError
-from processors.keepers.keeper import Reign
+from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Lanes, OneByOne, for_a_while
 from projections.image import Image
 
@@ -57,11 +57,12 @@ class SchemasKeeper:
     def _keep(self, subjects: list[str], reign: Reign) -> None:
         for subject in for_a_while(subjects):
             try:
-                level = self.rules.level(subject)
-                if level not in STRICT:
-                    reign.check()
-                    self.rules.set_level(subject, Level.FULL)
-                    log.info("compatibility_set", subject=subject, was=level.value)
+                with guarded("the registry"):
+                    level = self.rules.level(subject)
+                    if level not in STRICT:
+                        reign.check()
+                        self.rules.set_level(subject, Level.FULL)
+                        log.info("compatibility_set", subject=subject, was=level.value)
             except MeshError as error:
                 # the others are asked of the same server: they come with the next round
                 log.warning("compatibility_not_set", subject=subject, error=str(error))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from mesh_events.connectors import ConnectorIntent
-from mesh_events.errors import RefusedError
 from mesh_events.intents import Intent
 from mesh_events.meta import Meta
 from projections import connector_config
@@ -15,7 +14,7 @@ from self_service.cli import lookup
 from self_service.cli.context import Mesh
 from self_service.cli.options import Saying, Until
 from self_service.cli.output import Detail, Listing, note, show
-from self_service.cli.saying import Said, await_stage, say
+from self_service.cli.saying import IntentRefusedError, Said, await_stage, say
 
 
 def standing(mesh: Mesh, saying: Saying, name: str) -> Connector:
@@ -42,7 +41,7 @@ def say_about(
         connector: its id.
         kind: the intent.
         fields: of the intent.
-        refused: called if it was not accepted.
+        refused: called if the governor refuses it.
         active: whether what is accepted will come to run, or to its end.
 
     Raises as `saying.say`.
@@ -55,7 +54,7 @@ def say_about(
 
     try:
         said = say(mesh, who, replace(saying, until=Until.DECIDED), make)
-    except RefusedError:
+    except IntentRefusedError:
         if refused is not None:
             refused()
         raise

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from mesh_events.errors import RefusedError
 from mesh_events.intents import DomainRegistered
 from mesh_events.meta import milliseconds
 from mesh_events.settings import key_path
@@ -46,7 +45,7 @@ def register(
     The operator says it. Its key is $SDM_HOME/keys/NAME.key, mode 0600.
     """
     from mesh_events.signing import SigningKey
-    from self_service.cli.saying import say
+    from self_service.cli.saying import IntentRefusedError, say
 
     # before anything is read or written under this name
     judge(name)
@@ -72,7 +71,7 @@ def register(
             ),
             default=Until.APPLIED,
         )
-    except RefusedError:
+    except IntentRefusedError:
         if not kept:
             place.unlink(missing_ok=True)
         raise

@@ -23,6 +23,10 @@ ROTATION_S = 10.0
 """A login that worked a moment ago and is refused now is being changed: for so long at most."""
 
 
+class IntentRefusedError(RefusedError):
+    """The governor's decision: the intent has no effect, and never will have one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """An intent on the log: what Kafka acknowledged, what was decided, the state afterwards.
@@ -75,7 +79,8 @@ def say(
         cause: id of the event that this one answers; the conversation goes on under it.
 
     Raises:
-        RefusedError: the governor's refusal, with its code; or Kafka's.
+        IntentRefusedError: the governor's refusal, with its code.
+        RefusedError: Kafka's; or what is accepted cannot come so far, and why.
         WaitTimeoutError: not decided, or not as far as wanted, in time.
     """
     deadline = time.monotonic() + saying.timeout
@@ -92,7 +97,7 @@ def say(
     if not outcome.accepted:
         if saying.output is not Format.TABLE:
             show(Detail(said.fields()), saying.output)
-        raise RefusedError(outcome.code, outcome.reason)
+        raise IntentRefusedError(outcome.code, outcome.reason)
     interruption.decided(intent.type_name(), receipt.offset)
     if until is Until.DECIDED:
         return said

@@ -1,0 +1,134 @@
+"""One server's odd answer is an error of that server, and ends no keeper's round."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from mesh_events.errors import InfrastructureError, MeshError, UnusableRecordError
+from mesh_events.facts import EffectFailed
+from mesh_events.kafka_requests import reading
+from mesh_events.read import decode_row
+from processors import lineage_receiver
+from processors.connect import rest
+from processors.keepers.credentials import CredentialsKeeper
+from processors.keepers.keeper import ReignOverError, guarded
+from processors.keepers.quotas import Budget, QuotasKeeper
+from processors.keepers.rights import RightsKeeper
+from processors.keepers.run_ends import RunEndsKeeper
+from processors.keepers.schemas import SchemasKeeper
+from processors.keepers.strangers import Strangers
+from processors.lineage_reader import _ended
+from processors.secrets import SecretStore
+from processors.subject_rules import SubjectRules
+from tests import paper_story as story
+from tests.connectors.memory import PaperReign
+from tests.paper_log import PaperLog
+
+
+def odd(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("what no broker would answer")
+
+
+class OddRest:
+    def __init__(self, found: object) -> None:
+        self.found = found
+
+    def ask(self, *_: object, **__: object) -> object:
+        return self.found
+
+    def stranger(self) -> InfrastructureError:
+        return InfrastructureError("no registry", retriable=False)
+
+
+KEEPERS: dict[str, Callable[[Path], Any]] = {
+    "rights": lambda _: RightsKeeper(odd, strangers=Strangers(frozenset())),
+    "logins": lambda folder: CredentialsKeeper(odd, SecretStore(folder)),
+    "quotas": lambda _: QuotasKeeper(odd, Budget(1e6, 100)),
+    "schemas": lambda _: SchemasKeeper(OddRules()),  # type: ignore[arg-type]
+    "runs": lambda _: RunEndsKeeper(odd, None, lambda _: None),  # type: ignore[arg-type]
+}
+
+
+class OddRules:
+    level = set_level = staticmethod(odd)
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_a_keepers_round_goes_on_behind_what_nobody_expected(name: str, tmp_path: Path) -> None:
+    log = PaperLog()
+    story.domains(log)
+    story.published(log)
+    reign: Any = PaperReign(log)
+    KEEPERS[name](tmp_path).reconcile(log.image, reign)
+    told = [one for one in reign.facts if isinstance(one, EffectFailed)]
+    assert all("AssertionError" in one.reason for one in told)
+    assert bool(told) is (name == "logins")
+
+
+def test_the_guard_lets_through_what_is_expected() -> None:
+    for fault in (InfrastructureError("away", retriable=True), ReignOverError("over")):
+        with pytest.raises(type(fault)), guarded("east"):
+            raise fault
+    with pytest.raises(InfrastructureError, match="east: KeyError; tried again"), guarded("east"):
+        raise KeyError("secret")
+
+
+@pytest.mark.parametrize("fault", [AssertionError(), EOFError(), OverflowError(), ValueError()])
+def test_an_answer_that_the_client_cannot_read_is_an_error_of_the_broker(fault: Exception) -> None:
+    with pytest.raises(InfrastructureError, match="cannot be read"), reading("listing"):
+        raise fault
+
+
+@pytest.mark.parametrize("found", [{"compatibilityLevel": "SEMANTIC"}, ["x"], "x", 5])
+def test_a_rule_of_a_registry_that_is_none_is_an_error_of_the_registry(found: object) -> None:
+    with pytest.raises(InfrastructureError):
+        SubjectRules(OddRest(found)).level("s")  # type: ignore[arg-type]
+
+
+class Schemas:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def schema_text(self, _: int) -> str:
+        return self.text
+
+
+@pytest.mark.parametrize(
+    "schema", ['"string"', '["null"]', '{"type": "object"}', "syntax", "[" * 100_000, '{"type": 7}']
+)
+def test_a_row_whose_schema_is_not_of_a_record_is_unusable(schema: str) -> None:
+    with pytest.raises(UnusableRecordError):
+        decode_row(b"\0\0\0\0\7x", Schemas(schema))  # type: ignore[arg-type]
+
+
+def test_an_answer_of_a_receiver_with_a_length_that_is_none_is_passed_over() -> None:
+    class Response:
+        headers = {"Content-Length": "9" * 5000}  # noqa: RUF012
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    response: Any = Response()
+    lineage_receiver._finish(response)
+    assert response.closed
+
+
+def test_deep_json_on_the_topic_of_lineage_is_no_event() -> None:
+    assert _ended(b"[" * 200_000) is None
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"[" * 200_000), (400, b"[1]"), (400, b"5")])
+def test_odd_json_of_connect_is_an_error_of_connect(
+    monkeypatch: pytest.MonkeyPatch, status: int, body: bytes
+) -> None:
+    def answer(*_: object, **__: object) -> rest.requests.Response:
+        found = rest.requests.Response()
+        found.status_code, found._content = status, body
+        return found
+
+    monkeypatch.setattr(rest.requests, "request", answer)
+    with pytest.raises(MeshError):
+        rest.Connect("http://127.0.0.1:1", ("u", "p")).deployed()
