@@ -3,10 +3,12 @@
 import io
 import json
 from collections.abc import Iterable, Mapping
+from decimal import Context, Decimal
 from types import MappingProxyType
 from typing import Any
 
 import fastavro
+from fastavro import _read_py
 from fastavro.schema import UnknownType
 
 from mesh_events import avro, compatibility
@@ -15,10 +17,12 @@ from mesh_events.errors import InvalidValueError, RefusedError
 from mesh_events.inlining import UndefinedTypeError, inlined
 from mesh_events.patterns import misfits, places
 from mesh_events.schema_resolution import named_types
-from mesh_events.schema_size import SchemaTooLargeError, require_bounded
+from mesh_events.schema_size import SchemaTooLargeError, require_bounded, require_no_recursion
 from self_service.formats.logical import typed
 from self_service.formats.schema import HEAD, Decoded, SchemaError, UndefinedError, head
 
+_LONGEST = 1024
+"""Bytes of a decimal."""
 _SHOWN = 40
 """So many characters of a string that does not match are told."""
 
@@ -38,6 +42,9 @@ class Avro:
         except Exception as error:  # fastavro raises many kinds on what is no schema
             raise SchemaError(_one_line(error)) from error
         self._text, self._named = text, named_types(self._schema)
+        # the quick one ends the process on a value that nests thousands of times
+        quick, careful = fastavro.schemaless_reader, _read_py.schemaless_reader
+        self._reader = careful if _holds_itself(self._schema) else quick
         try:
             require_bounded(self._schema, "the schema")
             self._places = tuple(places(self._schema))
@@ -54,7 +61,9 @@ class Avro:
         body = io.BytesIO(value)
         body.seek(HEAD)
         try:
-            found: Any = fastavro.schemaless_reader(body, self._parsed, None)
+            found: Any = self._reader(body, self._parsed, None)
+        except RecursionError as error:
+            raise ValueError("it nests types within themselves too often to be shown") from error
         except Exception as error:  # fastavro raises many kinds on bytes that are not Avro
             raise ValueError(_one_line(error)) from error
         if body.tell() != len(value):
@@ -94,6 +103,30 @@ class Avro:
     def fields(self) -> list[Field]:
         """As of `Schema`."""
         return compatibility.fields(self._text)
+
+
+def _holds_itself(schema: Any) -> bool:
+    """Whether a type stands within itself, by its name."""
+    try:
+        require_no_recursion(schema, "the schema")
+    except RefusedError:
+        return True
+    return False
+
+
+def _decimal(data: Any, writer: Any, reader: Any = None) -> Decimal:
+    """A decimal as it was written; raises ValueError for one with more digits than declared."""
+    del reader
+    digits, scale = writer["precision"], writer.get("scale", 0)
+    number = int.from_bytes(data, "big", signed=True) if len(data) <= _LONGEST else None
+    if number is None or abs(number) >= 10**digits:
+        raise ValueError(f"a decimal has more digits than its schema allows ({digits})")
+    return Decimal(number).scaleb(-scale, Context(prec=2 * _LONGEST + digits + abs(scale)))
+
+
+for _readers in (fastavro.read.LOGICAL_READERS, _read_py.LOGICAL_READERS):
+    # fastavro's own round what is too long
+    _readers |= {"bytes-decimal": _decimal, "fixed-decimal": _decimal}
 
 
 def _told(errors: Iterable[Any]) -> str:

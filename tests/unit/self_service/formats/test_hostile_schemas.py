@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from mesh_events.definition import Definition, Kind
 from mesh_events.errors import InvalidValueError, RefusedError
 from self_service.cli.subjects import require_schema
 from self_service.formats import json_rules
+from self_service.formats.avro import Avro
 from self_service.formats.field_walk import MOST_FIELDS
 from self_service.formats.json_schema import JsonSchema
 from self_service.formats.protobuf import Protobuf
-from self_service.formats.schema import SchemaError
+from self_service.formats.schema import SchemaError, head
 
 pytestmark = pytest.mark.timeout(60)
 LEVELS = 40
@@ -213,3 +215,38 @@ def test_imports_count_as_a_part_of_a_proto_file() -> None:
     with pytest.raises(RefusedError, match="characters") as refused:
         require_schema(Definition(Kind.PROTOBUF, proto(uses)), many, "order.proto")
     assert refused.value.code == "schema_too_large"
+
+
+def test_a_value_that_nests_thousands_of_times_is_told_and_ends_no_process() -> None:
+    """Five kilobytes ended whoever read the topic."""
+    node = {"type": "record", "name": "R", "fields": [{"name": "n", "type": ["null", "R"]}]}
+    schema = Avro(json.dumps(node))
+    assert schema.decoded(head(1) + b"\x02" * 50 + b"\0").value is not None
+    with pytest.raises(ValueError, match="nests types within themselves too often"):
+        schema.decoded(head(1) + b"\x02" * 200_000 + b"\0")
+
+
+@pytest.mark.parametrize("size", [0, 20])
+def test_a_decimal_with_more_digits_than_declared_is_told_and_not_rounded(size: int) -> None:
+    kind: dict[str, Any] = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+    if size:
+        kind |= {"type": "fixed", "name": "F", "size": size}
+    schema = Avro(json.dumps(kind))
+
+    def value(number: int) -> bytes:
+        width = size or (number.bit_length() + 8) // 8
+        data = number.to_bytes(width, "big", signed=True)
+        return head(1) + (data if size else bytes([2 * len(data)]) + data)
+
+    for number in (0, 7, -(10**10) + 1, 10**10 - 1):
+        assert schema.decoded(value(number)).value == Decimal(number) / 100
+    for number in (10**10, -(10**10), 2**64 + 123):
+        with pytest.raises(ValueError, match="more digits than its schema allows"):
+            schema.decoded(value(number))
+
+
+def test_a_decimal_of_a_megabyte_is_not_calculated() -> None:
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+    long = b"\x80\x80\x80\x01" + b"\x01" * 2**20
+    with pytest.raises(ValueError, match="more digits than its schema allows"):
+        Avro(json.dumps(kind)).decoded(head(1) + long)
