@@ -32,9 +32,7 @@ from self_service.cli.proof_reading import (
     Roles,
     introduction_of,
     read,
-    read_introduced,
     require_governor,
-    require_introducer,
     signer_of,
 )
 
@@ -87,8 +85,7 @@ def check(proof: Proof, key: str) -> Proven:
     """Check everything with the keeper's public key; raises FindingError for what is wrong."""
     _require_places(proof, key)
     roles = _roles(proof.authority)
-    subject = read(proof.subject, roles.root)
-    require_introducer(proof.subject, subject, roles)
+    subject = read(proof.subject, roles)
     outcome = _outcome(proof, subject, roles)
     return Proven(
         proof, subject.event, subject.fault, subject.signer, subject.introducer, outcome, roles.root
@@ -129,8 +126,7 @@ def _roles(authority: Authority) -> Roles:
         )
     roles = Roles(root, {root: (Role.ROOT, 0)})
     for one in sorted(authority.keys, key=lambda found: found.placed.index):
-        found = read(one, root)
-        require_introducer(one, found, roles)
+        found = read(one, roles)
         named = _named(found.event, root)
         if found.signer != root or not named:
             raise FindingError(
@@ -185,8 +181,8 @@ def _decision(decided: Decided, placed: Placed, subject: Read, roles: Roles) -> 
     """The decision on the record, once all is right about it; raises FindingError."""
     one, start = decided.decision, decided.start
     place = f"the record at offset {one.offset}"
-    found = read_introduced(one, roles)
-    began = read_introduced(start, roles)
+    found = read(one, roles)
+    began = read(start, roles)
     event = found.event
     if not isinstance(event, Decision) or not event.decides(placed.record.offset):
         raise FindingError(f"{place} is no decision on the one at {placed.record.offset}")
@@ -225,7 +221,7 @@ def _require_counted(
     behind, follower = decided.decision, event
     for one in reversed(decided.before):
         _require_basis(behind, follower, decided.start)
-        found = read_introduced(one, roles)
+        found = read(one, roles)
         require_governor(found, one, roles)
         before = found.event
         if not isinstance(before, Decision) or before.meta.id != follower.follows:
@@ -234,8 +230,8 @@ def _require_counted(
             raise _uncounted(behind, follower)
         behind, follower = one, before
     _require_basis(behind, follower, decided.start)
-    read = bool(decided.before) and behind.offset <= event.basis
-    if not read and follower.follows != start.meta.id:
+    was_read = bool(decided.before) and behind.offset <= event.basis
+    if not was_read and follower.follows != start.meta.id:
         raise _uncounted(behind, follower)
 
 

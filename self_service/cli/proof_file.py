@@ -9,9 +9,9 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mesh_events.checkpoint import SignedCheckpoint, read_checkpoint
 from mesh_events.record import Record
@@ -118,9 +118,13 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+Number = Annotated[int, Field(ge=0, lt=2**63)]
+"""As Kafka counts: a record's place, and its time."""
+
+
 class _Record(_Strict):
-    offset: int
-    time: int
+    offset: Number
+    time: Number
     key: str | None
     value: str | None
     headers: dict[str, str | None]
@@ -128,7 +132,7 @@ class _Record(_Strict):
 
 class _Place(_Strict):
     record: _Record
-    index: int
+    index: Number
     path: list[str]
 
     def placed(self) -> Placed:

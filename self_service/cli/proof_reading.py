@@ -37,34 +37,27 @@ class Roles:
         return role in roles and since <= placed.index
 
 
-def read_introduced(one: Legible, roles: Roles) -> Read:
-    """What a record says; by a schema of a stranger's the bytes may say anything."""
-    found = read(one, roles.root)
-    require_introducer(one, found, roles)
-    return found
+def read(one: Legible, roles: Roles) -> Read:
+    """What a record says, by the schema that the log itself introduced.
 
-
-def read(one: Legible, root: str) -> Read:
-    """What a record says, by the schema that the log itself introduced."""
+    Raises FindingError before a byte of it is read where a stranger introduced that: by such a
+    schema the bytes may say anything, and a few of them keep a reader busy for ever.
+    """
     schemas, introducer = {-1: ""}, None
     if one.schema is not None:
         event = introduction_of(one.schema.record)
+        introducer = signer_of(one.schema.record, roles.root)
+        if not roles.has(introducer, one.schema, Role.ROOT, Role.GOVERNOR):
+            raise FindingError(
+                f"the record at offset {one.schema.record.offset}, which is said to introduce the "
+                f"schema of the one at {one.offset}, is not signed by the root or a governor that "
+                "the proof names"
+            )
         schemas[event.schema_id] = event.schema_text
-        introducer = signer_of(one.schema.record, root)
     record = one.placed.record
-    entry = decode(record, schemas, root, verify=False)
+    entry = decode(record, schemas, roles.root, verify=False)
     fault = entry.fault.reason if entry.fault else ""
-    return Read(entry.event, fault, signer_of(record, root), introducer)
-
-
-def require_introducer(one: Legible, found: Read, roles: Roles) -> None:
-    """A schema of a stranger's would make the same bytes say something else."""
-    if one.schema is None or roles.has(found.introducer, one.schema, Role.ROOT, Role.GOVERNOR):
-        return
-    raise FindingError(
-        f"the record at offset {one.schema.record.offset}, which is said to introduce the schema "
-        f"of the one at {one.offset}, is not signed by the root or a governor that the proof names"
-    )
+    return Read(entry.event, fault, signer_of(record, roles.root), introducer)
 
 
 def require_governor(found: Read, one: Legible, roles: Roles) -> None:

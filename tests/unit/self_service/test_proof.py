@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from mesh_events.decisions import MeshRole
 from mesh_events.meta import Event, derived_id
 from projections.chain import chained
 from projections.identity import Key
+from self_service.cli import proof_reading
 from self_service.cli.app import app
 from self_service.cli.exits import FindingError, NotFoundError, UsageError
 from self_service.cli.proof import check
@@ -172,3 +174,24 @@ def test_a_key_in_force_vouches_rather_than_a_revoked_one() -> None:
     only = signer(old)
     assert only.public == KEEPER
     assert only.revoked is not None
+
+
+def test_nothing_is_read_by_the_schema_of_a_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes by a schema of one's own keep a reader busy for ever."""
+    decoded, real = list[int](), proof_reading.decode
+
+    def decode(record: Any, *more: Any, **how: Any) -> Any:
+        decoded.append(record.offset)
+        return real(record, *more, **how)
+
+    monkeypatch.setattr(proof_reading, "decode", decode)
+    subject = read(TEXT).subject
+    assert subject.schema is not None
+    with pytest.raises(FindingError, match="is not signed by the root or a governor"):
+        proof_reading.read(subject, proof_reading.Roles(key("east").public, {}))
+    assert decoded == [subject.schema.record.offset]
+
+
+def test_a_place_that_no_log_has_is_no_proof() -> None:
+    with pytest.raises(FindingError, match="this is no proof"):
+        read(TEXT.replace(f'"offset": {LAST}', f'"offset": {2**70}'))
