@@ -43,9 +43,13 @@ class LocalPlatform:
     def __init__(self, settings: PlatformSettings, services: Sequence[str] | None = None) -> None:
         self._site = Site.of(settings)
         self._layout = self._site.layout
-        self._every = catalogue(self._site)
         self._services = chosen(self._every, services)
         self._is_whole = services is None
+
+    @property
+    def _every(self) -> tuple[Service, ...]:
+        """Every service of the home, by now: others may have added one since this was made."""
+        return catalogue(self._site)
 
     def up(
         self, *, fresh: bool = False, report: Report | None = None, timeout_s: float = 300

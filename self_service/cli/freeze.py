@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mesh_events.errors import InvalidValueError
 from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased, DomainThawed
 from mesh_events.meta import MESH_DOMAIN
 from self_service.cli import completion
@@ -43,7 +44,10 @@ def freeze(
 
     Who reads goes on reading: `sdm quarantine` takes its rights as well.
     """
-    end = datetime.now(UTC) + parse_duration(duration)
+    try:
+        end = datetime.now(UTC) + parse_duration(duration)
+    except OverflowError:
+        raise InvalidValueError(f"--for {duration[:80]}: the year has four digits") from None
     said = _say(saying, lambda meta: DomainFrozen(meta=meta, domain=name, until=end, reason=reason))
     whom = "" if name == MESH_DOMAIN else f" {name}"
     note(f"end it before its time with `sdm thaw{whom} --reason WHY --domain {MESH_DOMAIN}`")

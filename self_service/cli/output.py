@@ -1,6 +1,7 @@
 """Answers on stdout: a table for people, JSON or YAML for programs; everything else on stderr."""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -115,7 +116,10 @@ def cell(value: Any) -> str:
         case datetime():
             return times.value(value)
         case Mapping():
-            return ", ".join(f"{name}={cell(inner)}" for name, inner in value.items()) or "-"
+            return (
+                ", ".join(f"{one_line(str(name))}={cell(inner)}" for name, inner in value.items())
+                or "-"
+            )
         case list() | tuple() | set() | frozenset():
             return ", ".join(cell(inner) for inner in value)
         case _:
@@ -156,7 +160,8 @@ def _plain(value: Any) -> Any:
             return value.value
         case Multiline():
             return str(value)
-        case None | bool() | int() | float() | str():
+        # JSON has no number for what is not finite
+        case None | bool() | int() | float() | str() if not _is_endless(value):
             return value
         case datetime():
             return times.value(value)
@@ -168,6 +173,10 @@ def _plain(value: Any) -> Any:
             return text_of(value)
         case _:
             return str(value)
+
+
+def _is_endless(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def text_of(data: bytes) -> str:

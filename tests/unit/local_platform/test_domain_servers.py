@@ -9,6 +9,7 @@ import pytest
 from local_platform import launch
 from local_platform.domain_servers import MOST, numbers, remember
 from local_platform.errors import ServiceFailedError
+from local_platform.platform import LocalPlatform
 from local_platform.ports import OFFSETS
 from local_platform.process import Identity
 from local_platform.services import catalogue, chosen, stop_waves
@@ -78,3 +79,17 @@ def test_a_server_is_still_wanted_though_the_supervisor_has_not_heard_of_it_yet(
     wanted = set(json.loads(site.layout.wanted.read_bytes()))
     assert {"kafka-east", "spark-east", "spark-west"} <= wanted
     assert orders == [4711, 4711]
+
+
+def test_who_adds_services_stops_none_that_was_added_meanwhile(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process waits for the lock while another one, which holds it, has a domain's server."""
+    monkeypatch.setattr(os, "kill", lambda *_: None)
+    launch._want(site, chosen(catalogue(site), ["postgres"]))
+    waiting = LocalPlatform(site.settings, ["found"])
+    remember(site.layout, "b")
+    launch._want(site, chosen(catalogue(site), ["postgres", "spark-b"]))
+    assert "spark-b" in launch._wanted(site)
+    waiting._extend(Identity.own())
+    assert "spark-b" in launch._wanted(site)

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from mesh_events.intents import Quality
-from self_service.cli.output import Detail, Format, Listing, Multiline, cell, note, show
+from self_service.cli.output import Detail, Format, Listing, Multiline, cell, note, rendered, show
 
 MOMENT = datetime(2026, 1, 31, 10, tzinfo=UTC)
 LISTING = Listing(
@@ -200,3 +200,12 @@ def test_a_text_of_several_lines_keeps_them_under_its_own_column(
     for form in (Format.JSON, Format.YAML):
         show(Detail({"sql": Multiline("SELECT *\nFROM x")}), form)
         assert yaml.safe_load(capsys.readouterr().out) == {"sql": "SELECT *\nFROM x"}
+
+
+def test_names_of_a_mapping_reach_a_terminal_as_text() -> None:
+    assert cell({"\x1b[31mred\n": 1}) == r"\x1b[31mred\n=1"
+
+
+def test_a_number_that_json_does_not_have_is_text() -> None:
+    found = json.loads(rendered({"a": float("nan"), "b": [float("-inf")], "c": 1.5}, Format.JSON))
+    assert found == {"a": "nan", "b": ["-inf"], "c": 1.5}
