@@ -5,6 +5,9 @@ from pathlib import Path
 
 from mesh_events.errors import ConfigurationError
 
+_LONGEST = 65_536
+"""Characters of a secret."""
+
 
 class UnresolvedReferenceError(ConfigurationError):
     """A reference does not lead to a secret; the text names it and never a secret."""
@@ -35,18 +38,31 @@ def resolve(reference: str) -> str:
 
 def _from_environment(name: str) -> str:
     try:
-        return os.environ[name].removesuffix("\n")
+        text = os.environ[name].removesuffix("\n")
     except KeyError:
         raise UnresolvedReferenceError(
             f"environment variable {name} is not set: export it"
         ) from None
+    return _filled(text, f"environment variable {name}")
 
 
 def _from_file(path: Path) -> str:
     if not path.is_absolute():
         raise UnresolvedReferenceError(f"file:{path} is relative: give the absolute path")
     try:
-        return path.read_text(encoding="utf-8").removesuffix("\n")
-    except (OSError, UnicodeDecodeError) as fault:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_LONGEST + 1)
+    # a name with a zero byte is a ValueError as well
+    except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "is not text"
         raise UnresolvedReferenceError(f"secret file {path}: {reason}") from fault
+    if len(text) > _LONGEST:
+        raise UnresolvedReferenceError(f"secret file {path}: is longer than {_LONGEST} characters")
+    return _filled(text.removesuffix("\n"), f"secret file {path}")
+
+
+def _filled(text: str, where: str) -> str:
+    """A secret; who changes one may empty its place before it fills it."""
+    if not text:
+        raise UnresolvedReferenceError(f"{where} is empty: put the secret there")
+    return text

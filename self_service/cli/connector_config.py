@@ -104,7 +104,7 @@ def read(path: Path) -> dict[str, str]:
         found = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidValueError(not_yaml(path, error)) from error
     if isinstance(found, dict) and isinstance(found.get("config"), dict):
         found = found["config"]

@@ -95,6 +95,8 @@ def parse_json(text: str) -> Any:
     """A JSON value; raises InvalidValueError."""
     try:
         return json.loads(text)
+    except RecursionError as error:
+        raise InvalidValueError("the value is not JSON: it is nested too deeply") from error
     except ValueError as error:
         raise InvalidValueError(f"the value is not JSON ({error}): --raw writes text") from error
 

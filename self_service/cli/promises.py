@@ -91,7 +91,7 @@ def read_promise(path: Path) -> Promise:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
     except ValidationError as error:
         raise InvalidValueError(_no_product(path, error)) from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidValueError(not_yaml(path, error)) from error
 
 

@@ -50,6 +50,29 @@ def test_a_binary_file_is_no_secret(tmp_path: Path) -> None:
         resolve(f"file:{path}")
 
 
+@pytest.mark.parametrize("text", ["", "\n"])
+def test_an_empty_secret_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Who changes one may empty its file before it is filled."""
+    path = tmp_path / "password"
+    path.write_text(text)
+    monkeypatch.setenv("A_SECRET", text)
+    for reference in (f"file:{path}", "env:A_SECRET"):
+        with pytest.raises(UnresolvedReferenceError, match="is empty: put the secret there"):
+            resolve(reference)
+
+
+def test_a_secret_without_an_end_is_read_no_further() -> None:
+    with pytest.raises(UnresolvedReferenceError, match="is longer than 65536 characters"):
+        resolve("file:/dev/zero")
+
+
+def test_a_name_that_no_file_has_leads_nowhere() -> None:
+    with pytest.raises(UnresolvedReferenceError):
+        resolve("file:/a\0b")
+
+
 def test_what_may_be_the_secret_itself_is_not_shown() -> None:
     with pytest.raises(UnresolvedReferenceError) as told:
         resolve("hunter2")
