@@ -35,13 +35,16 @@ class JsonSchema:
 
     def __init__(self, text: str, imports: Mapping[str, str]) -> None:
         self._schema = _parsed(text)
-        kind = jsonschema.validators.validator_for(self._schema, jsonschema.Draft7Validator)
         try:
+            kind = jsonschema.validators.validator_for(self._schema, jsonschema.Draft7Validator)
             kind.check_schema(self._schema)
         except jsonschema.SchemaError as error:
             raise SchemaError(f"{_path(error) or 'its top'}: {short(error.message)}") from error
         except RecursionError as error:
             raise SchemaError("it has too many levels") from error
+        except (AttributeError, TypeError, ValueError) as error:
+            # what the draft that it names has no place for
+            raise SchemaError(f"it cannot be read as its $schema says ({error})") from error
         own = _resource(self._schema)
         self._schema = own.contents
         others = {name: _resource(_parsed(one)) for name, one in imports.items()}
@@ -93,6 +96,10 @@ class JsonSchema:
             error = best_match(self._validator.iter_errors(datum))
         except TooManyStepsError as too_many:
             return str(too_many)
+        except OverflowError:
+            return "a number is too large to be compared with the schema"
+        except (AttributeError, TypeError) as odd:
+            raise ValueError(f"the schema says what its draft does not have ({odd})") from odd
         except Unresolvable as missing:
             raise ValueError(f"the schema refers to {missing.ref}, which is not there") from missing
         if error is None:
@@ -184,7 +191,7 @@ def _text(schema: Any, followed: Any) -> str:
     if kinds is None:
         branches = [one for key in ("anyOf", "oneOf") for one in followed.get(key) or ()]
         return " | ".join(_text(one, one) for one in branches) or "anything"
-    told = " | ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    told = " | ".join(map(str, kinds)) if isinstance(kinds, list) else str(kinds)
     if kinds == "array" and isinstance(followed.get("items"), dict):
         told = f"array of {_text(followed['items'], followed['items'])}"
     named = followed.get("format")

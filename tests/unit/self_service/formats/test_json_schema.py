@@ -137,3 +137,30 @@ def test_a_schema_inside_itself_ends() -> None:
     assert told == ["in"]
     around = {"allOf": [{"$ref": "#"}], "properties": {"a": {"type": "string"}}}
     assert [one.path for one in JsonSchema(json.dumps(around), {}).fields()] == ["a"]
+
+
+@pytest.mark.parametrize("named", [1, [1], {}, "http://["])
+def test_a_name_of_a_draft_that_is_none_is_told(named: Any) -> None:
+    try:
+        made = JsonSchema(json.dumps({"$schema": named, "type": "object"}), {})
+    except SchemaError:
+        return
+    assert made.decoded(HEAD + b"{}") == Decoded({}, "")
+
+
+def test_types_of_an_old_draft_that_are_not_known_are_told() -> None:
+    old = {
+        "$schema": "http://json-schema.org/draft-03/schema#",
+        "properties": {"a": {"type": [{"type": "string"}]}},
+    }
+    try:
+        made = JsonSchema(json.dumps(old), {})
+        made.decoded(HEAD + b'{"a": [1, {}]}')
+    except (SchemaError, ValueError) as error:
+        assert "draft" in str(error) or "$schema" in str(error)  # noqa: PT017 - either may tell it
+
+
+@pytest.mark.parametrize("body", [b"1e999", b"1" + b"0" * 400])
+def test_a_number_that_cannot_be_divided_is_a_misfit(body: bytes) -> None:
+    found = JsonSchema('{"multipleOf": 0.1}', {}).decoded(HEAD + body)
+    assert "too large to be compared" in found.misfit
