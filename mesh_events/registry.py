@@ -83,13 +83,13 @@ class Registry:
         """(schema id, version) of a subject's latest schema, None if there is no such subject."""
         try:
             found = self._client.get_latest_version(subject)
+            return int(found.schema_id), int(found.version)
         except SchemaRegistryError as error:
             if error.http_status_code == 404:
                 return None
             raise self._fault(f"looking up {subject}", error) from error
         except Exception as error:
             raise self._fault(f"looking up {subject}", error) from error
-        return int(found.schema_id), int(found.version)
 
     def schema_text(self, schema_id: int) -> str:
         """The text of the schema with an id; raises InfrastructureError if there is none.
@@ -162,9 +162,9 @@ class Registry:
         """One version of a subject; raises InfrastructureError if there is none."""
         try:
             found = self._client.get_version(subject, number)
+            return Version(subject, number, int(found.schema_id), _defined(found.schema))
         except Exception as error:
             raise self._fault(f"reading version {number} of {subject}", error) from error
-        return Version(subject, number, int(found.schema_id), _defined(found.schema))
 
     def versions(self, subject: str) -> Mapping[int, str]:
         """Schema id -> whole Avro text of every version of a subject, the latest last; {} if none.

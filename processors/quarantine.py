@@ -5,12 +5,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+import structlog
 from confluent_kafka import Producer
 
 from mesh_events import topics
 from mesh_events.decisions import Decision
 from mesh_events.kafka import Connection
 from mesh_events.record import Fault, Record
+
+log = structlog.get_logger(__name__)
 
 SAMPLES = 8
 """Unusable records that are kept until their decision, and at most copied of one range."""
@@ -76,7 +79,10 @@ class Quarantine:
             ("left_out", str(one.left_out).encode()),
         ]
         value = (record.value or b"")[:_PREFIX_BYTES]
-        self._producer.produce(
-            topics.QUARANTINE, key=str(record.offset).encode(), value=value, headers=headers
-        )
+        key = str(record.offset).encode()
+        try:
+            self._producer.produce(topics.QUARANTINE, key=key, value=value, headers=headers)
+        except BufferError:
+            # the topic cannot be written for minutes, and more is set aside meanwhile
+            log.warning("copy_not_kept", offset=record.offset)
         self._producer.poll(0)
