@@ -6,6 +6,7 @@ from mesh_events.errors import RefusedError
 from mesh_events.statements import Begin, StatementAdded, Wording
 from processors.clusters import Topic
 from spark_streams.sql.errors import SqlError
+from spark_streams.sql.nulls import require_no_null
 from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import Plan, Schemas, planned, require_no_table, require_same
 
@@ -40,6 +41,7 @@ def plan_statement(
                 "statement again",
             )
     parsed = parse(intent.sql)
+    require_no_null(parsed)
     require_same(parsed, intent.names, intent.stream, intent.tables, destination)
     if before is not None:
         require_no_table(parse(before), parsed)

@@ -23,6 +23,8 @@ from self_service.formats.schema import HEAD, Decoded, SchemaError, UndefinedErr
 
 _LONGEST = 1024
 """Bytes of a decimal."""
+_MOST_DIGITS = 2500
+"""More than so many bytes hold."""
 _SHOWN = 40
 """So many characters of a string that does not match are told."""
 
@@ -119,9 +121,10 @@ def _decimal(data: Any, writer: Any, reader: Any = None) -> Decimal:
     del reader
     digits, scale = writer["precision"], writer.get("scale", 0)
     number = int.from_bytes(data, "big", signed=True) if len(data) <= _LONGEST else None
-    if number is None or abs(number) >= 10**digits:
+    # a schema may allow as many as it likes, so many bytes hold no more
+    if number is None or abs(number) >= 10 ** min(digits, _MOST_DIGITS):
         raise ValueError(f"a decimal has more digits than its schema allows ({digits})")
-    return Decimal(number).scaleb(-scale, Context(prec=2 * _LONGEST + digits + abs(scale)))
+    return Decimal(number).scaleb(-scale, Context(prec=_MOST_DIGITS))
 
 
 for _readers in (fastavro.read.LOGICAL_READERS, _read_py.LOGICAL_READERS):

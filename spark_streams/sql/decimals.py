@@ -5,12 +5,13 @@ So it is given a schema in which they have 38, and takes the ones as they were d
 """
 
 import json
+from math import floor, log10
 from typing import Any
 
 from spark_streams.sql.attempts import attempted
 
 TOO_LONG = "a decimal has more digits than its schema allows"
-_OF_64_BITS, _MOST_DIGITS = 18, 38
+_OF_64_BITS, _BYTES, _MOST_DIGITS = 18, 8, 38
 
 
 def widened(schema: str) -> str:
@@ -29,8 +30,16 @@ def _wide(schema: Any) -> Any:
     }
     digits = schema.get("precision") if schema.get("logicalType") == "decimal" else None
     if isinstance(digits, int) and digits <= _OF_64_BITS:
-        found["precision"] = _MOST_DIGITS
+        found["precision"] = max(digits, _most_digits(schema))
     return found
+
+
+def _most_digits(schema: Any) -> int:
+    """Digits that a decimal may have at most, to be one for Avro; of 64 bits they need no more."""
+    size = schema.get("size") if schema.get("type") == "fixed" else None
+    if not isinstance(size, int):
+        return _MOST_DIGITS
+    return min(_MOST_DIGITS, floor((8 * size - 1) * log10(2))) if size > _BYTES else 0
 
 
 def declared(rows: Any, name: str, schema: str) -> Any:

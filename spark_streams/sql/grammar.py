@@ -14,7 +14,6 @@ from spark_streams.sql.tree import (
     Bytes,
     Case,
     Cast,
-    Constant,
     Extract,
     Field,
     In,
@@ -44,7 +43,6 @@ _BINDS = {
 }
 """Operator between two operands -> how closely it binds."""
 _CLOSEST = 8
-_NULL = Constant(None)
 QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE"})
 """What begins a query in parentheses."""
 _NO_VALUE = frozenset(
@@ -120,12 +118,7 @@ class Expressions:
             raise words.refused(SUBQUERY)
         if words.sees(")"):
             raise words.wrong("IN is followed by values in parentheses: IN (1, 2)", before)
-        listed = words.before
         items = self.listed(self.expression)
-        if _NULL in items:
-            raise words.wrong(
-                "nothing is NULL, and NOT IN is never true of a list with it: write IS NULL", listed
-            )
         return In(this, tuple(items), negated, start=this.start, end=words.expect(")").end)
 
     def value(self, least: int = 0) -> Node:
@@ -142,11 +135,6 @@ class Expressions:
                 )
             right = self.value(binds)
             op = _COMPARISONS.get(word.text, word.text.lower())
-            if word.text in _COMPARISONS and op != "<=>" and _NULL in (found, right):
-                raise self.words.wrong(
-                    f"nothing is {word.text} NULL, which is no value: write IS NULL or IS NOT NULL",
-                    word,
-                )
             found = joined(op, found, right)
         return found
 
@@ -233,10 +221,6 @@ class Expressions:
         branches = []
         while words.takes("WHEN"):
             condition = self._deeper(self.expression)
-            if this is not None and condition == _NULL:
-                raise words.wrong(
-                    "nothing is NULL, which is no value: write CASE WHEN ... IS NULL", words.before
-                )
             words.expect("THEN")
             branches.append((condition, self._deeper(self.expression)))
         if not branches:

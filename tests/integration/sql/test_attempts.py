@@ -180,19 +180,26 @@ PRICES = record(
     by={"type": "map", "values": {**PRICE, "precision": 18}},
     deep=record("Inner", fixed={**PRICE, "type": "fixed", "size": 20, "name": "F"}),
     large={**PRICE, "precision": 30},
+    small={**PRICE, "type": "fixed", "size": 8, "name": "Small"},
+    again="Small",
 )
 
 
 def prices(**given: Any) -> bytes:
     """A value with these numbers, of which each has two digits behind the point."""
-    found = {"price": 1, "list": 2, "by": 3, "fixed": 4, "large": 5} | given
-    raw = {name: number.to_bytes(20, "big", signed=True) for name, number in found.items()}
+    found = {"price": 1, "list": 2, "by": 3, "fixed": 4, "large": 5, "small": 6} | given
+    raw = {
+        name: number.to_bytes(8 if name == "small" else 20, "big", signed=True)
+        for name, number in found.items()
+    }
     value = {
         "price": raw["price"],
         "list": [raw["list"]],
         "by": {"k": raw["by"]},
         "deep": {"fixed": raw["fixed"]},
         "large": raw["large"],
+        "small": raw["small"],
+        "again": raw["small"],
     }
     plain = json.loads(json.dumps(PRICES).replace('"logicalType": "decimal"', '"x": "y"'))
     return wire(7, plain, value)
@@ -202,9 +209,14 @@ TOO_LARGE = [
     {name: number}
     for name in ("price", "list", "by", "fixed")
     for number in (2**64 + 100, -(2**64) + 700, 5 * 2**64 + 123_456, 10**18)
-] + [{"price": 10**10}, {"large": 10**30}, {"large": 2**120}]
-FIT = [{}, {"price": 10**10 - 1, "by": -(10**18) + 1}, {"large": 10**30 - 1}, {"fixed": -7}]
-SELECTED = "SELECT price, list[0] AS l, by['k'] AS b, deep.fixed AS f, large FROM "
+] + [{"price": 10**10}, {"large": 10**30}, {"large": 2**120}, {"small": 10**10}]
+FIT = [
+    {},
+    {"price": 10**10 - 1, "by": -(10**18) + 1},
+    {"large": 10**30 - 1},
+    {"fixed": -7, "small": -9},
+]
+SELECTED = "SELECT price, list[0] AS l, by['k'] AS b, deep.fixed AS f, large, small, again FROM "
 
 
 @pytest.mark.parametrize("rows", ["x c", "TABLE(x) c"])
@@ -218,7 +230,7 @@ def test_a_decimal_that_is_too_long_is_a_dead_letter_and_no_other_number(
     found = made.run([(b"k", value, 0, at) for at, value in enumerate(every)])
     assert topics(found) == ["out"] * len(FIT) + ["out.dead"] * len(TOO_LARGE)
     assert {reason(one) for one in found[len(FIT) :]} <= {TOO_LONG, UNREADABLE}
-    expected = [Decimal(one) / 100 for one in (1, 2, 3, 4, 5)]
+    expected = [Decimal(one) / 100 for one in (1, 2, 3, 4, 5, 6, 6)]
     assert [*found[0].value.values()] == expected
     assert found[1].value["price"] == Decimal(10**10 - 1) / 100
     assert found[1].value["b"] == Decimal(-(10**18) + 1) / 100
