@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import requests
+from urllib3.exceptions import HTTPError
 
 from mesh_events.errors import InfrastructureError
 
@@ -54,7 +55,7 @@ class RegistryRest:
                 **more,
             ) as answer:
                 content = self._read(answer)
-        except requests.RequestException as error:
+        except (requests.RequestException, HTTPError) as error:
             raise InfrastructureError(
                 f"{doing} does not answer ({type(error).__name__})", retriable=True
             ) from error
@@ -75,7 +76,8 @@ class RegistryRest:
     def _read(self, answer: requests.Response) -> bytes:
         """All of an answer, unpacked; raises InfrastructureError for one that has no end."""
         content, until = bytearray(), time.monotonic() + _TIMEOUT_S
-        for piece in answer.iter_content(_PIECE):
+        # what has come by now: a whole piece may never come
+        while piece := answer.raw.read1(_PIECE, decode_content=True):
             content += piece
             if len(content) > LONGEST_ANSWER or time.monotonic() > until:
                 raise InfrastructureError(

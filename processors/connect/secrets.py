@@ -4,8 +4,11 @@ On the log a secret is `${secret:own/<version>}` or `${secret:shared}`; Connect 
 The folder is readable for the mesh's own account alone.
 """
 
+import os
 import secrets
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET, new_own_secret, version_of
@@ -15,6 +18,8 @@ from mesh_events.files import write_atomically
 SHARED = "postgres-postgres"
 """File of the shared database's password."""
 _LOGINS, _OWN = "logins", "own"
+UNUSED_S = 3600.0
+"""A secret that no config has is kept for so long: one that names it may be on its way."""
 
 
 class ConnectSecrets:
@@ -39,14 +44,27 @@ class ConnectSecrets:
         """Remove a secret of its own that no config has."""
         self._own(connector, reference).unlink(missing_ok=True)
 
-    def remove_replaced(
-        self, connector: str, before: Mapping[str, str], after: Mapping[str, str]
-    ) -> None:
-        """Remove its own secrets that its config had and has not any more, both as `resolved`."""
-        for place in self._versions(connector):
+    def replaced(self, connector: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Note which of its own secrets its config had until now; both as `resolved`."""
+        for place in self._owned(connector):
             named = _reference(place)
             if named in before.values() and named not in after.values():
-                place.unlink(missing_ok=True)
+                # whoever updates it at the same time may name it again
+                with suppress(FileNotFoundError):
+                    os.utime(place)
+
+    def sweep(self, connector: str, config: Mapping[str, str]) -> None:
+        """Remove its own secrets that were neither stored nor had by a config for an hour.
+
+        Args:
+            connector: its id.
+            config: that it has, as `resolved`.
+        """
+        for place in self._owned(connector):
+            with suppress(FileNotFoundError):
+                unused = time.time() - place.stat().st_mtime
+                if unused > UNUSED_S and _reference(place) not in config.values():
+                    place.unlink()
 
     def ensure_login(self, cluster: str, principal: str) -> str:
         """The password of a connector's principal, made now if there is none."""
@@ -79,9 +97,10 @@ class ConnectSecrets:
         self, connector: str, config: Mapping[str, str], cluster: str, principal: str
     ) -> None:
         """Remove what a connector that is gone had: the next of its name may be another's."""
-        for value in config.values():
+        for value in (*config.values(), OWN_SECRET):
             if version_of(value) is not None:
                 self.remove(connector, value)
+        self.sweep(connector, {})
         self._login(cluster, principal).unlink(missing_ok=True)
 
     def resolved(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
@@ -100,8 +119,7 @@ class ConnectSecrets:
     def without(self, connector: str, cluster: str, principal: str, text: str) -> str:
         """A text for people, from which the connector's secrets are gone should they be in it."""
         places = (
-            self._own(connector, OWN_SECRET),
-            *self._versions(connector),
+            *self._owned(connector),
             self._folder / SHARED,
             self._login(cluster, principal),
         )
@@ -123,8 +141,11 @@ class ConnectSecrets:
             return self._folder / f"connector-{connector}"
         return self._folder / _OWN / connector / version
 
-    def _versions(self, connector: str) -> list[Path]:
-        return sorted((self._folder / _OWN / connector).glob("[0-9a-f]*"))
+    def _owned(self, connector: str) -> list[Path]:
+        """The files of its own, those from before there were versions as well."""
+        earlier = (self._own(connector, OWN_SECRET), self._folder / f"proposed-{connector}")
+        versions = sorted((self._folder / _OWN / connector).glob("[0-9a-f]*"))
+        return [*versions, *(one for one in earlier if one.exists())]
 
     def _login(self, cluster: str, principal: str) -> Path:
         return self._folder / _LOGINS / cluster / principal

@@ -276,7 +276,8 @@ class Look:
             self.keeper.was_put(connector.id)
             self.connect.api.put(connector.id, wanted)
             if before is not None:
-                self.connect.secrets.remove_replaced(connector.id, before.config, wanted)
+                self.connect.secrets.replaced(connector.id, before.config, wanted)
+            self.connect.secrets.sweep(connector.id, wanted)
         if before is not None and before.connector.state in ("STOPPED", "PAUSED"):
             self.connect.api.resume(connector.id)
         elif same or (before is not None and before.failed):
@@ -343,6 +344,7 @@ class Look:
         elif now - self.memory.lineage >= self.keeper.pace.lineage:
             self.memory = replace(self.memory, lineage=now)
             self.voice.goes_on()
+            self.connect.secrets.sweep(self.connector.id, deployed.config)
         if self.memory.attempts and now - since >= STEADY_S:
             self.memory = replace(self.memory, attempts=0)
         return True

@@ -1,5 +1,6 @@
 """The connectors keeper over Kafka Connect in memory, dying wherever it can."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -240,8 +241,14 @@ def test_a_config_has_the_secret_that_came_with_it_whatever_was_proposed_since(
     assert running() == "third"
     update(second)
     assert running() == "second"
-    # what a config no longer has is gone
-    assert [one.read_text() for one in (tmp_path / "own" / NAME).iterdir()] == ["second"]
+    kept = tmp_path / "own" / NAME
+    assert sorted(one.read_text() for one in kept.iterdir()) == ["first", "second", "third"]
+    # what no config has had for an hour is gone at the next look
+    made.look(1.0)
+    for one in kept.iterdir():
+        os.utime(one, (0, 0))
+    made.look(made.keeper.pace.lineage)
+    assert [one.read_text() for one in kept.iterdir()] == ["second"]
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(8, 1), (14, 2)])

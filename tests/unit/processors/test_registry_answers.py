@@ -20,10 +20,18 @@ class Stranger(BaseHTTPRequestHandler):
     """Answers every question with the same bytes; without an end where there are none."""
 
     body: bytes | None
+    drips = False
+    ends = threading.Event()
 
     def do_GET(self) -> None:
         self.send_response(200)
+        if self.drips:
+            self.send_header("Content-Length", "60000")
         self.end_headers()
+        if self.drips:
+            while not self.ends.wait(0.05):
+                self.wfile.write(b" ")
+            return
         if self.body is not None:
             self.wfile.write(self.body)
             return
@@ -69,6 +77,19 @@ def test_an_answer_that_is_none_is_an_error_of_the_mesh(
     handler.body = body
     with pytest.raises(MeshError):
         registry.bring(WANTED)
+
+
+def test_an_answer_that_comes_by_drops_ends_when_its_time_is_over(
+    stranger: tuple[type[Stranger], OwnRegistry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, registry = stranger
+    handler.drips = True
+    monkeypatch.setattr(module, "_TIMEOUT_S", 0.5)
+    try:
+        with pytest.raises(InfrastructureError, match=r"for longer than 0\.5 s"):
+            registry.bring(WANTED)
+    finally:
+        handler.ends.set()
 
 
 def test_an_answer_without_an_end_is_read_no_further(

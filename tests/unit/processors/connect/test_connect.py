@@ -1,6 +1,8 @@
 """What is said to Kafka Connect, and what is made of its answers."""
 
+import os
 import socket
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -14,7 +16,7 @@ from processors.connect import captured_tables, databases
 from processors.connect.cluster import ConnectCluster, is_plainly_at
 from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect, Part, cause
-from processors.connect.secrets import ConnectSecrets
+from processors.connect.secrets import UNUSED_S, ConnectSecrets
 from projections.connector_config import JDBC_SINK, POSTGRES
 from self_service.cli import debezium
 from self_service.cli.databases import Database
@@ -163,8 +165,30 @@ def test_the_only_secret_of_a_connector_from_before_versions_is_found(tmp_path: 
     secrets = ConnectSecrets(tmp_path)
     (tmp_path / f"connector-{NAME}").write_text("old")
     assert secrets.text(NAME, OWN_SECRET) == "old"
-    secrets.forget(NAME, {"a": OWN_SECRET}, "east", "p")
+    # also where its last config named another one
+    secrets.forget(NAME, {"a": secrets.store(NAME, "new")}, "east", "p")
     assert secrets.text(NAME, OWN_SECRET) is None
+    assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+
+
+def test_a_secret_that_no_config_has_is_removed_an_hour_later(tmp_path: Path) -> None:
+    """Whoever updates the connector at the same time may still name it."""
+    secrets = ConnectSecrets(tmp_path)
+    first, second = (secrets.store(NAME, text) for text in ("first", "second"))
+    before, after = (secrets.resolved(NAME, {"a": one}) for one in (first, second))
+    hour = time.time() - 2 * UNUSED_S
+    for one in (tmp_path / "own" / NAME).iterdir():
+        os.utime(one, (hour, hour))
+    secrets.replaced(NAME, before, after)
+    secrets.sweep(NAME, after)
+    assert (secrets.text(NAME, first), secrets.text(NAME, second)) == ("first", "second")
+    for one in (tmp_path / "own" / NAME).iterdir():
+        os.utime(one, (hour, hour))
+    (tmp_path / f"proposed-{NAME}").write_text("from an earlier version")
+    os.utime(tmp_path / f"proposed-{NAME}", (hour, hour))
+    secrets.sweep(NAME, after)
+    assert (secrets.text(NAME, first), secrets.text(NAME, second)) == (None, "second")
+    assert not (tmp_path / f"proposed-{NAME}").exists()
 
 
 def test_a_database_that_never_answers_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
