@@ -4,6 +4,7 @@ By topics, links, statements, connectors and readers. Pure, and so it can be ask
 A table of a database is a place as well: (OpenLineage's namespace, name).
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -56,24 +57,28 @@ def steps(image: Image) -> list[Step]:
     ]
 
 
-def made_with(image: Image, access: Access) -> list[Step]:
+def made_with(image: Image, access: Access) -> list[tuple[Step, tuple[Place, ...]]]:
     """What was made of the topic that a request is about, with its application's rights.
 
-    Statements and sinks that read it as this application, then all that is downstream of them.
+    Statements and sinks that read it as this application, then all that is downstream of them; each
+    with those of what it writes that its records came to.
     """
-    place = (access.cluster, access.topic)
-    known = steps(image)
-    found = [one for one in known if place in one.reads and one.application == access.application]
-    written = dict.fromkeys(found)
-    for step in found:  # grows meanwhile
-        more = [
-            one
-            for one in known
-            if one not in written and any(place in one.reads for place in step.writes)
-        ]
-        written |= dict.fromkeys(more)
-        found += more
-    return found
+    source = (access.cluster, access.topic)
+    known: dict[Place, list[Step]] = {}
+    for one in steps(image):
+        for read in dict.fromkeys(one.reads):
+            known.setdefault(read, []).append(one)
+    first = [one for one in known.get(source, ()) if one.application == access.application]
+    waiting = deque((one, source) for one in first)
+    found: dict[Step, dict[Place, None]] = {}
+    while waiting:
+        step, read = waiting.popleft()
+        written = found.setdefault(step, {})
+        for place in step.writes_from(read):
+            if place not in written:
+                written[place] = None
+                waiting += [(one, place) for one in known.get(place, ())]
+    return [(step, tuple(written)) for step, written in found.items()]
 
 
 def is_outside(place: Place) -> bool:

@@ -26,7 +26,8 @@ class Step:
     kind: `link`, `statement` or `connector`; state: as the log has it, or REPLACED.
     reads: of a statement the stream first, then the tables; none if unknown.
     application: by whose grants a statement or a sink reads; copy: of a link, its state.
-    dead_letters: where records of the stream go as they were, if it cannot deal with them.
+    dead_letters: where records of `streams` go as they were, if it cannot deal with them.
+    streams: those of what it reads; of several earlier texts together all that were one.
     """
 
     kind: str
@@ -37,16 +38,12 @@ class Step:
     application: str | None = None
     copy: str | None = None
     dead_letters: tuple[Place, ...] = ()
+    streams: tuple[Place, ...] = ()
 
     @property
     def writes(self) -> tuple[Place, ...]:
         """What it fills, then where its dead letters go."""
         return (self.fills, *self.dead_letters)
-
-    @property
-    def streams(self) -> tuple[Place, ...]:
-        """Where its dead letters come from; of earlier texts together that is not known apart."""
-        return self.reads if self.state == REPLACED else self.reads[:1]
 
     def writes_from(self, place: Place) -> tuple[Place, ...]:
         """Where records of something that it reads end up, whole or in part."""
@@ -85,7 +82,7 @@ def of_statement(one: Statement) -> Step:
     fills = (one.cluster, one.destination)
     dead = ((one.cluster, one.dead_letters),)
     about = ("statement", one.id, one.state)
-    return Step(*about, reads, fills, one.application, dead_letters=dead)
+    return Step(*about, reads, fills, one.application, dead_letters=dead, streams=reads[:1])
 
 
 def of_connector(one: Connector) -> Iterator[Step]:
@@ -99,7 +96,8 @@ def of_connector(one: Connector) -> Iterator[Step]:
             table = tables.get(topic)
             target = (table.namespace, table.name) if table else (OUTSIDE, one.id)
             source = (one.cluster, topic)
-            yield Step(*about, (source,), target, one.application, dead_letters=dead)
+            filled = (*about, (source,), target, one.application)
+            yield Step(*filled, dead_letters=dead, streams=(source,))
         return
     captured = {found.topic: found for found in connector_config.captured(one.config)}
     for topic in one.writes:
@@ -132,6 +130,7 @@ def _is_known(known: Replaced, step: Step) -> bool:
         found is not None
         and set(step.reads) <= set(found.reads)
         and set(step.dead_letters) <= set(found.dead_letters)
+        and set(step.streams) <= set(found.streams)
     )
 
 
@@ -141,24 +140,29 @@ def _of_job(one: Statement | Connector) -> Iterable[Step]:
 
 def emptied(known: Replaced, place: Place) -> Replaced:
     """A topic was deleted and is made anew: what had filled it counts no more."""
-    for key in [key for key in known if key[3:] == place]:
-        known = known.delete(key)
+    for key, step in [*known.items()]:
+        if key[3:] == place:
+            known = known.delete(key)
+        elif place in step.dead_letters:
+            left = tuple(one for one in step.dead_letters if one != place)
+            known = known.set(key, replace(step, dead_letters=left))
     return known
 
 
 def _merged(known: Replaced, step: Step) -> tuple[Key, Step]:
     key = _key(step)
-    before = known.get(key)
-    reads, dead = step.reads, step.dead_letters
-    if before is not None:
-        reads, dead = (*before.reads, *reads), (*before.dead_letters, *dead)
-    merged = replace(
+    before = known.get(key, step)
+    return key, replace(
         step,
         state=REPLACED,
-        reads=tuple(dict.fromkeys(reads)),
-        dead_letters=tuple(dict.fromkeys(dead)),
+        reads=_together(before.reads, step.reads),
+        dead_letters=_together(before.dead_letters, step.dead_letters),
+        streams=_together(before.streams, step.streams),
     )
-    return key, merged
+
+
+def _together(some: Iterable[Place], more: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(dict.fromkeys((*some, *more)))
 
 
 def _key(step: Step) -> Key:

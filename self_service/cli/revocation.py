@@ -27,8 +27,8 @@ def answer(image: Image, access: Access, fields: dict[str, Any]) -> Detail:
             "name": step.name,
             "state": step.state,
         }
-        for step in lineage.made_with(image, access)
-        for place in step.writes
+        for step, written in lineage.made_with(image, access)
+        for place in written
     ]
     empty = f"left: nothing, no statement or sink has read {access.topic} with this grant"
     return Detail(about, {"left": Listing(COLUMNS, items, empty)})

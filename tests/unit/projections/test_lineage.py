@@ -23,6 +23,7 @@ from projections.lineage import (
 from projections.links import Copy
 from projections.sources import refused, way_back
 from projections.statements import Statement
+from projections.steps import emptied, of_statement, replaced
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -242,7 +243,7 @@ def test_a_revoked_grant_leaves_what_its_application_made() -> None:
     )
     log.say(statements.StatementAdded, "west", **onward)
     revoked(log)
-    assert [(one.name, one.fills) for one in made_with(log.image, grant)] == [
+    assert [(one.name, one.fills) for one, _ in made_with(log.image, grant)] == [
         ("west.greeted", ("west", "west.greeted")),
         ("west.onward", ("west", "west.onward")),
     ]
@@ -320,6 +321,34 @@ def test_a_statement_that_would_close_the_circle_is_refused() -> None:
     said = log.say(statements.StatementAdded, "east", **circle)
     verdict = log.verdict(said)
     assert getattr(verdict, "code", "") == "statement_cycle"
+
+
+def test_an_earlier_text_that_the_present_one_covers_is_shown_once() -> None:
+    """A table was joined, then not, and is joined again."""
+    log = joined()
+    join = {"sql": "SELECT 1", "stream": "west.visits", "application": None}
+    for tables in (["west.more"], [], ["west.more"]):
+        text = {**join, "tables": tables}
+        log.say(statements.StatementUpdated, "west", statement="west.greeted", **text)
+        log.govern()
+    states = [(one.state, one.streams) for one in steps(log.image) if one.name == "west.greeted"]
+    stream = (("west", "west.visits"),)
+    # the first text, which read the copy, is another one
+    assert states == [("CREATED", stream), ("REPLACED", stream)]
+    [earlier] = [one for one in steps(log.image) if one.state == "REPLACED"]
+    assert COPY in earlier.reads
+    assert earlier.writes_from(COPY) == (earlier.fills,)
+
+
+def test_dead_letters_that_are_made_anew_are_no_earlier_texts_any_more() -> None:
+    dead = ("west", "west.greeted.dead")
+    step = replace(
+        of_statement(joined().image.statements["west.greeted"]), state="REPLACED", name="west.old"
+    )
+    known = replaced(Map(), [step], [])
+    assert [one.dead_letters for one in known.values()] == [(dead,)]
+    assert [one.dead_letters for one in emptied(known, dead).values()] == [()]
+    assert not emptied(known, step.fills)
 
 
 @pytest.mark.parametrize("first", ["sink", "statement"])

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mesh_events import intents
+from mesh_events.statements import StatementAdded
 from projections.access import Access
 from projections.lineage import downstream
 from self_service.cli import saying
@@ -34,10 +35,25 @@ def test_derived_topics_are_left_with_the_jobs_that_filled_them() -> None:
     found = shown(log)
     assert found["copy"] == "PURGED"
     assert [(one["cluster"], one["topic"], one["name"]) for one in found["left"]] == [
-        ("west", "west.greeted", "west.greeted"),
-        ("west", "west.greeted.dead", "west.greeted"),
+        ("west", "west.greeted", "west.greeted")
     ]
     assert "sdm lineage show east.users --downstream" in (next_step(log.image, grant_of(log)) or "")
+
+
+def test_dead_letters_of_a_statement_over_the_copy_are_left() -> None:
+    """They are the records as they were; those of one that joins it are of its stream."""
+    log = joined()
+    over = story.statement(
+        statement="west.over", stream="east.users", destination="west.over", application="west.app"
+    )
+    log.say(StatementAdded, "west", **over)
+    story.settle(log)
+    revoked(log)
+    assert [one["topic"] for one in shown(log)["left"]] == [
+        "west.greeted",
+        "west.over",
+        "west.over.dead",
+    ]
 
 
 def test_nothing_is_left_where_nothing_was_made() -> None:
@@ -87,7 +103,7 @@ def test_the_command_lists_what_is_left_and_the_next_step(monkeypatch: pytest.Mo
     assert done.exit_code == 0
     document = json.loads(done.stdout)
     assert (document["decision"], document["copy"]) == ("accepted", "PURGED")
-    assert [one["topic"] for one in document["left"]] == ["west.greeted", "west.greeted.dead"]
+    assert [one["topic"] for one in document["left"]] == ["west.greeted"]
     assert "ask west to delete them" in done.stderr
     table = CliRunner().invoke(app, words).stdout
-    assert "west.greeted       west" in table
+    assert "west.greeted  west" in table
