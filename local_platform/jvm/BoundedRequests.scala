@@ -13,7 +13,7 @@ import org.apache.kafka.common.errors.{
 }
 import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.requests.{
-  ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+  AddOffsetsToTxnRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest, DescribeGroupsRequest,
   JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest, ProduceRequest,
   StreamsGroupDescribeRequest, SyncGroupRequest, TxnOffsetCommitRequest
 }
@@ -83,6 +83,12 @@ object BoundedRequests {
       case ApiKeys.PRODUCE =>
         BoundedAppends.fault(apis, request).orElse(BoundedProducers.fault(request))
       case ApiKeys.ADD_PARTITIONS_TO_TXN => BoundedProducers.added(request)
+      case ApiKeys.ADD_OFFSETS_TO_TXN =>
+        val data = request.body[AddOffsetsToTxnRequest].data
+        BoundedProducers.committed(request, data.transactionalId, data.groupId)
+      case ApiKeys.TXN_OFFSET_COMMIT =>
+        val data = request.body[TxnOffsetCommitRequest].data
+        BoundedProducers.committed(request, data.transactionalId, data.groupId)
       case ApiKeys.JOIN_GROUP | ApiKeys.SYNC_GROUP | ApiKeys.CONSUMER_GROUP_HEARTBEAT |
           ApiKeys.STREAMS_GROUP_HEARTBEAT =>
         BoundedPatterns.fault(request)

@@ -3,8 +3,6 @@ package mesh
 import java.io.PrintStream
 import java.sql.SQLException
 
-import scala.util.Try
-
 import org.apache.kafka.connect.errors.DataException
 
 /** What our own transformations refuse a record with: no other class begins a line of a trace so. */
@@ -47,7 +45,8 @@ object Traces {
 
   /** What a public method gives; its class is of the connector's own class loader. */
   private def asked(of: AnyRef, method: String): Option[AnyRef] =
-    Try(of.getClass.getMethod(method).invoke(of)).toOption.flatMap(Option(_))
+    try Option(of.getClass.getMethod(method).invoke(of))
+    catch { case _: ReflectiveOperationException | _: RuntimeException | _: LinkageError => None }
 
   private def onOneLine(text: String): String =
     text.take(longest).map(letter => if (endsLine(letter)) ' ' else letter)

@@ -6,13 +6,10 @@ from spark_streams.error_names import error_name
 
 _CAUSE = "Caused by: "
 _PARTS = ("schema", "table", "column", "constraint")
-_SQLSTATE = re.compile(
-    r"SQLSTATE: (?P<state>[0-9A-Z]{5})"
-    + "".join(rf"(?: {part}=(?P<{part}>\S+))?" for part in _PARTS)
-    + r"$"
-)
+_SQLSTATE = re.compile(r"SQLSTATE: (?P<state>[0-9A-Z]{5})(?P<about> .*)?$")
 """What `Traces.scala` tells of a database's error."""
-_NAME = re.compile(r"[\w$-]{1,63}")
+_ABOUT = re.compile(rf" ({'|'.join(_PARTS)})=([\w$-]{{1,63}})(?= (?:{'|'.join(_PARTS)})=|$)")
+"""A part of the database that it is about, with a plain name."""
 _CONDITIONS = {
     "22001": "string_data_right_truncation",
     "22003": "numeric_value_out_of_range",
@@ -143,5 +140,5 @@ def _database_error(found: re.Match[str]) -> str:
     about = [
         f"SQLSTATE {state} ({_CONDITIONS[state]})" if state in _CONDITIONS else f"SQLSTATE {state}"
     ]
-    named = {part: found[part] for part in _PARTS if _NAME.fullmatch(found[part] or "")}
-    return ", ".join([*about, *(f"{part} {name}" for part, name in named.items())])
+    named = _ABOUT.findall(found["about"] or "")
+    return ", ".join([*about, *(f"{part} {name}" for part, name in named)])

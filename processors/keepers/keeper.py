@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import extract_tb
 from typing import Protocol
 
 import structlog
@@ -30,9 +31,11 @@ def guarded(server: str) -> Iterator[None]:
     except (MeshError, ReignOverError):
         raise
     except Exception as error:
-        kind = type(error).__name__
-        log.exception("server_not_understood", server=server)
-        what = f"{server}: {kind}; tried again, the worker's log has more"
+        kind, frames = type(error).__name__, extract_tb(error.__traceback__)
+        place = f"{frames[-1].filename}:{frames[-1].lineno}"
+        # not its text, which may quote a record: this log can be sent elsewhere
+        log.error("server_not_understood", server=server, error=kind, place=place)  # noqa: TRY400
+        what = f"{server}: {kind}; tried again, the worker's log names the place"
         raise InfrastructureError(what, retriable=True) from error
 
 

@@ -283,6 +283,9 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
     )
     read = [(cluster, topic) for topic in reads]
     dead = config.get(connector_config.DEAD_LETTERS) if reads else None
+    if connector in image.connectors:
+        # not by what its config was before
+        image = image._replace(connectors=image.connectors.delete(connector))
     way = way_back(image, (cluster, dead), read) if dead else []
     require(
         not way,

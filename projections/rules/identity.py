@@ -44,7 +44,8 @@ def _speaks_for(case: Case, domain: str) -> None:
 @judge.register
 def _(intent: ClusterRegistered, case: Case) -> Verdict:
     _operator(case, "register clusters")
-    names.cluster(intent.cluster)
+    if intent.cluster not in case.image.identity.clusters:
+        names.cluster(intent.cluster)
     require(
         intent.bootstrap_servers.strip(),
         "missing_text",

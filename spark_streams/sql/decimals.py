@@ -54,11 +54,13 @@ def declared(rows: Any, name: str, schema: str) -> Any:
     from pyspark.sql.connect.avro.functions import from_avro
     from pyspark.sql.connect.column import Column
     from pyspark.sql.connect.expressions import CastExpression
+    from pyspark.sql.types import BinaryType
 
     if json.loads(widened(schema)) == json.loads(schema):
         return rows
-    nothing = from_avro(f.lit(None).cast("binary"), schema, {"mode": "PERMISSIVE"})
-    kind = rows.select(nothing.alias(name)).schema[name].dataType
+    nothing = from_avro(f.lit(None).cast(BinaryType()), schema, {"mode": "PERMISSIVE"})
+    # of a plan of its own, which is smaller
+    kind = rows.sparkSession.range(1).select(nothing.alias(name)).schema[name].dataType
     # elsewhere a number that does not fit is null
     column = Column(CastExpression(f.col(name)._expr, kind, "ansi"))  # noqa: SLF001 - has no method
     return attempted(rows, name, column, told=TOO_LONG)

@@ -260,7 +260,9 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
 
     schema, found = table.shape.row_schema, f.col("__found").isNotNull()
     options = {"mode": "PERMISSIVE", "avroSchema": decimals.widened(_marked(schema))}
-    rows = rows.withColumn("__value", from_avro("__found", schema, options))
+    # as in `_decoded`
+    decoded = f.when(f.spark_partition_id() >= 0, from_avro("__found", schema, options))
+    rows = rows.withColumn("__value", decoded)
     unread = found & f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
     fault = f.when(unread, f.lit(UNREADABLE_ROW))
     rows = rows.withColumn("fault", f.coalesce(f.col("fault"), fault))

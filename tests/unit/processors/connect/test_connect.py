@@ -78,6 +78,10 @@ def test_a_value_that_cannot_be_converted_is_reported_with_its_column() -> None:
         ),
         ("22001", "SQLSTATE 22001 (string_data_right_truncation)"),
         ("XX9X9 table=a;b", "SQLSTATE XX9X9"),
+        (
+            "23505 schema=public table=Order Items constraint=one",
+            "SQLSTATE 23505 (unique_violation), schema public, constraint one",
+        ),
     ],
 )
 def test_an_error_of_a_database_is_reported_by_its_code_and_names(told: str, shown: str) -> None:

@@ -12,7 +12,7 @@ FORBIDDEN = frozenset(
     {"expr", "selectExpr", "sql", "call_udf", "udf", "udtf", "pandas_udf", "arrow_udf"}
     | {"from_json", "from_csv", "from_xml", "schema_of_json", "schema_of_csv", "schema_of_xml"}
     | {"reflect", "java_method", "try_reflect", "fromDDL", "_parse_datatype_string"}
-    | {"SQLExpression", "SQL", "UnresolvedFunction", "UnresolvedAttribute"}
+    | {"SQLExpression", "SQL", "UnresolvedFunction", "UnresolvedAttribute", "CastExpression"}
     # a name that is put together names any of these
     | {"__dict__", "__getattribute__", "__getattr__", "__import__", "__builtins__", "vars"}
     | {"globals", "locals", "eval", "exec", "import_module", "attrgetter", "methodcaller"}
