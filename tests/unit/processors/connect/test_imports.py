@@ -42,7 +42,7 @@ ALLOWED = {
     # Connect's own REST API
     "connect.rest": HTTP,
     # the registries of clusters
-    "registry_rest": HTTP,
+    "registry_rest": {"requests", "urllib3"},
     # the receiver of lineage that the operator names
     "lineage_receiver": {"requests", "urllib3"},
     # used by `sdm`, on the machine of the person who adds a connector
