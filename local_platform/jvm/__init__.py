@@ -48,8 +48,8 @@ _MORE_RANGES = {
     "segment.index.bytes": (float(_MIB), float("inf")),
     # Kafka's own tests use it in place of segment.bytes, and it has no least value
     "internal.segment.bytes": RANGES["segment.bytes"],
-    "flush.messages": (1000.0, float("inf")),
-    "flush.ms": (1000.0, float("inf")),
+    # a larger one is copied by nobody, and the broker unpacks a batch as a whole
+    "max.message.bytes": (0.0, 17.0 * _MIB),
     # a producer is remembered until an hour after the time of its last record
     "message.timestamp.after.max.ms": (0.0, 3_600_000.0),
 }
@@ -62,6 +62,8 @@ POLICY = {
     "mesh.policy.partitions.per.hour": "1000",
     # a broker that compresses anew takes seconds for a batch, in each of its request handlers
     "mesh.policy.values.compression.type": ":".join(BROKERS_COMPRESSION),
+    # Kafka's own: else a handler waits for the disk, once for each batch that has so many records
+    **{f"mesh.policy.values.flush.{name}": str(2**63 - 1) for name in ("messages", "ms")},
     **{
         f"mesh.policy.range.{name}": _range(*ends)
         for name, ends in {**RANGES, **_MORE_RANGES}.items()
