@@ -49,6 +49,8 @@ class RegistryRest:
                 place if "://" in place else self.url + place,
                 auth=self._login,
                 timeout=_TIMEOUT_S,
+                # what is packed may unpack to nothing for ever
+                headers={"Accept-Encoding": "identity", **more.pop("headers", {})},
                 # a login is for this server, and no other
                 allow_redirects=False,
                 stream=True,
@@ -75,6 +77,8 @@ class RegistryRest:
 
     def _read(self, answer: requests.Response) -> bytes:
         """All of an answer, unpacked; raises InfrastructureError for one that has no end."""
+        if answer.headers.get("Content-Encoding", "identity") != "identity":
+            raise self.stranger()
         content, until = bytearray(), time.monotonic() + _TIMEOUT_S
         # what has come by now: a whole piece may never come
         while piece := answer.raw.read1(_PIECE, decode_content=True):

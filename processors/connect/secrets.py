@@ -7,7 +7,7 @@ The folder is readable for the mesh's own account alone.
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,17 +53,17 @@ class ConnectSecrets:
                 with suppress(FileNotFoundError):
                     os.utime(place)
 
-    def sweep(self, connector: str, config: Mapping[str, str]) -> None:
+    def sweep(self, connector: str, named: Container[str]) -> None:
         """Remove its own secrets that were neither stored nor had by a config for an hour.
 
         Args:
             connector: its id.
-            config: that it has, as `resolved`.
+            named: values of the configs that it has or may get, as `resolved`.
         """
         for place in self._owned(connector):
             with suppress(FileNotFoundError):
                 unused = time.time() - place.stat().st_mtime
-                if unused > UNUSED_S and _reference(place) not in config.values():
+                if unused > UNUSED_S and _reference(place) not in named:
                     place.unlink()
 
     def ensure_login(self, cluster: str, principal: str) -> str:
@@ -93,15 +93,10 @@ class ConnectSecrets:
         """Whether there is a password for it."""
         return self._login(cluster, principal).exists()
 
-    def forget(
-        self, connector: str, config: Mapping[str, str], cluster: str, principal: str
-    ) -> None:
-        """Remove what a connector that is gone had: the next of its name may be another's."""
-        for value in (*config.values(), OWN_SECRET):
-            if version_of(value) is not None:
-                self.remove(connector, value)
-        self.sweep(connector, {})
-        self._login(cluster, principal).unlink(missing_ok=True)
+    def forget(self, connector: str, cluster: str, principal: str) -> None:
+        """Remove all that a connector had which is gone: the next of its name may be another's."""
+        for place in (*self._owned(connector), self._login(cluster, principal)):
+            place.unlink(missing_ok=True)
 
     def resolved(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
         """The config as Connect takes it: references name files."""

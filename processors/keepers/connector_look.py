@@ -4,13 +4,14 @@ It is let in, handed to Connect, helped when it failed and watched while it runs
 loses its rights first.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import structlog
 
+from mesh_events.connectors import Configured
 from mesh_events.errors import MeshError, RefusedError
 from processors import logins
 from processors.clusters import ClusterAdmin
@@ -277,7 +278,7 @@ class Look:
             self.connect.api.put(connector.id, wanted)
             if before is not None:
                 self.connect.secrets.replaced(connector.id, before.config, wanted)
-            self.connect.secrets.sweep(connector.id, wanted)
+            self._sweep(wanted)
         if before is not None and before.connector.state in ("STOPPED", "PAUSED"):
             self.connect.api.resume(connector.id)
         elif same or (before is not None and before.failed):
@@ -290,6 +291,17 @@ class Look:
             self.memory, deployed=self._now(), before=failed, since=None, lonely=None
         )
         return False
+
+    def _sweep(self, config: Mapping[str, str]) -> None:
+        """Remove secrets that neither this config names nor one that waits for its decision."""
+        connector, secrets = self.connector.id, self.connect.secrets
+        waiting = {
+            value: value
+            for entry in self.keeper.latest().intents.undecided.values()
+            if isinstance(entry.event, Configured) and entry.event.connector == connector
+            for value in entry.event.config.values()
+        }
+        secrets.sweep(connector, {*config.values(), *secrets.resolved(connector, waiting).values()})
 
     def _note_failure(self) -> None:
         """Keep how it has failed: what is started again fails so once more under the old config."""
@@ -344,7 +356,7 @@ class Look:
         elif now - self.memory.lineage >= self.keeper.pace.lineage:
             self.memory = replace(self.memory, lineage=now)
             self.voice.goes_on()
-            self.connect.secrets.sweep(self.connector.id, deployed.config)
+            self._sweep(deployed.config)
         if self.memory.attempts and now - since >= STEADY_S:
             self.memory = replace(self.memory, attempts=0)
         return True
@@ -408,7 +420,7 @@ class Look:
             self.reign.check()
             self.cluster().retire_login(principal)
         self.reign.check()
-        secrets.forget(connector.id, connector.config, connector.cluster, principal)
+        secrets.forget(connector.id, connector.cluster, principal)
         self.voice.halted()
         return True
 

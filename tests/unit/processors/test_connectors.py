@@ -243,12 +243,18 @@ def test_a_config_has_the_secret_that_came_with_it_whatever_was_proposed_since(
     assert running() == "second"
     kept = tmp_path / "own" / NAME
     assert sorted(one.read_text() for one in kept.iterdir()) == ["first", "second", "third"]
-    # what no config has had for an hour is gone at the next look
+    # what no config has had for an hour is gone, but for what waits for its decision
+    fourth = made.secrets.store(NAME, "fourth")
+    more = {"database.password": fourth}
+    made.log.say(ConnectorUpdated, "east", **story.connector(more=more))
     made.look(1.0)
     for one in kept.iterdir():
         os.utime(one, (0, 0))
     made.look(made.keeper.pace.lineage)
-    assert [one.read_text() for one in kept.iterdir()] == ["second"]
+    assert sorted(one.read_text() for one in kept.iterdir()) == ["fourth", "second"]
+    made.log.govern()
+    made.look(10.0, times=2)
+    assert running() == "fourth"
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(8, 1), (14, 2)])

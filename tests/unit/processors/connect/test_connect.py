@@ -160,8 +160,8 @@ def test_a_stored_secret_is_the_connectors_own_until_it_is_forgotten(tmp_path: P
     }
     assert secrets.text("east.store", named) is None
     assert secrets.text(NAME, OWN_SECRET) is None
-    secrets.forget(NAME, {"a": named}, "east", "p")
-    secrets.forget(NAME, {"a": named}, "east", "p")
+    secrets.forget(NAME, "east", "p")
+    secrets.forget(NAME, "east", "p")
     assert not kept.exists()
 
 
@@ -170,7 +170,8 @@ def test_the_only_secret_of_a_connector_from_before_versions_is_found(tmp_path: 
     (tmp_path / f"connector-{NAME}").write_text("old")
     assert secrets.text(NAME, OWN_SECRET) == "old"
     # also where its last config named another one
-    secrets.forget(NAME, {"a": secrets.store(NAME, "new")}, "east", "p")
+    secrets.store(NAME, "new")
+    secrets.forget(NAME, "east", "p")
     assert secrets.text(NAME, OWN_SECRET) is None
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
 
@@ -184,13 +185,13 @@ def test_a_secret_that_no_config_has_is_removed_an_hour_later(tmp_path: Path) ->
     for one in (tmp_path / "own" / NAME).iterdir():
         os.utime(one, (hour, hour))
     secrets.replaced(NAME, before, after)
-    secrets.sweep(NAME, after)
+    secrets.sweep(NAME, after.values())
     assert (secrets.text(NAME, first), secrets.text(NAME, second)) == ("first", "second")
     for one in (tmp_path / "own" / NAME).iterdir():
         os.utime(one, (hour, hour))
     (tmp_path / f"proposed-{NAME}").write_text("from an earlier version")
     os.utime(tmp_path / f"proposed-{NAME}", (hour, hour))
-    secrets.sweep(NAME, after)
+    secrets.sweep(NAME, after.values())
     assert (secrets.text(NAME, first), secrets.text(NAME, second)) == (None, "second")
     assert not (tmp_path / f"proposed-{NAME}").exists()
 
