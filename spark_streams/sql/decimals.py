@@ -37,7 +37,7 @@ def _wide(schema: Any) -> Any:
 def _most_digits(schema: Any) -> int:
     """Digits that a decimal may have at most, to be one for Avro; of 64 bits they need no more."""
     size = schema.get("size") if schema.get("type") == "fixed" else None
-    if not isinstance(size, int):
+    if not isinstance(size, int) or size > _MOST_DIGITS:
         return _MOST_DIGITS
     return min(_MOST_DIGITS, floor((8 * size - 1) * log10(2))) if size > _BYTES else 0
 

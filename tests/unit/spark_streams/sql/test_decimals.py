@@ -27,7 +27,16 @@ def test_a_decimal_of_64_bits_gets_all_digits_that_spark_has(precision: int, wid
 @pytest.mark.parametrize(
     ("size", "precision", "wider"),
     # as many as Avro allows for so many bytes, or it would be none; 64 bits hold no longer one
-    [(5, 10, 10), (8, 18, 18), (9, 18, 21), (12, 10, 28), (15, 10, 35), (16, 10, 38), (20, 10, 38)],
+    [
+        (5, 10, 10),
+        (8, 18, 18),
+        (9, 18, 21),
+        (12, 10, 28),
+        (15, 10, 35),
+        (16, 10, 38),
+        (20, 10, 38),
+        (10**400, 10, 38),
+    ],
 )
 def test_a_fixed_decimal_gets_as_many_as_its_bytes_hold(
     size: int, precision: int, wider: int
