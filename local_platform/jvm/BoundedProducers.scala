@@ -34,19 +34,17 @@ object BoundedProducers {
 
   /** Why a request that adds partitions to transactions is to be refused. */
   def added(request: RequestChannel.Request): Option[ApiException] =
-    fresh(request, partitions(request).filter(_._2.length <= longestName)
-      .map { case (id, topic, partition) => (id, s"$topic\n$partition") })
+    fresh(request, partitions(request).map { case (id, topic, partition) => Seq(id, topic, partition.toString) })
 
   /** The same of one that adds the offsets of a group: a partition of the topic that keeps them. */
   def committed(request: RequestChannel.Request, id: String, group: String): Option[ApiException] =
-    fresh(request, Iterator((id, s"\n$group")))
+    fresh(request, Iterator(Seq(id, "", group)))
 
-  /** Names that are longer are denied. */
-  private def fresh(request: RequestChannel.Request, added: Iterator[(String, String)]): Option[ApiException] =
+  /** Kafka refuses a longer name. */
+  private def fresh(request: RequestChannel.Request, added: Iterator[Seq[String]]): Option[ApiException] =
     if (BoundedWork.isOwn(request.context.principal.getName)) None
-    else refused(request)(kept => added.forall { case (id, what) =>
-      id.length > longestName || what.length > 2 * longestName || kept.has(digest(s"transaction\n$id\n$what"))
-    })
+    else refused(request)(kept => added.forall(names =>
+      names.exists(_.length > longestName) || kept.has(digest(names.mkString("transaction\n", "\n", "")))))
 
   /** (transactional id, topic, partition) of each partition that a request adds. */
   def partitions(request: RequestChannel.Request): Iterator[(String, String, Int)] = {

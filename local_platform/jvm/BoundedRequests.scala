@@ -13,9 +13,9 @@ import org.apache.kafka.common.errors.{
 }
 import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.requests.{
-  AddOffsetsToTxnRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-  JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest, ProduceRequest,
-  StreamsGroupDescribeRequest, SyncGroupRequest, TxnOffsetCommitRequest
+  AddOffsetsToTxnRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest,
+  DescribeGroupsRequest, JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest,
+  ProduceRequest, StreamsGroupDescribeRequest, SyncGroupRequest, TxnOffsetCommitRequest
 }
 import org.apache.kafka.common.resource.ResourceType
 import org.apache.kafka.server.common.RequestLocal
