@@ -260,9 +260,7 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
 
     schema, found = table.shape.row_schema, f.col("__found").isNotNull()
     options = {"mode": "PERMISSIVE", "avroSchema": decimals.widened(_marked(schema))}
-    # as in `_decoded`
-    decoded = f.when(f.spark_partition_id() >= 0, from_avro("__found", schema, options))
-    rows = rows.withColumn("__value", decoded)
+    rows = rows.withColumn("__value", _once(from_avro("__found", schema, options)))
     unread = found & f.coalesce(~f.col(f"__value.{_READ}"), f.lit(True))
     fault = f.when(unread, f.lit(UNREADABLE_ROW))
     rows = rows.withColumn("fault", f.coalesce(f.col("fault"), fault))
@@ -378,8 +376,14 @@ def _decoded(column: str, topic: Topic) -> Any:
         is_it = f.substring(f.col(column), 1, 5) == _prefix(number)
         read = from_avro(body, schema, options)
         chosen = f.when(is_it, read) if chosen is None else chosen.when(is_it, read)
-    # a condition on its fields is not to be pushed below it, where all would be decoded again
-    return f.when(f.spark_partition_id() >= 0, chosen)
+    return _once(chosen)
+
+
+def _once(decoded: Any) -> Any:
+    """A condition on its fields is not pushed below it, where all would be decoded again."""
+    from pyspark.sql.connect import functions as f
+
+    return f.when(f.spark_partition_id() >= 0, decoded)
 
 
 def _marked(schema: str) -> str:
