@@ -94,11 +94,6 @@ class Paths:
         return known
 
 
-def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The audit path of one leaf; see `Paths.to`."""
-    return Paths(leaves).to(index)
-
-
 def is_included(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
     """Whether `path` proves that leaf hash `leaf` is number `index` of `size` (2.1.3.2)."""
     if not 0 <= index < size:

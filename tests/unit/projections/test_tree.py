@@ -10,7 +10,6 @@ from projections.tree import (
     CompactRange,
     Paths,
     consistency_proof,
-    inclusion_proof,
     is_consistent,
     is_included,
     root_of,
@@ -96,7 +95,7 @@ def test_an_inclusion_proof_is_that_of_the_rfc_and_holds_for_its_leaf_alone(
     size = data.draw(sizes)
     index, other = (data.draw(st.integers(0, size - 1)) for _ in range(2))
     leaves, root = LEAVES[:size], merkle_tree_hash(LEAVES[:size])
-    path = inclusion_proof(leaves, index)
+    path = Paths(leaves).to(index)
     assert path == path_of(index, leaves)
     assert is_included(leaves[index], index, size, path, root)
     assert is_included(leaves[index], other, size, path, root) is (index == other)
@@ -119,7 +118,7 @@ def test_any_bit_of_an_inclusion_proof_matters(data: st.DataObject) -> None:
     size = data.draw(st.integers(2, len(LEAVES)))
     index = data.draw(st.integers(0, size - 1))
     leaves, root = LEAVES[:size], merkle_tree_hash(LEAVES[:size])
-    path = inclusion_proof(leaves, index)
+    path = Paths(leaves).to(index)
     bit, step = data.draw(st.integers(0, 255)), data.draw(st.integers(0, len(path) - 1))
     wrong = [flipped(one, bit) if at == step else one for at, one in enumerate(path)]
     assert not is_included(leaves[index], index, size, wrong, root)
@@ -148,7 +147,7 @@ def test_a_consistency_proof_is_that_of_the_rfc_and_any_bit_of_it_matters(
 
 def test_there_is_no_proof_of_what_is_not_there() -> None:
     with pytest.raises(IndexError):
-        inclusion_proof(LEAVES[:3], 3)
+        Paths(LEAVES[:3]).to(3)
     with pytest.raises(IndexError):
         consistency_proof(LEAVES[:3], 4)
     assert not is_included(LEAVES[0], 1, 1, [], LEAVES[0])
