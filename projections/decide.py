@@ -166,7 +166,7 @@ def _frozen(image: Image, claim: _Claim, clock: int) -> Rejected | None:
     domain = claim.key.domain
     if domain == MESH_DOMAIN:
         return None
-    time = None if image.clocks_disagree else min(clock, claim.entry.time)
+    time = image.ended_by(min(clock, claim.entry.time))
     freeze = image.identity.freeze_of(domain, time)
     if freeze is None:
         return None

@@ -107,6 +107,10 @@ class Image(NamedTuple):
         """
         return max(abs(self.skew), abs(self.worker_skew)) > TOLERANCE_MS
 
+    def ended_by(self, time: int) -> int | None:
+        """The time (ms) by which freezes have ended; None while clocks disagree: none ends then."""
+        return None if self.clocks_disagree else time
+
 
 EMPTY = Image()
 

@@ -156,12 +156,11 @@ def time_of(image: Image, reading: Reading) -> int | None:
 
     No freeze ends by itself then.
     """
-    if image.clocks_disagree:
-        return None
     if reading.at_offset is not None:
-        return image.time
+        return image.ended_by(image.time)
     now = datetime.now(UTC)
-    return milliseconds(now if reading.as_of is None else parse_time(reading.as_of, now))
+    asked = now if reading.as_of is None else parse_time(reading.as_of, now)
+    return image.ended_by(milliseconds(asked))
 
 
 def _fields(image: Image, found: Domain, time: int | None) -> dict[str, Any]:

@@ -223,7 +223,7 @@ def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
         "rows_behind": rows,
     }
     empty = "no link, statement or connector has failed, and no product lacks its topic"
-    now = None if image.clocks_disagree else round(time.time() * 1000)
+    now = image.ended_by(round(time.time() * 1000))
     calm = "no domain is frozen or in quarantine"
     parts = {
         "emergencies": Listing(EMERGENCIES, emergencies(image, now), calm),

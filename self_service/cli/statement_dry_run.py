@@ -60,8 +60,7 @@ def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
     domain = domain_of(intent.statement)
     if domain in image.identity.quarantines:
         return Rejected("domain_quarantined", f"{domain} is in quarantine: ask the operator")
-    # as the governor: while clocks disagree no freeze ends
-    time = None if image.clocks_disagree else milliseconds(intent.meta.time)
+    time = image.ended_by(milliseconds(intent.meta.time))
     if image.identity.freeze_of(domain, time) is not None:
         return Rejected("domain_frozen", f"{domain} is frozen: say it afterwards")
     try:
