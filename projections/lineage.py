@@ -64,10 +64,7 @@ def made_with(image: Image, access: Access) -> list[tuple[Step, tuple[Place, ...
     with those of what it writes that its records came to.
     """
     source = (access.cluster, access.topic)
-    known: dict[Place, list[Step]] = {}
-    for one in steps(image):
-        for read in dict.fromkeys(one.reads):
-            known.setdefault(read, []).append(one)
+    known = _by(image, lambda step: step.reads)
     first = [one for one in known.get(source, ()) if one.application == access.application]
     waiting = deque((one, source) for one in first)
     found: dict[Step, dict[Place, None]] = {}
@@ -81,6 +78,15 @@ def made_with(image: Image, access: Access) -> list[tuple[Step, tuple[Place, ...
     return [(step, tuple(written)) for step, written in found.items()]
 
 
+def _by(image: Image, places: Callable[[Step], Iterable[Place]]) -> dict[Place, list[Step]]:
+    """Place -> the steps that have it among some of theirs."""
+    found: dict[Place, list[Step]] = {}
+    for step in steps(image):
+        for place in dict.fromkeys(places(step)):
+            found.setdefault(place, []).append(step)
+    return found
+
+
 def is_outside(place: Place) -> bool:
     """Whether it is no topic: a table, or what a connector does not tell more of."""
     return "://" in place[0] or place[0] == OUTSIDE
@@ -88,10 +94,7 @@ def is_outside(place: Place) -> bool:
 
 def upstream(image: Image, place: Place) -> Branch:
     """What the topic is made of."""
-    known: dict[Place, list[Step]] = {}
-    for one in steps(image):
-        for written in one.writes:
-            known.setdefault(written, []).append(one)
+    known = _by(image, lambda step: step.writes)
 
     def behind(here: Place) -> list[tuple[Step, tuple[Place, ...]]]:
         return [(one, one.reads_for(here)) for one in known.get(here, [])]
@@ -101,10 +104,7 @@ def upstream(image: Image, place: Place) -> Branch:
 
 def downstream(image: Image, place: Place) -> Branch:
     """What is made of the topic."""
-    known: dict[Place, list[Step]] = {}
-    for one in steps(image):
-        for read in dict.fromkeys(one.reads):
-            known.setdefault(read, []).append(one)
+    known = _by(image, lambda step: step.reads)
     return _tree(
         place, lambda here: [(one, one.writes_from(here)) for one in known.get(here, [])], set()
     )
