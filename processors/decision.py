@@ -47,8 +47,9 @@ def decision_on(entry: Entry, verdict: Verdict, basis: Basis, waited: int = 0) -
     common = _common(basis, entry.offset, f"offset:{entry.offset}", correlation, cause)
     match verdict:
         case Rejected(code, reason) if cause is not None:
-            told = {"intent": cause, "code": code, "reason": shortened(reason)}
-            return IntentRejected(**common, **told, waited=waited)
+            return IntentRejected(
+                **common, intent=cause, code=code, reason=shortened(reason), waited=waited
+            )
         case Quarantined(code, reason) | Rejected(code, reason):
             return IntentQuarantined(**common, code=code, reason=shortened(reason))
     return IntentAccepted(**common, intent=cause or "")

@@ -11,7 +11,7 @@ from mesh_events.errors import InfrastructureError
 
 _TIMEOUT_S = 10
 LONGEST_ANSWER = 16 * 1024 * 1024
-"""Bytes of an answer: a schema has 512 KiB, a list of 100 000 subjects less than this."""
+"""Bytes of an answer; a schema has a million characters, a list of subjects less than this."""
 _PIECE = 65_536
 _REFUSED = (requests.codes.unauthorized, requests.codes.forbidden)
 

@@ -130,15 +130,13 @@ def reason_of(trace: str) -> str:
     if refused and (way := _REFUSALS.get(name.partition(":")[0])):
         ways.append(way)
     columns = (found["column"] for one in causes if (found := _UNCONVERTED.match(one)))
-    told = [_database_error(found) for one in lines if (found := _SQLSTATE.match(one))]
-    return "; ".join([name, *told[-1:], *(f"column {one}" for one in columns), *ways])
+    errors = [_database_error(found) for one in lines if (found := _SQLSTATE.match(one))]
+    return "; ".join([name, *errors[-1:], *(f"column {one}" for one in columns), *ways])
 
 
 def _database_error(found: re.Match[str]) -> str:
     """A database's error by its code, and the parts of the database that it is about."""
-    state = found["state"]
-    about = [
-        f"SQLSTATE {state} ({_CONDITIONS[state]})" if state in _CONDITIONS else f"SQLSTATE {state}"
-    ]
+    code = found["state"]
+    condition = f" ({_CONDITIONS[code]})" if code in _CONDITIONS else ""
     named = _ABOUT.findall(found["about"] or "")
-    return ", ".join([*about, *(f"{part} {name}" for part, name in named)])
+    return ", ".join([f"SQLSTATE {code}{condition}", *(f"{part} {name}" for part, name in named)])

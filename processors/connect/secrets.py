@@ -100,11 +100,12 @@ class ConnectSecrets:
 
     def resolved(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
         """The config as Connect takes it: references name files."""
-        places = {name: self._place(connector, value) for name, value in config.items()}
-        return {
-            name: value if (place := places[name]) is None else _reference(place)
-            for name, value in config.items()
-        }
+        return {name: self.setting(connector, value) for name, value in config.items()}
+
+    def setting(self, connector: str, value: str) -> str:
+        """The same of one value."""
+        place = self._place(connector, value)
+        return value if place is None else _reference(place)
 
     def text(self, connector: str, reference: str) -> str | None:
         """What a reference stands for; None if nothing."""

@@ -296,12 +296,12 @@ class Look:
         """Remove secrets that neither this config names nor one that waits for its decision."""
         connector, secrets = self.connector.id, self.connect.secrets
         waiting = {
-            value: value
+            secrets.setting(connector, value)
             for entry in self.keeper.latest().intents.undecided.values()
             if isinstance(entry.event, Configured) and entry.event.connector == connector
             for value in entry.event.config.values()
         }
-        secrets.sweep(connector, {*config.values(), *secrets.resolved(connector, waiting).values()})
+        secrets.sweep(connector, {*config.values(), *waiting})
 
     def _note_failure(self) -> None:
         """Keep how it has failed: what is started again fails so once more under the old config."""
