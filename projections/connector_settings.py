@@ -74,7 +74,7 @@ OF_SOURCES: Mapping[str, Kind] = {
     "topic.creation.default.replication.factor": number(-1, 9),
     "topic.creation.default.partitions": number(1, 64),
     "topic.creation.default.cleanup.policy": one_of("delete", "compact"),
-    "topic.creation.default.compression.type": one_of("producer", "uncompressed"),
+    "topic.creation.default.compression.type": one_of("producer"),
     "topic.creation.default.retention.ms": number(-1, 10**13),
     "producer.override.batch.size": number(0, 1_048_576),
     "producer.override.linger.ms": number(0, 1000),

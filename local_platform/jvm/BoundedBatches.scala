@@ -41,9 +41,15 @@ object BoundedBatches {
 
   /** The thread begins with a request of a login. */
   def begin(login: String): Unit = {
+    ends()
+    requests.set(new Budget(ofRequest, login))
+  }
+
+  /** It is done with it. */
+  def ends(): Unit = {
     val before = requests.get
     if (before != null) before.settle()
-    requests.set(new Budget(ofRequest, login))
+    requests.remove()
   }
 
   /** Counts bytes for the login. */

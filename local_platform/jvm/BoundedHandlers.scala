@@ -2,6 +2,8 @@ package mesh
 
 import java.util
 
+import scala.jdk.CollectionConverters._
+
 import kafka.network.RequestChannel
 import kafka.server.KafkaApis
 import org.apache.kafka.common.protocol.ApiKeys
@@ -13,7 +15,7 @@ import org.apache.kafka.server.common.RequestLocal
  * those of all domains together: whatever a request takes, handlers are left for everybody else. What is above
  * waits here and is handled by the next handler of a domain that is free, domain by domain in turn.
  *
- * Not of these: fetches, and records for few topics, which have bounds of their own; transactions, with which Kafka
+ * Not of these: fetches, and records for few partitions, which have bounds of their own; transactions, with which Kafka
  * goes on in the handler that it began in; and what goes to the controller as it came, whose buffer the handler
  * releases.
  *
@@ -21,7 +23,8 @@ import org.apache.kafka.server.common.RequestLocal
  *   mesh.handlers.domain=<n>    of one domain
  *   mesh.handlers.domains=<n>   of all domains
  *   mesh.handlers.waiting=<n>   requests of one domain that wait; one more closes its connection
- *   mesh.handlers.bytes=<n>     of the requests of one domain that wait, likewise
+ *   mesh.handlers.bytes=<n>     of the requests of one domain that wait, likewise; other than records they count
+ *                               sixteen times
  */
 object BoundedHandlers {
   private val mostOfOne = Integer.getInteger("mesh.handlers.domain", 2).intValue
@@ -30,7 +33,9 @@ object BoundedHandlers {
   private val mostBytes = Integer.getInteger("mesh.handlers.bytes", 32 << 20).longValue
   private val unbounded =
     Set(ApiKeys.FETCH, ApiKeys.TXN_OFFSET_COMMIT, ApiKeys.ADD_OFFSETS_TO_TXN, ApiKeys.END_TXN)
-  private val fewTopics = 100
+  private val fewPartitions = 100
+  // a text of no characters has a byte in a request
+  private val ofObjects = 16
   // under the lock of this object
   private val domains = new util.HashMap[String, Domain]
   private val waiting = new util.ArrayDeque[Domain]
@@ -62,7 +67,8 @@ object BoundedHandlers {
   }
 
   private def isBounded(request: RequestChannel.Request): Boolean = request.header.apiKey match {
-    case ApiKeys.PRODUCE => request.body[ProduceRequest].data.topicData.size > fewTopics
+    case ApiKeys.PRODUCE =>
+      request.body[ProduceRequest].data.topicData.asScala.iterator.map(_.partitionData.size).sum > fewPartitions
     case kind => !unbounded(kind) && !kind.forwardable
   }
 
@@ -71,14 +77,19 @@ object BoundedHandlers {
     if (isFree(domain)) {
       occupy(domain, request)
       (true, false)
-    } else if (domain.requests.size >= mostWaiting || domain.bytes + request.sizeInBytes > mostBytes) (false, true)
+    } else if (domain.requests.size >= mostWaiting || domain.bytes + held(request) > mostBytes) (false, true)
     else {
       if (domain.requests.isEmpty) waiting.add(domain)
       domain.requests.add(request)
-      domain.bytes += request.sizeInBytes
+      domain.bytes += held(request)
       (false, false)
     }
   }
+
+  /** Records are kept as they came; of all else objects are made. */
+  private def held(request: RequestChannel.Request): Long =
+    if (request.header.apiKey == ApiKeys.PRODUCE) request.sizeInBytes
+    else ofObjects * request.sizeInBytes.toLong
 
   /** The handler is done with the request that it began; it goes on with those that wait. */
   def ends(apis: KafkaApis, local: RequestLocal): Unit = {
@@ -114,7 +125,7 @@ object BoundedHandlers {
       val domain = waiting.poll()
       if (isFree(domain)) {
         found = domain.requests.poll()
-        domain.bytes -= found.sizeInBytes
+        domain.bytes -= held(found)
         occupy(domain, found)
       }
       if (!domain.requests.isEmpty) waiting.add(domain)

@@ -54,7 +54,7 @@ object BoundedOffsets {
   private def require(from: AuthorizableRequestContext, offsets: Iterator[String]): Unit = {
     val login = from.principal.toString
     val kept = logins.computeIfAbsent(login, _ => new Recent(most, Recent.week))
-    if (!offsets.forall(kept.has)) {
+    if (!offsets.forall(kept.has(_))) {
       if (kept.isLogged()) log.warn("{} is denied an offset: it has {} of seven days", login, most)
       throw new PolicyViolationException(s"$login has $most offsets of seven days, and may have no other")
     }

@@ -27,6 +27,12 @@ object BoundedPatterns {
     case _ => None
   }
 
+  /** Whether a member subscribes to no pattern. */
+  def isEmpty(heartbeat: ConsumerGroupHeartbeatRequest): Boolean = {
+    val pattern = heartbeat.data.subscribedTopicRegex
+    pattern == null || pattern.isEmpty
+  }
+
   private def fault(pattern: String): Option[String] =
     if (pattern == null) None
     else if (pattern.length > longest) Some(s"a pattern has $longest characters at most")

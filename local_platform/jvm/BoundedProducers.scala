@@ -18,11 +18,16 @@ import org.slf4j.LoggerFactory
  * of the transaction on, whether anything was written. All logins of a domain count together, and what they
  * name counts before their rights are asked: no more is kept of it than a digest.
  *
+ * For each partition that is added to a transaction Kafka writes all of it anew: a request is charged by those that
+ * its transactional id had in the hour.
+ *
  * Property of the JVM:
  *   mesh.producers=<n>   different ones (id or transactional id, topic, partition) of a domain in an hour
  */
 object BoundedProducers {
   private val most = Integer.getInteger("mesh.producers", 50000).intValue
+  // a partition of a transaction is some hundred bytes of the log of transactions
+  private val ofWrittenNs = 250L
   // of a topic
   private val longestName = 249
   private val log = LoggerFactory.getLogger("mesh.BoundedProducers")
@@ -30,7 +35,14 @@ object BoundedProducers {
 
   /** Why a request that appends is to be refused. */
   def fault(request: RequestChannel.Request): Option[ApiException] =
-    refused(request)(fits(_, request.body[ProduceRequest]))
+    refused(request) { kept =>
+      val sent = request.body[ProduceRequest]
+      val id = sent.transactionalId
+      val transaction = if (id == null) "" else digest(id)
+      val fit = fits(kept, sent, transaction)
+      if (id != null) charge(request, kept, transaction)
+      fit
+    }
 
   /** Why a request that adds partitions to transactions is to be refused. */
   def added(request: RequestChannel.Request): Option[ApiException] =
@@ -43,8 +55,21 @@ object BoundedProducers {
   /** Kafka refuses a longer name. */
   private def fresh(request: RequestChannel.Request, added: Iterator[Seq[String]]): Option[ApiException] =
     if (BoundedWork.isOwn(request.context.principal.getName)) None
-    else refused(request)(kept => added.forall(names =>
-      names.exists(_.length > longestName) || kept.has(digest(names.mkString("transaction\n", "\n", "")))))
+    else refused(request) { kept =>
+      var transactions = Set.empty[String]
+      val fit = added.forall { names =>
+        names.exists(_.length > longestName) || {
+          val transaction = digest(names.head)
+          transactions += transaction
+          kept.has(digest(names.mkString("transaction\n", "\n", "")), transaction)
+        }
+      }
+      transactions.foreach(charge(request, kept, _))
+      fit
+    }
+
+  private def charge(request: RequestChannel.Request, kept: Recent, transaction: String): Unit =
+    BoundedWork.charge(request.context.principal.getName, ofWrittenNs * kept.count(transaction))
 
   /** (transactional id, topic, partition) of each partition that a request adds. */
   def partitions(request: RequestChannel.Request): Iterator[(String, String, Int)] = {
@@ -68,11 +93,11 @@ object BoundedProducers {
     }
   }
 
-  private def fits(kept: Recent, request: ProduceRequest): Boolean =
+  private def fits(kept: Recent, request: ProduceRequest, transaction: String): Boolean =
     request.data.topicData.stream.allMatch { topic =>
       topic.name.length > longestName || topic.partitionData.stream.allMatch { one =>
         val place = if (topic.name.isEmpty) topic.topicId else topic.name
-        producer(one.records).forall(id => kept.has(digest(s"$place\n${one.index}\n$id")))
+        producer(one.records).forall(id => kept.has(digest(s"$place\n${one.index}\n$id"), transaction))
       }
     }
 

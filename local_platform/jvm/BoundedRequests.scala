@@ -43,12 +43,14 @@ object BoundedRequests {
     ApiKeys.PRODUCE, ApiKeys.SASL_AUTHENTICATE, ApiKeys.SASL_HANDSHAKE, ApiKeys.STREAMS_GROUP_DESCRIBE,
     ApiKeys.STREAMS_GROUP_HEARTBEAT, ApiKeys.SYNC_GROUP, ApiKeys.TXN_OFFSET_COMMIT)
   private val described = Integer.getInteger("mesh.request.described", 250).intValue
+  private val current = new ThreadLocal[RequestChannel.Request]
 
   /** Whether the request waits, was answered with an error, or its connection closed, and is not handled now. */
   def refuses(apis: KafkaApis, request: RequestChannel.Request, local: RequestLocal): Boolean =
     !BoundedHandlers.begins(apis, request) || {
       val isAbove = BoundedWork.refuses(request)
       if (isAbove) apis.requestChannel.closeConnection(request, util.Map.of())
+      else begins(request)
       val refused = isAbove || answers(apis, request)
       if (refused) ends(apis, local)
       refused
@@ -56,12 +58,41 @@ object BoundedRequests {
 
   /** The handler is done with the request that it began. */
   def ends(apis: KafkaApis, local: RequestLocal): Unit = {
-    BoundedWork.ends()
+    leaves()
     BoundedHandlers.ends(apis, local)
   }
 
-  private def answers(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
+  /** The request of a domain that the thread handles; null for none. */
+  def handling: RequestChannel.Request = current.get
+
+  /**
+   * In place of what a handler does once others have answered for a request, as before records of a transaction are
+   * appended: whichever thread does it, it counts for the request.
+   */
+  def later[A](callback: (RequestLocal, A) => Unit): (RequestLocal, A) => Unit = {
+    val request = current.get
+    if (request == null) callback
+    else (local, answer) =>
+      if (current.get eq request) callback(local, answer)
+      else {
+        BoundedWork.begins(request)
+        begins(request)
+        try callback(local, answer) finally leaves()
+      }
+  }
+
+  private def begins(request: RequestChannel.Request): Unit = {
+    if (!BoundedWork.isOwn(request.context.principal.getName)) current.set(request)
     BoundedBatches.begin(request.context.principal.toString)
+  }
+
+  private def leaves(): Unit = {
+    BoundedWork.ends()
+    BoundedBatches.ends()
+    current.remove()
+  }
+
+  private def answers(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
     val fault =
       try found(apis, request) catch {
         case unreadable: RuntimeException =>
@@ -93,6 +124,7 @@ object BoundedRequests {
           ApiKeys.STREAMS_GROUP_HEARTBEAT =>
         BoundedPatterns.fault(request)
           .orElse(BoundedMembers.fault(request)).orElse(BoundedMembers.unreadable(request))
+      case ApiKeys.CREATE_TOPICS | ApiKeys.CREATE_PARTITIONS => BoundedPartitions.fault(apis, request)
       case ApiKeys.LIST_TRANSACTIONS => BoundedPatterns.fault(request)
       case ApiKeys.DESCRIBE_CONFIGS => tooMany(request)
       case kind if groups.contains(kind) => repeated(groups(kind)(request))
@@ -124,6 +156,8 @@ object BoundedRequests {
           .map(asked => new TopicPartition(one.name, asked.partitionIndex)))
         .count(apis.metadataCache.contains(_))
     case kind if groups.contains(kind) => 5 * msNs * groups(kind)(request).size
+    // all that there are, in the threads that care for all groups
+    case ApiKeys.LIST_GROUPS => 10 * msNs
     case ApiKeys.DESCRIBE_CONFIGS => 4 * msNs * request.body[DescribeConfigsRequest].data.resources.size
     case kind if kind.forwardable => msNs / 25 * request.sizeInBytes
     case ApiKeys.PRODUCE => msNs / 50 * request.body[ProduceRequest].data.topicData.size
@@ -136,7 +170,10 @@ object BoundedRequests {
     case ApiKeys.STREAMS_GROUP_HEARTBEAT => 3 * ofSize(request)
     case ApiKeys.DELETE_GROUPS | ApiKeys.FIND_COORDINATOR => ofSize(request)
     case ApiKeys.CONSUMER_GROUP_HEARTBEAT =>
-      20 * usNs * BoundedMembers.topics(request.body[ConsumerGroupHeartbeatRequest])
+      val heartbeat = request.body[ConsumerGroupHeartbeatRequest]
+      // one of two threads looks for it in the names of all topics
+      val ofPattern = if (BoundedPatterns.isEmpty(heartbeat)) 0 else 10 * msNs
+      ofPattern + 20 * usNs * BoundedMembers.topics(heartbeat)
     case ApiKeys.JOIN_GROUP => 20 * usNs * request.body[JoinGroupRequest].data.protocols.size
     case ApiKeys.SYNC_GROUP => 5 * usNs * request.body[SyncGroupRequest].data.assignments.size
     case ApiKeys.OFFSET_COMMIT =>

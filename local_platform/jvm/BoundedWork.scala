@@ -20,7 +20,8 @@ import org.apache.kafka.common.requests.AbstractResponse
  * Properties of the JVM:
  *   mesh.work.ms=<n>        of a processor's time that a domain may take each second
  *   mesh.work.late.ms=<n>   how far ahead of that it may be
- *   mesh.work.unread=<n>    bytes of answers that it has not read, records apart: those lie in files
+ *   mesh.work.unread=<n>    bytes of answers that it has not read, records apart: those lie in files. One
+ *                           more closes its connection, unless there is no other
  *   mesh.work.answer=<n>    bytes of one answer, which else closes its connection; beside records a 32nd of it
  */
 object BoundedWork {
@@ -70,11 +71,14 @@ object BoundedWork {
 
   /** Whether the domain of the login whose request is to be handled is above a bound; else it begins. */
   def refuses(request: RequestChannel.Request): Boolean = {
-    val work = of(request.context.principal.getName)
-    val above = work.exists(isAbove)
-    handled.set(if (above) null else work.map(Handled(_, threads.getCurrentThreadCpuTime)).orNull)
+    val above = of(request.context.principal.getName).exists(isAbove)
+    if (above) handled.remove() else begins(request)
     above
   }
+
+  /** The thread begins with a request, or goes on with it. */
+  def begins(request: RequestChannel.Request): Unit =
+    handled.set(of(request.context.principal.getName).map(Handled(_, threads.getCurrentThreadCpuTime)).orNull)
 
   /** The thread has handled the request that it began. */
   def ends(): Unit = {
@@ -86,33 +90,38 @@ object BoundedWork {
   }
 
   /**
-   * Whether an answer is larger than it may be, and its connection was closed instead. Room is made for it
-   * twice, and one that is larger than the memory for buffers can never be sent, though Kafka tries for ever.
+   * Whether an answer is larger than it may be, or too much beside others that are unread, and its connection
+   * was closed instead; else it counts from now on, before room is made for it. Room is made for it twice, and one
+   * that is larger than the memory for buffers can never be sent, though Kafka tries for ever.
    */
   def closes(channel: RequestChannel, request: RequestChannel.Request, body: AbstractResponse): Boolean =
-    !isOwn(request.context.principal.getName) && {
+    of(request.context.principal.getName).exists { work =>
+      BoundedFetches.ends(request)
       val size = new MessageSizeAccumulator
       body.data.addSize(size, new ObjectSerializationCache, request.header.apiVersion)
       val bytes = size.sizeExcludingZeroCopy
       val most = if (inFiles(request.header.apiKey)) mostOfAnswer / 32 else mostOfAnswer
       // above two thousand million it is negative
-      val above = bytes < 0 || bytes > most
+      val above = bytes < 0 || bytes > most || !reserves(work, request, bytes)
       if (above) channel.closeConnection(request, util.Map.of())
       above
     }
 
-  /** An answer is on its way. */
-  def sends(response: RequestChannel.Response): Unit = response match {
-    case one: RequestChannel.SendResponse if !inFiles(one.request.header.apiKey) =>
-      of(one.request.context.principal.getName).foreach { work =>
-        val answer = Answer(work, one.responseSend.size)
-        if (unread.putIfAbsent(one.request, answer) == null) work.unread.addAndGet(answer.bytes)
-      }
-    case _ =>
+  private def reserves(work: Work, request: RequestChannel.Request, bytes: Int): Boolean = {
+    val before = unread.putIfAbsent(request, Answer(work, bytes))
+    val all = if (before == null) work.unread.addAndGet(bytes) else 0
+    val fits = all <= mostUnread || all == bytes
+    if (!fits) forget(request)
+    fits
   }
 
   /** It was read, or its connection has ended. */
   def sent(request: RequestChannel.Request): Unit = {
+    BoundedConnections.answered(request.context.connectionId)
+    forget(request)
+  }
+
+  private def forget(request: RequestChannel.Request): Unit = {
     val answer = unread.remove(request)
     if (answer != null) answer.work.unread.addAndGet(-answer.bytes)
   }

@@ -5,9 +5,9 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes eleven classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
- * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]] and [[BoundedFetches]], below a folder. They take
- * the place of Kafka's where their jar comes first on the class path.
+ * Writes fifteen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]] and
+ * [[BoundedSegments]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -20,6 +20,9 @@ object PatchKafka {
   private val apis = "kafka/server/KafkaApis"
   private val local = "org/apache/kafka/server/common/RequestLocal"
   private val channel = "kafka/network/RequestChannel"
+  private val network = "org/apache/kafka/common/network"
+  private val logs = "org/apache/kafka/storage/internals/log"
+  private val connections = "mesh/BoundedConnections"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
   private val stream = "Ljava/io/InputStream;"
@@ -70,15 +73,32 @@ object PatchKafka {
     patch(folder, apis, 1) { (name, types, inner) =>
       if (name == "handle") Some(new AskFirst(inner)) else None
     }
-    patch(folder, channel, 2) { (name, types, inner) =>
+    patch(folder, channel, 1) { (name, types, inner) =>
       val answer = s"L$channel$$Request;L$requests/AbstractResponse;"
-      if (name != "sendResponse") None
-      else if (types == s"(L$channel$$Response;)V") Some(new CallFirst(
-        inner, "mesh/BoundedWork", "sends", types)(Opcodes.ALOAD -> 1))
-      else if (types.startsWith(s"($answer")) Some(new LeaveWhere(
-        inner, "mesh/BoundedWork", "closes", s"(L$channel;$answer)Z")(
+      if (name != "sendResponse" || !types.startsWith(s"($answer")) None
+      else Some(new LeaveWhere(inner, "mesh/BoundedWork", "closes", s"(L$channel;$answer)Z")(
         Opcodes.ALOAD -> 0, Opcodes.ALOAD -> 1, Opcodes.ALOAD -> 2))
-      else None
+    }
+    patch(folder, "kafka/server/KafkaRequestHandler$", 1) { (name, types, inner) =>
+      val callback = "Lscala/Function2;"
+      if (name != "wrapAsyncCallback") None
+      else Some(new ChangeParameter(inner, "mesh/BoundedRequests", "later", s"($callback)$callback")(
+        Opcodes.ASTORE, Opcodes.ALOAD -> 1))
+    }
+    patch(folder, s"$network/KafkaChannel", 2) { (name, types, inner) =>
+      def calls(method: String) =
+        Some(new CallFirst(inner, connections, method, s"(L$network/KafkaChannel;)V")(Opcodes.ALOAD -> 0))
+      name match {
+        case "read" => calls("reads")
+        case "close" => calls("closed")
+        case _ => None
+      }
+    }
+    patch(folder, s"$network/NetworkReceive", 1) { (name, types, inner) =>
+      if (name == "readFrom") Some(new MakeRoom(inner)) else None
+    }
+    patch(folder, s"$logs/LogSegment", 1) { (name, types, inner) =>
+      if (name == "shouldRoll") Some(new RollLess(inner)) else None
     }
     patch(folder, s"$channel$$Request", 1) { (name, types, inner) =>
       if (name != "updateRequestMetrics") None
@@ -88,7 +108,10 @@ object PatchKafka {
     patch(folder, "org/apache/kafka/server/storage/log/FetchParams", 1) { (name, types, inner) =>
       // the other one calls it
       val whole = name == "<init>" && types.startsWith("(IJJII") && types.endsWith("Z)V")
-      if (whole) Some(new WaitLess(inner)) else None
+      // how long, and for how many bytes
+      if (!whole) None
+      else Some(new ChangeParameter(inner, "mesh/BoundedFetches", "bounded", "(JI)J")(
+        Opcodes.LSTORE, Opcodes.LLOAD -> 4, Opcodes.ILOAD -> 6))
     }
   }
 
@@ -143,6 +166,32 @@ object PatchKafka {
         val batch = s"L$records/DefaultRecordBatch;"
         call(batches, "open", s"(L$compress;$given$batch)$stream")
       } else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
+  /** Its call of `MemoryPool.tryAllocate` becomes one of `BoundedConnections.room`, with what is received. */
+  private class MakeRoom(inner: MethodVisitor) extends Change(inner) {
+    private val pool = "org/apache/kafka/common/memory/MemoryPool"
+
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == pool && name == "tryAllocate" && types == "(I)Ljava/nio/ByteBuffer;") {
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        call(connections, "room", s"(L$pool;IL$network/NetworkReceive;)Ljava/nio/ByteBuffer;")
+      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
+  /** Passes what it returns through `BoundedSegments.rolls`. */
+  private class RollLess(inner: MethodVisitor) extends Change(inner) {
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.IRETURN) {
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        super.visitFieldInsn(Opcodes.GETFIELD, s"$logs/LogSegment", "created", "J")
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        super.visitVarInsn(Opcodes.ALOAD, 1)
+        call("mesh/BoundedSegments", "rolls", s"(ZJL$logs/LogSegment;L$logs/RollParams;)Z")
+      }
+      super.visitInsn(code)
+    }
   }
 
   /** Its call of `AbstractRequest.parseRequest` becomes one of `BoundedParsing.parse`, with the context. */
@@ -237,13 +286,13 @@ object PatchKafka {
     }
   }
 
-  /** Makes its parameter of how long to wait what `BoundedFetches.bounded` returns for it. */
-  private class WaitLess(inner: MethodVisitor) extends Change(inner) {
+  /** Makes the first of some of its own parameters what a method of the bounds returns for them. */
+  private class ChangeParameter(
+      inner: MethodVisitor, owner: String, method: String, types: String)(
+      store: Int, parameters: (Int, Int)*) extends CallFirst(inner, owner, method, types)(parameters: _*) {
     override def visitCode(): Unit = {
       super.visitCode()
-      super.visitVarInsn(Opcodes.LLOAD, 4)
-      call("mesh/BoundedFetches", "bounded", "(J)J")
-      super.visitVarInsn(Opcodes.LSTORE, 4)
+      super.visitVarInsn(store, parameters.head._2)
     }
   }
 

@@ -8,21 +8,26 @@ import java.util
  */
 class Recent(most: Int, windowNs: Long) {
   private var now, before = new util.HashSet[String]()
+  private val counts = new util.HashMap[String, Int]()
   private var began = System.nanoTime
   private val denials = new Pause
 
-  /** Whether it is one of them, or there is room for it. */
-  def has(one: String): Boolean = synchronized {
+  /** Whether it is one of them, or there is room for it; it counts for the name that it is `of`. */
+  def has(one: String, of: String = ""): Boolean = synchronized {
     val age = System.nanoTime - began
     if (age > windowNs) {
       before = if (age > 2 * windowNs) new util.HashSet[String]() else now
       now = new util.HashSet[String]()
+      counts.clear()
       began = System.nanoTime
     }
     val fits = now.contains(one) || before.remove(one) || now.size + before.size < most
-    if (fits) now.add(one)
+    if (fits && now.add(one)) counts.merge(of, 1, _ + _)
     fits
   }
+
+  /** How many of a name were used in this window. */
+  def count(of: String): Int = synchronized(counts.getOrDefault(of, 0))
 
   /** How many there are. */
   def size: Int = synchronized(now.size + before.size)

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that eleven of Kafka's own classes are made to ask for; their names and settings.
+that fifteen of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -15,15 +15,18 @@ SOURCES = tuple(
         "BoundedAppends.scala",
         "BoundedAuthorizer.scala",
         "BoundedBatches.scala",
+        "BoundedConnections.scala",
         "BoundedFetches.scala",
         "BoundedHandlers.scala",
         "BoundedMembers.scala",
         "BoundedOffsets.scala",
         "BoundedParsing.scala",
         "BoundedTables.scala",
+        "BoundedPartitions.scala",
         "BoundedPatterns.scala",
         "BoundedProducers.scala",
         "BoundedRequests.scala",
+        "BoundedSegments.scala",
         "BoundedWork.scala",
         "PatchKafka.scala",
         "Recent.scala",
@@ -60,8 +63,9 @@ POLICY = {
     "mesh.policy.characters.of.lists": "2048",
     "mesh.policy.partitions": "256",
     "mesh.policy.partitions.per.hour": "1000",
-    # a broker that compresses anew takes seconds for a batch, in each of its request handlers
-    "mesh.policy.values.compression.type": ":".join(BROKERS_COMPRESSION),
+    # a broker that compresses anew takes seconds for a batch, in each of its request handlers; what
+    # it keeps uncompressed is a thousand times what was sent, past the quota of who sent it
+    "mesh.policy.values.compression.type": BROKERS_COMPRESSION,
     # Kafka's own: else a handler waits for the disk, once for each batch that has so many records
     **{f"mesh.policy.values.flush.{name}": str(2**63 - 1) for name in ("messages", "ms")},
     **{
@@ -107,6 +111,13 @@ JVM_BOUNDS = {
     "mesh.appends.late.ms": 3000,
     "mesh.appends.records": 2000,
     "mesh.appends.record.bytes": 2048,
+    "mesh.connections": 1000,
+    "mesh.connections.bytes": 192 * _MIB,
     "mesh.fetch.wait.ms": 2000,
+    "mesh.fetch.waiting": 20_000,
+    "mesh.partitions": 4000,
+    "mesh.partitions.topic": 256,
+    "mesh.partitions.hour": 1000,
+    "mesh.segments": 200,
 }
 """Properties of the JVM: what clients may cost a broker; see `Bounded*.scala`."""

@@ -204,6 +204,8 @@ SMALL_NODE = {
     # a session of a fetch keeps what it names, 700 000 partitions of no topic too, until another
     # one takes its place; without, a Java consumer names its partitions in each fetch
     "max.incremental.fetch.session.cache.slots": "0",
+    # fetches that are done are kept by each partition that they waited at until so many more are
+    "fetch.purgatory.purge.interval.requests": "100",
     # a domain's Spark server opens up to 1 024: a reader and a writer for each of 512 task slots.
     # far below 20 000 files
     "max.connections": "4000",

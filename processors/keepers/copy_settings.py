@@ -38,9 +38,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
 
 The local platform's brokers refuse them for topics of domains as well.
 """
-BROKERS_COMPRESSION = ("producer", "uncompressed")
-"""What `compression.type` may be, the first one in place of any other: brokers compress nothing
-anew. Those of the local platform refuse another one for topics of domains as well."""
+BROKERS_COMPRESSION = "producer"
+"""What `compression.type` may be: brokers compress nothing anew, and unpack nothing to keep it so.
+Those of the local platform refuse another one for topics of domains as well."""
 _COMPRESSION = "compression.type"
 _MAX_RECORD = "max.message.bytes"
 _KAFKAS_MAX_RECORD = 1_048_588
@@ -54,8 +54,8 @@ def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
     """Setting -> value of a copy; what the source does not set is the cluster's default."""
     same = {name: source[name] for name in _SAME if name in source}
     within = {name: _nearest(name, source[name]) for name in RANGES if name in source}
-    if (kind := source.get(_COMPRESSION)) is not None:
-        same[_COMPRESSION] = kind if kind in BROKERS_COMPRESSION else BROKERS_COMPRESSION[0]
+    if _COMPRESSION in source:
+        same[_COMPRESSION] = BROKERS_COMPRESSION
     largest = min(int(source.get(_MAX_RECORD, _KAFKAS_MAX_RECORD)), LARGEST_RECORD)
     return same | within | {_MAX_RECORD: str(largest + _HEADER_ROOM)}
 

@@ -60,12 +60,17 @@ class RawConnection:
 
     def fetch(self, topic: str, wait_ms: int) -> int:
         """Wait for a record at the begin of partition 0; returns the error code."""
-        shape = struct.pack(">iiiib", -1, wait_ms, 1, 1 << 20, 0)
-        body = shape + _list(_text(topic) + _list(struct.pack(">iqi", 0, 0, 1 << 20)))
-        answer = self._call(_FETCH, 4, body)
+        self.ask_to_fetch([topic], wait_ms)
+        answer = self._answer()
         place = 4 + 4 + 2 + len(topic) + 4 + 4
         [code] = struct.unpack(">h", answer[place : place + 2])
         return int(code)
+
+    def ask_to_fetch(self, topics: Iterable[str], wait_ms: int, least: int = 1) -> None:
+        """Wait for so many bytes at partition 0 of topics; do not wait for the answer."""
+        places = _list(struct.pack(">iqi", 0, 0, 1 << 20))
+        shape = struct.pack(">iiiib", -1, wait_ms, least, 1 << 20, 0)
+        self._send(_FETCH, 4, shape + _list(*(_text(one) + places for one in topics)))
 
     def name_coordinators(self, count: int) -> None:
         """Request the coordinators of so many groups without a name; wait for no answer."""
@@ -216,10 +221,13 @@ class RawConnection:
 
     def describe_groups(self, groups: Collection[str]) -> int:
         """Describe groups; returns the error code of the first one."""
-        [code] = struct.unpack_from(
-            ">h", self._call(_DESCRIBE_GROUPS, 1, _list(*map(_text, groups))), 8
-        )
+        self.ask_for_groups(groups)
+        [code] = struct.unpack_from(">h", self._answer(), 8)
         return int(code)
+
+    def ask_for_groups(self, groups: Collection[str]) -> None:
+        """Describe groups; do not wait for the answer."""
+        self._send(_DESCRIBE_GROUPS, 1, _list(*map(_text, groups)))
 
     def fetch_offsets(self, groups: Collection[str]) -> int:
         """Ask for all offsets of groups that have none; returns the error code of the first one."""

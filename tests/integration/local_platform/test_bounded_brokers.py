@@ -61,14 +61,15 @@ def owner(name: str) -> Principal:
 
 
 FOE, CROWD, KEEPER = owner("foe"), owner("crowd"), owner("keeper")
+FOE = replace(FOE, rights=(*FOE.rights, Right("ALL", "TOPIC", "mesh.foe.", prefixed=True)))
 HORDE = owner("horde")
 # what these use up, no other test lacks
 SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
 ASKER, BUSY, CLOSER = owner("asker"), owner("busy"), owner("closer")
-SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "sent.log"),))
-COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "counted.log"),))
+SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "mesh.sent"),))
+COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "mesh.counted"),))
 APPENDERS = {
-    name: Principal(f"{name}.intents", "secret", (Right("WRITE", "TOPIC", f"{name}.intents.log"),))
+    name: Principal(f"{name}.intents", "secret", (Right("WRITE", "TOPIC", f"mesh.{name}.intents"),))
     for name in ("large", "compressed", "small")
 }
 
@@ -128,7 +129,9 @@ def foe(admin: Connection) -> Connection:
 @pytest.fixture(scope="module", params=["producer", "uncompressed"])
 def topic(admin: Connection, request: pytest.FixtureRequest) -> str:
     """A topic that keeps its producers' compression, or has the broker make room."""
-    return create_topic(admin, f"foe.{request.param}", request.param)
+    # brokers unpack for topics of the mesh only
+    prefix = "foe" if request.param == "producer" else "mesh.foe"
+    return create_topic(admin, f"{prefix}.{request.param}", request.param)
 
 
 def create_topic(admin: Connection, name: str, compression: str, partitions: int = 1) -> str:
@@ -317,7 +320,7 @@ def test_who_connects_anew_for_each_request_appends_no_more_than_some_times_its_
 ) -> None:
     """Kafka delays the connection, and not the login, and counts what is sent, not what is kept."""
     principal, data, quota, size = APPENDERS[made.__name__], made(), 64 * 1024, MIB // 2
-    topic = create_topic(admin, f"{principal.name}.log", "uncompressed")
+    topic = create_topic(admin, f"mesh.{principal.name}", "uncompressed")
     set_quotas(admin, {principal.name: {PRODUCED: float(quota)}})
     login = replace(admin, user=principal.name, password="secret")
 
@@ -688,26 +691,26 @@ def test_who_appends_intents_sends_one_batch_and_nothing_is_unpacked_of_more(
 ) -> None:
     """3 000 batches of a thousand bytes each, in one request, unpacked to 90 GB."""
     login = replace(admin, user=SENDER.name, password=SENDER.password)
-    create_topic(admin, "sent.log", "uncompressed")
+    create_topic(admin, "mesh.sent", "uncompressed")
     set_quotas(admin, {SENDER.name: {PRODUCED: float(64 * 1024)}})
     one = packed(zstandard.compress(record(value=bytes(15 * MIB))), 1, ZSTD)
     with pytest.raises(KafkaError, match="error 42"):
-        produce(login, "sent.log", one * 3000)
+        produce(login, "mesh.sent", one * 3000)
     # had they been unpacked, the login would have to wait for minutes
-    produce(login, "sent.log", batch(record()))
+    produce(login, "mesh.sent", batch(record()))
 
 
 def test_a_batch_of_intents_has_so_many_records_and_no_more(admin: Connection) -> None:
     """Who folds the log has work with each: a megabyte held 150 000."""
     login = replace(admin, user=COUNTED.name, password=COUNTED.password)
-    create_topic(admin, "counted.log", "uncompressed")
+    create_topic(admin, "mesh.counted", "uncompressed")
     most = JVM_BOUNDS["mesh.appends.records"]
     one = [record(None, None, delta=at) for at in range(most + 1)]
     with pytest.raises(MessageSizeTooLargeError):
-        produce(login, "counted.log", batch(*one))
+        produce(login, "mesh.counted", batch(*one))
     with pytest.raises(MessageSizeTooLargeError):
-        produce(login, "counted.log", packed(gzip.compress(b"".join(one)), most + 1, GZIP))
-    produce(login, "counted.log", batch(*one[:most]))
+        produce(login, "mesh.counted", packed(gzip.compress(b"".join(one)), most + 1, GZIP))
+    produce(login, "mesh.counted", batch(*one[:most]))
 
 
 @pytest.mark.parametrize("pattern", ["(((a{1000}){1000}){1000})", "a{ 2 }", "a" * 250])

@@ -1,0 +1,239 @@
+"""A broker whose clients come by many connections, wait for much, and have it open files."""
+
+import gzip
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+from aiokafka.errors import KafkaError
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from local_platform.jvm import JVM_BOUNDS
+from local_platform.principals import Principal, Right
+from local_platform.settings import PlatformSettings
+from mesh_events.kafka import Connection
+from tests.conftest import new_settings
+from tests.integration.local_platform.bounded import DENIED, broker, code, connected
+from tests.integration.local_platform.clients import wait_until
+from tests.integration.local_platform.raw_kafka import RawConnection
+from tests.odd_batches import batch, packed, produce, record
+
+pytestmark = pytest.mark.platform
+
+KINDS = ("TOPIC", "TRANSACTIONAL_ID")
+CROWD, OTHER = (
+    Principal(
+        name, "secret", tuple(Right("ALL", kind, f"{name}.", prefixed=True) for kind in KINDS)
+    )
+    for name in ("crowd", "other")
+)
+APP = Principal("crowd.app", "secret", ())
+MIB = 1 << 20
+DAY_MS = 24 * 3600 * 1000
+THROTTLED = 89
+
+
+def new_topic(login: Connection, name: str, partitions: int = 1) -> str:
+    client = AdminClient(login.config())
+    client.create_topics([NewTopic(name, partitions, 1)])[name].result(20)
+    return name
+
+
+def as_login(admin: Connection, who: Principal) -> Connection:
+    return replace(admin, user=who.name, password=who.password)
+
+
+@pytest.fixture
+def clients() -> Iterator[ExitStack]:
+    """What is closed when the test ends."""
+    with ExitStack() as found:
+        yield found
+
+
+def test_a_domain_has_so_many_connections_by_all_its_logins_and_others_have_theirs(
+    clients: ExitStack,
+) -> None:
+    """Kafka bounds those of an address: a domain had them all, and did everything 3 000 times."""
+    with broker({"mesh.connections": 3}, [CROWD, APP, OTHER]) as admin:
+        mine = [connected(admin, who) for who in (CROWD, APP, CROWD)]
+        for one in mine:
+            clients.callback(one.close)
+            assert one.describe_topics(["crowd.x"]) != 0
+        assert code(admin, APP, "crowd.x") is None
+        assert code(admin, OTHER, "crowd.x") == DENIED
+        mine[0].close()
+        wait_until(lambda: code(admin, APP, "crowd.x") == DENIED, "one was closed", 30)
+
+
+def test_room_is_made_for_so_much_of_a_domain_that_is_announced(clients: ExitStack) -> None:
+    """43 connections that announced 17 MiB each, and sent nothing, held the whole heap."""
+    bound = JVM_BOUNDS["mesh.connections.bytes"]
+    size = 17 * MIB
+    with broker({}, [CROWD, OTHER]) as admin:
+        mine = list[RawConnection]()
+        for _ in range(bound // size + 3):
+            one = connected(admin, CROWD)
+            clients.callback(one.close)
+            one.announce(size)
+            mine.append(one)
+        wait_until(lambda: sum(one.is_closed(0.1) for one in mine) == 3, "three are closed", 30)
+        assert code(admin, CROWD, "crowd.x") is not None, "there is room for little"
+        assert code(admin, OTHER, "crowd.x") == DENIED
+        clients.close()
+        # what was announced by connections that have ended counts no more
+        for _ in range(2 * bound // size):
+            one = connected(admin, CROWD)
+            one.announce(size)
+            assert not one.is_closed(0.01)
+            one.close()
+
+
+def test_who_sends_large_requests_one_after_the_other_is_never_above_the_bound() -> None:
+    """Of a request that was answered there is nothing left."""
+    with broker({"mesh.connections.bytes": 4 * MIB}, [CROWD]) as admin:
+        login = as_login(admin, CROWD)
+        topic = new_topic(login, "crowd.large")
+        producer = Producer(login.config(**{"message.max.bytes": 4 * MIB, "linger.ms": 0}))
+        told = list[object]()
+        for _ in range(20):
+            producer.produce(topic, bytes(900_000), on_delivery=lambda error, _: told.append(error))
+            assert producer.flush(20) == 0
+        assert told == [None] * 20
+
+
+@pytest.mark.parametrize(("least", "fit"), [(1, 20), (2, 2)])
+def test_fetches_of_a_domain_wait_at_so_many_partitions(
+    clients: ExitStack, least: int, fit: int
+) -> None:
+    """Who appends to one of them looks through each fetch that waits there, with all it has."""
+    waits = {"mesh.fetch.wait.ms": 600_000, "mesh.fetch.waiting": 20}
+    with broker(waits, [CROWD, OTHER]) as admin:
+        topics = {who: new_topic(as_login(admin, who), f"{who.name}.x") for who in (CROWD, OTHER)}
+
+        def fetching(who: Principal) -> RawConnection:
+            one = connected(admin, who)
+            clients.callback(one.close)
+            one.ask_to_fetch([topics[who]], 500_000, least)
+            return one
+
+        waiting = [fetching(CROWD) for _ in range(fit)]
+        wait_until(fetching(CROWD).is_settled, "one more does not wait", 20)
+        assert not any(one.is_settled() for one in waiting)
+        other = fetching(OTHER)
+        produce(as_login(admin, CROWD), topics[CROWD], batch(record(value=b"enough")))
+        wait_until(lambda: all(one.is_settled() for one in waiting), "all are answered", 20)
+        assert not other.is_settled()
+        # what waits no more makes room; at the end of the topic, one waits again
+        again = fetching(CROWD)
+        assert again.is_answered()
+        clients.callback(again.close)
+
+
+def test_a_topic_is_widened_to_so_many_partitions_and_a_domain_has_so_many() -> None:
+    """No policy of Kafka's is asked: a request could add 10 000, each with its files."""
+    bounds = {"mesh.partitions": 300, "mesh.partitions.hour": 280}
+    with broker(bounds, [CROWD, OTHER]) as admin:
+        crowd = AdminClient(as_login(admin, CROWD).config())
+        topic = new_topic(as_login(admin, CROWD), "crowd.wide")
+
+        def widen(to: int) -> None:
+            crowd.create_partitions([NewPartitions(topic, to)])[topic].result(20)
+
+        with pytest.raises(KafkaException, match=r"crowd\.wide is to have 257 partitions: it may"):
+            widen(257)
+        widen(200)
+        # brokers are told behind the answer
+        wait_until(lambda: partitions(crowd, topic) == 200, "the broker knows", 20)
+        told = "topics crowd\\.\\* have 200 partitions, and may have 300: there is no room for 101"
+        with pytest.raises(KafkaException, match=told):
+            crowd.create_topics([NewTopic("crowd.more", 101, 1)])["crowd.more"].result(20)
+        new_topic(as_login(admin, OTHER), "other.more", 101)
+        crowd.delete_topics([topic])[topic].result(20)
+        wait_until(lambda: topic not in crowd.list_topics(timeout=20).topics, "it is gone", 20)
+        new_topic(as_login(admin, CROWD), topic)
+        wait_until(lambda: partitions(crowd, topic) == 1, "the broker knows", 20)
+        with pytest.raises(KafkaException, match="get 280 more partitions in an hour at most"):
+            widen(100)
+        # the administrator widens what it wants
+        own = AdminClient(admin.config())
+        own.create_partitions([NewPartitions(topic, 257)])[topic].result(20)
+
+
+def partitions(client: AdminClient, topic: str) -> int:
+    return len(client.list_topics(topic, 20).topics[topic].partitions)
+
+
+def test_times_of_records_begin_so_many_segments_and_no_more() -> None:
+    """Each is a file that the broker has open: 2 900 records of a partition, a week apart."""
+    settings = new_settings()
+    with broker({"mesh.segments": 5}, [CROWD], settings) as admin:
+        topic, own = new_topic(admin, "crowd.old", 3), new_topic(admin, "mesh.old", 1)
+        client = connected(admin, CROWD)
+        for week in range(10):
+            old = batch(record(), time_ms=week * 8 * DAY_MS)
+            assert client.produce(topic, dict.fromkeys(range(3), old)) == {0}
+            produce(admin, own, old)
+        client.close()
+        assert segments(settings, topic) == 3 + 5
+        assert segments(settings, own) == 10
+
+
+def segments(settings: PlatformSettings, topic: str) -> int:
+    return len([*settings.home.rglob(f"{topic}-*/*.log")])
+
+
+def test_what_a_transaction_has_unpacked_counts_for_its_login_in_whichever_thread() -> None:
+    """Kafka asks others before it appends, and goes on in another of its threads."""
+    bound = {"mesh.batches.login.bytes": MIB}
+    with broker(bound, [CROWD, OTHER]) as admin, ThreadPoolExecutor(16) as pool:
+        mine, theirs = as_login(admin, CROWD), as_login(admin, OTHER)
+        topic, other = new_topic(mine, "crowd.sent"), new_topic(theirs, "other.sent")
+        settings = {"compression.type": "gzip", "message.max.bytes": 16 * MIB}
+        producer = Producer(mine.config(**{"transactional.id": "crowd.one", **settings}))
+        producer.init_transactions(30)
+        # each handler has had a request of another login before
+        list(pool.map(lambda _: produce(theirs, other, batch(record())), range(64)))
+        producer.begin_transaction()
+        producer.produce(topic, bytes(15 * MIB))
+        assert producer.flush(30) == 0
+        zipped = packed(gzip.compress(record()), 1, 1)
+        with pytest.raises(KafkaError, match=f"error {THROTTLED}$"):
+            produce(mine, topic, zipped)
+        produce(theirs, other, zipped)
+
+
+def test_a_request_of_a_transaction_is_charged_by_the_partitions_that_it_has() -> None:
+    """Kafka writes all of them anew for each that is added: 5 000 were 500 MB of its log."""
+    with broker({"mesh.work.late.ms": 700}, [CROWD, APP]) as admin:
+
+        def goes_on(transaction: str) -> bool:
+            one = connected(admin, CROWD)
+            try:
+                for _ in range(150):
+                    one.add_to_transaction(transaction, "crowd.none", range(1))
+            except (AssertionError, OSError):
+                return False
+            finally:
+                one.close()
+            return True
+
+        assert goes_on("crowd.small")
+        for at in range(0, 40_000, 2_000):
+            wait_until(lambda at=at: adds(admin, range(at, at + 2_000)), "there is time", 60)
+        wait_until(lambda: code(admin, APP, "crowd.x") is not None, "there is time", 60)
+        assert goes_on("crowd.small")
+        assert not goes_on("crowd.large")
+
+
+def adds(admin: Connection, more: range) -> bool:
+    one = connected(admin, CROWD)
+    try:
+        one.add_to_transaction("crowd.large", "crowd.none", more)
+    except (AssertionError, OSError):
+        return False
+    finally:
+        one.close()
+    return True
