@@ -127,7 +127,25 @@ def answer(
         return _refused(by_rules, plan)
     if admin is None:
         return DryRun("accepted", plan=plan)
-    return _at_destination(image, intent, admin, plan)
+    found = _at_destination(image, intent, admin, plan)
+    if found.refusal is not None or (limit := _partitions(intent, admin)) is None:
+        return found
+    return replace(found, text=f"{found.text}, {limit}")
+
+
+def _partitions(intent: StatementAdded, admin: "ClusterAdmin") -> str | None:
+    """What the worker's limit of partitions has to be; None where it may have its default."""
+    from processors.keepers.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
+
+    topics = (admin.topic(name) for name in (intent.stream, *intent.tables))
+    widest = max((one for one in topics if one is not None), key=lambda one: one.partitions)
+    if widest.partitions <= MOST_PARTITIONS:
+        return None
+    return (
+        f"if the worker's {OF_STATEMENTS} is {widest.partitions} or more, as {widest.name} has so "
+        f"many partitions; it is {MOST_PARTITIONS} by default, and above it the answer is "
+        "too_many_partitions"
+    )
 
 
 def _plan(

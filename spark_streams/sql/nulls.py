@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.statement import Statement
-from spark_streams.sql.tree import Binary, Case, Constant, In, Node
+from spark_streams.sql.tree import Between, Binary, Case, Constant, In, Like, Node
 
 _NULL = Constant(None)
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -35,7 +35,11 @@ def _compared(node: Node) -> Iterator[Node]:
     match node:
         case Binary(op, left, right) if op in _COMPARISONS:
             yield from (one for one in (left, right) if one == _NULL)
-        case In(_, items, _):
-            yield from (one for one in items if one == _NULL)
-        case Case(Node(), branches, _):
-            yield from (one for one, _ in branches if one == _NULL)
+        case In(this, items, _):
+            yield from (one for one in (this, *items) if one == _NULL)
+        case Between(this, low, high, _):
+            yield from (one for one in (this, low, high) if one == _NULL)
+        case Like(_, this, _, _, _):
+            yield from (one for one in (this,) if one == _NULL)
+        case Case(Node() as this, branches, _):
+            yield from (one for one in (this, *(when for when, _ in branches)) if one == _NULL)

@@ -9,6 +9,7 @@ from mesh_events.codec import decode
 from mesh_events.decisions import Decision, IntentRejected
 from mesh_events.errors import RefusedError
 from processors.keepers.findings import Finding, destination_free, statement_sound
+from processors.keepers.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
 from self_service.cli.statement_dry_run import answer, named, supposed
 from self_service.cli.statement_wording import worded
@@ -98,6 +99,25 @@ def test_a_text_under_another_name_is_judged_under_that_name() -> None:
     dry = answer(log.image, supposed("west.other", meant), cluster_of_west(), Registry())
     assert dry.refusal is not None
     assert dry.refusal.code == "destination_written"
+
+
+@pytest.mark.parametrize("partitions", [MOST_PARTITIONS, MOST_PARTITIONS + 1])
+def test_a_text_over_many_partitions_is_accepted_if_the_workers_limit_allows_it(
+    partitions: int,
+) -> None:
+    """The limit is the worker's setting, which nobody else can ask for."""
+    log, cluster = log_of_west(), cluster_of_west()
+    cluster.create_topic("west.wide", partitions, {})
+    text = "INSERT INTO out SELECT c.ip FROM clicks c JOIN wide t ON c.ip = t._key"
+    meant = worded(log.image, "west", text, {}, None, None)
+    dry = answer(log.image, supposed("west.out", meant), cluster, Registry())
+    assert dry.refusal is None
+    told = f"accepted, if the worker's {OF_STATEMENTS} is {partitions} or more"
+    if partitions > MOST_PARTITIONS:
+        assert dry.text.startswith(told)
+        assert "west.wide" in dry.text
+    else:
+        assert dry.text == "accepted"
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
