@@ -8,8 +8,11 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from mesh_events.errors import InfrastructureError
+from processors.http_deadline import new_session
 
 _TIMEOUT_S = 10
+_WHOLE = 3
+"""Times the timeout in which all of an answer has come, its status line and headers among it."""
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer; a schema has a million characters, a list of subjects less than this."""
 _PIECE = 65_536
@@ -43,24 +46,31 @@ class RegistryRest:
     def call(self, method: str, place: str, *, conflict: bool = False, **more: Any) -> bytes | None:
         """The answer itself; `place` is below the base, or an address of its own."""
         doing = f"the registry at {self.url}"
+        until = time.monotonic() + _WHOLE * _TIMEOUT_S
         try:
-            with requests.request(
-                method,
-                place if "://" in place else self.url + place,
-                auth=self._login,
-                timeout=_TIMEOUT_S,
-                # what is packed may unpack to nothing for ever
-                headers={"Accept-Encoding": "identity", **more.pop("headers", {})},
-                # a login is for this server, and no other
-                allow_redirects=False,
-                stream=True,
-                **more,
-            ) as answer:
+            with (
+                new_session(_WHOLE * _TIMEOUT_S) as session,
+                session.request(
+                    method,
+                    place if "://" in place else self.url + place,
+                    auth=self._login,
+                    timeout=_TIMEOUT_S,
+                    # what is packed may unpack to nothing for ever
+                    headers={"Accept-Encoding": "identity", **more.pop("headers", {})},
+                    # a login is for this server, and no other
+                    allow_redirects=False,
+                    stream=True,
+                    **more,
+                ) as answer,
+            ):
                 content = self._read(answer)
         except (requests.RequestException, HTTPError) as error:
             raise InfrastructureError(
                 f"{doing} does not answer ({type(error).__name__})", retriable=True
             ) from error
+        # one that was cut looks like one that is empty
+        if time.monotonic() > until:
+            raise self._endless()
         if answer.status_code == requests.codes.not_found:
             return None
         if conflict and answer.status_code == requests.codes.conflict:
@@ -84,12 +94,15 @@ class RegistryRest:
         while piece := answer.raw.read1(_PIECE, decode_content=True):
             content += piece
             if len(content) > LONGEST_ANSWER or time.monotonic() > until:
-                raise InfrastructureError(
-                    f"the registry at {self.url} answers more than {LONGEST_ANSWER} bytes, or for "
-                    f"longer than {_TIMEOUT_S} s: see what answers there",
-                    retriable=True,
-                )
+                raise self._endless()
         return bytes(content)
+
+    def _endless(self) -> InfrastructureError:
+        return InfrastructureError(
+            f"the registry at {self.url} answers more than {LONGEST_ANSWER} bytes, or for longer "
+            f"than {_TIMEOUT_S} s: see what answers there",
+            retriable=True,
+        )
 
     def stranger(self) -> InfrastructureError:
         """It answers what no registry would."""

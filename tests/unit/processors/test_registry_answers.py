@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -21,9 +22,17 @@ class Stranger(BaseHTTPRequestHandler):
 
     body: bytes | None
     drips = False
-    ends = threading.Event()
+    # of the status line and of headers
+    drips_before = b""
+    ends: threading.Event
 
     def do_GET(self) -> None:
+        if self.drips_before:
+            with suppress(OSError):
+                self.wfile.write(self.drips_before)
+                while not self.ends.wait(0.05):
+                    self.wfile.write(b"x")
+            return
         self.send_response(200)
         if self.drips:
             self.send_header("Content-Length", "60000")
@@ -47,7 +56,7 @@ class Stranger(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def stranger() -> Iterator[tuple[type[Stranger], OwnRegistry]]:
-    handler = type("Handler", (Stranger,), {})
+    handler = type("Handler", (Stranger,), {"ends": threading.Event()})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -84,6 +93,21 @@ def test_an_answer_that_comes_by_drops_ends_when_its_time_is_over(
 ) -> None:
     handler, registry = stranger
     handler.drips = True
+    monkeypatch.setattr(module, "_TIMEOUT_S", 0.5)
+    try:
+        with pytest.raises(InfrastructureError, match=r"for longer than 0\.5 s"):
+            registry.bring(WANTED)
+    finally:
+        handler.ends.set()
+
+
+@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 ", b"HTTP/1.1 200 OK\r\nA: "])
+def test_a_status_line_or_header_that_comes_by_drops_ends_when_its_time_is_over(
+    stranger: tuple[type[Stranger], OwnRegistry], monkeypatch: pytest.MonkeyPatch, begin: bytes
+) -> None:
+    """A worker that waited for it was taken for one that hangs, and ended."""
+    handler, registry = stranger
+    handler.drips_before = begin
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.5)
     try:
         with pytest.raises(InfrastructureError, match=r"for longer than 0\.5 s"):

@@ -43,6 +43,7 @@ ALLOWED = {
     "connect.rest": HTTP,
     # the registries of clusters
     "registry_rest": {"requests", "urllib3"},
+    "http_deadline": {"requests", "socket", "urllib3"},
     # the receiver of lineage that the operator names
     "lineage_receiver": {"requests", "urllib3"},
     # used by `sdm`, on the machine of the person who adds a connector

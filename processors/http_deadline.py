@@ -1,0 +1,66 @@
+"""HTTP with a bound of the whole time that a server may take, however slowly it answers.
+
+A timeout of `requests` is for each part of an answer: a status line that comes letter by letter has
+none.
+"""
+
+import socket
+import threading
+from contextlib import suppress
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+
+def new_session(most_s: float) -> requests.Session:
+    """A session whose connections are cut so many seconds after they were opened.
+
+    What is asked then ends with `requests.RequestException` or urllib3's `HTTPError`, as where the
+    server closes the connection.
+    """
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _Adapter(most_s))
+    return session
+
+
+class _Cut:
+    """A connection that ends by itself."""
+
+    most_s: float
+    sock: Any
+    _timer: threading.Timer | None = None
+
+    def connect(self) -> None:
+        super().connect()  # type: ignore[misc]  # the connection's
+        self._timer = threading.Timer(self.most_s, self._cut)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().close()  # type: ignore[misc]  # the connection's
+
+    def _cut(self) -> None:
+        # whoever reads from it sees its end; closing it here would give its number to another one
+        with suppress(OSError, AttributeError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+
+class _Adapter(HTTPAdapter):
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        plain = type("Plain", (_Cut, HTTPConnection), {"most_s": self._most_s})
+        tls = type("Tls", (_Cut, HTTPSConnection), {"most_s": self._most_s})
+        self.poolmanager.pool_classes_by_scheme = {
+            "http": type("Pool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
+        }
