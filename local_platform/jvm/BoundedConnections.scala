@@ -14,13 +14,14 @@ import org.slf4j.LoggerFactory
  * makes room for a request when its size has come. [[PatchKafka]] has Kafka call these methods.
  *
  * Properties of the JVM:
- *   mesh.connections=<n>         of one domain; one more is closed at its first request
- *   mesh.connections.bytes=<n>   of the requests of one domain that come, wait and are handled; one more closes its
- *                                connection
+ *   mesh.connections=<n>         of one domain; one more is closed when it has logged in
+ *   mesh.connections.bytes=<n>   of the requests of one domain, of more than 16 KiB each, that come, wait and are
+ *                                handled; one more closes its connection
  */
 object BoundedConnections {
-  private val most = Integer.getInteger("mesh.connections", 1000).intValue
+  private val most = Integer.getInteger("mesh.connections", 2000).intValue
   private val mostBytes = Integer.getInteger("mesh.connections.bytes", 192 << 20).longValue
+  private val small = 16384
   private val log = LoggerFactory.getLogger("mesh.BoundedConnections")
   private val owners = new ConcurrentHashMap[String, Owner]()
   private val open = new ConcurrentHashMap[String, Opened]()
@@ -29,11 +30,11 @@ object BoundedConnections {
     // under the lock of this object
     var connections = 0
     var bytes = 0L
-    private val denied = new Pause
+    val crowded, laden = new Pause
 
-    def refuse(fault: String): Nothing = {
+    def refuse(fault: String, pause: Pause): Nothing = {
       val text = s"the logins of $name have $fault"
-      if (denied.isOver()) log.warn("{}", text)
+      if (pause.isOver()) log.warn("{}: the next connection is closed", text)
       // Kafka closes the connection without a line of its own
       throw new IOException(text)
     }
@@ -45,7 +46,7 @@ object BoundedConnections {
     var bytes = 0
   }
 
-  /** Something came by a connection that has logged in; IOException where its domain has too many. */
+  /** A connection has logged in, or something came by it; IOException where its domain has too many. */
   def reads(channel: KafkaChannel): Unit =
     // the broker's own connections to others have none
     if (!open.containsKey(channel.id) && channel.principalSerde.isPresent) opens(channel)
@@ -62,16 +63,19 @@ object BoundedConnections {
         if (fits) owner.connections += 1
         fits
       }
-      if (!fits) owner.refuse(s"$most connections")
+      if (!fits) owner.refuse(s"$most connections", owner.crowded)
     }
     open.put(channel.id, new Opened(owner))
   }
 
+  /** It may have logged in: who never sends anything has a connection, too. */
+  def prepared(channel: KafkaChannel): Unit = if (channel.ready) reads(channel)
+
   /** In place of `pool.tryAllocate(size)`, for a request that is announced. */
   def room(pool: MemoryPool, size: Int, request: NetworkReceive): ByteBuffer = {
     val connection = open.get(request.source)
-    if (connection != null && connection.owner != null && !takes(connection, size)) {
-      connection.owner.refuse(s"requests of $mostBytes bytes")
+    if (connection != null && connection.owner != null && !takes(connection, if (size > small) size else 0)) {
+      connection.owner.refuse(s"requests of $mostBytes bytes", connection.owner.laden)
     }
     pool.tryAllocate(size)
   }
@@ -93,6 +97,7 @@ object BoundedConnections {
 
   /** It was closed, by whichever side. */
   def closed(channel: KafkaChannel): Unit = {
+    BoundedWork.forget(channel.id)
     val connection = open.remove(channel.id)
     if (connection != null && connection.owner != null) {
       takes(connection, 0)

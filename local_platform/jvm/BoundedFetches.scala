@@ -11,32 +11,28 @@ import org.apache.kafka.common.requests.FetchRequest
 
 /**
  * How fetches wait for records. One that waits was allowed when it came, and meanwhile its login's right may end.
- * (Sessions of consumers are not kept at all: `max.incremental.fetch.session.cache.slots`.) And whoever appends to a
- * partition looks through all that wait at it, each with all its partitions. [[PatchKafka]] has Kafka call these
- * methods.
+ * (Sessions of consumers are not kept at all: `max.incremental.fetch.session.cache.slots`.) Whoever appends to a
+ * partition looks through all that wait at it, each with all its partitions: that counts for whose fetches they are
+ * ([[BoundedWork]]). [[PatchKafka]] has Kafka call these methods.
  *
  * Properties of the JVM:
  *   mesh.fetch.wait.ms=<n>   at most, whatever the client asks for
- *   mesh.fetch.waiting=<n>   partitions that the fetches of a domain wait at; one that waits for more than a byte is
- *                            looked through at each append, and counts ten times. One more does not wait
+ *   mesh.fetch.waiting=<n>   partitions that the fetches of a domain wait at; one more does not wait
  */
 object BoundedFetches {
   private val longest = Integer.getInteger("mesh.fetch.wait.ms", 2000).longValue
-  private val most = Integer.getInteger("mesh.fetch.waiting", 20000).intValue
-  private val ofMoreThanAByte = 10
+  private val most = Integer.getInteger("mesh.fetch.waiting", 100000).intValue
   private val owners = new ConcurrentHashMap[String, AtomicInteger]()
   private val waiting = new ConcurrentHashMap[RequestChannel.Request, Waiting]()
 
   private case class Waiting(all: AtomicInteger, partitions: Int)
 
-  /** How long a fetch that asks for so long, and for so many bytes, waits. */
-  def bounded(asked: Long, bytes: Int): Long = {
+  /** How long a fetch that asks for so long waits. */
+  def bounded(asked: Long): Long = {
     val request = BoundedRequests.handling
     if (asked <= 0 || request == null || request.header.apiKey != ApiKeys.FETCH) math.min(asked, longest)
-    else {
-      val looks = if (bytes > 1) ofMoreThanAByte else 1
-      if (fits(request, looks * partitions(request.body[FetchRequest]))) math.min(asked, longest) else 0
-    }
+    else if (fits(request, partitions(request.body[FetchRequest]))) math.min(asked, longest)
+    else 0
   }
 
   private def partitions(fetch: FetchRequest): Int = fetch.data.topics.asScala.iterator.map(_.partitions.size).sum

@@ -8,7 +8,9 @@ import kafka.network.RequestChannel
 import kafka.server.KafkaApis
 import org.apache.kafka.common.errors.{ApiException, PolicyViolationException}
 import org.apache.kafka.common.protocol.ApiKeys
-import org.apache.kafka.common.requests.{CreatePartitionsRequest, CreateTopicsRequest}
+import org.apache.kafka.common.requests.{
+  CreatePartitionsRequest, CreateTopicsRequest, StreamsGroupHeartbeatRequest
+}
 
 /**
  * How many partitions the topics below a domain's prefix have together, and one of them: each is a folder and files
@@ -36,27 +38,35 @@ object BoundedPartitions {
       }).map(new PolicyViolationException(_))
     }
 
-  private def made(request: CreateTopicsRequest): Int = request.data.topics.asScala.iterator.map { topic =>
-    if (topic.assignments.isEmpty) math.max(topic.numPartitions, 1) else topic.assignments.size
+  /** Why one that has Kafka make the topics of a topology is to be refused: they are made by the controller. */
+  def full(apis: KafkaApis, request: RequestChannel.Request): Option[ApiException] = {
+    val login = request.context.principal.getName
+    val makes = request.body[StreamsGroupHeartbeatRequest].data.topology != null
+    if (!makes || BoundedWork.isOwn(login)) None
+    else tooMany(apis, BoundedWork.owner(login), 1).map(new PolicyViolationException(_))
+  }
+
+  private def made(request: CreateTopicsRequest): Long = request.data.topics.asScala.iterator.map { topic =>
+    if (topic.assignments.isEmpty) math.max(topic.numPartitions, 1).toLong else topic.assignments.size.toLong
   }.sum
 
   private def widened(apis: KafkaApis, owner: String, request: CreatePartitionsRequest): Option[String] = {
-    val asked = request.data.topics.asScala.toSeq
-    val more = asked.iterator.map(one => math.max(0, one.count - count(apis, one.name))).sum
-    val wide = asked.find(one => one.count > mostOfTopic && apis.metadataCache.contains(one.name))
-    wide.map(one => s"${one.name} is to have ${one.count} partitions: it may have $mostOfTopic")
+    // of others' topics nothing is told: whether they are there, and how many partitions they have
+    val asked = request.data.topics.asScala.toSeq.filter(_.name.startsWith(s"$owner."))
+    val more = asked.iterator.map(one => math.max(0L, one.count.toLong - count(apis, one.name))).sum
+    asked.find(_.count > mostOfTopic).map(one => s"${one.name} is to have ${one.count} partitions: it may have $mostOfTopic")
       .orElse(tooMany(apis, owner, more))
       .orElse {
-        val cost = Recent.hour / anHour * more
+        val cost = Recent.hour / anHour * math.min(more, anHour + 1L)
         val isAbove = !domains.computeIfAbsent(owner, _ => new Spent).takes(cost, Recent.hour - cost)
         if (isAbove) Some(s"topics $owner.* get $anHour more partitions in an hour at most") else None
       }
   }
 
-  private def tooMany(apis: KafkaApis, owner: String, more: Int): Option[String] = {
+  private def tooMany(apis: KafkaApis, owner: String, more: Long): Option[String] = {
     val prefix = s"$owner."
-    val all = apis.metadataCache.getAllTopics.asScala.iterator.filter(_.startsWith(prefix)).map(count(apis, _)).sum
-    if (all + more.toLong <= mostOfAll) None
+    val all = apis.metadataCache.getAllTopics.asScala.iterator.filter(_.startsWith(prefix)).map(count(apis, _).toLong).sum
+    if (all + more <= mostOfAll) None
     else Some(s"topics $owner.* have $all partitions, and may have $mostOfAll: there is no room for $more more")
   }
 

@@ -82,13 +82,12 @@ object BoundedProducers {
   }
 
   private def refused(request: RequestChannel.Request)(fits: Recent => Boolean): Option[ApiException] = {
-    val login = request.context.principal.toString
     val owner = BoundedWork.owner(request.context.principal.getName)
     val kept = domains.computeIfAbsent(owner, _ => new Recent(most, Recent.hour))
     if (fits(kept)) None
     else {
-      if (kept.isLogged()) log.warn("{} is denied an id of a producer: it has {} of an hour", login, most)
-      val text = s"$login has $most ids of producers and partitions of an hour, and may have no other"
+      val text = s"the logins of $owner have $most ids of producers and partitions of an hour, and may have no other"
+      if (kept.isLogged()) log.warn("{}: {} is denied one", text, request.context.principal)
       Some(new PolicyViolationException(text))
     }
   }

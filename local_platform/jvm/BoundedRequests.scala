@@ -72,17 +72,26 @@ object BoundedRequests {
   def later[A](callback: (RequestLocal, A) => Unit): (RequestLocal, A) => Unit = {
     val request = current.get
     if (request == null) callback
-    else (local, answer) =>
-      if (current.get eq request) callback(local, answer)
+    else { (local, answer) =>
+      val outer = current.get
+      if (outer eq request) callback(local, answer)
       else {
-        BoundedWork.begins(request)
-        begins(request)
-        try callback(local, answer) finally leaves()
+        resume(request)
+        try callback(local, answer) finally {
+          leaves()
+          if (outer != null) resume(outer)
+        }
       }
+    }
+  }
+
+  private def resume(request: RequestChannel.Request): Unit = {
+    BoundedWork.begins(request)
+    begins(request)
   }
 
   private def begins(request: RequestChannel.Request): Unit = {
-    if (!BoundedWork.isOwn(request.context.principal.getName)) current.set(request)
+    if (BoundedWork.isOwn(request.context.principal.getName)) current.remove() else current.set(request)
     BoundedBatches.begin(request.context.principal.toString)
   }
 
@@ -120,8 +129,9 @@ object BoundedRequests {
       case ApiKeys.TXN_OFFSET_COMMIT =>
         val data = request.body[TxnOffsetCommitRequest].data
         BoundedProducers.committed(request, data.transactionalId, data.groupId)
-      case ApiKeys.JOIN_GROUP | ApiKeys.SYNC_GROUP | ApiKeys.CONSUMER_GROUP_HEARTBEAT |
-          ApiKeys.STREAMS_GROUP_HEARTBEAT =>
+      case ApiKeys.STREAMS_GROUP_HEARTBEAT =>
+        BoundedMembers.fault(request).orElse(BoundedPartitions.full(apis, request))
+      case ApiKeys.JOIN_GROUP | ApiKeys.SYNC_GROUP | ApiKeys.CONSUMER_GROUP_HEARTBEAT =>
         BoundedPatterns.fault(request)
           .orElse(BoundedMembers.fault(request)).orElse(BoundedMembers.unreadable(request))
       case ApiKeys.CREATE_TOPICS | ApiKeys.CREATE_PARTITIONS => BoundedPartitions.fault(apis, request)

@@ -9,6 +9,7 @@ import kafka.network.RequestChannel
 import org.apache.kafka.common.errors.InvalidRequestException
 import org.apache.kafka.common.protocol.{ApiKeys, MessageSizeAccumulator, ObjectSerializationCache}
 import org.apache.kafka.common.requests.AbstractResponse
+import org.slf4j.LoggerFactory
 
 /**
  * How long the requests of a domain may keep a broker's processors, and how much its clients may leave
@@ -30,20 +31,28 @@ object BoundedWork {
   private val mostUnread = Integer.getInteger("mesh.work.unread", 33554432).longValue
   private val mostOfAnswer = Integer.getInteger("mesh.work.answer", 33554432).intValue
   private val own = Set("admin", "ANONYMOUS", "connect", "mesh", "registry")
+  private val log = LoggerFactory.getLogger("mesh.BoundedWork")
   private val threads = ManagementFactory.getThreadMXBean
   private val domains = new ConcurrentHashMap[String, Work]
-  // the answers that are on their way
-  private val unread = new ConcurrentHashMap[RequestChannel.Request, Answer]
+  // the answers that are on their way, by connection
+  private val unread = new ConcurrentHashMap[String, Answer]
   private val handled = new ThreadLocal[Handled]
+  private val visit = new ThreadLocal[Visit]
 
   private class Work {
     val spent = new Spent
     val unread = new AtomicLong
+    val denied = new Pause
   }
 
   private case class Answer(work: Work, bytes: Long)
 
-  private case class Handled(work: Work, began: Long)
+  private class Handled(val work: Work, var began: Long)
+
+  private class Visit(val work: Work, val began: Long) {
+    // one that completes is looked at within itself
+    var depth = 1
+  }
 
   /** Whether a login is one of the platform and the mesh, and of no domain. */
   def isOwn(login: String): Boolean = own.contains(domain(login))
@@ -78,10 +87,39 @@ object BoundedWork {
 
   /** The thread begins with a request, or goes on with it. */
   def begins(request: RequestChannel.Request): Unit =
-    handled.set(of(request.context.principal.getName).map(Handled(_, threads.getCurrentThreadCpuTime)).orNull)
+    handled.set(of(request.context.principal.getName).map(new Handled(_, threads.getCurrentThreadCpuTime)).orNull)
+
+  /** Whose request the thread handles; null for one of the platform and the mesh. */
+  def handling: AnyRef = {
+    val found = handled.get
+    if (found == null) null else found.work
+  }
+
+  /** The thread looks at a fetch that waits, or answers it: that counts for whose fetch it is, not for who appends. */
+  def looks(owner: AnyRef): Unit = owner match {
+    case work: Work =>
+      val outer = visit.get
+      if (outer == null) visit.set(new Visit(work, threads.getCurrentThreadCpuTime)) else outer.depth += 1
+    case _ =>
+  }
+
+  /** It has looked at it. */
+  def looked(owner: AnyRef): Unit = {
+    val done = if (owner == null) null else visit.get
+    if (done != null) {
+      done.depth -= 1
+      if (done.depth <= 0) {
+        visit.remove()
+        done.work.spent.add(cost(done.began))
+        val mine = handled.get
+        if (mine != null) mine.began += threads.getCurrentThreadCpuTime - done.began
+      }
+    }
+  }
 
   /** The thread has handled the request that it began. */
   def ends(): Unit = {
+    visit.remove()
     val done = handled.get
     if (done != null) {
       done.work.spent.add(cost(done.began))
@@ -95,34 +133,41 @@ object BoundedWork {
    * that is larger than the memory for buffers can never be sent, though Kafka tries for ever.
    */
   def closes(channel: RequestChannel, request: RequestChannel.Request, body: AbstractResponse): Boolean =
-    of(request.context.principal.getName).exists { work =>
+    // what the controller answers goes to a broker, for all logins by one connection
+    !request.isForwarded && of(request.context.principal.getName).exists { work =>
       BoundedFetches.ends(request)
       val size = new MessageSizeAccumulator
       body.data.addSize(size, new ObjectSerializationCache, request.header.apiVersion)
       val bytes = size.sizeExcludingZeroCopy
       val most = if (inFiles(request.header.apiKey)) mostOfAnswer / 32 else mostOfAnswer
       // above two thousand million it is negative
-      val above = bytes < 0 || bytes > most || !reserves(work, request, bytes)
-      if (above) channel.closeConnection(request, util.Map.of())
+      val above = bytes < 0 || bytes > most || !reserves(work, request.context.connectionId, bytes)
+      if (above) {
+        if (work.denied.isOver()) log.warn("an answer of {} bytes to {} was too much: its connection is closed",
+          bytes, request.context.principal)
+        channel.closeConnection(request, util.Map.of())
+      }
       above
     }
 
-  private def reserves(work: Work, request: RequestChannel.Request, bytes: Int): Boolean = {
-    val before = unread.putIfAbsent(request, Answer(work, bytes))
-    val all = if (before == null) work.unread.addAndGet(bytes) else 0
-    val fits = all <= mostUnread || all == bytes
-    if (!fits) forget(request)
+  private def reserves(work: Work, connection: String, bytes: Int): Boolean = {
+    forget(connection)
+    var before = work.unread.get
+    def fits = before == 0 || before + bytes <= mostUnread
+    while (fits && !work.unread.compareAndSet(before, before + bytes)) before = work.unread.get
+    if (fits) unread.put(connection, Answer(work, bytes))
     fits
   }
 
   /** It was read, or its connection has ended. */
   def sent(request: RequestChannel.Request): Unit = {
     BoundedConnections.answered(request.context.connectionId)
-    forget(request)
+    forget(request.context.connectionId)
   }
 
-  private def forget(request: RequestChannel.Request): Unit = {
-    val answer = unread.remove(request)
+  /** Nothing is unread of a connection any more. */
+  def forget(connection: String): Unit = {
+    val answer = unread.remove(connection)
     if (answer != null) answer.work.unread.addAndGet(-answer.bytes)
   }
 

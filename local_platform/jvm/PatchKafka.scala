@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes fifteen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * Writes sixteen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
  * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]] and
  * [[BoundedSegments]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
@@ -23,6 +23,8 @@ object PatchKafka {
   private val network = "org/apache/kafka/common/network"
   private val logs = "org/apache/kafka/storage/internals/log"
   private val connections = "mesh/BoundedConnections"
+  private val fetch = "org/apache/kafka/server/storage/log/FetchParams"
+  private val whose = "whose"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
   private val stream = "Ljava/io/InputStream;"
@@ -85,12 +87,13 @@ object PatchKafka {
       else Some(new ChangeParameter(inner, "mesh/BoundedRequests", "later", s"($callback)$callback")(
         Opcodes.ASTORE, Opcodes.ALOAD -> 1))
     }
-    patch(folder, s"$network/KafkaChannel", 2) { (name, types, inner) =>
+    patch(folder, s"$network/KafkaChannel", 3) { (name, types, inner) =>
       def calls(method: String) =
         Some(new CallFirst(inner, connections, method, s"(L$network/KafkaChannel;)V")(Opcodes.ALOAD -> 0))
       name match {
         case "read" => calls("reads")
         case "close" => calls("closed")
+        case "prepare" => Some(new TellLast(inner))
         case _ => None
       }
     }
@@ -105,20 +108,24 @@ object PatchKafka {
       else Some(new CallFirst(
         inner, "mesh/BoundedWork", "sent", s"(L$channel$$Request;)V")(Opcodes.ALOAD -> 0))
     }
-    patch(folder, "org/apache/kafka/server/storage/log/FetchParams", 1) { (name, types, inner) =>
+    patch(folder, "kafka/server/DelayedFetch", 2) { (name, types, inner) =>
+      name match {
+        case "tryComplete" => Some(new LookAt(inner, 3))
+        case "onComplete" => Some(new LookAt(inner, 1))
+        case _ => None
+      }
+    }
+    patch(folder, fetch, 1, Some(whose)) { (name, types, inner) =>
       // the other one calls it
       val whole = name == "<init>" && types.startsWith("(IJJII") && types.endsWith("Z)V")
-      // how long, and for how many bytes
-      if (!whole) None
-      else Some(new ChangeParameter(inner, "mesh/BoundedFetches", "bounded", "(JI)J")(
-        Opcodes.LSTORE, Opcodes.LLOAD -> 4, Opcodes.ILOAD -> 6))
+      if (whole) Some(new WaitLess(inner)) else None
     }
   }
 
   private type Choice = (String, String, MethodVisitor) => Option[Change]
 
-  /** Write the class, with the changes of `expected` methods. */
-  private def patch(folder: Path, name: String, expected: Int)(choose: Choice): Unit = {
+  /** Write the class, with the changes of `expected` methods, and with one more field. */
+  private def patch(folder: Path, name: String, expected: Int, field: Option[String] = None)(choose: Choice): Unit = {
     val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
     val reader = try new ClassReader(source) finally source.close()
     val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
@@ -133,6 +140,7 @@ object PatchKafka {
       }
     }
     reader.accept(visitor, 0)
+    field.foreach(writer.visitField(Opcodes.ACC_PUBLIC, _, "Ljava/lang/Object;", null, null).visitEnd())
     if (changes.size != expected || !changes.forall(_.isDone)) {
       throw new IllegalStateException(s"$name of this Kafka is not as expected: it gets no bounds")
     }
@@ -178,6 +186,56 @@ object PatchKafka {
         super.visitVarInsn(Opcodes.ALOAD, 0)
         call(connections, "room", s"(L$pool;IL$network/NetworkReceive;)Ljava/nio/ByteBuffer;")
       } else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
+  /** Its parameter of how long to wait is bounded, and it keeps whose request it is of. */
+  private class WaitLess(inner: MethodVisitor) extends Change(inner, 2) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.LLOAD, 4)
+      call("mesh/BoundedFetches", "bounded", "(J)J")
+      super.visitVarInsn(Opcodes.LSTORE, 4)
+    }
+
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.RETURN) {
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        call("mesh/BoundedWork", "handling", "()Ljava/lang/Object;")
+        super.visitFieldInsn(Opcodes.PUTFIELD, fetch, whose, "Ljava/lang/Object;")
+      }
+      super.visitInsn(code)
+    }
+  }
+
+  /** Tells the bounds when it begins and ends to look at a fetch that waits, and whose that is. */
+  private class LookAt(inner: MethodVisitor, returns: Int) extends Change(inner, 1 + returns) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      tell("looks")
+    }
+
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.RETURN || code == Opcodes.IRETURN) tell("looked")
+      super.visitInsn(code)
+    }
+
+    private def tell(method: String): Unit = {
+      super.visitVarInsn(Opcodes.ALOAD, 0)
+      super.visitFieldInsn(Opcodes.GETFIELD, "kafka/server/DelayedFetch", "params", s"L$fetch;")
+      super.visitFieldInsn(Opcodes.GETFIELD, fetch, whose, "Ljava/lang/Object;")
+      call("mesh/BoundedWork", method, "(Ljava/lang/Object;)V")
+    }
+  }
+
+  /** Tells the bounds of connections when it is done, but by an error. */
+  private class TellLast(inner: MethodVisitor) extends Change(inner) {
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.RETURN) {
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        call(connections, "prepared", s"(L$network/KafkaChannel;)V")
+      }
+      super.visitInsn(code)
+    }
   }
 
   /** Passes what it returns through `BoundedSegments.rolls`. */

@@ -8,7 +8,7 @@ import java.util
  */
 class Recent(most: Int, windowNs: Long) {
   private var now, before = new util.HashSet[String]()
-  private val counts = new util.HashMap[String, Int]()
+  private var counts, countsBefore = new util.HashMap[String, Int]()
   private var began = System.nanoTime
   private val denials = new Pause
 
@@ -18,7 +18,8 @@ class Recent(most: Int, windowNs: Long) {
     if (age > windowNs) {
       before = if (age > 2 * windowNs) new util.HashSet[String]() else now
       now = new util.HashSet[String]()
-      counts.clear()
+      countsBefore = if (age > 2 * windowNs) new util.HashMap[String, Int]() else counts
+      counts = new util.HashMap[String, Int]()
       began = System.nanoTime
     }
     val fits = now.contains(one) || before.remove(one) || now.size + before.size < most
@@ -26,8 +27,8 @@ class Recent(most: Int, windowNs: Long) {
     fits
   }
 
-  /** How many of a name were used in this window. */
-  def count(of: String): Int = synchronized(counts.getOrDefault(of, 0))
+  /** How many of a name were used in both windows, at most: one of both is counted twice. */
+  def count(of: String): Int = synchronized(counts.getOrDefault(of, 0) + countsBefore.getOrDefault(of, 0))
 
   /** How many there are. */
   def size: Int = synchronized(now.size + before.size)

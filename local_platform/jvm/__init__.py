@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that fifteen of Kafka's own classes are made to ask for; their names and settings.
+that sixteen of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -111,13 +111,14 @@ JVM_BOUNDS = {
     "mesh.appends.late.ms": 3000,
     "mesh.appends.records": 2000,
     "mesh.appends.record.bytes": 2048,
-    "mesh.connections": 1000,
+    "mesh.connections": 2000,
     "mesh.connections.bytes": 192 * _MIB,
     "mesh.fetch.wait.ms": 2000,
-    "mesh.fetch.waiting": 20_000,
+    "mesh.fetch.waiting": 100_000,
     "mesh.partitions": 4000,
     "mesh.partitions.topic": 256,
     "mesh.partitions.hour": 1000,
-    "mesh.segments": 200,
+    "mesh.segments": 1000,
+    "mesh.segments.young": 200,
 }
 """Properties of the JVM: what clients may cost a broker; see `Bounded*.scala`."""

@@ -15,6 +15,7 @@ from mesh_events.kafka import SCRAM, Connection
 _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32, 36
+_CREATE_PARTITIONS = 37
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _OFFSET_FETCH, _DESCRIBE_SHARE_GROUP_OFFSETS = 9, 90
 _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
@@ -319,12 +320,29 @@ class RawConnection:
 
         Kafka applies the quota of partitions to version 6 and later only.
         """
-        shape = struct.pack(">ih", partitions, 1) + _list() + _list()
-        body = _list(_text(topic) + shape) + struct.pack(">i?", 30_000, False)
-        answer = self._call(_CREATE_TOPICS, 2, body)
+        self.ask_for_topics([topic], partitions)
+        answer = self._answer()
         place = 4 + 4 + 2 + len(topic)
         [code] = struct.unpack(">h", answer[place : place + 2])
         return int(code)
+
+    def ask_for_topics(self, topics: Iterable[str], partitions: int = 1) -> None:
+        """Create topics by the same; do not wait for the answer."""
+        shape = struct.pack(">ih", partitions, 1) + _list() + _list()
+        body = _list(*(_text(one) + shape for one in topics)) + struct.pack(">i?", 30_000, False)
+        self._send(_CREATE_TOPICS, 2, body)
+
+    def create_partitions(self, topics: Mapping[str, int]) -> dict[str, int]:
+        """Widen topics to so many partitions; topic -> error code."""
+        named = (_text(one) + struct.pack(">ii", count, -1) for one, count in topics.items())
+        body = _list(*named) + struct.pack(">i?", 30_000, False)
+        answer, found = self._call(_CREATE_PARTITIONS, 0, body), dict[str, int]()
+        at = 4 + 4
+        for _ in topics:
+            name, at = _read_text(answer, at)
+            [found[name]] = struct.unpack_from(">h", answer, at)
+            _, at = _read_text(answer, at + 2)
+        return found
 
     def _settled(self, ask: Callable[[], bytes]) -> int:
         """The error code of a coordinator, once it has loaded what it keeps."""
@@ -392,6 +410,12 @@ def new_member() -> str:
 
 def _text(value: str) -> bytes:
     return struct.pack(">h", len(value.encode())) + value.encode()
+
+
+def _read_text(data: bytes, at: int) -> tuple[str, int]:
+    """A text, empty for null, and where it ends."""
+    length = max(0, struct.unpack_from(">h", data, at)[0])
+    return data[at + 2 : at + 2 + length].decode(), at + 2 + length
 
 
 def _compact(value: str) -> bytes:

@@ -141,6 +141,26 @@ def test_what_stands_beside_the_records_of_a_fetch_is_an_answer_too() -> None:
         assert 0 < left < 20
 
 
+def test_what_a_domain_leaves_unread_holds_no_answer_up_that_the_controller_gives_a_broker() -> (
+    None
+):
+    """All logins' requests go there by one connection, which a domain could have closed."""
+    with busy_broker(ms=1_000_000, unread=UNREAD) as admin, ExitStack() as clients:
+        topic, most = "busy.described", JVM_BOUNDS["mesh.request.described"]
+        client = AdminClient(admin.config())
+        client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+        # until there is no more room than for the smallest answer that stays unread
+        for _ in range(20):
+            lazy(admin, clients).request_settings([topic] * (most // 4))
+        for _ in range(10):
+            # nobody may make them, and the answer says so of each
+            foreign = [f"other.{number:05}".ljust(249, "x") for number in range(1_200)]
+            lazy(admin, clients).ask_for_topics(foreign)
+        for number in range(5):
+            name = f"other.{number}"
+            client.create_topics([NewTopic(name, 1, 1)], request_timeout=10)[name].result(12)
+
+
 def test_an_answer_that_is_too_large_closes_its_connection_and_no_other() -> None:
     """Kafka makes room for it twice; what is larger than its buffers is never sent."""
     with busy_broker(answer=20_000) as admin:

@@ -1,6 +1,7 @@
 """A broker whose clients come by many connections, wait for much, and have it open files."""
 
 import gzip
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -33,7 +34,7 @@ CROWD, OTHER = (
 APP = Principal("crowd.app", "secret", ())
 MIB = 1 << 20
 DAY_MS = 24 * 3600 * 1000
-THROTTLED = 89
+THROTTLED, INVALID_PARTITIONS = 89, 37
 
 
 def new_topic(login: Connection, name: str, partitions: int = 1) -> str:
@@ -104,11 +105,8 @@ def test_who_sends_large_requests_one_after_the_other_is_never_above_the_bound()
         assert told == [None] * 20
 
 
-@pytest.mark.parametrize(("least", "fit"), [(1, 20), (2, 2)])
-def test_fetches_of_a_domain_wait_at_so_many_partitions(
-    clients: ExitStack, least: int, fit: int
-) -> None:
-    """Who appends to one of them looks through each fetch that waits there, with all it has."""
+def test_fetches_of_a_domain_wait_at_so_many_partitions(clients: ExitStack) -> None:
+    """Each that waits is kept at all of them, and looked through by whoever appends to one."""
     waits = {"mesh.fetch.wait.ms": 600_000, "mesh.fetch.waiting": 20}
     with broker(waits, [CROWD, OTHER]) as admin:
         topics = {who: new_topic(as_login(admin, who), f"{who.name}.x") for who in (CROWD, OTHER)}
@@ -116,60 +114,115 @@ def test_fetches_of_a_domain_wait_at_so_many_partitions(
         def fetching(who: Principal) -> RawConnection:
             one = connected(admin, who)
             clients.callback(one.close)
-            one.ask_to_fetch([topics[who]], 500_000, least)
+            one.ask_to_fetch([topics[who]], 500_000)
             return one
 
-        waiting = [fetching(CROWD) for _ in range(fit)]
+        waiting = [fetching(CROWD) for _ in range(20)]
         wait_until(fetching(CROWD).is_settled, "one more does not wait", 20)
         assert not any(one.is_settled() for one in waiting)
         other = fetching(OTHER)
-        produce(as_login(admin, CROWD), topics[CROWD], batch(record(value=b"enough")))
+        produce(as_login(admin, CROWD), topics[CROWD], batch(record()))
         wait_until(lambda: all(one.is_settled() for one in waiting), "all are answered", 20)
         assert not other.is_settled()
-        # what waits no more makes room; at the end of the topic, one waits again
-        again = fetching(CROWD)
-        assert again.is_answered()
+        # what waits no more makes room
+        empty = new_topic(as_login(admin, CROWD), "crowd.empty")
+        again = connected(admin, CROWD)
         clients.callback(again.close)
+        again.ask_to_fetch([empty], 500_000)
+        produce(as_login(admin, CROWD), topics[CROWD], batch(record()))
+        assert not again.is_settled()
+
+
+def test_who_waits_for_records_pays_for_being_looked_at_and_not_who_appends(
+    clients: ExitStack,
+) -> None:
+    """Thirty fetches that wait at 250 partitions each are looked through at each append."""
+    bounds = {"mesh.work.ms": 200, "mesh.fetch.wait.ms": 600_000}
+    reads = Right("READ", "TOPIC", "other.read")
+    reader = replace(CROWD, rights=(*CROWD.rights, reads))
+    with broker(bounds, [reader, OTHER]) as admin:
+        names = [new_topic(admin, f"crowd.{number}") for number in range(249)]
+        new_topic(admin, "other.read")
+        for _ in range(30):
+            one = connected(admin, CROWD)
+            clients.callback(one.close)
+            one.ask_to_fetch([*names, "other.read"], 500_000, 1 << 30)
+        appends, deadline = connected(admin, OTHER), time.monotonic() + 120
+        clients.callback(appends.close)
+        while code(admin, APP, "crowd.x") is not None:
+            assert time.monotonic() < deadline, "nobody pays"
+            for _ in range(50):
+                assert appends.produce("other.read", {0: batch(record())}) == {0}
 
 
 def test_a_topic_is_widened_to_so_many_partitions_and_a_domain_has_so_many() -> None:
     """No policy of Kafka's is asked: a request could add 10 000, each with its files."""
     bounds = {"mesh.partitions": 300, "mesh.partitions.hour": 280}
     with broker(bounds, [CROWD, OTHER]) as admin:
-        crowd = AdminClient(as_login(admin, CROWD).config())
-        topic = new_topic(as_login(admin, CROWD), "crowd.wide")
-
-        def widen(to: int) -> None:
-            crowd.create_partitions([NewPartitions(topic, to)])[topic].result(20)
-
+        mine, own = as_login(admin, CROWD), AdminClient(admin.config())
+        crowd, topic = AdminClient(mine.config()), new_topic(mine, "crowd.wide")
         with pytest.raises(KafkaException, match=r"crowd\.wide is to have 257 partitions: it may"):
-            widen(257)
-        widen(200)
-        # brokers are told behind the answer
-        wait_until(lambda: partitions(crowd, topic) == 200, "the broker knows", 20)
-        told = "topics crowd\\.\\* have 200 partitions, and may have 300: there is no room for 101"
+            widen(crowd, topic, 257)
+        widen(crowd, topic, 200)
+        told = r"topics crowd\.\* have 200 partitions, and may have 300: there is no room for 101"
         with pytest.raises(KafkaException, match=told):
             crowd.create_topics([NewTopic("crowd.more", 101, 1)])["crowd.more"].result(20)
         new_topic(as_login(admin, OTHER), "other.more", 101)
-        crowd.delete_topics([topic])[topic].result(20)
-        wait_until(lambda: topic not in crowd.list_topics(timeout=20).topics, "it is gone", 20)
-        new_topic(as_login(admin, CROWD), topic)
-        wait_until(lambda: partitions(crowd, topic) == 1, "the broker knows", 20)
+        new_again(crowd, topic)
         with pytest.raises(KafkaException, match="get 280 more partitions in an hour at most"):
-            widen(100)
+            widen(crowd, topic, 100)
         # the administrator widens what it wants
-        own = AdminClient(admin.config())
-        own.create_partitions([NewPartitions(topic, 257)])[topic].result(20)
+        widen(own, topic, 257)
+
+
+def test_others_topics_make_no_room_for_partitions_and_nothing_is_told_of_them(
+    clients: ExitStack,
+) -> None:
+    """Three unknown ones of 2^31 - 1 partitions made the sum a negative number."""
+    with broker({"mesh.partitions.hour": 280}, [CROWD, OTHER]) as admin:
+        crowd = AdminClient(as_login(admin, CROWD).config())
+        topic = new_topic(as_login(admin, CROWD), "crowd.wide")
+        foreign = new_topic(as_login(admin, OTHER), "other.0", 7)
+        client = connected(admin, CROWD)
+        clients.callback(client.close)
+        names = [foreign, "other.1", "other.2"]
+        for count in (2**31 - 1, 300):
+            told = client.create_partitions({**dict.fromkeys(names, count), topic: 200})
+            assert [told[one] for one in names] == [DENIED] * 3
+            assert told[topic] == (0 if count != 300 else INVALID_PARTITIONS)
+            wait_until(lambda: partitions(crowd, topic) == 200, "the broker knows", 20)
+        new_again(crowd, topic)
+        with pytest.raises(KafkaException, match="get 280 more partitions in an hour at most"):
+            widen(crowd, topic, 200)
+
+
+def widen(client: AdminClient, topic: str, to: int) -> None:
+    client.create_partitions([NewPartitions(topic, to)])[topic].result(20)
+    # brokers are told behind the answer
+    wait_until(lambda: partitions(client, topic) == to, "the broker knows", 20)
+
+
+def new_again(client: AdminClient, topic: str) -> None:
+    """The topic with one partition, made anew."""
+    client.delete_topics([topic])[topic].result(20)
+    wait_until(lambda: topic not in client.list_topics(timeout=20).topics, "it is gone", 20)
+    client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    wait_until(lambda: partitions(client, topic) == 1, "the broker knows", 20)
 
 
 def partitions(client: AdminClient, topic: str) -> int:
     return len(client.list_topics(topic, 20).topics[topic].partitions)
 
 
-def test_times_of_records_begin_so_many_segments_and_no_more() -> None:
+@pytest.mark.parametrize(
+    "bounds",
+    [{"mesh.segments": 5}, {"mesh.segments.young": 5}],
+    ids=["of all", "of young ones"],
+)
+def test_times_of_records_begin_so_many_segments_and_no_more(bounds: dict[str, int]) -> None:
     """Each is a file that the broker has open: 2 900 records of a partition, a week apart."""
     settings = new_settings()
-    with broker({"mesh.segments": 5}, [CROWD], settings) as admin:
+    with broker(bounds, [CROWD], settings) as admin:
         topic, own = new_topic(admin, "crowd.old", 3), new_topic(admin, "mesh.old", 1)
         client = connected(admin, CROWD)
         for week in range(10):
