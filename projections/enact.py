@@ -185,13 +185,12 @@ def _(event: streaming.StatementAdded, image: Image, at: Acceptance) -> Image:
     )
     after = statements.added(image.statements, event, home, sound, free, at.generation, at.time)
     added = after[event.statement]
-    before = image.statements.get(event.statement)
+    image = _reworded(image, image.statements.get(event.statement), added)
     if added.destination_topic_id is None:
         # the check found no topic there: the one that it filled before was deleted
         place = (added.cluster, added.destination)
         image = image._replace(replaced=steps.emptied(image.replaced, place))
-        before = None if before and (before.cluster, before.destination) == place else before
-    return _stated(_reworded(image, before, added), after, event)
+    return _stated(image, after, event)
 
 
 @enact.register

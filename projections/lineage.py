@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from projections.access import ENTITLED, Access
 from projections.image import Image
 from projections.links import Copy
-from projections.steps import OUTSIDE, Place, Step, of_connector, of_link, of_statement
+from projections.steps import DELETED, OUTSIDE, Place, Step, of_connector, of_link, of_statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ MOST_LEVELS = 64
 def steps(image: Image) -> list[Step]:
     """Every job that fills a topic or table, or that has filled one which may still be there.
 
-    That is also a job that was dropped, and an earlier text of one. A link whose copy was purged is
-    one of them as long as something was made of the copy.
+    That is also a job that was dropped, and an earlier text of one. A link whose copy was purged,
+    and what filled a topic that was deleted, is one of them as long as something was made of it.
     """
     jobs = [
         *(of_statement(one) for _, one in sorted(image.statements.items())),
@@ -50,6 +50,7 @@ def steps(image: Image) -> list[Step]:
         )
     ]
     read = {place for step in (*jobs, *earlier) for place in step.reads}
+    earlier = [one for one in earlier if one.state != DELETED or not read.isdisjoint(one.writes)]
     links = [of_link(one) for _, one in sorted(image.links.items())]
     return [
         *(one for one in links if one.copy != Copy.PURGED or one.fills in read),

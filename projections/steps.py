@@ -17,13 +17,16 @@ OUTSIDE = "outside"
 """Where a sink writes of which no more is known."""
 REPLACED = "REPLACED"
 """State of a step by an earlier text or config, which may have left records in what it filled."""
+DELETED = "DELETED"
+"""State of a step whose topic was deleted since; what was made of that may still be there."""
+EARLIER = frozenset({REPLACED, DELETED})
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A job that reads some topics or tables and fills one.
 
-    kind: `link`, `statement` or `connector`; state: as the log has it, or REPLACED.
+    kind: `link`, `statement` or `connector`; state: as the log has it, REPLACED or DELETED.
     reads: of a statement the stream first, then the tables; none if unknown.
     application: by whose grants a statement or a sink reads; copy: of a link, its state.
     dead_letters: where records of `streams` go as they were, if it cannot deal with them.
@@ -139,10 +142,10 @@ def _of_job(one: Statement | Connector) -> Iterable[Step]:
 
 
 def emptied(known: Replaced, place: Place) -> Replaced:
-    """A topic was deleted and is made anew: what had filled it counts no more."""
+    """A topic was deleted and is made anew: what had filled it left records elsewhere at most."""
     for key, step in [*known.items()]:
         if key[3:] == place:
-            known = known.delete(key)
+            known = known.set(key, replace(step, state=DELETED))
         elif place in step.dead_letters:
             left = tuple(one for one in step.dead_letters if one != place)
             known = known.set(key, replace(step, dead_letters=left))

@@ -13,7 +13,7 @@ from projections import lineage
 from projections.image import Image
 from projections.lineage import Branch
 from projections.links import Copy
-from projections.steps import REPLACED, Place, Step
+from projections.steps import EARLIER, Place, Step
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.exits import NotFoundError, UsageError
@@ -70,7 +70,8 @@ def show_lineage(
     same runs stand on mesh.lineage, as OpenLineage.
 
     What a DROPPED job or an earlier text (REPLACED) wrote is shown, since it stays until its topic
-    is deleted, which the log does not record. So is what was made of a copy before it was PURGED.
+    is deleted, which the log does not record. So is what was made of a copy before it was PURGED,
+    and of a topic that was deleted and made anew (DELETED).
     """
     mesh = Mesh()
     image = mesh.image(reading)
@@ -229,7 +230,7 @@ def _state(step: Step) -> str:
 
 def _earlier(step: Step) -> str:
     """Distinguishes the box of an earlier text from that of the present one."""
-    return f" {step.state}" if step.state == REPLACED else ""
+    return f" {step.state}" if step.state in EARLIER else ""
 
 
 def _column(place: Place, name: str) -> str:

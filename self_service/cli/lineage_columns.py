@@ -8,7 +8,7 @@ from mesh_events.errors import MeshError
 from projections import lineage
 from projections.image import Image
 from projections.lineage import Branch
-from projections.steps import REPLACED, Place, Step
+from projections.steps import EARLIER, Place, Step
 from self_service.cli.output import note
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Columns:
 
 
 def _origins(registry: "Registry", image: Image, step: Step) -> Origins:
-    if step.state == REPLACED:
+    if step.state in EARLIER:
         note(f"the columns of an earlier text of {step.kind} {step.name} are not known any more")
         return {}
     try:

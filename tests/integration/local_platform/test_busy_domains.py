@@ -130,8 +130,8 @@ def test_answers_that_are_made_at_once_leave_no_more_unread_than_one_after_the_o
 
 
 def test_what_stands_beside_the_records_of_a_fetch_is_an_answer_too() -> None:
-    """Names of 1 000 topics that are not there are no records in a file."""
-    names = [f"busy.{number:05}".ljust(249, "x") for number in range(1_000)]
+    """Names of topics that are not there are no records in a file, and more than buffers hold."""
+    names = [f"busy.{number:05}".ljust(249, "x") for number in range(1_400)]
     with busy_broker(ms=1_000_000, unread=UNREAD) as admin, ExitStack() as clients:
         idle = [lazy(admin, clients) for _ in range(40)]
         for one in idle:

@@ -198,6 +198,33 @@ def test_a_statement_added_to_a_new_topic_forgets_what_filled_the_deleted_one() 
     assert ("east", "east.copied") not in [one.place for one in walk(downstream(log.image, USERS))]
 
 
+def test_what_was_made_of_a_topic_that_was_deleted_is_still_told_to_the_owner_of_its_source() -> (
+    None
+):
+    """Who had read a product could wipe what it made of it out of the lineage by adding anew."""
+    log = joined()
+    further = {"stream": "west.greeted", "destination": "west.final"}
+    log.say(statements.StatementAdded, "west", **story.statement(statement="west.b", **further))
+    story.settle(log)
+    asked = next(iter(log.image.access.requests.values()))
+    made = [place for _, places in made_with(log.image, asked) for place in places]
+    log.say(statements.StatementDropped, "west", statement="west.greeted")
+    story.settle(log)
+    again = {"stream": "west.own", "destination": "west.greeted", "application": None}
+    log.say(statements.StatementAdded, "west", **story.statement(statement="west.greeted", **again))
+    log.govern()
+    states = [one.state for one in steps(log.image) if one.name == "west.greeted"]
+    assert states == ["CREATED", "DELETED"]
+    assert ("west", "west.final") in made
+    before = log.image
+    revoked(log)
+    for image in (before, log.image):
+        left = [place for _, places in made_with(image, asked) for place in places]
+        assert ("west", "west.final") in left
+        derived = [one.place for one in walk(downstream(image, USERS))]
+        assert ("west", "west.final") in derived
+
+
 def test_a_statement_added_to_another_topic_keeps_the_first_one() -> None:
     log = joined()
     log.say(statements.StatementDropped, "east", statement="east.copied")
@@ -348,7 +375,7 @@ def test_dead_letters_that_are_made_anew_are_no_earlier_texts_any_more() -> None
     known = replaced(Map(), [step], [])
     assert [one.dead_letters for one in known.values()] == [(dead,)]
     assert [one.dead_letters for one in emptied(known, dead).values()] == [()]
-    assert not emptied(known, step.fills)
+    assert [one.state for one in emptied(known, step.fills).values()] == ["DELETED"]
 
 
 @pytest.mark.parametrize("first", ["sink", "statement"])
