@@ -85,14 +85,26 @@ def check_proof(
     key: Annotated[
         str, typer.Option("--key", metavar="KEEPER_PUBLIC_KEY", help="The keeper's public key.")
     ],
+    governor: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--governor",
+            metavar="GOVERNOR_PUBLIC_KEY",
+            help="A governor's public key, under which a decision counts; may be given again.",
+        ),
+    ] = None,
 ) -> None:
     """Check a proof without Kafka, and show what the record says; 8 if anything is wrong.
 
-    OUTCOME is what was decided on the record: a rejected one stands on the log, too. Take the key
-    from a place that you trust, not from who gave you the proof.
+    OUTCOME is what was decided on the record: a rejected one stands on the log, too. Take the keys
+    from a place that you trust, not from who gave you the proof. That the governor's key was not
+    revoked before it decided, no proof shows: name those that were in force by --governor.
     """
-    if not is_public_key(key):
-        raise InvalidValueError(f"--key {key[:60]!r} is no public key: 43 characters of base64url")
+    for option, given in (("--key", key), *(("--governor", one) for one in governor or ())):
+        if not is_public_key(given):
+            raise InvalidValueError(
+                f"{option} {given[:60]!r} is no public key: 43 characters of base64url"
+            )
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:
@@ -100,6 +112,12 @@ def check_proof(
     except (OSError, UnicodeDecodeError) as error:
         raise FindingError(f"{file} cannot be read: {error}") from error
     found = proofs.check(read(text), key)
+    signer = found.outcome.signer
+    if governor and signer is not None and signer not in governor:
+        raise FindingError(
+            f"the decision at offset {found.outcome.offset} is signed by {signer}, which is no key "
+            "that --governor names: it does not count"
+        )
     show(Detail(_fields(found)), shown.output)
     note(f"the record stands on the log, as the keeper signed it; {_sentence(found)}")
 
@@ -120,13 +138,18 @@ def _sentence(found: Proven) -> str:
     outcome, size = found.outcome, found.proof.checkpoint.body.size
     match outcome.state:
         case State.ACCEPTED:
-            return f"offset {outcome.offset} ACCEPTED it"
+            return (
+                f"offset {outcome.offset} ACCEPTED it, under the key {outcome.signer}: that this "
+                "was not revoked before, nor its epoch at an end, no proof shows; compare it with "
+                "`sdm key list`, or have `sdm audit verify` run"
+            )
         case State.REJECTED | State.QUARANTINED:
             return f"it has no effect: offset {outcome.offset} {outcome.state} it ({outcome.code})"
         case State.UNDECIDED:
             return (
-                f"the proof holds no decision on it: UNDECIDED among the {size} records up to "
-                f"offset {found.proof.checkpoint.body.offset}; ask for a newer proof"
+                f"the proof holds no decision on it, of the {size} records up to offset "
+                f"{found.proof.checkpoint.body.offset}: whether there is one, it does not show; "
+                "ask for a newer proof"
             )
         case State.NONE_NEEDED:
             return "it needs no decision: its signer's word counts"

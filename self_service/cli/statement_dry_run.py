@@ -104,7 +104,8 @@ def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> 
     if found.refusal is not None and found.refusal.code == "unknown_topic":
         _require_topics(image, domain, meant, admin)
     if found.refusal is None and meant.destination is None:
-        return replace(found, text="accepted, once a destination is named")
+        rest = found.text.removeprefix("accepted")
+        return replace(found, text=f"accepted, once a destination is named{rest}")
     return found
 
 

@@ -430,18 +430,23 @@ def test_the_command_says_what_was_decided_without_a_home(
 ) -> None:
     monkeypatch.setenv("SDM_HOME", str(tmp_path / "nowhere"))
 
-    def output(text: str) -> tuple[str, str]:
+    def output(text: str, *more: str, code: int = 0) -> tuple[str, str]:
         file = tmp_path / "proof.json"
         file.write_text(text)
-        arguments = ["audit", "check-proof", str(file), "--key", KEEPER]
+        arguments = ["audit", "check-proof", str(file), "--key", KEEPER, *more]
         done = CliRunner().invoke(app, arguments)
-        assert done.exit_code == 0, done.output
+        assert done.exit_code == code, done.output
         return " ".join(done.stdout.split()), " ".join(done.stderr.split())
 
     shown, note = output(written(LOG.proof(LOG.accepted)))
     assert shown.startswith("outcome ACCEPTED")
-    assert note.endswith("ACCEPTED it")
+    governor = key("governor").public
+    assert f"ACCEPTED it, under the key {governor}: that this was not revoked before" in note
+    text, other = written(LOG.proof(LOG.accepted)), key("governor-2").public
+    assert output(text, "--governor", other, "--governor", governor)[0] == shown
+    assert "is no key that --governor names" in output(text, "--governor", other, code=8)[1]
+    assert "is no public key" in output(text, "--governor", "x", code=2)[1]
     shown, note = output(written(LOG.proof(LOG.rejected)))
     assert shown.startswith("outcome REJECTED own_request")
     assert "it has no effect" in note
-    assert "UNDECIDED among the" in output(written(LOG.proof(LOG.undecided)))[1]
+    assert "holds no decision on it" in output(written(LOG.proof(LOG.undecided)))[1]
