@@ -1,5 +1,6 @@
 """The dry run of a statement: what the mesh answers if it is added."""
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -18,6 +19,7 @@ from self_service.cli.statement_wording import Worded
 
 if TYPE_CHECKING:
     from processors.clusters import ClusterAdmin, KafkaAdmin
+    from spark_streams.log import PartitionLog
     from spark_streams.sql.plan import Plan, Schemas
 
 
@@ -95,12 +97,19 @@ def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> 
     domain = domain_of(intent.statement)
     cluster = image.identity.domains[domain].cluster
     try:
-        admin = KafkaAdmin(cluster, mesh.administration(image, cluster))
+        login = mesh.administration(image, cluster)
+        admin = KafkaAdmin(cluster, login)
     except MeshError as error:
         found = answer(image, intent, None, mesh.registry)
         unseen = f"not known: topics cannot be looked up: {error}"
         return found if found.refusal is not None else replace(found, text=unseen)
-    found = answer(image, intent, admin, mesh.registry)
+    if intent.statement in image.statements:
+        from spark_streams.log import KafkaLog
+
+        with closing(KafkaLog(login)) as log:
+            found = answer(image, intent, admin, mesh.registry, log)
+    else:
+        found = answer(image, intent, admin, mesh.registry)
     if found.refusal is not None and found.refusal.code == "unknown_topic":
         _require_topics(image, domain, meant, admin)
     if found.refusal is None and meant.destination is None:
@@ -110,12 +119,17 @@ def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> 
 
 
 def answer(
-    image: Image, intent: StatementAdded, admin: "ClusterAdmin | None", schemas: "Schemas"
+    image: Image,
+    intent: StatementAdded,
+    admin: "ClusterAdmin | None",
+    schemas: "Schemas",
+    stream: "PartitionLog | None" = None,
 ) -> DryRun:
     """The answer of the rules, then of topics and text, then of the destination.
 
     The same order as the governor's, so that the code is the one that it refuses with. Without
-    `admin` all topics count as being there.
+    `admin` all topics count as being there. One that comes back is judged by where its `stream`
+    begins.
     """
     by_rules = refusal(image, intent)
     try:
@@ -128,7 +142,7 @@ def answer(
         return _refused(by_rules, plan)
     if admin is None:
         return DryRun("accepted", plan=plan)
-    found = _at_destination(image, intent, admin, plan)
+    found = _at_destination(image, intent, admin, plan, stream)
     if found.refusal is not None or (limit := _partitions(intent, admin)) is None:
         return found
     return replace(found, text=f"{found.text}, {limit}")
@@ -162,13 +176,17 @@ def _plan(
 
 
 def _at_destination(
-    image: Image, intent: StatementAdded, admin: "ClusterAdmin", plan: "Plan"
+    image: Image,
+    intent: StatementAdded,
+    admin: "ClusterAdmin",
+    plan: "Plan",
+    stream: "PartitionLog | None",
 ) -> DryRun:
     """Whether the destination is free, or the statement may come back to it."""
     from processors.keepers.findings import destination_free
 
     before = image.statements.get(intent.statement)
-    found = destination_free(intent, admin, before)
+    found = destination_free(intent, admin, before, stream)
     if found.code:
         return _refused(Rejected(found.code, found.reason), plan)
     if before is not None and before.filled(found.evidence.get(TOPIC_ID)):

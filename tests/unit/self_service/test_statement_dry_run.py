@@ -1,6 +1,7 @@
 """The dry run that `explain` and `add` share, compared with the governor's decision."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -118,6 +119,36 @@ def test_a_text_over_many_partitions_is_accepted_if_the_workers_limit_allows_it(
         assert "west.wide" in dry.text
     else:
         assert dry.text == "accepted"
+
+
+@pytest.mark.parametrize("begin", [0, 2])
+def test_a_table_whose_stream_lost_records_comes_back_in_neither(begin: int) -> None:
+    log, cluster = log_of_west(), cluster_of_west()
+    cluster.create_topic("west.rows", 1, {})
+    cluster.create_topic("west.rows.dead", 1, {})
+    text = "INSERT INTO rows SELECT ip FROM TABLE(clicks)"
+    log.checks = {DESTINATION_FREE: Passes({"found": "nothing"})}
+    meant = worded(log.image, "west", text, {}, None, None)
+    about = {"statement": "west.rows", "destination": meant.destination, **meant.fields()}
+    log.say(statements.StatementAdded, "west", **about)
+    story.settle(log)
+    log.say(statements.StatementDropped, "west", statement="west.rows")
+    story.settle(log)
+    filled = replace(
+        log.image.statements["west.rows"],
+        destination_topic_id=cluster.topic("west.rows").id,  # type: ignore[union-attr]  # made above
+        stream_topic_id=cluster.topic("west.clicks").id,  # type: ignore[union-attr]
+    )
+    image = log.image._replace(statements=log.image.statements.set("west.rows", filled))
+    first = cluster.topics["west.clicks"].partitions[0]
+    for _ in range(3):
+        first.append(None, b"")
+    first.expire(begin)
+    intent = supposed("west.rows", meant)
+    dry = answer(image, intent, cluster, Registry(), cluster)
+    governors = destination_free(intent, cluster, filled, cluster, cluster)
+    assert (dry.refusal.code if dry.refusal else "") == governors.code
+    assert governors.code == ("rows_differ" if begin else "")
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
