@@ -180,9 +180,14 @@ def of_strangers(
     running, listed = Running(image, seen.cluster, starts), list(acls)
     kinds: dict[tuple[str, DriftKind], set[Acl]] = {}
     known = {Acl.of(binding) for binding in seen.known}
-    protected = _protected(seen, chain(known, filter(running.explain, listed)))
+    explained = [acl for acl in listed if not acl.denies and running.explain(acl)]
+    protected = _protected(seen, chain(known, explained))
     for acl in listed:
-        kind = _kind(acl, seen, running, known, protected)
+        if acl.denies:
+            shuts_out = any(_denies(acl, right) for right in chain(known, explained))
+            kind = DriftKind.FOREIGN_DENIAL if shuts_out else None
+        else:
+            kind = _kind(acl, seen, running, known, protected)
         if kind is not None:
             kinds.setdefault((acl.principal, kind), set()).add(acl)
     for (principal, kind), found in sorted(kinds.items()):
@@ -218,10 +223,7 @@ def _protected(seen: Scene, explained: Iterable[Acl]) -> Protected:
 def _kind(
     acl: Acl, seen: Scene, running: Running, known: set[Acl], protected: Protected
 ) -> DriftKind | None:
-    """What is strange about an ACL; None if the log explains it or it is not about the mesh."""
-    if acl.denies:
-        shuts_out = any(_denies(acl, right) for right in known)
-        return DriftKind.FOREIGN_DENIAL if shuts_out else None
+    """What is strange about a right; None if the log explains it or it is not about the mesh."""
     # most of a cluster's rights are those that the log knows: they cost one look
     if acl in known:
         return None

@@ -20,6 +20,9 @@ from projections.sources import not_granted
 from projections.statements import Statement
 from projections.steps import Place
 
+_AWAY = frozenset(
+    {"cluster_unavailable", "connect_unavailable", "engine_unavailable", "infrastructure"}
+)
 _THERE = frozenset({Copy.PRESENT, Copy.RETAINED})
 
 
@@ -145,11 +148,12 @@ def _jobs(image: Image, place: Place) -> Iterator[Reader]:
     )
     for via, jobs in kinds:
         for name, one in jobs:
-            if one.cluster != place[0] or place[1] not in one.reads:
+            reads = place[1] in one.reads
+            if one.cluster != place[0] or not (reads or _still_reads(one, place[1])):
                 continue
             denied = not_granted(image, one.domain, one.application, one.cluster, [place[1]])
             cut_off = one.domain in image.identity.quarantines
-            entitled = one.stands and not denied and not cut_off
+            entitled = reads and one.stands and not denied and not cut_off
             yield Reader(
                 one.principal,
                 via,
@@ -161,6 +165,13 @@ def _jobs(image: Image, place: Place) -> Iterator[Reader]:
                 one.state,
                 one.application,
             )
+
+
+def _still_reads(job: Statement | Connector, topic: str) -> bool:
+    """Whether what runs is an earlier text, with that table; a text's stream stays."""
+    return (
+        isinstance(job, Statement) and topic in job.table_topic_ids and open_run(job) is not None
+    )
 
 
 def _links(image: Image, product: Product, home: Place) -> Iterator[Reader]:
@@ -186,7 +197,10 @@ def _may_run(job: Link | Statement | Connector) -> bool:
     """
     if job.state == "ACTIVE" or open_run(job) is not None:
         return True
-    if job.desired is Desired.RUNNING or job.is_at_rest or job.is_over:
+    if job.desired is Desired.RUNNING:
+        # what could not be asked may run on
+        return job.failure_code in _AWAY
+    if job.is_at_rest or job.is_over:
         return False
     # a link that is to go was stopped before its copy goes
     last = job.ended[-1] if job.ended else None

@@ -11,6 +11,9 @@ from projections.image import Image
 from projections.links import Desired, Link
 from projections.statements import Statement
 
+_READS = frozenset({"read", "describe", "describe-configs"})
+_WRITES = _READS | {"write", "create"}
+"""What a job may do with what it reads, and with what it fills; no controller gives it more."""
 _WRITER = re.compile(r"mesh\.(?P<kind>link|sql)\.(?P<flow>.+)\.[0-9a-f]{8}")
 
 
@@ -45,7 +48,8 @@ class Running:
         match acl.resource:
             case "topic":
                 reads = flow.source_cluster == self.cluster and acl.name in flow.reads
-                return reads or (flow.cluster == self.cluster and acl.name in flow.writes)
+                writes = flow.cluster == self.cluster and acl.name in flow.writes
+                return (reads and acl.operation in _READS) or (writes and acl.operation in _WRITES)
             case "group":
                 return acl.name == acl.principal
             case "transactional-id":
@@ -84,11 +88,13 @@ class Running:
 def _is_connectors(acl: Acl, connector: Connector) -> bool:
     match acl.resource:
         case "topic" if acl.prefixed:
-            return not connector.is_sink and acl.name == f"{connector.domain}."
+            domains = acl.name == f"{connector.domain}." and acl.operation in _WRITES
+            return domains and not connector.is_sink
         case "topic":
             # a sink's positions are those of its group
             offsets = () if connector.is_sink else (offsets_of(connector.domain),)
-            return acl.name in (*connector.reads, *connector.writes, *offsets)
+            written = acl.name in (*connector.writes, *offsets) and acl.operation in _WRITES
+            return written or (acl.name in connector.reads and acl.operation in _READS)
         case "group":
             return connector.is_sink and acl.name == f"connect-{connector.id}" and not acl.prefixed
         case "transactional-id":

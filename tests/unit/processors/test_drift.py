@@ -228,6 +228,30 @@ def test_a_prefix_is_more_than_the_topic_of_that_name() -> None:
     assert not found.repairable
 
 
+@pytest.mark.parametrize("operation", ["write", "delete", "alter", "alter-configs", "all"])
+def test_what_runs_may_read_its_source_and_do_nothing_else_with_it(operation: str) -> None:
+    image = started(state=State.ACTIVE, principal=WRITER)
+    more = Acl(WRITER, operation, "topic", TOPIC)
+    [found] = of_strangers(EAST, image, [*rights_of(WRITER), more])
+    assert (found.kind, found.acls) == (DriftKind.UNGRANTED_RIGHT, {more})
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        Acl(WRITER, "read", "topic", TOPIC, denies=True),
+        Acl(WRITER, "all", "topic", "*", denies=True),
+        Acl("*", "all", "group", WRITER, denies=True),
+    ],
+)
+def test_a_denial_that_shuts_out_what_runs_is_found(denial: Acl) -> None:
+    image = started(state=State.ACTIVE, principal=WRITER)
+    rights = [*rights_of(WRITER), Acl(WRITER, "read", "group", WRITER)]
+    [found] = of_strangers(EAST, image, [*rights, denial])
+    assert (found.kind, found.acls) == (DriftKind.FOREIGN_DENIAL, {denial})
+    assert not list(of_strangers(EAST, image, [*rights, replace(denial, principal="nobody")]))
+
+
 def test_a_links_writer_may_do_what_it_does_at_its_own_ends_only() -> None:
     image, ends = started(state=State.ACTIVE, principal=WRITER), set(rights_of(WRITER))
     assert not list(of_strangers(EAST, image, ends))

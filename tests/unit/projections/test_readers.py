@@ -1,10 +1,13 @@
 """Who can read a product: the same as the rights keeper gives, and what jobs read beside them."""
 
+from dataclasses import replace
+
 import pytest
 
-from mesh_events import connectors, facts, intents
+from mesh_events import connectors, facts, intents, statements
 from mesh_events.meta import Event
 from mesh_events.record import Record
+from mesh_events.rows import StatementState
 from processors.keepers.rights import desired
 from processors.rights import Operation, Resource
 from projections import connector_config
@@ -155,6 +158,43 @@ def test_a_dropped_statement_is_told_until_its_keeper_has_stopped_it() -> None:
     assert reading(log, Via.STATEMENT) == [(False, True, "DROPPING")]
     story.settle(log)
     assert reading(log, Via.STATEMENT) == []
+
+
+def test_a_statement_with_a_new_text_is_told_until_the_run_of_the_old_one_has_ended() -> None:
+    log = PaperLog()
+    story.published(log)
+    first = story.statement(stream="east.clicks", tables=["east.users"])
+    log.say(statements.StatementAdded, "east", **first)
+    story.settle(log)
+    assert reading(log, Via.STATEMENT) == [(True, True, "ACTIVE")]
+    text = {"sql": "SELECT 1", "stream": "east.clicks", "tables": [], "application": None}
+    for kind in (statements.StatementUpdated, statements.StatementDropped):
+        log.say(kind, "east", statement=story.STATEMENT, **(text if "Upd" in str(kind) else {}))
+        log.govern()
+        [(entitled, enforced, _)] = reading(log, Via.STATEMENT)
+        assert (entitled, enforced) == (False, True), kind
+    story.settle(log)
+    assert reading(log, Via.STATEMENT) == []
+
+
+@pytest.mark.parametrize(("code", "told"), [("engine_unavailable", True), ("query_failed", False)])
+def test_what_could_not_be_asked_is_told_as_it_may_run_on(code: str, told: bool) -> None:
+    log = PaperLog()
+    story.published(log)
+    log.say(statements.StatementAdded, "east", **story.statement())
+    story.settle(log)
+    image = log.image
+    failed = replace(
+        image.statements[story.STATEMENT], state=StatementState.FAILED, failure_code=code, run=None
+    )
+    image = image._replace(
+        statements=image.statements.set(story.STATEMENT, failed),
+        identity=replace(image.identity, quarantines=image.identity.quarantines.set("east", 0)),
+    )
+    found = [
+        one for one in readers(image, image.catalog[story.PRODUCT]) if one.via is Via.STATEMENT
+    ]
+    assert bool(found) is told
 
 
 def test_a_dropped_sink_is_told_until_its_keeper_has_stopped_it() -> None:
