@@ -44,7 +44,11 @@ def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
 
 @command(connector_app, "drop", "sdm connect connector drop shop --reason 'replaced'")
 def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
-    """End a connector for good, with its login and its secrets; its topics stay the domain's."""
+    """End a connector, with its login and its secrets; its topics stay the domain's.
+
+    Kafka keeps how far it came: one that is added under its name goes on from there, and makes no
+    snapshot. Under another name it begins anew.
+    """
     mesh = Mesh()
     found = standing(mesh, saying, name)
     for told in left_dry(mesh.image(), found.writes):
