@@ -15,31 +15,29 @@ import org.apache.kafka.server.common.RequestLocal
  * those of all domains together: whatever a request takes, handlers are left for everybody else. What is above
  * waits here and is handled by the next handler of a domain that is free, domain by domain in turn.
  *
- * Not of these: fetches, and records for few partitions, which have bounds of their own; transactions, with which Kafka
- * goes on in the handler that it began in; and what goes to the controller as it came, whose buffer the handler
- * releases.
+ * Fetches are counted apart: what one reads can be seconds of work, and nobody else's request waits for them.
+ *
+ * Not of these: records for few partitions, which have bounds of their own; transactions, with which Kafka goes on in
+ * the handler that it began in; and what goes to the controller as it came, whose buffer the handler releases.
  *
  * Properties of the JVM:
  *   mesh.handlers.domain=<n>    of one domain
  *   mesh.handlers.domains=<n>   of all domains
+ *   mesh.handlers.fetches=<n>   of all domains' fetches, beside these; those of one domain as above
  *   mesh.handlers.waiting=<n>   requests of one domain that wait; one more closes its connection
  *   mesh.handlers.bytes=<n>     of the requests of one domain that wait, likewise; other than records they count
- *                               sixteen times
+ *                               sixteen times, fetches eight
  */
 object BoundedHandlers {
   private val mostOfOne = Integer.getInteger("mesh.handlers.domain", 2).intValue
-  private val mostOfAll = Integer.getInteger("mesh.handlers.domains", 4).intValue
   private val mostWaiting = Integer.getInteger("mesh.handlers.waiting", 1000).intValue
   private val mostBytes = Integer.getInteger("mesh.handlers.bytes", 32 << 20).longValue
-  private val unbounded =
-    Set(ApiKeys.FETCH, ApiKeys.TXN_OFFSET_COMMIT, ApiKeys.ADD_OFFSETS_TO_TXN, ApiKeys.END_TXN)
+  private val unbounded = Set(ApiKeys.TXN_OFFSET_COMMIT, ApiKeys.ADD_OFFSETS_TO_TXN, ApiKeys.END_TXN)
   private val fewPartitions = 100
-  // a text of no characters has a byte in a request
-  private val ofObjects = 16
-  // under the lock of this object
-  private val domains = new util.HashMap[String, Domain]
-  private val waiting = new util.ArrayDeque[Domain]
-  private var occupied = 0
+  // a text of no characters has a byte in a request; a partition of a fetch has some thirty
+  private val (ofObjects, ofPlaces) = (16L, 8L)
+  private val requests = new Pool(Integer.getInteger("mesh.handlers.domains", 4).intValue)
+  private val fetches = new Pool(Integer.getInteger("mesh.handlers.fetches", 3).intValue)
   private val current = new ThreadLocal[Begun]
   private val isHandlingWaiting = ThreadLocal.withInitial[Boolean](() => false)
 
@@ -49,7 +47,7 @@ object BoundedHandlers {
     val requests = new util.ArrayDeque[RequestChannel.Request]
   }
 
-  private case class Begun(domain: Domain, request: RequestChannel.Request)
+  private case class Begun(pool: Pool, domain: Domain, request: RequestChannel.Request)
 
   /** Whether the request may be handled now; else it waits, or its connection was closed. */
   def begins(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
@@ -60,7 +58,8 @@ object BoundedHandlers {
     else {
       // a handler that ended by an error, as for want of memory, has not told its end
       leave()
-      val (begins, isRefused) = enter(BoundedWork.owner(login), request)
+      val pool = if (request.header.apiKey == ApiKeys.FETCH) fetches else requests
+      val (begins, isRefused) = pool.enter(BoundedWork.owner(login), request)
       if (isRefused) apis.requestChannel.closeConnection(request, util.Map.of())
       begins
     }
@@ -72,24 +71,12 @@ object BoundedHandlers {
     case kind => !unbounded(kind) && !kind.forwardable
   }
 
-  private def enter(name: String, request: RequestChannel.Request): (Boolean, Boolean) = synchronized {
-    val domain = domains.computeIfAbsent(name, _ => new Domain)
-    if (isFree(domain)) {
-      occupy(domain, request)
-      (true, false)
-    } else if (domain.requests.size >= mostWaiting || domain.bytes + held(request) > mostBytes) (false, true)
-    else {
-      if (domain.requests.isEmpty) waiting.add(domain)
-      domain.requests.add(request)
-      domain.bytes += held(request)
-      (false, false)
-    }
-  }
-
   /** Records are kept as they came; of all else objects are made. */
-  private def held(request: RequestChannel.Request): Long =
-    if (request.header.apiKey == ApiKeys.PRODUCE) request.sizeInBytes
-    else ofObjects * request.sizeInBytes.toLong
+  private def held(request: RequestChannel.Request): Long = request.sizeInBytes * (request.header.apiKey match {
+    case ApiKeys.PRODUCE => 1L
+    case ApiKeys.FETCH => ofPlaces
+    case _ => ofObjects
+  })
 
   /** The handler is done with the request that it began; it goes on with those that wait. */
   def ends(apis: KafkaApis, local: RequestLocal): Unit = {
@@ -110,35 +97,64 @@ object BoundedHandlers {
     val done = current.get
     if (done != null) {
       current.remove()
-      synchronized {
-        done.domain.occupied -= 1
-        occupied -= 1
-      }
+      done.pool.leave(done.domain)
     }
   }
 
-  /** A request that waits, of the domain whose turn it is; null where none may begin. */
-  private def take(): RequestChannel.Request = synchronized {
-    var found: RequestChannel.Request = null
-    var left = waiting.size
-    while (found == null && left > 0) {
-      val domain = waiting.poll()
+  private def take(): RequestChannel.Request = {
+    val found = requests.take()
+    if (found != null) found else fetches.take()
+  }
+
+  /** Handlers of a number, which domains share; all under its lock. */
+  private class Pool(mostOfAll: Int) {
+    private val domains = new util.HashMap[String, Domain]
+    private val waiting = new util.ArrayDeque[Domain]
+    private var occupied = 0
+
+    /** Whether the request begins, or else is refused. */
+    def enter(name: String, request: RequestChannel.Request): (Boolean, Boolean) = synchronized {
+      val domain = domains.computeIfAbsent(name, _ => new Domain)
       if (isFree(domain)) {
-        found = domain.requests.poll()
-        domain.bytes -= held(found)
-        occupy(domain, found)
+        occupy(domain, request)
+        (true, false)
+      } else if (domain.requests.size >= mostWaiting || domain.bytes + held(request) > mostBytes) (false, true)
+      else {
+        if (domain.requests.isEmpty) waiting.add(domain)
+        domain.requests.add(request)
+        domain.bytes += held(request)
+        (false, false)
       }
-      if (!domain.requests.isEmpty) waiting.add(domain)
-      left -= 1
     }
-    found
-  }
 
-  private def isFree(domain: Domain): Boolean = domain.occupied < mostOfOne && occupied < mostOfAll
+    /** A request that waits, of the domain whose turn it is; null where none may begin. */
+    def take(): RequestChannel.Request = synchronized {
+      var found: RequestChannel.Request = null
+      var left = waiting.size
+      while (found == null && left > 0) {
+        val domain = waiting.poll()
+        if (isFree(domain)) {
+          found = domain.requests.poll()
+          domain.bytes -= held(found)
+          occupy(domain, found)
+        }
+        if (!domain.requests.isEmpty) waiting.add(domain)
+        left -= 1
+      }
+      found
+    }
 
-  private def occupy(domain: Domain, request: RequestChannel.Request): Unit = {
-    domain.occupied += 1
-    occupied += 1
-    current.set(Begun(domain, request))
+    def leave(domain: Domain): Unit = synchronized {
+      domain.occupied -= 1
+      occupied -= 1
+    }
+
+    private def isFree(domain: Domain): Boolean = domain.occupied < mostOfOne && occupied < mostOfAll
+
+    private def occupy(domain: Domain, request: RequestChannel.Request): Unit = {
+      domain.occupied += 1
+      occupied += 1
+      current.set(Begun(this, domain, request))
+    }
   }
 }

@@ -5,9 +5,9 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes sixteen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
- * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]] and
- * [[BoundedSegments]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
+ * Writes seventeen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]],
+ * [[BoundedSegments]] and [[BoundedIndexes]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -108,6 +108,11 @@ object PatchKafka {
       else Some(new CallFirst(
         inner, "mesh/BoundedWork", "sent", s"(L$channel$$Request;)V")(Opcodes.ALOAD -> 0))
     }
+    patch(folder, s"$logs/TransactionIndex", 2) { (name, types, inner) =>
+      if (name == "collectAbortedTxns") Some(new LookFor(inner))
+      else if (name == "iterable" && types.startsWith("(L")) Some(new BeginAt(inner))
+      else None
+    }
     patch(folder, "kafka/server/DelayedFetch", 2) { (name, types, inner) =>
       name match {
         case "tryComplete" => Some(new LookAt(inner, 3))
@@ -204,6 +209,28 @@ object PatchKafka {
         super.visitFieldInsn(Opcodes.PUTFIELD, fetch, whose, "Ljava/lang/Object;")
       }
       super.visitInsn(code)
+    }
+  }
+
+  /** Tells the bounds first which index it looks through, and the offset. */
+  private class LookFor(inner: MethodVisitor) extends Change(inner) {
+    private val channel = "Ljava/nio/channels/FileChannel;"
+
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.ALOAD, 0)
+      super.visitMethodInsn(Opcodes.INVOKEVIRTUAL, s"$logs/TransactionIndex", "channelOrNull", s"()$channel", false)
+      super.visitVarInsn(Opcodes.LLOAD, 1)
+      call("mesh/BoundedIndexes", "looks", s"(${channel}J)V")
+    }
+  }
+
+  /** The position at which it begins is what the bounds make of it. */
+  private class BeginAt(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
+      if (name == "ofInt") call("mesh/BoundedIndexes", "from", "(I)I")
+      super.visitMethodInsn(code, owner, name, types, ofInterface)
     }
   }
 

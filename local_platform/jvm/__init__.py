@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that sixteen of Kafka's own classes are made to ask for; their names and settings.
+that seventeen of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -18,6 +18,7 @@ SOURCES = tuple(
         "BoundedConnections.scala",
         "BoundedFetches.scala",
         "BoundedHandlers.scala",
+        "BoundedIndexes.scala",
         "BoundedMembers.scala",
         "BoundedOffsets.scala",
         "BoundedParsing.scala",
@@ -49,6 +50,8 @@ def _plain(value: float) -> str:
 _MORE_RANGES = {
     # an index that is full begins a new segment
     "segment.index.bytes": (float(_MIB), float("inf")),
+    # without entries a fetch reads all batches before its offset
+    "index.interval.bytes": (1024.0, 8192.0),
     # Kafka's own tests use it in place of segment.bytes, and it has no least value
     "internal.segment.bytes": RANGES["segment.bytes"],
     # a larger one is copied by nobody, and the broker unpacks a batch as a whole
@@ -96,6 +99,7 @@ JVM_BOUNDS = {
     "mesh.tables.steps.own": 5_000_000,
     "mesh.handlers.domain": 2,
     "mesh.handlers.domains": 4,
+    "mesh.handlers.fetches": 3,
     "mesh.handlers.waiting": 1000,
     "mesh.handlers.bytes": 32 * _MIB,
     "mesh.work.ms": 1000,

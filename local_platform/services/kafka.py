@@ -178,6 +178,8 @@ SMALL_NODE = {
     "auto.create.topics.enable": "false",
     # requests are read there: the more there are, the fewer of others' stand before one
     "num.network.threads": "8",
+    # seven are domains' at most
+    "num.io.threads": "10",
     "num.partitions": "1",
     "default.replication.factor": "1",
     "min.insync.replicas": "1",

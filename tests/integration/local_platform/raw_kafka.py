@@ -59,18 +59,26 @@ class RawConnection:
         places = answer[4 + 2 + len(topic) + 4 : -4]
         return {code for _, code, *_ in struct.iter_unpack(">ihqqq", places)}
 
-    def fetch(self, topic: str, wait_ms: int) -> int:
-        """Wait for a record at the begin of partition 0; returns the error code."""
-        self.ask_to_fetch([topic], wait_ms)
+    def fetch(self, topic: str, wait_ms: int, offset: int = 0, *, committed: bool = False) -> int:
+        """Wait for a record at an offset of partition 0; returns the error code."""
+        self.ask_to_fetch([topic], wait_ms, offset=offset, committed=committed)
         answer = self._answer()
         place = 4 + 4 + 2 + len(topic) + 4 + 4
         [code] = struct.unpack(">h", answer[place : place + 2])
         return int(code)
 
-    def ask_to_fetch(self, topics: Iterable[str], wait_ms: int, least: int = 1) -> None:
+    def ask_to_fetch(
+        self,
+        topics: Iterable[str],
+        wait_ms: int,
+        least: int = 1,
+        *,
+        offset: int = 0,
+        committed: bool = False,
+    ) -> None:
         """Wait for so many bytes at partition 0 of topics; do not wait for the answer."""
-        places = _list(struct.pack(">iqi", 0, 0, 1 << 20))
-        shape = struct.pack(">iiiib", -1, wait_ms, least, 1 << 20, 0)
+        places = _list(struct.pack(">iqi", 0, offset, 1 << 20))
+        shape = struct.pack(">iiiib", -1, wait_ms, least, 1 << 20, committed)
         self._send(_FETCH, 4, shape + _list(*(_text(one) + places for one in topics)))
 
     def name_coordinators(self, count: int) -> None:

@@ -2,14 +2,14 @@
 
 import gzip
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 from aiokafka.errors import KafkaError
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from local_platform.jvm import JVM_BOUNDS
@@ -153,6 +153,52 @@ def test_who_waits_for_records_pays_for_being_looked_at_and_not_who_appends(
             assert time.monotonic() < deadline, "nobody pays"
             for _ in range(50):
                 assert appends.produce("other.read", {0: batch(record())}) == {0}
+
+
+def transactions(login: Connection, topic: str, commits: Sequence[bool]) -> None:
+    """A record in each, numbered, which is committed or aborted."""
+    settings = {"transactional.id": f"{topic}.{time.time_ns()}", "linger.ms": 0}
+    producer = Producer(login.config(**settings))
+    producer.init_transactions(30)
+    for number, commit in enumerate(commits):
+        producer.begin_transaction()
+        producer.produce(topic, b"%d" % number)
+        # what was not sent is never written
+        assert producer.flush(30) == 0
+        (producer.commit_transaction if commit else producer.abort_transaction)(30)
+
+
+def test_aborted_transactions_are_looked_for_from_the_offset_on_that_is_fetched() -> None:
+    """Kafka reads the index of a segment from its start: 21 000 entries, one after the other."""
+    with broker({"mesh.work.ms": 100}, [CROWD]) as admin:
+        topic, count = new_topic(admin, "crowd.aborted"), 1_500
+        transactions(admin, topic, [False] * count)
+        reader = connected(admin, CROWD)
+        for _ in range(1_000):
+            # each has a record and a marker
+            assert reader.fetch(topic, 0, 2 * count - 1, committed=True) == 0
+        reader.close()
+
+
+def test_records_of_aborted_transactions_are_left_out_wherever_a_reader_begins() -> None:
+    with broker({}, [CROWD]) as admin:
+        topic = new_topic(admin, "crowd.some")
+        commits = [number % 3 == 1 or number > 50 for number in range(60)]
+        transactions(admin, topic, commits)
+        committed = [(2 * at, b"%d" % at) for at, commit in enumerate(commits) if commit]
+        settings = {"group.id": "crowd.x", "isolation.level": "read_committed"}
+        consumer = Consumer(admin.config(**settings))
+        try:
+            for begin in (0, 1, 2, 3, 59, 60, 61, 99, 100, 101, 102, 103, 118):
+                consumer.assign([TopicPartition(topic, 0, begin)])
+                wanted, found = [one for one in committed if one[0] >= begin], list[object]()
+                deadline = time.monotonic() + 30
+                while len(found) < len(wanted) and time.monotonic() < deadline:
+                    for one in consumer.consume(100, 0.5):
+                        found.append((one.offset(), one.value()))
+                assert found == wanted, begin
+        finally:
+            consumer.close()
 
 
 def test_a_topic_is_widened_to_so_many_partitions_and_a_domain_has_so_many() -> None:

@@ -153,6 +153,8 @@ def test_an_offset_is_not_committed_with_kilobytes_of_metadata(
         ("flush.messages", "1000"),
         ("flush.ms", "60000"),
         ("max.message.bytes", "17825793"),
+        ("index.interval.bytes", "8193"),
+        ("index.interval.bytes", "0"),
         ("delete.retention.ms", "0"),
     ],
 )
