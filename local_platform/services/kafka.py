@@ -164,7 +164,7 @@ class KafkaBroker(Service):
 
 
 MEMORY = (
-    # 3 network threads for each listener and 8 request threads, each with a request
+    # 3 network threads for each listener and 10 request threads, each with a request
     f"-XX:MaxDirectMemorySize={_DIRECT_MB}m",
     # a thread keeps the direct buffer of its largest request for its lifetime without this
     "-Djdk.nio.maxCachedBufferSize=1048576",
