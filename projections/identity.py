@@ -216,9 +216,10 @@ def mesh_key_introduced(identity: Identity, event: MeshKeyIntroduced, offset: in
 
 
 def mesh_key_revoked(identity: Identity, event: MeshKeyRevoked, offset: int) -> Identity:
-    """The root took a key away, whosever it is but its own."""
-    key = identity.keys.get(event.public_key)
-    if key is None or key.role is Role.ROOT or key.revoked is not None:
+    """The root took a key away, whosever it is but its own; one that nobody has yet, for ever."""
+    nobodys = Key(event.public_key, Role.DOMAIN, "", since=offset)
+    key = identity.keys.get(event.public_key, nobodys)
+    if key.role is Role.ROOT or key.revoked is not None:
         return identity
     return replace(identity, keys=identity.keys.set(event.public_key, replace(key, revoked=offset)))
 
@@ -248,11 +249,10 @@ def cluster_registered(identity: Identity, event: ClusterRegistered, generation:
 def domain_registered(identity: Identity, event: DomainRegistered, generation: int) -> Identity:
     """A domain joined: its first key, its login at home and two on the governance cluster."""
     domain = Domain(event.domain, event.description, event.owner, event.cluster, generation)
-    key = Key(event.public_key, Role.DOMAIN, event.domain, since=generation)
     identity = replace(
         identity,
         domains=identity.domains.set(event.domain, domain),
-        keys=identity.keys.set(event.public_key, key),
+        keys=_with_key(identity, event, generation),
     )
     for cluster in sorted({event.cluster, identity.governance_cluster}):
         identity = _wanted(identity, event.domain, cluster, generation)
@@ -262,8 +262,17 @@ def domain_registered(identity: Identity, event: DomainRegistered, generation: i
 
 def key_registered(identity: Identity, event: KeyRegistered, generation: int) -> Identity:
     """Another key may speak for a domain."""
-    key = Key(event.public_key, Role.DOMAIN, event.domain, since=generation)
-    return replace(identity, keys=identity.keys.set(event.public_key, key))
+    return replace(identity, keys=_with_key(identity, event, generation))
+
+
+def _with_key(
+    identity: Identity, event: DomainRegistered | KeyRegistered, generation: int
+) -> Table[str, Key]:
+    """The keys with a domain's; the root may have revoked it while its registration waited."""
+    before = identity.keys.get(event.public_key)
+    revoked = None if before is None else before.revoked
+    key = Key(event.public_key, Role.DOMAIN, event.domain, since=generation, revoked=revoked)
+    return identity.keys.set(event.public_key, key)
 
 
 def key_revoked(identity: Identity, event: KeyRevoked, generation: int) -> Identity:

@@ -78,8 +78,26 @@ def test_a_known_key_gets_no_second_role(log: PaperLog) -> None:
 def test_the_root_can_take_a_domains_key_away_and_not_its_own(log: PaperLog) -> None:
     log.revoke_key("east")
     log.revoke_key("root")
-    log.revoke_key("nobody")
     identity = log.image.identity
     assert not identity.has_role(key("east").public, Role.DOMAIN)
     assert identity.has_role(key("root").public, Role.ROOT)
-    assert key("nobody").public not in identity.keys
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_key_that_the_root_revokes_while_its_registration_waits_never_counts(
+    log: PaperLog, decided: bool
+) -> None:
+    """Nobody would revoke it again, and who had it spoke for the domain."""
+    thief, proof = key("thief").public, log.proof("thief", "east")
+    fields = {"domain": "east", "public_key": thief, "proof": proof}
+    offset = log.say(intents.KeyRegistered, "east", **fields)
+    basis = log.image.offset
+    log.revoke_key("thief")
+    if decided:
+        # judged before the revocation, and appended behind it
+        log.accept(offset, basis=basis)
+    else:
+        log.govern()
+    assert not log.image.identity.is_in_force(thief)
+    assert log.image.identity.keys[thief].revoked is not None
+    assert (log.image.identity.keys[thief].domain == "east") is decided
