@@ -91,10 +91,11 @@ def moment(kind: str, text: str) -> str | None:
 def is_moment(text: str, kind: str = "timestamp") -> bool:
     """Whether a string is a date, or a time that stands still.
 
-    kind: what it is taken for; a `timestamp_ntz` would lose the zone of one that has a zone.
+    kind: what it is taken for; a `date` would lose the time of one that has a time, a
+        `timestamp_ntz` the zone of one that has a zone.
     """
-    kinds = ("date", "timestamp_ntz", *(() if kind == "timestamp_ntz" else ("timestamp",)))
-    return any(moment(one, text) is not None for one in kinds)
+    kinds = ("date", "timestamp_ntz", "timestamp")
+    return any(moment(one, text) is not None for one in kinds[: kinds.index(kind) + 1])
 
 
 def _padded(text: str) -> str:

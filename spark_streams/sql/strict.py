@@ -116,6 +116,8 @@ def _as(operand: Operand, kind: "DataType", wanted: str) -> str:
     """What to write in place of an operand."""
     if operand.literal is not None and wanted in _PLAIN_NUMBERS:
         return "write a number without quotes"
+    if operand.literal is not None and wanted == "date":
+        return "write it as '2026-01-31', or CAST the other one AS timestamp"
     if operand.literal is not None and wanted in _TIMES:
         return "write it as '2026-01-31', with '10:00:00' behind it for a time"
     name = kind.typeName()

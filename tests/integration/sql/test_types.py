@@ -65,6 +65,8 @@ def analyse(spark: Any, rest: str, key: Any, columns: str = "ip") -> None:
         ("day = ip", "write CAST(ip AS date)"),
         ("at > 'this evening'", "write it as '2026-01-31'"),
         ("day = '2026-13-41'", "write it as '2026-01-31'"),
+        ("day < '2026-01-31 10:00:00'", "CAST the other one AS timestamp"),
+        ("day <> '2026-01-31T10:00:00Z'", "CAST the other one AS timestamp"),
         ("at > 'now'", "write it as '2026-01-31'"),
         ("at > '2026-01-01\\' = (SELECT 1) OR \\'a\\' = \\'b'", "write it as '2026-01-31'"),
         ("CASE number WHEN 'a' THEN true ELSE false END", "write a number without quotes"),
