@@ -23,7 +23,7 @@ GOOD = batch(record(value=b"good"))
 @pytest.fixture(scope="module")
 def odd_topic(kit: Mesh) -> Iterator[tuple[Connection, str]]:
     """A topic like the log with every odd batch, a good one before and behind each."""
-    login, topic = kit.admin_login(), fresh("odd")
+    login, topic = kit.admin_login(), f"mesh.{fresh('odd')}"
     new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
     admin = kit.admin()
     admin.create_topics([new])[topic].result(30)
@@ -55,7 +55,7 @@ def test_every_record_of_every_odd_batch_is_read_at_its_place(
 @pytest.mark.parametrize("name", ["an offset before the batch", "a wide length of a record"])
 def test_a_reader_at_the_end_reads_however_many_odd_batches_come(kit: Mesh, name: str) -> None:
     """With each answer that has nothing for it librdkafka asks for twice as much, up to a bound."""
-    login, topic, odd = kit.admin_login(), fresh("odd"), ODD[name]
+    login, topic, odd = kit.admin_login(), f"mesh.{fresh('odd')}", ODD[name]
     admin = kit.admin()
     new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
     admin.create_topics([new])[topic].result(30)
