@@ -21,7 +21,7 @@ import org.apache.kafka.common.requests.FetchRequest
  */
 object BoundedFetches {
   private val longest = Integer.getInteger("mesh.fetch.wait.ms", 2000).longValue
-  private val most = Integer.getInteger("mesh.fetch.waiting", 100000).intValue
+  private val most = Integer.getInteger("mesh.fetch.waiting", 50000).intValue
   private val owners = new ConcurrentHashMap[String, AtomicInteger]()
   private val waiting = new ConcurrentHashMap[RequestChannel.Request, Waiting]()
 

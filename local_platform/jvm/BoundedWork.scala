@@ -95,6 +95,25 @@ object BoundedWork {
     if (found == null) null else found.work
   }
 
+  /**
+   * Whether nobody looks at a fetch that waits, since its owner's domain is above a bound: it waits until its time is
+   * over.
+   */
+  def leaves(owner: AnyRef): Boolean = owner match {
+    case work: Work => isAbove(work)
+    case _ => false
+  }
+
+  /**
+   * Whether such a fetch was answered without records: one thread reads for all whose time is over, and what waits
+   * is more than a bound of what comes can hold.
+   */
+  def answers(owner: AnyRef, answer: Seq[Nothing] => Unit): Boolean = {
+    val left = leaves(owner)
+    if (left) answer(Nil)
+    left
+  }
+
   /** The thread looks at a fetch that waits, or answers it: that counts for whose fetch it is, not for who appends. */
   def looks(owner: AnyRef): Unit = owner match {
     case work: Work =>

@@ -24,6 +24,7 @@ object PatchKafka {
   private val logs = "org/apache/kafka/storage/internals/log"
   private val connections = "mesh/BoundedConnections"
   private val fetch = "org/apache/kafka/server/storage/log/FetchParams"
+  private val delayed = "kafka/server/DelayedFetch"
   private val whose = "whose"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
@@ -113,10 +114,10 @@ object PatchKafka {
       else if (name == "iterable" && types.startsWith("(L")) Some(new BeginAt(inner))
       else None
     }
-    patch(folder, "kafka/server/DelayedFetch", 2) { (name, types, inner) =>
+    patch(folder, delayed, 2) { (name, types, inner) =>
       name match {
-        case "tryComplete" => Some(new LookAt(inner, 3))
-        case "onComplete" => Some(new LookAt(inner, 1))
+        case "tryComplete" => Some(new LookAt(inner, 3, "leaves", "Z"))
+        case "onComplete" => Some(new LookAt(inner, 1, "answers", "V"))
         case _ => None
       }
     }
@@ -234,10 +235,29 @@ object PatchKafka {
     }
   }
 
-  /** Tells the bounds when it begins and ends to look at a fetch that waits, and whose that is. */
-  private class LookAt(inner: MethodVisitor, returns: Int) extends Change(inner, 1 + returns) {
+  /**
+   * Tells the bounds when it begins and ends to look at a fetch that waits, and whose that is. It returns at once,
+   * nothing or false, where a method of the bounds says so.
+   */
+  private class LookAt(inner: MethodVisitor, returns: Int, asked: String, kind: String)
+      extends Change(inner, 2 + returns) {
+    private val callback = "Lscala/Function1;"
+
     override def visitCode(): Unit = {
       super.visitCode()
+      val goOn = new Label
+      whoseIs()
+      if (kind == "Z") call("mesh/BoundedWork", asked, "(Ljava/lang/Object;)Z")
+      else {
+        super.visitVarInsn(Opcodes.ALOAD, 0)
+        super.visitFieldInsn(Opcodes.GETFIELD, delayed, "responseCallback", callback)
+        call("mesh/BoundedWork", asked, s"(Ljava/lang/Object;$callback)Z")
+      }
+      super.visitJumpInsn(Opcodes.IFEQ, goOn)
+      if (kind == "Z") super.visitInsn(Opcodes.ICONST_0)
+      inner.visitInsn(if (kind == "Z") Opcodes.IRETURN else Opcodes.RETURN)
+      super.visitLabel(goOn)
+      super.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
       tell("looks")
     }
 
@@ -247,10 +267,14 @@ object PatchKafka {
     }
 
     private def tell(method: String): Unit = {
-      super.visitVarInsn(Opcodes.ALOAD, 0)
-      super.visitFieldInsn(Opcodes.GETFIELD, "kafka/server/DelayedFetch", "params", s"L$fetch;")
-      super.visitFieldInsn(Opcodes.GETFIELD, fetch, whose, "Ljava/lang/Object;")
+      whoseIs()
       call("mesh/BoundedWork", method, "(Ljava/lang/Object;)V")
+    }
+
+    private def whoseIs(): Unit = {
+      super.visitVarInsn(Opcodes.ALOAD, 0)
+      super.visitFieldInsn(Opcodes.GETFIELD, delayed, "params", s"L$fetch;")
+      super.visitFieldInsn(Opcodes.GETFIELD, fetch, whose, "Ljava/lang/Object;")
     }
   }
 

@@ -118,7 +118,7 @@ JVM_BOUNDS = {
     "mesh.connections": 2000,
     "mesh.connections.bytes": 192 * _MIB,
     "mesh.fetch.wait.ms": 2000,
-    "mesh.fetch.waiting": 100_000,
+    "mesh.fetch.waiting": 50_000,
     "mesh.partitions": 4000,
     "mesh.partitions.topic": 256,
     "mesh.partitions.hour": 1000,

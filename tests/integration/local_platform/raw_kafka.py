@@ -67,6 +67,12 @@ class RawConnection:
         [code] = struct.unpack(">h", answer[place : place + 2])
         return int(code)
 
+    def topics_of_fetch(self) -> int:
+        """How many topics the answer to a fetch has."""
+        # behind a time
+        [count] = struct.unpack_from(">i", self._answer(), 4)
+        return int(count)
+
     def ask_to_fetch(
         self,
         topics: Iterable[str],
