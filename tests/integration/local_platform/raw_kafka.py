@@ -59,9 +59,17 @@ class RawConnection:
         places = answer[4 + 2 + len(topic) + 4 : -4]
         return {code for _, code, *_ in struct.iter_unpack(">ihqqq", places)}
 
-    def fetch(self, topic: str, wait_ms: int, offset: int = 0, *, committed: bool = False) -> int:
-        """Wait for a record at an offset of partition 0; returns the error code."""
-        self.ask_to_fetch([topic], wait_ms, offset=offset, committed=committed)
+    def fetch(
+        self,
+        topic: str,
+        wait_ms: int,
+        offset: int = 0,
+        *,
+        partition: int = 0,
+        committed: bool = False,
+    ) -> int:
+        """Wait for a record at an offset of a partition; returns the error code."""
+        self.ask_to_fetch([topic], wait_ms, partition=partition, offset=offset, committed=committed)
         answer = self._answer()
         place = 4 + 4 + 2 + len(topic) + 4 + 4
         [code] = struct.unpack(">h", answer[place : place + 2])
@@ -79,11 +87,12 @@ class RawConnection:
         wait_ms: int,
         least: int = 1,
         *,
+        partition: int = 0,
         offset: int = 0,
         committed: bool = False,
     ) -> None:
-        """Wait for so many bytes at partition 0 of topics; do not wait for the answer."""
-        places = _list(struct.pack(">iqi", 0, offset, 1 << 20))
+        """Wait for so many bytes at a partition of topics; do not wait for the answer."""
+        places = _list(struct.pack(">iqi", partition, offset, 1 << 20))
         shape = struct.pack(">iiiib", -1, wait_ms, least, 1 << 20, committed)
         self._send(_FETCH, 4, shape + _list(*(_text(one) + places for one in topics)))
 

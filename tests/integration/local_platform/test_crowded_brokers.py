@@ -38,8 +38,15 @@ THROTTLED, INVALID_PARTITIONS = 89, 37
 
 
 def new_topic(login: Connection, name: str, partitions: int = 1) -> str:
+    """A topic whose partitions are led: the controller answers before the broker knows."""
     client = AdminClient(login.config())
     client.create_topics([NewTopic(name, partitions, 1)])[name].result(20)
+    reader = RawConnection(login.bootstrap_servers, login)
+    try:
+        for one in range(partitions):
+            wait_until(lambda one=one: reader.fetch(name, 0, partition=one) == 0, "it is led", 20)  # type: ignore[misc]
+    finally:
+        reader.close()
     return name
 
 
