@@ -1,7 +1,6 @@
 """Ends of topics whose last record is small on the wire and large once it is unpacked."""
 
 import json
-import shutil
 import subprocess
 import sys
 import uuid
@@ -10,18 +9,14 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from local_platform import LocalPlatform
 from local_platform.jvm import JVM_BOUNDS
-from local_platform.services.kafka import KafkaBroker
-from local_platform.site import Site
 from mesh_events.kafka import Connection
 from processors.clusters import KafkaAdmin
 from spark_streams.errors import CopyError
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, Origin, Provenance
 from spark_streams.tail import read_tail
-from tests.conftest import LIFETIME_S, new_settings
-from tests.integration.clock.brokers import BrokerProcess
+from tests.integration.local_platform.bounded import broker
 from tests.links.real import until
 
 pytestmark = pytest.mark.platform
@@ -49,30 +44,11 @@ log.close()
 """Looks at a topic's end, and prints by how many bytes the process has grown meanwhile."""
 
 
-class UnboundedBroker(KafkaBroker):
-    """A broker as Kafka's own jars make it: it takes what unpacks to any size."""
-
-    def _options(self) -> list[str]:
-        return [*super()._options(), *(f"-D{name}={2**31 - 1}" for name in JVM_BOUNDS)]
-
-
 @pytest.fixture(scope="module")
 def east() -> Iterator[KafkaAdmin]:
-    """One such broker of this module's own."""
-    settings = new_settings()
-    LocalPlatform(settings, ["kafka-east"]).fetch()
-    site = Site.of(settings)
-    site.make_folders()
-    broker = UnboundedBroker(site, "east")
-    server = BrokerProcess(broker, LIFETIME_S)
-    try:
-        broker.prepare()
-        server.start()
-        server.wait()
-        yield KafkaAdmin("east", site.login("east", "admin"))
-    finally:
-        server.kill()
-        shutil.rmtree(settings.home, ignore_errors=True)
+    """A broker of this module's own, without bounds: it takes what unpacks to any size."""
+    with broker(dict.fromkeys(JVM_BOUNDS, 2**31 - 1), []) as login:
+        yield KafkaAdmin("east", login)
 
 
 @pytest.fixture
