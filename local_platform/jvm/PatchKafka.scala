@@ -195,14 +195,9 @@ object PatchKafka {
   }
 
   /** Its parameter of how long to wait is bounded, and it keeps whose request it is of. */
-  private class WaitLess(inner: MethodVisitor) extends Change(inner, 2) {
-    override def visitCode(): Unit = {
-      super.visitCode()
-      super.visitVarInsn(Opcodes.LLOAD, 4)
-      call("mesh/BoundedFetches", "bounded", "(J)J")
-      super.visitVarInsn(Opcodes.LSTORE, 4)
-    }
-
+  private class WaitLess(inner: MethodVisitor)
+      extends ChangeParameter(inner, "mesh/BoundedFetches", "bounded", "(J)J", 2)(
+        Opcodes.LSTORE, Opcodes.LLOAD -> 4) {
     override def visitInsn(code: Int): Unit = {
       if (code == Opcodes.RETURN) {
         super.visitVarInsn(Opcodes.ALOAD, 0)
@@ -369,8 +364,9 @@ object PatchKafka {
   }
 
   /** Begins by a call of a method of the bounds with some of its own parameters. */
-  private class CallFirst(inner: MethodVisitor, owner: String, method: String, types: String)(
-      parameters: (Int, Int)*) extends Change(inner) {
+  private class CallFirst(
+      inner: MethodVisitor, owner: String, method: String, types: String, expected: Int = 1)(
+      parameters: (Int, Int)*) extends Change(inner, expected) {
     override def visitCode(): Unit = {
       super.visitCode()
       parameters.foreach { case (load, index) => super.visitVarInsn(load, index) }
@@ -397,8 +393,9 @@ object PatchKafka {
 
   /** Makes the first of some of its own parameters what a method of the bounds returns for them. */
   private class ChangeParameter(
-      inner: MethodVisitor, owner: String, method: String, types: String)(
-      store: Int, parameters: (Int, Int)*) extends CallFirst(inner, owner, method, types)(parameters: _*) {
+      inner: MethodVisitor, owner: String, method: String, types: String, expected: Int = 1)(
+      store: Int, parameters: (Int, Int)*)
+      extends CallFirst(inner, owner, method, types, expected)(parameters: _*) {
     override def visitCode(): Unit = {
       super.visitCode()
       super.visitVarInsn(store, parameters.head._2)
