@@ -16,12 +16,13 @@ _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 def require_no_null(statement: Statement) -> None:
     """Raise SqlError `sql_syntax` with the place of a NULL that something is compared to."""
     for node in (one for root in _roots(statement) for one in root.walk()):
-        for null in _compared(node):
-            raise SqlError(
-                "sql_syntax",
-                "nothing is equal to NULL, nor different from it: write IS NULL or IS NOT NULL",
-                statement.place(null),
-            )
+        for operand in _compared(node):
+            if operand == _NULL:
+                raise SqlError(
+                    "sql_syntax",
+                    "nothing is equal to NULL, nor different from it: write IS NULL or IS NOT NULL",
+                    statement.place(operand),
+                )
 
 
 def _roots(statement: Statement) -> Iterator[Node]:
@@ -31,15 +32,13 @@ def _roots(statement: Statement) -> Iterator[Node]:
         yield statement.where
 
 
-def _compared(node: Node) -> Iterator[Node]:
+def _compared(node: Node) -> tuple[Node, ...]:
+    """The operands that a node compares with each other."""
     match node:
         case Binary(op, left, right) if op in _COMPARISONS:
-            yield from (one for one in (left, right) if one == _NULL)
-        case In(this, items, _):
-            yield from (one for one in (this, *items) if one == _NULL)
-        case Between(this, low, high, _):
-            yield from (one for one in (this, low, high) if one == _NULL)
-        case Like(_, this, _, _, _):
-            yield from (one for one in (this,) if one == _NULL)
+            return left, right
+        case In() | Between() | Like():
+            return node.children
         case Case(Node() as this, branches, _):
-            yield from (one for one in (this, *(when for when, _ in branches)) if one == _NULL)
+            return this, *(when for when, _ in branches)
+    return ()
