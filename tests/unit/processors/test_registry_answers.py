@@ -88,26 +88,24 @@ def test_an_answer_that_is_none_is_an_error_of_the_mesh(
         registry.bring(WANTED)
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"drips": True},
+        {"drips_before": b"HTTP/1.1 200 "},
+        {"drips_before": b"HTTP/1.1 200 OK\r\nA: "},
+    ],
+    ids=["body", "status line", "header"],
+)
 def test_an_answer_that_comes_by_drops_ends_when_its_time_is_over(
-    stranger: tuple[type[Stranger], OwnRegistry], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handler, registry = stranger
-    handler.drips = True
-    monkeypatch.setattr(module, "_TIMEOUT_S", 0.5)
-    try:
-        with pytest.raises(InfrastructureError, match=r"for longer than 0\.5 s"):
-            registry.bring(WANTED)
-    finally:
-        handler.ends.set()
-
-
-@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 ", b"HTTP/1.1 200 OK\r\nA: "])
-def test_a_status_line_or_header_that_comes_by_drops_ends_when_its_time_is_over(
-    stranger: tuple[type[Stranger], OwnRegistry], monkeypatch: pytest.MonkeyPatch, begin: bytes
+    stranger: tuple[type[Stranger], OwnRegistry],
+    monkeypatch: pytest.MonkeyPatch,
+    how: dict[str, Any],
 ) -> None:
     """A worker that waited for it was taken for one that hangs, and ended."""
     handler, registry = stranger
-    handler.drips_before = begin
+    for name, value in how.items():
+        setattr(handler, name, value)
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.5)
     try:
         with pytest.raises(InfrastructureError, match=r"for longer than 0\.5 s"):
