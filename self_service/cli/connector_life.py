@@ -46,8 +46,8 @@ def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
 def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
     """End a connector, with its login and its secrets; its topics stay the domain's.
 
-    Kafka keeps how far it came: one that is added under its name goes on from there, and makes no
-    snapshot. Under another name it begins anew.
+    Kafka keeps its offsets: a connector that is added under the same name resumes from them and
+    takes no snapshot. Under another name it starts from the beginning.
     """
     mesh = Mesh()
     found = standing(mesh, saying, name)
