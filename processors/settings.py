@@ -109,8 +109,8 @@ class WorkerSettings(BaseSettings):
     spark_remote, spark_token: a Spark Connect server for links of all domains that are not named in
         `SDM_DOMAIN_SPARK`; without one, those also run on a server of the domain's own
         (`SDM_SPARK_REMOTE`, `SDM_SPARK_TOKEN`)
-    connect_url, connect_user, connect_password: Kafka Connect's REST API; without an address the
-        mesh has no connectors
+    connect_url, connect_user, connect_password: Kafka Connect's REST API; without an address no
+        connector can be added, and those there are fail with `connect_unavailable`
     connect_secrets: folder whose files connectors may name, written by the worker and read by
         Connect under the same path
     connect_group: the Connect workers' group

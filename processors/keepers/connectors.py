@@ -78,10 +78,12 @@ class ConnectorsKeeper:
     _looked: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
     _put: dict[str, float] = field(default_factory=dict)
     _born: float | None = None
+    _missing: object = None
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair every connector once, each cluster's in a lane of its own."""
         if self.connect is None:
+            self._tell_missing(image, reign)
             return
         self._born = self.pace.clock() if self._born is None else self._born
         here: dict[str, list[Connector]] = {}
@@ -96,6 +98,17 @@ class ConnectorsKeeper:
 
         due = [cluster for cluster in here if self._due(cluster, parts)]
         self.lanes.run({f"connect/{cluster}": job(cluster) for cluster in due}, image, reign)
+
+    def _tell_missing(self, image: Image, reign: Reign) -> None:
+        """No connector is looked at: the log does not say of any that it runs."""
+        if self._missing is image.connectors:
+            return
+        reason = "this mesh has no Kafka Connect: set SDM_CONNECT_URL for its worker"
+        for one in image.connectors.values():
+            if one.desired is Desired.RUNNING and one.failure_code not in _WITHHELD:
+                voice = ConnectorTelling(one, image, reign, self.lineage, self.schema_text)
+                voice.failed("connect_unavailable", reason)
+        self._missing = image.connectors
 
     def put_at(self, connector: str) -> float:
         """When this process, or one before it, may last have handed a connector to Connect."""

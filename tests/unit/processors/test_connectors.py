@@ -345,6 +345,20 @@ def test_connect_that_is_silent_for_a_moment_is_nothing_to_tell(made: MemoryConn
     assert made.said() == ["Activated", "connect_unavailable", "Activated"]
 
 
+def test_without_a_connect_cluster_no_connector_is_active(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    cluster, made.connect = made.connect, None
+    made.keeper = made.new_keeper()
+    made.look(times=3)
+    assert made.said() == ["Activated", "connect_unavailable"]
+    assert "SDM_CONNECT_URL" in (made.connector.failure or "")
+    made.connect = cluster
+    made.keeper = made.new_keeper()
+    made.look(times=6)
+    assert made.said() == ["Activated", "connect_unavailable", "Activated"]
+
+
 def test_a_domain_in_quarantine_has_no_connector_that_runs(made: MemoryConnector) -> None:
     made.add()
     made.look(times=2)
