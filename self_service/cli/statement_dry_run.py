@@ -1,6 +1,6 @@
 """The dry run of a statement: what the mesh answers if it is added."""
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -103,13 +103,13 @@ def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> 
         found = answer(image, intent, None, mesh.registry)
         unseen = f"not known: topics cannot be looked up: {error}"
         return found if found.refusal is not None else replace(found, text=unseen)
-    if intent.statement in image.statements:
-        from spark_streams.log import KafkaLog
+    with ExitStack() as stack:
+        log = None
+        if intent.statement in image.statements:
+            from spark_streams.log import KafkaLog
 
-        with closing(KafkaLog(login)) as log:
-            found = answer(image, intent, admin, mesh.registry, log)
-    else:
-        found = answer(image, intent, admin, mesh.registry)
+            log = stack.enter_context(closing(KafkaLog(login)))
+        found = answer(image, intent, admin, mesh.registry, log)
     if found.refusal is not None and found.refusal.code == "unknown_topic":
         _require_topics(image, domain, meant, admin)
     if found.refusal is None and meant.destination is None:

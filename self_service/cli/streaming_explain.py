@@ -75,7 +75,8 @@ def explain(
     """Explain a statement, by its text or by its name, and start nothing.
 
     The exit code is 0 where `add` would be accepted, and 3 with the same code where it would be
-    refused; of a text without INSERT INTO, once a destination is named. A new text for a statement
+    refused; of a text without INSERT INTO, once a destination is named. Without a login that looks
+    topics up it is 0 as well, and `would_be` says that it is not known. A new text for a statement
     that runs is refused here: `update` tries and takes it.
 
     Shows sources and their kinds, destination and schema, which column comes from which, what is
