@@ -36,7 +36,8 @@ def steps(image: Image) -> list[Step]:
     """Every job that fills a topic or table, or that has filled one which may still be there.
 
     That is also a job that was dropped, and an earlier text of one. A link whose copy was purged,
-    and what filled a topic that was deleted, is one of them as long as something was made of it.
+    and what filled a topic that was deleted, is one of them as long as something was made of it,
+    by a job or by a link.
     """
     jobs = [
         *(of_statement(one) for _, one in sorted(image.statements.items())),
@@ -49,13 +50,35 @@ def steps(image: Image) -> list[Step]:
             (one.kind, one.name) == (step.kind, step.name) and one.covers(step) for one in jobs
         )
     ]
-    read = {place for step in (*jobs, *earlier) for place in step.reads}
-    earlier = [one for one in earlier if one.state != DELETED or not read.isdisjoint(one.writes)]
     links = [of_link(one) for _, one in sorted(image.links.items())]
+    gone = {one for one in earlier if one.state == DELETED}
+    gone.update(one for one in links if one.copy == Copy.PURGED)
+    kept = _kept(gone, (one for one in (*links, *jobs, *earlier) if one not in gone))
     return [
-        *(one for one in links if one.copy != Copy.PURGED or one.fills in read),
-        *sorted((*jobs, *earlier), key=lambda one: (one.kind == "connector", one.name)),
+        *(one for one in links if one in kept),
+        *sorted(
+            (one for one in (*jobs, *earlier) if one in kept),
+            key=lambda one: (one.kind == "connector", one.name),
+        ),
     ]
+
+
+def _kept(gone: Iterable[Step], there: Iterable[Step]) -> set[Step]:
+    """The steps whose topics are there, and of the others those that something was made of."""
+    filling: dict[Place, list[Step]] = {}
+    for step in gone:
+        for place in step.writes:
+            filling.setdefault(place, []).append(step)
+    waiting = deque(there)
+    kept = set(waiting)
+    while waiting:
+        for place in waiting.popleft().reads:
+            # of no use after the first one that reads it
+            for step in filling.pop(place, ()):
+                if step not in kept:
+                    kept.add(step)
+                    waiting.append(step)
+    return kept
 
 
 def made_with(image: Image, access: Access) -> list[tuple[Step, tuple[Place, ...]]]:

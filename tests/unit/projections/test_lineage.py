@@ -225,6 +225,51 @@ def test_what_was_made_of_a_topic_that_was_deleted_is_still_told_to_the_owner_of
         assert ("west", "west.final") in derived
 
 
+def published(log: PaperLog, topic: str) -> None:
+    """West shares a topic of its own, and an application of east's may read it: a link."""
+    product = story.product(product=topic, topic=topic, description="d", owner="w")
+    log.say(intents.ProductPublished, "west", **product)
+    if "east.reader" not in log.image.identity.applications:
+        log.say(intents.ApplicationRegistered, "east", application="east.reader")
+    log.govern()
+    asked = log.make(
+        intents.AccessRequested, "east", product=topic, application="east.reader", reason="why"
+    )
+    log.append(asked, by="east")
+    log.govern()
+    granted = {"product": topic, "request": asked.meta.id, "reason": "ok"}
+    log.say(intents.AccessGranted, "west", **granted)
+    story.settle(log)
+
+
+def made_anew(log: PaperLog, name: str) -> None:
+    """A statement is dropped, its topic deleted, and it is added again over another stream."""
+    log.say(statements.StatementDropped, "west", statement=name)
+    story.settle(log)
+    again = {"stream": "west.own", "destination": name, "application": None}
+    log.say(statements.StatementAdded, "west", **story.statement(statement=name, **again))
+    log.govern()
+
+
+def test_what_a_link_copied_of_a_deleted_topic_is_still_told_to_the_owner_of_its_source() -> None:
+    """Over two deleted topics behind each other, until the copy is purged."""
+    log = joined()
+    second = {"stream": "west.greeted", "destination": "west.second", "application": None}
+    log.say(statements.StatementAdded, "west", **story.statement(statement="west.second", **second))
+    story.settle(log)
+    published(log, "west.second")
+    copied = ("east", "west.second")
+    for name in ("west.second", "west.greeted"):
+        made_anew(log, name)
+        assert copied in [one.place for one in walk(downstream(log.image, USERS))]
+    asked = next(one for one in log.image.access.requests.values() if one.product == "east.users")
+    assert copied in [place for _, places in made_with(log.image, asked) for place in places]
+    log.say(intents.LinkRemoved, "west", product="west.second", cluster="east")
+    story.settle(log)
+    assert log.image.links["west.second@east"].copy is Copy.PURGED
+    assert copied not in [one.place for one in walk(downstream(log.image, USERS))]
+
+
 def test_a_statement_added_to_another_topic_keeps_the_first_one() -> None:
     log = joined()
     log.say(statements.StatementDropped, "east", statement="east.copied")
