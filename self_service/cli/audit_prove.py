@@ -1,6 +1,7 @@
 """`sdm audit prove` and `check-proof`: one record's place on the log, checked without the log."""
 
 import base64
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +9,10 @@ import typer
 
 from mesh_events.checkpoint import origin_of
 from mesh_events.checkpoint_places import checkpoints, read_file, read_topic
+from mesh_events.decisions import Decision
 from mesh_events.errors import ConfigurationError, InvalidValueError
 from mesh_events.files import write_atomically
+from mesh_events.meta import Kind
 from mesh_events.settings import notes_path
 from mesh_events.signing import is_public_key
 from projections.chain import Chain, ChainBreakError, chained
@@ -96,9 +99,10 @@ def check_proof(
 ) -> None:
     """Check a proof without Kafka, and show what the record says; 8 if anything is wrong.
 
-    OUTCOME is what was decided on the record: a rejected one stands on the log, too. Take the keys
-    from a place that you trust, not from who gave you the proof. That the governor's key was not
-    revoked before it decided, no proof shows: name those that were in force by --governor.
+    OUTCOME is what was decided on the record: a rejected one stands on the log, too. Whether a
+    decision has an effect, the proof of the record that it decides shows. Take the keys from a
+    place that you trust, not from who gave you the proof. That the governor's key was not revoked
+    before it decided, no proof shows: name those that were in force by --governor.
     """
     for option, given in (("--key", key), *(("--governor", one) for one in governor or ())):
         if not is_public_key(given):
@@ -112,12 +116,12 @@ def check_proof(
     except (OSError, UnicodeDecodeError) as error:
         raise FindingError(f"{file} cannot be read: {error}") from error
     found = proofs.check(read(text), key)
-    signer = found.outcome.signer
-    if governor and signer is not None and signer not in governor:
-        raise FindingError(
-            f"the decision at offset {found.outcome.offset} is signed by {signer}, which is no key "
-            "that --governor names: it does not count"
-        )
+    for offset, signer in _decisions(found):
+        if governor and signer not in governor:
+            raise FindingError(
+                f"the decision at offset {offset} is signed by {signer}, which is no key that "
+                "--governor names: it does not count"
+            )
     show(Detail(_fields(found)), shown.output)
     note(f"the record stands on the log, as the keeper signed it; {_sentence(found)}")
 
@@ -151,8 +155,25 @@ def _sentence(found: Proven) -> str:
                 f"{found.proof.checkpoint.body.offset}: whether there is one, it does not show; "
                 "ask for a newer proof"
             )
+        case State.NONE_NEEDED if isinstance(found.event, Decision):
+            return (
+                f"it is a governor's decision on offset {found.event.offset}: whether it has an "
+                "effect, this does not show; have that record proven"
+            )
         case State.NONE_NEEDED:
-            return "it needs no decision: its signer's word counts"
+            return (
+                f"it needs no decision, under the key {found.signer}: that this was not revoked "
+                "before, and that it had an effect, no proof shows; compare it with `sdm key list` "
+                "and `sdm audit log`"
+            )
+
+
+def _decisions(found: Proven) -> Iterator[tuple[int | None, str]]:
+    """(offset, signer) of what counts by a governor's key alone."""
+    if found.outcome.signer is not None:
+        yield found.outcome.offset, found.outcome.signer
+    if found.event is not None and found.event.kind is Kind.DECISION and found.signer is not None:
+        yield found.proof.subject.placed.record.offset, found.signer
 
 
 def _fields(found: Proven) -> dict[str, Any]:

@@ -152,7 +152,9 @@ class MemoryConnector:
         story.published(self.log)
         self.east, self.api = MemoryCluster("east"), MemoryConnect()
         self.secrets = ConnectSecrets(folder)
-        self.connect: ConnectCluster | None = ConnectCluster(self.api, self.secrets, "workers", "db.invalid:5432")
+        self.connect: ConnectCluster | None = ConnectCluster(
+            self.api, self.secrets, "workers", "db.invalid:5432"
+        )
         self.errors = ErrorFiles(folder.with_name(f"{folder.name}-home"))
         self.reign, self.lineage, self.time = PaperReign(self.log), LineageList(), 100.0
         self.keeper = self.new_keeper()

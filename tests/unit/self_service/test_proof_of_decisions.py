@@ -450,3 +450,14 @@ def test_the_command_says_what_was_decided_without_a_home(
     assert shown.startswith("outcome REJECTED own_request")
     assert "it has no effect" in note
     assert "holds no decision on it" in output(written(LOG.proof(LOG.undecided)))[1]
+    decision = next(
+        offset for offset, one in EVENTS_BY_OFFSET.items() if isinstance(one, IntentAccepted)
+    )
+    text = written(LOG.proof(decision))
+    note = output(text)[1]
+    assert "counts" not in note
+    assert "whether it has an effect, this does not show" in note
+    assert "is no key that --governor names" in output(text, "--governor", other, code=8)[1]
+    note = output(written(LOG.proof(LOG.fact)))[1]
+    assert "counts" not in note
+    assert "was not revoked before, and that it had an effect, no proof shows" in note
