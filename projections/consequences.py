@@ -16,6 +16,8 @@ from projections.image import Image
 from projections.links import Desired, Link
 
 ACTOR = "mesh.governor"
+CONSEQUENCES = (LinkCreated, LinkRemoved, LinkResumed)
+"""All that a governor's key may ask for."""
 ALL = ""
 """Stands for all links."""
 

@@ -13,6 +13,7 @@ from mesh_events.errors import RefusedError
 from mesh_events.intents import Intent
 from mesh_events.meta import MESH_DOMAIN, milliseconds, require_actor
 from mesh_events.record import Entry, FaultCode
+from projections.consequences import CONSEQUENCES
 from projections.identity import Key, Role
 from projections.image import Image
 from projections.intents import AHEAD_MS, WINDOW_MS, duplicate_of, too_old
@@ -95,6 +96,7 @@ def _claim(image: Image, entry: Entry) -> _Claim | Rejected | Quarantined:
         _overlong(intent)
         or _repeated(image, entry, intent)
         or _not_theirs(intent, key)
+        or _not_of_role(intent, key)
         or _cut_off(image, key)
     )
     return unfit or _Claim(entry, intent, key)
@@ -144,6 +146,19 @@ def _not_theirs(intent: Intent, key: Key) -> Rejected | None:
     except RefusedError as refused:
         return Rejected(refused.code, str(refused))
     return None
+
+
+def _not_of_role(intent: Intent, key: Key) -> Rejected | None:
+    """Whether a key that reports, or says only what follows from the state, asks for more."""
+    if key.role in (Role.DOMAIN, Role.OPERATOR):
+        return None
+    if key.role is Role.GOVERNOR and isinstance(intent, CONSEQUENCES):
+        return None
+    return Rejected(
+        "wrong_role",
+        f"{intent.type_name()} is nothing for the {key.role}'s key: "
+        "have a domain or the operator emit it",
+    )
 
 
 def _cut_off(image: Image, key: Key) -> Rejected | None:

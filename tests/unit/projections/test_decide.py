@@ -14,7 +14,7 @@ from projections.decide import CHECK_TIMEOUT_MS, decide
 from projections.intents import AHEAD_MS, WINDOW_MS
 from projections.verdict import Accepted, Quarantined, Rejected, Verdict, Waiting
 from tests import paper_story as story
-from tests.paper_log import Never, PaperLog, at, key
+from tests.paper_log import EPOCH_MS, Never, PaperLog, at, key
 
 PAUSE = {"product": story.PRODUCT, "cluster": "west"}
 
@@ -77,6 +77,33 @@ def test_a_domain_revoked_key_ends_what_still_waits(log: PaperLog) -> None:
 def test_a_key_speaks_for_its_own_domain_only(log: PaperLog, speaker: str) -> None:
     offset = log.append(pause(log, domain=speaker), by="east")
     assert code(log.verdict(offset)) == "not_your_domain"
+
+
+FREEZE = {"domain": "mesh", "until": at(EPOCH_MS + 86_400_000), "reason": "silence"}
+REVOCATION = {"domain": "east", "public_key": key("east").public, "reason": "lost"}
+
+
+@pytest.mark.parametrize("speaker", ["keeper", "governor"])
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (intents.DomainFrozen, FREEZE),
+        (intents.KeyRevoked, REVOCATION),
+        (intents.LinkPaused, PAUSE),
+        (intents.ApplicationRegistered, {"application": "mesh.x"}),
+        (intents.CredentialsRequested, {"principal": "mesh.governor", "cluster": "east"}),
+    ],
+)
+def test_the_keys_of_the_worker_ask_for_nothing_but_what_follows_from_the_state(
+    log: PaperLog, speaker: str, kind: type[Event], fields: dict[str, object]
+) -> None:
+    offset = log.append(log.make(kind, "mesh", **fields), by=speaker)
+    assert code(log.verdict(offset)) == "wrong_role"
+
+
+def test_a_keepers_key_says_not_even_what_follows_from_the_state(log: PaperLog) -> None:
+    offset = log.append(log.make(intents.LinkRemoved, "mesh", **PAUSE), by="keeper")
+    assert code(log.verdict(offset)) == "wrong_role"
 
 
 def test_somebody_must_have_said_it(log: PaperLog) -> None:

@@ -135,7 +135,6 @@ ACCEPTED: list[tuple[str, type[Event], dict[str, Any]]] = [
         for speaker in ("east", "west", "mesh")
         for kind in (intents.LinkPaused, intents.LinkRemoved)
     ),
-    ("governor", intents.LinkPaused, LINKED),
     *(
         (speaker, kind, {"statement": story.STATEMENT})
         for speaker in ("east", "mesh")
