@@ -22,11 +22,12 @@ from mesh_events.decisions import (
     IntentAccepted,
     IntentQuarantined,
     IntentRejected,
+    MeshKeyRevoked,
     RecordsSetAside,
 )
-from mesh_events.errors import InfrastructureError, WaitTimeoutError
+from mesh_events.errors import ConfigurationError, InfrastructureError, WaitTimeoutError
 from mesh_events.kafka import Connection
-from mesh_events.meta import Event
+from mesh_events.meta import MESH_DOMAIN, Event
 from mesh_events.read import LogReader
 from mesh_events.record import CE_ID, CE_TYPE, SIGNER, Record
 from mesh_events.repeats import Found, first_answer, is_repeat
@@ -39,6 +40,7 @@ _DECISIONS = (IntentAccepted, IntentRejected, IntentQuarantined, RecordsSetAside
 LOOK_BACK = 64
 """Records that a wait reads at once, up to the record that it waits for."""
 _STARTED = GovernorStarted.cloud_event_type().encode()
+_REVOKED = MeshKeyRevoked.cloud_event_type().encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,12 @@ class DecisionWatch:
         return _outcome(event, record.offset) if event is not None else None
 
     def decision(self, record: Record) -> Decision | None:
-        """As `take`, the decision itself."""
+        """As `take`, the decision itself.
+
+        Raises ConfigurationError where the record revokes the governor's key: what that signs
+        behind it does not count, and another key's decisions are not known.
+        """
+        _require_in_force(record, self._keys)
         if record.offset <= self._offset:
             self._unread.append(record)
             return None
@@ -165,7 +172,8 @@ def outcome_of(
     Only a decision under the latest epoch is told; a replaced governor's has no effect. Where the
     very same record stood on the log before, the answer to that one is told.
 
-    Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then.
+    Raises WaitTimeoutError after `timeout` seconds; the intent is still undecided then. Raises
+    ConfigurationError where the governor's key is revoked on the part of the log that is read.
     """
     wait = _Wait(receipt, connection, registry, keys, timeout)
     found = wait.decision_on(receipt.offset)
@@ -232,6 +240,19 @@ def _of_governor(record: Record, schemas: Mapping[int, str], keys: MeshKeys) -> 
     if not has_valid_signature(record, keys.root):
         return None
     return decode(record, schemas, keys.root, verify=False).event
+
+
+def _require_in_force(record: Record, keys: MeshKeys) -> None:
+    headers = record.headers
+    if headers.get(CE_TYPE) != _REVOKED or headers.get(SIGNER) != keys.root.encode():
+        return
+    if record.key != f"key/{MESH_DOMAIN}/{keys.governor}".encode():
+        return
+    if has_valid_signature(record, keys.root):
+        raise ConfigurationError(
+            f"the governor's key {keys.governor} was revoked at offset {record.offset} of the "
+            "log: take the mesh's new mesh.json"
+        )
 
 
 def decision_in(record: Record, schemas: Mapping[int, str], keys: MeshKeys) -> Decision | None:

@@ -46,6 +46,7 @@ class Mesh:
 
     def __init__(self, home: Path | None = None) -> None:
         self.home = home.absolute() if home else mesh_home()
+        self._latest: Image | None = None
 
     @cached_property
     def profile(self) -> Profile:
@@ -248,6 +249,19 @@ class Mesh:
         ) as emitter:
             yield emitter
 
+    def require_governor(self) -> None:
+        """Raise ConfigurationError if the state that was read last has revoked the profile's key.
+
+        Who holds it could answer in the governor's name.
+        """
+        public = self.profile.governor_key
+        known = None if self._latest is None else self._latest.identity.keys.get(public)
+        if known is not None and known.revoked is not None:
+            raise ConfigurationError(
+                f"mesh.json names {public} as the governor's key, which was revoked at offset "
+                f"{known.revoked}: take the mesh's new mesh.json into {self.home}"
+            )
+
     def image(self, reading: "Reading | None" = None, *, whole_log: bool = False) -> "Image":
         """The mesh's state: now, or where `reading` says; tells the latter on stderr.
 
@@ -267,6 +281,7 @@ class Mesh:
         if at_offset is not None and image.offset < at_offset:
             raise NotFoundError(f"the log has no offset {at_offset}: it ends at {image.offset}")
         if at_offset is None and as_of is None:
+            self._latest = image
             completion.remember(self.home, image)
         elif image.offset < 0:
             note(f"at {stamp(as_of)} the log had no record yet")

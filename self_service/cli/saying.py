@@ -79,12 +79,15 @@ def say(
         cause: id of the event that this one answers; the conversation goes on under it.
 
     Raises:
+        ConfigurationError: the governor's key of this home was revoked.
         IntentRefusedError: the governor's refusal, with its code.
         RefusedError: Kafka's; or what is accepted cannot come so far, and why.
         WaitTimeoutError: not decided, or not as far as wanted, in time.
     """
     deadline = time.monotonic() + saying.timeout
     until = saying.until or default
+    if saying.wait:
+        mesh.require_governor()
     with mesh.emitter(who, actor_id(saying.actor)) as emitter:
         intent = make(emitter.meta(correlation=cause, causation=cause))
         interruption.submitting(intent.type_name())

@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import KafkaError
 
 from mesh_events import emit, intents, outcome
-from mesh_events.decisions import GovernorStarted
+from mesh_events.decisions import GovernorStarted, MeshRole
 from mesh_events.emit import Emitter, Outcome, decision_in
-from mesh_events.errors import MeshError, RefusedError
+from mesh_events.errors import ConfigurationError, MeshError, RefusedError
 from mesh_events.kafka import Connection
-from mesh_events.meta import require_actor
+from mesh_events.meta import MESH_DOMAIN, require_actor
 from mesh_events.outcome import LOOK_BACK, DecisionWatch
 from mesh_events.record import FaultCode, Record
 from mesh_events.signing import MeshKeys
@@ -117,6 +117,39 @@ def test_the_decision_of_a_governor_that_was_replaced_is_not_told(verdict: Verdi
     found = watched(log, offset)
     assert found is not None
     assert (found.offset, found.code) == (decision, "forged")
+
+
+@pytest.mark.parametrize("revoked_first", [True, False])
+def test_nothing_counts_behind_the_revocation_of_the_governors_key(revoked_first: bool) -> None:
+    """Who holds the key that was revoked starts an epoch with it, and accepts."""
+    log = PaperLog()
+    log.introduce_key(MeshRole.GOVERNOR, "governor-2")
+    application = {"application": "east.app"}
+    offset = -1 if revoked_first else log.say(intents.ApplicationRegistered, "east", **application)
+    log.revoke_key("governor")
+    log.governor = "governor-2"
+    log.start_governor()
+    if revoked_first:
+        offset = log.say(intents.ApplicationRegistered, "east", **application)
+    start = log.make(GovernorStarted, MESH_DOMAIN, version="1")
+    epoch = log.append(start, by="governor")
+    accepted = log.decision(offset, Accepted())
+    behind = {"epoch": epoch, "basis": epoch, "follows": start.meta.id}
+    log.append(accepted.model_copy(update=behind), by="governor")
+    with pytest.raises(ConfigurationError, match=r"was revoked at offset \d+ .* new mesh\.json"):
+        watched(log, offset)
+
+
+def test_a_decision_in_front_of_the_revocation_of_its_key_is_told() -> None:
+    log = PaperLog()
+    log.start_governor()
+    offset = log.say(intents.ApplicationRegistered, "east", application="east.app")
+    decision = log.rule(offset, REFUSED)
+    log.introduce_key(MeshRole.GOVERNOR, "governor-2")
+    log.revoke_key("governor")
+    found = watched(log, offset)
+    assert found is not None
+    assert (found.offset, found.code) == (decision, REFUSED.code)
 
 
 @pytest.mark.parametrize("names", [True, False])

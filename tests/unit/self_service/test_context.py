@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from mesh_events.decisions import MeshRole
 from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.settings import Profile, profile_path
 from self_service.cli.callers import OPERATOR, caller
 from self_service.cli.context import Mesh
 from self_service.cli.exits import ExitCode
 from self_service.cli.reachability import require_answer
-from tests.paper_log import key
+from tests.paper_log import PaperLog, key
 from tests.unit.self_service.test_app import sdm
 
 
@@ -122,3 +123,18 @@ def test_a_setting_of_the_platform_is_told_by_its_variable(
     told = sdm("status", home=tmp_path, **{variable: value})
     assert told.exit_code == ExitCode.CONFIGURATION
     assert told.stderr.startswith(f"error: {variable} is ")
+
+
+def test_a_governors_key_that_the_state_has_revoked_is_told_before_anything_is_emitted(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mesh, log = Mesh(home), PaperLog()
+    monkeypatch.setattr("self_service.cli.recall.state", lambda *_: log.image)
+    mesh.require_governor()
+    mesh.image()
+    mesh.require_governor()
+    log.introduce_key(MeshRole.GOVERNOR, "governor-2")
+    log.revoke_key("governor")
+    mesh.image()
+    with pytest.raises(ConfigurationError, match=r"was revoked at offset \d+: .* new mesh\.json"):
+        mesh.require_governor()
