@@ -17,6 +17,7 @@ from mesh_events.connectors import (
 from mesh_events.intents import domain_of
 from mesh_events.rows import ConnectorState
 from projections import connector_config, life
+from projections.copied_facts import remembered
 from projections.links import Desired
 from projections.runs import EndedRun, with_end
 from projections.table import Table
@@ -28,8 +29,8 @@ State = ConnectorState
 class Connector:
     """A connector of a domain, at the cluster where the domain's topics live.
 
-    `told` holds the ids of the facts counted at this generation. The operator has stopped one that
-    is `held`. `correlation` is the conversation of the last word on it.
+    `told` holds the ids of the facts counted last at this generation. The operator has stopped one
+    that is `held`. `correlation` is the conversation of the last word on it.
     """
 
     id: str
@@ -51,7 +52,7 @@ class Connector:
     restarts: int = 0
     failure: str | None = None
     failure_code: str | None = None
-    told: frozenset[str] = frozenset()
+    told: tuple[str, ...] = ()
     held: bool = False
     ended: tuple[EndedRun, ...] = ()
 
@@ -153,7 +154,9 @@ def reported(connectors: Connectors, event: ConnectorFact, offset: int, time: in
     after = with_end(connector, _reported(connector, event), event, offset)
     if after == connector:
         return connectors
-    after = replace(after, told=connector.told | {event.meta.id}, changed=offset, changed_at=time)
+    after = replace(
+        after, told=remembered(connector.told, event.meta.id), changed=offset, changed_at=time
+    )
     return connectors.set(event.connector, after)
 
 

@@ -37,7 +37,7 @@ def decided(
         changed_at=time,
         failure=None,
         failure_code=None,
-        told=frozenset(),
+        told=(),
     )
 
 

@@ -19,6 +19,7 @@ from mesh_events.intents import Engine, LinkCreated, OnRevoke, domain_of
 from mesh_events.meta import MESH_DOMAIN
 from mesh_events.rows import LinkState
 from projections.catalog import Product
+from projections.copied_facts import remembered
 from projections.runs import EndedRun, with_end
 from projections.table import Table
 
@@ -48,7 +49,8 @@ class Link:
 
     `positions` maps partition -> next source offset known to be safely behind us;
     `copied_from` and `copied_to` (ms of the log) tell the audit how long data was there.
-    `told` holds the ids of the facts counted at this generation: anybody can append a copy of one.
+    `told` holds the ids of the facts counted last at this generation: anybody can append a copy of
+    one.
     The operator has stopped one that is `held`: nobody else can let it go on.
     `paused_by` is the domain that paused it, `mesh` for the operator; None where it is not paused.
     """
@@ -79,7 +81,7 @@ class Link:
     failure_code: str | None = None
     copied_from: int | None = None
     copied_to: int | None = None
-    told: frozenset[str] = frozenset()
+    told: tuple[str, ...] = ()
     held: bool = False
     paused_by: str | None = None
     ended: tuple[EndedRun, ...] = ()
@@ -209,7 +211,7 @@ def redirected(
         on_revoke=on_revoke,
         failure=None,
         failure_code=None,
-        told=frozenset(),
+        told=(),
         held=desired is not Desired.RUNNING if by_operator else links[identity].held,
         paused_by=links[identity].paused_by if desired is Desired.PAUSED else None,
     )
@@ -235,7 +237,7 @@ def reported(links: Links, event: LinkFact, offset: int, time: int) -> Links:
     if after == link:
         return links
     if not isinstance(event, LinkAdvanced):  # told often, and a copy of it moves nothing back
-        after = replace(after, told=link.told | {event.meta.id})
+        after = replace(after, told=remembered(link.told, event.meta.id))
     return links.set(event.link, replace(after, changed=offset, changed_at=time))
 
 

@@ -21,6 +21,7 @@ from mesh_events.statements import (
     Wording,
 )
 from projections import life
+from projections.copied_facts import remembered
 from projections.links import Desired, forward
 from projections.runs import EndedRun, with_end
 from projections.table import Table
@@ -53,8 +54,8 @@ class Statement:
     came of it is safely in the destination or with the dead letters; `written` and `dead` are the
     offsets behind what stood in the two when it last stood still. One that came back to its topics
     found records there already: `out_begin` and `dead_begin` are the topics' own ends at that time.
-    `told` holds the ids of the facts counted at this generation. The operator has stopped one that
-    is `held`. `correlation` is the conversation of the last word on it.
+    `told` holds the ids of the facts counted last at this generation. The operator has stopped one
+    that is `held`. `correlation` is the conversation of the last word on it.
     """
 
     id: str
@@ -90,7 +91,7 @@ class Statement:
     dead_begin: Map[str, int] = field(default_factory=Map)
     failure: str | None = None
     failure_code: str | None = None
-    told: frozenset[str] = frozenset()
+    told: tuple[str, ...] = ()
     held: bool = False
     ended: tuple[EndedRun, ...] = ()
 
@@ -281,7 +282,7 @@ def reported(statements: Statements, event: StatementFact, offset: int, time: in
     if after == statement:
         return statements
     if not isinstance(event, StatementAdvanced):  # told often, and a copy moves nothing back
-        after = replace(after, told=statement.told | {event.meta.id})
+        after = replace(after, told=remembered(statement.told, event.meta.id))
     return statements.set(event.statement, replace(after, changed=offset, changed_at=time))
 
 

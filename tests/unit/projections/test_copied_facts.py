@@ -8,6 +8,7 @@ from mesh_events.codec import decode
 from mesh_events.facts import Fact
 from mesh_events.record import Entry
 from projections import unusable
+from projections.copied_facts import REMEMBERED, remembered
 from projections.fold import apply
 from projections.identity import Role
 from projections.image import EMPTY, Image
@@ -39,3 +40,11 @@ def test_a_copy_of_a_fact_behind_any_later_record_changes_nothing(name: str) -> 
                 kind = type(one.event).__name__
                 wrong.setdefault((one.offset, kind), []).append(image.offset)
     assert not wrong
+
+
+def test_a_thing_that_fails_and_recovers_for_ever_keeps_a_bounded_number_of_ids() -> None:
+    told: tuple[str, ...] = ()
+    for number in range(3 * REMEMBERED):
+        told = remembered(told, str(number))
+    assert len(told) == REMEMBERED
+    assert told[-1] == str(3 * REMEMBERED - 1)

@@ -157,7 +157,7 @@ def test_a_pause_lasts_until_the_link_is_resumed() -> None:
         generation=20,
         changed=20,
         changed_at=2000,
-        told=frozenset(),
+        told=(),
     )
     paused = report(PAUSING, fact(facts.LinkStopped, 20, positions={"0": 9}), 21)
     assert (paused[ID].state, paused[ID].positions) == (State.PAUSED, Map({"0": 9}))
