@@ -7,6 +7,7 @@ neither is a stranger's right on a stranger's topic.
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -91,7 +92,7 @@ class Scene:
     unwanted: frozenset[Binding]
 
 
-def wrong(wish: Wish, actual: Iterable[Binding], keep: set[tuple[str, Binding]]) -> set[Binding]:
+def wrong(wish: Wish, actual: AbstractSet[Binding], keep: set[tuple[str, Binding]]) -> set[Binding]:
     """Bindings that are missing, or there though unwanted.
 
     Args:
@@ -100,8 +101,10 @@ def wrong(wish: Wish, actual: Iterable[Binding], keep: set[tuple[str, Binding]])
         keep: (cluster, binding) of every wanted wish: what another one needs stays.
     """
     if wish.wanted:
-        return set(wish.bindings) - set(actual)
-    return {right for right in wish.bindings if (wish.cluster, right) not in keep} & set(actual)
+        return {right for right in wish.bindings if right not in actual}
+    return {
+        right for right in wish.bindings if right in actual and (wish.cluster, right) not in keep
+    }
 
 
 def of_wish(wish: Wish, bindings: Iterable[Binding]) -> Finding:

@@ -1,6 +1,6 @@
 """Requests for access and the grants that came of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -87,6 +87,8 @@ class Accesses:
         open: (product, application) -> the request that is open now.
         by_link: link id -> request id -> its offset, of those whose data comes over a link, from
             their first grant on. There may be any number of requests that nobody grants.
+        standing: the same without those that are REVOKED, but for the last one of each policy:
+            there may be any number of those, too.
         entitled: (application, cluster, topic) -> request id -> its offset, of those that give the
             application the right to read that topic now.
     """
@@ -94,12 +96,24 @@ class Accesses:
     requests: Table[str, Access] = field(default_factory=Map)
     open: Table[tuple[str, str], str] = field(default_factory=Map)
     by_link: Table[str, Map[str, int]] = field(default_factory=Map)
+    standing: Table[str, Map[str, int]] = field(default_factory=Map)
     entitled: Table[tuple[str, str, str], Map[str, int]] = field(default_factory=Map)
 
     def of_link(self, link: str) -> list[Access]:
+        """Every access over `link` that is granted and not over, oldest first.
+
+        With the last one that has ended for each policy: what follows from the end of a grant
+        follows from it.
+        """
+        return self._in_order(self.standing.get(link))
+
+    def ever_of_link(self, link: str) -> list[Access]:
         """Every access that was granted and whose data comes over `link`, oldest first."""
-        found: Map[str, int] = self.by_link.get(link) or Map()
-        return [self.requests[request] for request, _ in sorted(found.items(), key=itemgetter(1))]
+        return self._in_order(self.by_link.get(link))
+
+    def _in_order(self, found: Map[str, int] | None) -> list[Access]:
+        offsets = sorted((found or Map()).items(), key=itemgetter(1))
+        return [self.requests[request] for request, _ in offsets]
 
     def of_reader(self, application: str, cluster: str, topic: str) -> list[Access]:
         """Every access that gives an application the right to read a topic now."""
@@ -286,12 +300,29 @@ def put(accesses: Accesses, access: Access) -> Accesses:
         still_open = accesses.open.delete(pair)
     else:
         still_open = accesses.open
-    requests, by_link = accesses.requests.set(access.request, access), accesses.by_link
+    requests = accesses.requests.set(access.request, access)
+    by_link, standing = accesses.by_link, accesses.standing
     if access.link is not None and access.granted_generation:
         by_link = with_entry(by_link, access.link, access.request, access.offset)
+        standing = with_entry(standing, access.link, access.request, access.offset)
+        for request in _followed(standing[access.link], requests, access):
+            standing = with_entry(standing, access.link, request, None)
     place = (access.application, access.cluster, access.topic)
     is_entitled = access.state in ENTITLED
     entitled = with_entry(
         accesses.entitled, place, access.request, access.offset if is_entitled else None
     )
-    return Accesses(requests, still_open, by_link, entitled)
+    return Accesses(requests, still_open, by_link, standing, entitled)
+
+
+def _followed(
+    standing: Iterable[str], requests: Table[str, Access], ended: Access
+) -> Iterator[str]:
+    """Those that have ended before one that ends now, under the same policy."""
+    if ended.state is not State.REVOKED:
+        return
+    for request in standing:
+        other = requests[request]
+        same = (other.state, other.on_revoke) == (State.REVOKED, ended.on_revoke)
+        if same and request != ended.request:
+            yield request

@@ -84,7 +84,7 @@ def _ways(image: Image) -> Mapping[Place, list[Place]]:
         if connector.stands and connector.is_sink and dead:
             for read in connector.reads:
                 found.setdefault((connector.cluster, read), []).append((connector.cluster, dead))
-    for link in image.access.by_link:
+    for link in image.access.standing:
         for access in image.access.of_link(link):
             if access.state in ENTITLED:
                 product = image.catalog[access.product]

@@ -46,10 +46,26 @@ def desired(image: Image) -> Iterator[Wish]:
         yield from _of_domain(image, domain)
     for _, application in sorted(image.identity.applications.items()):
         yield _of_application(image, application)
-    for access in sorted(image.access.requests.values(), key=lambda found: found.offset):
+    for access in _in_question(image):
         wish = _of_access(image, access)
         if wish is not None:
             yield wish
+
+
+def _in_question(image: Image) -> list[Access]:
+    """The accesses whose rights are to be looked at, oldest first.
+
+    Of those that have ended the last one of an application at a topic: the others had the same.
+    """
+    found, ended = list[Access](), dict[tuple[str, str, str], Access]()
+    for access in image.access.requests.values():
+        if access.state is not State.REVOKED:
+            found.append(access)
+            continue
+        place = (access.application, access.cluster, access.topic)
+        if place not in ended or ended[place].changed < access.changed:
+            ended[place] = access
+    return sorted((*found, *ended.values()), key=lambda one: one.offset)
 
 
 def domain_rights(domain: str, *, home: bool, governance: bool) -> frozenset[Binding]:

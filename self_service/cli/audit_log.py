@@ -115,7 +115,7 @@ def _domains(one: Step, image: Image) -> set[str]:
     ids = (getattr(event, name, "") for name in ("request", "subject"))
     asked = [accesses[id_] for id_ in ids if id_ in accesses]
     for link in (getattr(event, "link", ""), _link_of(event)):
-        asked += image.access.of_link(link)
+        asked += image.access.ever_of_link(link)
     for access in asked:
         found |= {access.consumer, domain_of(access.product)}
     return found

@@ -317,3 +317,14 @@ def test_what_entitles_its_reader_is_found_by_the_topic(state: Accesses, entitle
         ("west.app", "two", "east.user"),
     ):
         assert state.of_reader(*elsewhere) == []
+
+
+def test_ended_grants_of_a_link_cost_nothing_but_the_last_of_each_policy() -> None:
+    state, ids = ACTIVE, list[str]()
+    for number in range(20):
+        policy = (intents.OnRevoke.PURGE, intents.OnRevoke.RETAIN)[number % 2]
+        one = replace(only(REVOKED), request=f"r{number}", offset=100 + number, on_revoke=policy)
+        state = access.put(state, one)
+        ids.append(one.request)
+    assert [one.request for one in state.of_link("east.users@two")] == [ID, *ids[-2:]]
+    assert [one.request for one in state.ever_of_link("east.users@two")] == [ID, *ids]
