@@ -30,7 +30,8 @@ class Connector:
     """A connector of a domain, at the cluster where the domain's topics live.
 
     `told` holds the ids of the facts counted last at this generation. The operator has stopped one
-    that is `held`. `correlation` is the conversation of the last word on it.
+    that is `held`. `reading` are the topics that a sink read when it was ACTIVE last: its run goes
+    on with them until another config is. `correlation` is the conversation of the last word on it.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Connector:
     failure: str | None = None
     failure_code: str | None = None
     told: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
     held: bool = False
     ended: tuple[EndedRun, ...] = ()
 
@@ -168,6 +170,7 @@ def _reported(connector: Connector, event: ConnectorFact) -> Connector:
                 state=State.ACTIVE,
                 principal=event.principal,
                 run=event.run,
+                reading=tuple(connector.reads),
                 tasks=event.tasks,
                 restarts=connector.restarts + max(0, event.restarts),
                 failure=None,

@@ -168,8 +168,9 @@ def _jobs(image: Image, place: Place) -> Iterator[Reader]:
 
 
 def _still_reads(job: Statement | Connector, topic: str) -> bool:
-    """Whether what runs is an earlier text, with that table; a text's stream stays."""
-    return isinstance(job, Statement) and topic in job.table_topic_ids and open_run(job) is not None
+    """Whether what runs is an earlier text with that table, or an earlier config; streams stay."""
+    read = job.table_topic_ids if isinstance(job, Statement) else job.reading
+    return topic in read and open_run(job) is not None
 
 
 def _links(image: Image, product: Product, home: Place) -> Iterator[Reader]:

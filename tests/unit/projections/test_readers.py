@@ -233,3 +233,25 @@ def test_whatever_has_started_and_not_ended_is_told(name: str) -> None:
             }
             enforced = {one.right for one in readers(image, product) if one.enforced}
             assert running <= enforced, image.offset
+
+
+def test_a_sink_with_a_new_config_is_told_until_the_run_of_the_old_one_has_ended() -> None:
+    log = PaperLog()
+    story.published(log)
+    config = {
+        "connector.class": connector_config.JDBC_SINK,
+        "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
+        "connection.password": connectors.OWN_SECRET,
+    }
+    about = {"connector": "east.sink"}
+    both = {**config, "topics": "east.users,east.clicks"}
+    log.say(connectors.ConnectorAdded, "east", **about, config=both)
+    story.settle(log)
+    assert reading(log, Via.CONNECTOR) == [(True, True, "ACTIVE")]
+    other = {**config, "topics": "east.clicks"}
+    log.say(connectors.ConnectorUpdated, "east", **about, config=other)
+    log.govern()
+    [(entitled, enforced, _)] = reading(log, Via.CONNECTOR)
+    assert (entitled, enforced) == (False, True)
+    story.settle(log)
+    assert reading(log, Via.CONNECTOR) == []
