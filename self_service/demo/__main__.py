@@ -9,6 +9,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from local_platform import LocalPlatform, PlatformSettings
 from mesh_events.settings import default_home
 from self_service.demo.stage import Stage
@@ -25,11 +27,10 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _interrupted)
     home = Path(os.environ.get("SDM_DEMO_HOME") or f"{default_home()}-demo")
-    port_base = int(os.environ.get("SDM_DEMO_PORT_BASE", PORT_BASE))
-    if not _claimed(home):
-        sys.stderr.write(f"{home} holds something else than a demo: set SDM_DEMO_HOME\n")
+    settings = _settings(home)
+    if settings is None:
         return 7
-    platform = LocalPlatform(PlatformSettings(home=home, port_base=port_base))
+    platform, port_base = LocalPlatform(settings), settings.port_base
     stage = Stage(home, {"SDM_PORT_BASE": str(port_base), "SDM_ACTOR": "demo"})
     end, kept = "", options.keep
     try:
@@ -46,12 +47,29 @@ def main() -> int:
     if not kept:
         platform.down()
     if end:
+        # the servers know only the variable that they are given
+        end = end.replace("set SDM_PORT_BASE", "set SDM_DEMO_PORT_BASE")
         sys.stderr.write(f"\n{end}\n")
     if kept:
         stage.console.print(_how_to_go_on(home, port_base), soft_wrap=True, markup=False)
     elif not end:
         stage.console.print(_what_is_next(home), soft_wrap=True, markup=False)
     return 1 if end else 0
+
+
+def _settings(home: Path) -> PlatformSettings | None:
+    """The settings of the demo's mesh; None, and why on stderr, where they are of no use."""
+    given: Any = os.environ.get("SDM_DEMO_PORT_BASE", PORT_BASE)
+    try:
+        found = PlatformSettings(home=home, port_base=given)
+    except ValidationError:
+        what = "a whole number from 1024 to 32567"
+        sys.stderr.write(f"SDM_DEMO_PORT_BASE is {given!r}: set it to {what}\n")
+        return None
+    if not _claimed(home):
+        sys.stderr.write(f"{home} holds something else than a demo: set SDM_DEMO_HOME\n")
+        return None
+    return found
 
 
 def _tell(stage: Stage, options: Any) -> bool:

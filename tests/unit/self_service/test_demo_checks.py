@@ -1,5 +1,10 @@
 """The demo's checks fail where what they claim is not so."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from self_service.demo.__main__ import _ready
@@ -36,3 +41,19 @@ def test_only_an_answer_that_says_so_holds(answer: object) -> None:
 def test_the_catalog_has_to_show_each_promise(name: str) -> None:
     assert _is_shown(SHOWN)
     assert not _is_shown({**SHOWN, name: None})
+
+
+@pytest.mark.parametrize("given", ["x", "", "70000"])
+def test_a_port_of_the_demo_that_is_of_no_use_is_named(given: str, tmp_path: Path) -> None:
+    settings = {"SDM_DEMO_PORT_BASE": given, "SDM_DEMO_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "self_service.demo"],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (7, "")
+    assert done.stderr == (
+        f"SDM_DEMO_PORT_BASE is {given!r}: set it to a whole number from 1024 to 32567\n"
+    )
