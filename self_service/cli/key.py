@@ -7,14 +7,15 @@ from typing import Annotated
 import typer
 
 from mesh_events.decisions import MeshRole
-from mesh_events.errors import InvalidValueError
+from mesh_events.errors import ConfigurationError, InvalidValueError
 from mesh_events.intents import KeyRegistered, KeyRevoked
 from mesh_events.meta import MESH_DOMAIN
+from mesh_events.settings import key_path, profile_path
 from self_service.cli import completion
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
 from self_service.cli.options import Actor, OfDomain, Reading, Reason, Saying, Shown, command, noun
-from self_service.cli.output import Detail, Listing, show
+from self_service.cli.output import Detail, Listing, note, show
 
 app = noun("Keys sign what a domain says; the log knows which.")
 
@@ -74,7 +75,7 @@ def register(
     who = mesh.speaker(saying.domain)
     domain = _of(for_domain, who.domain)
     if public_key is None or proof is None:
-        key = SigningKey.load_or_generate(file or Path())
+        key = SigningKey.load_or_generate(_in_folder(file or Path()))
         public_key, proof = key.public, key.prove(mesh.profile.root_key, domain)
     elif not is_proven(mesh.profile.root_key, domain, public_key, proof):
         raise InvalidValueError(f"--proof is not that of this key for {domain} in this mesh")
@@ -112,7 +113,7 @@ def prove(
     from self_service.cli.callers import judge
 
     judge(for_domain)
-    root, key = Mesh().profile.root_key, SigningKey.load_or_generate(file)
+    root, key = Mesh().profile.root_key, SigningKey.load_or_generate(_in_folder(file))
     fields = {
         "domain": for_domain,
         "public_key": key.public,
@@ -139,6 +140,7 @@ def revoke(
     for_domain: For = None,
 ) -> None:
     """Revoke a key: from the decision on, nothing that it signs counts."""
+    from mesh_events.signing import SigningKey
     from self_service.cli.saying import say
 
     mesh = Mesh()
@@ -151,6 +153,12 @@ def revoke(
         lambda meta: KeyRevoked(meta=meta, domain=domain, public_key=public_key, reason=reason),
     )
     show(Detail(said.fields()), saying.output)
+    own = key_path(mesh.home, domain)
+    if own.exists() and SigningKey.load(own).public == public_key:
+        note(
+            f"{own} is the key that was revoked, and {domain} can say nothing from here: put the "
+            "file of one in force in its place (`sdm key list`)"
+        )
 
 
 @command(
@@ -195,6 +203,10 @@ def rotate(
         "public_key": done.new,
     }
     show(Detail(fields), shown.output)
+    if role is Changeable.GOVERNOR:
+        note(
+            f"hand {profile_path(mesh.home)} to the participants again: it names the governor's key"
+        )
 
 
 @command(app, "list", "sdm key list", "sdm key list --of east --as-of 2026-01-31")
@@ -225,6 +237,13 @@ def _why_no_key(text: str) -> str:
     if is_weak_key(text):
         return "anybody can sign with this public key; make one with --file"
     return "no public key: 43 characters of base64url"
+
+
+def _in_folder(file: Path) -> Path:
+    """The file; a mistyped path makes no folders."""
+    if not file.absolute().parent.is_dir():
+        raise ConfigurationError(f"there is no folder {file.absolute().parent} for {file.name}")
+    return file
 
 
 def _of(given: str | None, own: str) -> str:

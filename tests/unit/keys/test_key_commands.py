@@ -62,3 +62,12 @@ def test_a_key_of_somebody_else_is_not_sent(home: Path, more: list[str], reason:
     done = sdm(*given, home=home)
     assert done.exit_code == ExitCode.USAGE
     assert reason in " ".join(done.output.split())
+
+
+def test_a_mistyped_path_of_a_key_makes_no_folders(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "nowhere" / "new.key"
+    for given in (["register", "-d", "east"], ["prove", "--for", "east"]):
+        done = sdm("key", *given, "--file", str(file), home=home)
+        assert done.exit_code == ExitCode.CONFIGURATION
+        assert f"there is no folder {file.parent}" in " ".join(done.output.split())
+    assert not file.parent.exists()
