@@ -12,8 +12,10 @@ from self_service.cli.context import Mesh
 from self_service.cli.subjects import topic_of
 
 
-def require_owner(mesh: Mesh, image: Image, who: Caller, subject: str) -> None:
+def require_owner(mesh: Mesh, image: Image, who: Caller, subject: str) -> bool:
     """Refuse a subject that is not below the speaker's own prefix, `<domain>.`.
+
+    Returns whether the topic exists.
 
     The registry has one login for all who write. So Kafka is asked with the domain's own login
     whether the topic of that name is the domain's: that needs its password, and is refused while
@@ -43,4 +45,4 @@ def require_owner(mesh: Mesh, image: Image, who: Caller, subject: str) -> None:
         names.topic(topic, who.domain)
     except Refusal as refusal:
         raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
-    brokers.admin(mesh.login(image, home, who.principal)).topic(topic)
+    return brokers.admin(mesh.login(image, home, who.principal)).topic(topic) is not None

@@ -20,6 +20,7 @@ from self_service.cli.schema_check import Outcome
 from self_service.cli.schema_owner import require_owner
 from self_service.cli.schema_references import referred
 from self_service.cli.schema_registry import NotJudgedError, Subjects
+from self_service.cli.subjects import topic_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,8 @@ def register(
     image, registry = mesh.image(), Subjects(mesh)
     subject = name if options.shared else registry.subject(name, key=written.key)
     who = mesh.speaker(acting.domain)
-    require_owner(mesh, image, who, subject)
+    if not require_owner(mesh, image, who, subject) and not options.shared:
+        note(f"there is no topic {topic_of(subject)} yet: `sdm topic create {topic_of(subject)}`")
     schema = registry.draft(subject, file, written.kind, referred(registry, written.references))
     draft = Draft(who, subject, file, schema)
     known = registry.known(subject, schema)
