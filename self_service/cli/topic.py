@@ -13,6 +13,7 @@ from mesh_events.errors import (
     RefusedError,
 )
 from mesh_events.topics import INTERNAL_PREFIXES
+from projections.links import Copy
 from projections.rules import names
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
@@ -23,7 +24,9 @@ from self_service.cli.record_options import Input, Range, Schema, SchemaKind
 from self_service.cli.topic_readers import connector_into, filled_by, statement_into, users
 
 if TYPE_CHECKING:
+    from mesh_events.kafka import Connection
     from processors.clusters import ClusterAdmin
+    from projections.image import Image
 
 app = noun("Topics hold streams of records.")
 
@@ -143,12 +146,23 @@ def describe(acting: Acting, login: Login, name: Name) -> None:
         "key_schema": _schema(mesh, versions["key"]),
         "value_schema": _schema(mesh, versions["value"]),
         "products": [one.id for one in image.catalog.values() if one.topic == name],
-        "copies_of": [one.product for one in image.links.values() if one.topic == name],
+        "copies_of": _copies(image, connection, name),
         "filled_by": filled_by(image, name),
         "config": dict(sorted(found.config.items())),
     }
     parts = {"offsets": Listing(("partition", "first", "end"), ranges)}
     show(Detail(shown, parts), acting.output)
+
+
+def _copies(image: "Image", connection: "Connection", topic: str) -> list[str]:
+    """Products of which a topic at a place is the copy; the source may have the same name."""
+    return [
+        link.product
+        for link in image.links.values()
+        if link.topic == topic
+        and link.copy is not Copy.PURGED
+        and image.identity.clusters[link.cluster].bootstrap_servers == connection.bootstrap_servers
+    ]
 
 
 @command(
