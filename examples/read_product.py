@@ -44,4 +44,11 @@ def main(file: str, topic: str, count: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) not in (3, 4) or not all(one.isdecimal() for one in sys.argv[3:]):
+        sys.exit("usage: python read_product.py FILE TOPIC [COUNT]")
+    try:
+        main(*sys.argv[1:])
+    except OSError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)

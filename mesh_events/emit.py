@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mesh_events import topics
 from mesh_events.codec import Wire, encode, most_bytes
-from mesh_events.errors import InfrastructureError, RefusedError
+from mesh_events.errors import ConfigurationError, InfrastructureError, RefusedError
 from mesh_events.intents import intents_login
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.meta import MESH_DOMAIN, Event, Meta, new_id, now, require_actor
@@ -235,7 +235,12 @@ class Emitter(LogWriter):
         home = home or HomeSettings().home
         mesh = Profile.load(home)
         login = intents_login(domain)
-        password = resolve(f"file:{home / 'secrets' / mesh.governance_cluster / login}")
+        secret = home / "secrets" / mesh.governance_cluster / login
+        if not secret.exists():
+            raise ConfigurationError(
+                f"no login of {domain} at {secret}: register {domain} here, or copy the file"
+            )
+        password = resolve(f"file:{secret}")
         return cls(
             Connection(mesh.bootstrap_servers, login, password, mesh.tls(home)),
             Registry.at_home(home, mesh),
