@@ -87,7 +87,10 @@ def up(
         "postgres": f"{endpoints.postgres_host}:{endpoints.postgres_port}",
     }
     show(Detail(fields), shown.output)
-    note("next: `sdm domain register NAME --cluster east`; `sdm down` stops it, its data stays")
+    note(
+        "next: `sdm domain register NAME --cluster east --owner OWNER`; `sdm down` stops it, its "
+        "data stays"
+    )
 
 
 @command(app, "down", "sdm down")
