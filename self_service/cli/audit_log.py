@@ -110,7 +110,7 @@ class Wanted:
 def _domains(one: Step, image: Image) -> set[str]:
     """Who said it, and whose things it is about: the owner of a product, and who reads it."""
     event, found = one.event, {one.domain, *one.key.split("/")[1:2]}
-    found |= {domain_of(getattr(event, name, "")) for name in ("product", "application")}
+    found |= {domain_of(getattr(event, name, None) or "") for name in ("product", "application")}
     accesses = image.access.requests
     ids = (getattr(event, name, "") for name in ("request", "subject"))
     asked = [accesses[id_] for id_ in ids if id_ in accesses]

@@ -16,6 +16,7 @@ from self_service.cli.history import Step, consequences, conversation, find, rea
 from self_service.cli.times import parse_time
 from self_service.cli.trace import items
 from tests import paper_story as story
+from tests.fixtures import recording
 from tests.paper_log import PaperLog, key, resigned
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -80,6 +81,15 @@ def test_an_undecided_intent_and_an_ignored_decision_say_so(log: PaperLog) -> No
     every = {one.offset: one for one in steps(log.records)}
     assert (every[waiting].outcome, every[waiting].decided_at) == ("undecided", None)
     assert every[stale].outcome == "ignored"
+
+
+@pytest.mark.parametrize("name", recording.names())
+def test_each_filter_is_asked_about_every_kind_of_record(name: str) -> None:
+    """A connector or statement without an application ended `audit log --domain`."""
+    found = read(recording.load(name))
+    for given in ({"domain": "east"}, {"product": story.PRODUCT}, {"correlation": "x"}):
+        wanted = Filter(**given).compiled(NOW)
+        assert all(wanted.holds(one, found.image) in (True, False) for one in found.steps)
 
 
 def test_a_record_that_nobody_can_read_is_a_step_with_its_code(log: PaperLog) -> None:
