@@ -7,6 +7,7 @@ import java.util
 import org.apache.kafka.common.errors.InvalidRequestException
 import org.apache.kafka.common.protocol.{ApiKeys, ByteBufferAccessor, Readable}
 import org.apache.kafka.common.requests.{AbstractRequest, RequestAndSize, RequestContext}
+import org.apache.kafka.common.utils.ByteUtils
 
 /**
  * How much a request may name. Kafka makes objects of all of it before it asks who sent it: 17 MiB of empty
@@ -27,8 +28,34 @@ object BoundedParsing {
   private val mostOfAdmin = Integer.getInteger("mesh.request.fields.admin", 200000).intValue
   private val sameHash = Integer.getInteger("mesh.request.names", 250).intValue
   private val admin = "admin"
+  // the version of a header from which on it may have fields more
+  private val withTags = 2
+  private val mostTags = 20
   // brokers send each other what all clients together have begun, as the administrator
   private val between = Set(ApiKeys.WRITE_TXN_MARKERS, ApiKeys.ADD_PARTITIONS_TO_TXN)
+
+  /**
+   * Before a header is read: Kafka keeps each field of it that it does not know, in the thread that reads for many
+   * connections. No client sends any.
+   */
+  def header(request: ByteBuffer): Unit = {
+    val rest = request.duplicate()
+    val tags = try {
+      val key = rest.getShort
+      val version = rest.getShort
+      rest.getInt
+      if (!ApiKeys.hasId(key) || ApiKeys.forId(key).requestHeaderVersion(version) < withTags) 0
+      else {
+        val client = rest.getShort
+        rest.position(rest.position() + math.max(0, client.toInt))
+        ByteUtils.readUnsignedVarint(rest)
+      }
+    } catch {
+      case unreadable: RuntimeException =>
+        throw new InvalidRequestException(s"the header cannot be read: ${unreadable.getMessage}")
+    }
+    if (tags < 0 || tags > mostTags) throw new InvalidRequestException(s"a header may have $mostTags fields more")
+  }
 
   /** In place of `AbstractRequest.parseRequest(key, version, from)`. */
   def parse(key: ApiKeys, version: Short, from: Readable, context: RequestContext): RequestAndSize = from match {

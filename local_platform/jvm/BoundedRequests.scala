@@ -8,13 +8,14 @@ import kafka.network.RequestChannel
 import kafka.server.KafkaApis
 import org.apache.kafka.common.TopicPartition
 import org.apache.kafka.common.acl.AclOperation
+import org.apache.kafka.common.config.ConfigResource
 import org.apache.kafka.common.errors.{
   ApiException, ClusterAuthorizationException, InvalidRequestException, UnsupportedVersionException
 }
 import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.requests.{
-  AddOffsetsToTxnRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest,
-  DescribeGroupsRequest, JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest,
+  AddOffsetsToTxnRequest, AlterConfigsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeConfigsRequest,
+  DescribeGroupsRequest, IncrementalAlterConfigsRequest, JoinGroupRequest, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest,
   ProduceRequest, StreamsGroupDescribeRequest, SyncGroupRequest, TxnOffsetCommitRequest
 }
 import org.apache.kafka.common.resource.ResourceType
@@ -43,6 +44,8 @@ object BoundedRequests {
     ApiKeys.PRODUCE, ApiKeys.SASL_AUTHENTICATE, ApiKeys.SASL_HANDSHAKE, ApiKeys.STREAMS_GROUP_DESCRIBE,
     ApiKeys.STREAMS_GROUP_HEARTBEAT, ApiKeys.SYNC_GROUP, ApiKeys.TXN_OFFSET_COMMIT)
   private val described = Integer.getInteger("mesh.request.described", 250).intValue
+  private val admin = "admin"
+  private val topic = ConfigResource.Type.TOPIC.id
   private val current = new ThreadLocal[RequestChannel.Request]
 
   /** Whether the request waits, was answered with an error, or its connection closed, and is not handled now. */
@@ -136,12 +139,24 @@ object BoundedRequests {
           .orElse(BoundedMembers.fault(request)).orElse(BoundedMembers.unreadable(request))
       case ApiKeys.CREATE_TOPICS | ApiKeys.CREATE_PARTITIONS => BoundedPartitions.fault(apis, request)
       case ApiKeys.LIST_TRANSACTIONS => BoundedPatterns.fault(request)
+      case ApiKeys.ALTER_CONFIGS =>
+        ofOthers(request, request.body[AlterConfigsRequest].data.resources.asScala.map(_.resourceType))
+      case ApiKeys.INCREMENTAL_ALTER_CONFIGS =>
+        ofOthers(request, request.body[IncrementalAlterConfigsRequest].data.resources.asScala.map(_.resourceType))
       case ApiKeys.DESCRIBE_CONFIGS => tooMany(request)
       case kind if groups.contains(kind) => repeated(groups(kind)(request))
       case ApiKeys.OFFSET_FETCH => repeated(groupsOfOffsets(request).map(_.groupId))
       case _ => None
     }
   }
+
+  /**
+   * Why settings of others than topics are not changed. A broker reads what those of itself refer to, by providers that
+   * the request names, before the controller asks who may: any login was answered with any file of its account.
+   */
+  private def ofOthers(request: RequestChannel.Request, kinds: Iterable[Byte]): Option[ApiException] =
+    if (request.context.principal.getName == admin || kinds.forall(_ == topic)) None
+    else Some(new ClusterAuthorizationException("settings of others than topics are for who administers the cluster"))
 
   /**
    * Why a kind that clients of domains have no use for is refused. A login of a domain has no right on the cluster,

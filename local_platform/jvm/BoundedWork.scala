@@ -21,6 +21,7 @@ import org.slf4j.LoggerFactory
  * Properties of the JVM:
  *   mesh.work.ms=<n>        of a processor's time that a domain may take each second
  *   mesh.work.late.ms=<n>   how far ahead of that it may be
+ *   mesh.work.expired.ms=<n>   of the time of the one thread that reads for all fetches whose time is over
  *   mesh.work.unread=<n>    bytes of answers that it has not read, records apart: those lie in files. One
  *                           more closes its connection, unless there is no other
  *   mesh.work.answer=<n>    bytes of one answer, which else closes its connection; beside records a 32nd of it
@@ -28,8 +29,11 @@ import org.slf4j.LoggerFactory
 object BoundedWork {
   private val ms = Integer.getInteger("mesh.work.ms", 1000).intValue
   private val lateNs = Integer.getInteger("mesh.work.late.ms", 5000).longValue * 1000000L
+  private val expiredMs = Integer.getInteger("mesh.work.expired.ms", 200).intValue
   private val mostUnread = Integer.getInteger("mesh.work.unread", 33554432).longValue
   private val mostOfAnswer = Integer.getInteger("mesh.work.answer", 33554432).intValue
+  private val secondNs = 1000000000L
+  private val reader = "executor-Fetch"
   private val own = Set("admin", "ANONYMOUS", "connect", "mesh", "registry")
   private val log = LoggerFactory.getLogger("mesh.BoundedWork")
   private val threads = ManagementFactory.getThreadMXBean
@@ -40,7 +44,7 @@ object BoundedWork {
   private val visit = new ThreadLocal[Visit]
 
   private class Work {
-    val spent = new Spent
+    val spent, expired = new Spent
     val unread = new AtomicLong
     val denied = new Pause
   }
@@ -50,6 +54,7 @@ object BoundedWork {
   private class Handled(val work: Work, var began: Long)
 
   private class Visit(val work: Work, val began: Long) {
+    val beganAt: Long = System.nanoTime
     // one that completes is looked at within itself
     var depth = 1
   }
@@ -105,14 +110,19 @@ object BoundedWork {
   }
 
   /**
-   * Whether such a fetch was answered without records: one thread reads for all whose time is over, and what waits
-   * is more than a bound of what comes can hold.
+   * Whether such a fetch was answered without records, or one of a domain that has had its share of the thread: one
+   * thread reads for all whose time is over, and can never take more of a processor than a domain may.
    */
   def answers(owner: AnyRef, answer: Seq[Nothing] => Unit): Boolean = {
-    val left = leaves(owner)
+    val left = leaves(owner) || (owner match {
+      case work: Work => readsForAll && !work.expired.takes(0, secondNs)
+      case _ => false
+    })
     if (left) answer(Nil)
     left
   }
+
+  private def readsForAll: Boolean = Thread.currentThread.getName.startsWith(reader)
 
   /** The thread looks at a fetch that waits, or answers it: that counts for whose fetch it is, not for who appends. */
   def looks(owner: AnyRef): Unit = owner match {
@@ -130,6 +140,7 @@ object BoundedWork {
       if (done.depth <= 0) {
         visit.remove()
         done.work.spent.add(cost(done.began))
+        if (readsForAll) done.work.expired.add((System.nanoTime - done.beganAt) * 1000 / expiredMs)
         val mine = handled.get
         if (mine != null) mine.began += threads.getCurrentThreadCpuTime - done.began
       }
@@ -156,7 +167,10 @@ object BoundedWork {
     !request.isForwarded && of(request.context.principal.getName).exists { work =>
       BoundedFetches.ends(request)
       val size = new MessageSizeAccumulator
-      body.data.addSize(size, new ObjectSerializationCache, request.header.apiVersion)
+      val asked = request.header.apiVersion
+      // versions are asked for by who does not know them, too
+      val version = if (request.header.apiKey.isVersionSupported(asked)) asked else 0.toShort
+      body.data.addSize(size, new ObjectSerializationCache, version)
       val bytes = size.sizeExcludingZeroCopy
       val most = if (inFiles(request.header.apiKey)) mostOfAnswer / 32 else mostOfAnswer
       // above two thousand million it is negative

@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes seventeen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * Writes nineteen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
  * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]],
  * [[BoundedSegments]] and [[BoundedIndexes]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
@@ -114,6 +114,21 @@ object PatchKafka {
       else if (name == "iterable" && types.startsWith("(L")) Some(new BeginAt(inner))
       else None
     }
+    patch(folder, s"$logs/TransactionIndex$$1", 2) { (name, types, inner) =>
+      val file = "java/nio/channels/FileChannel"
+      name match {
+        case "hasNext" => Some(new InPlace(inner, file, "position", "()J")("end", s"(L$file;)J"))
+        case "next" if types.endsWith("WithPosition;") =>
+          val given = s"(L$file;Ljava/nio/ByteBuffer;J)V"
+          Some(new InPlace(inner, s"$tables/Utils", "readFully", given)("read", given))
+        case _ => None
+      }
+    }
+    patch(folder, s"$requests/RequestHeader", 1) { (name, types, inner) =>
+      if (name != "parse") None
+      else Some(new CallFirst(
+        inner, "mesh/BoundedParsing", "header", "(Ljava/nio/ByteBuffer;)V")(Opcodes.ALOAD -> 0))
+    }
     patch(folder, delayed, 2) { (name, types, inner) =>
       name match {
         case "tryComplete" => Some(new LookAt(inner, 3, "leaves", "Z"))
@@ -219,6 +234,15 @@ object PatchKafka {
       super.visitVarInsn(Opcodes.LLOAD, 1)
       call("mesh/BoundedIndexes", "looks", s"(${channel}J)V")
     }
+  }
+
+  /** Its call of a method becomes one of the bounds of indexes. */
+  private class InPlace(inner: MethodVisitor, of: String, called: String, given: String)(
+      method: String, types: String) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, taken: String, ofInterface: Boolean): Unit =
+      if (owner == of && name == called && taken == given) call("mesh/BoundedIndexes", method, types)
+      else super.visitMethodInsn(code, owner, name, taken, ofInterface)
   }
 
   /** The position at which it begins is what the bounds make of it. */

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that seventeen of Kafka's own classes are made to ask for; their names and settings.
+that nineteen of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -104,6 +104,7 @@ JVM_BOUNDS = {
     "mesh.handlers.bytes": 32 * _MIB,
     "mesh.work.ms": 1000,
     "mesh.work.late.ms": 3000,
+    "mesh.work.expired.ms": 200,
     "mesh.work.unread": 32 * _MIB,
     "mesh.work.answer": 32 * _MIB,
     "mesh.pattern.characters": 249,
@@ -124,5 +125,6 @@ JVM_BOUNDS = {
     "mesh.partitions.hour": 1000,
     "mesh.segments": 1000,
     "mesh.segments.young": 200,
+    "mesh.segments.kept": 6000,
 }
 """Properties of the JVM: what clients may cost a broker; see `Bounded*.scala`."""

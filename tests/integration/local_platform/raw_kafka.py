@@ -15,7 +15,7 @@ from mesh_events.kafka import SCRAM, Connection
 _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32, 36
-_CREATE_PARTITIONS = 37
+_CREATE_PARTITIONS, _INCREMENTAL_ALTER_CONFIGS, _API_VERSIONS = 37, 44, 18
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _OFFSET_FETCH, _DESCRIBE_SHARE_GROUP_OFFSETS = 9, 90
 _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
@@ -280,6 +280,28 @@ class RawConnection:
         answer = self._call(_DESCRIBE_SHARE_GROUP_OFFSETS, 0, body, flexible=True)
         start = 1 + 4 + len(_count(len(groups))) + len(_compact(next(iter(groups)))) + 1
         [code] = struct.unpack_from(">h", answer, start)
+        return int(code)
+
+    def alter_broker(self, settings: Mapping[str, str], kind: int = 4) -> tuple[int, str]:
+        """Try settings of all brokers; returns the error code and what is said of it.
+
+        kind: 4 for brokers, 2 for a topic of no name
+        """
+        changes = (_text(name) + b"\0" + _text(value) for name, value in settings.items())
+        body = _list(struct.pack(">b", kind) + _text("") + _list(*changes)) + b"\1"
+        answer = self._call(_INCREMENTAL_ALTER_CONFIGS, 0, body)
+        code, length = struct.unpack_from(">hh", answer, 8)
+        return int(code), answer[12 : 12 + max(0, length)].decode()
+
+    def name_fields(self, count: int) -> None:
+        """Request a topic under a header with so many fields more; wait for no answer."""
+        header = struct.pack(">hhi", _METADATA, 9, 1) + _text("test") + _count(count - 1)
+        fields = b"".join(_count(9 + one) + b"\0" for one in range(count))
+        self.socket.sendall(_bytes(header + fields + b"\1\0\0\0\0"))
+
+    def ask_for_versions(self, version: int) -> int:
+        """Ask what the broker serves, in a version of the question; returns the error code."""
+        [code] = struct.unpack_from(">h", self._call(_API_VERSIONS, version, b"\0\0\0"))
         return int(code)
 
     def alter_quotas(self, user: str) -> int:

@@ -185,6 +185,24 @@ def test_nobody_reads_for_fetches_of_a_domain_that_is_above_its_bound(clients: E
         assert found == [1, 0]
 
 
+def test_the_thread_that_reads_for_all_gives_each_domain_a_share(clients: ExitStack) -> None:
+    """It is one, and takes no more of a processor than a domain may: it was busy for minutes."""
+    bounds = {"mesh.work.expired.ms": 1, "mesh.fetch.wait.ms": 20}
+    with broker(bounds, [CROWD, OTHER]) as admin:
+        topics = {who: new_topic(admin, f"{who.name}.read") for who in (CROWD, OTHER)}
+        busy, quiet = (connected(admin, who) for who in (CROWD, OTHER))
+        clients.callback(busy.close)
+        clients.callback(quiet.close)
+        deadline = time.monotonic() + 60
+        while True:
+            assert time.monotonic() < deadline, "nobody has had its share"
+            busy.ask_to_fetch([topics[CROWD]], 20, 1 << 20)
+            if busy.topics_of_fetch() == 0:
+                break
+        quiet.ask_to_fetch([topics[OTHER]], 20, 1 << 20)
+        assert quiet.topics_of_fetch() == 1
+
+
 def transactions(login: Connection, topic: str, commits: Sequence[bool]) -> None:
     """A record in each, numbered, which is committed or aborted."""
     settings = {"transactional.id": f"{topic}.{time.time_ns()}", "linger.ms": 0}
@@ -292,8 +310,9 @@ def partitions(client: AdminClient, topic: str) -> int:
 
 @pytest.mark.parametrize(
     "bounds",
-    [{"mesh.segments": 5}, {"mesh.segments.young": 5}],
-    ids=["of all", "of young ones"],
+    # three stand there before
+    [{"mesh.segments": 5}, {"mesh.segments.young": 5}, {"mesh.segments.kept": 3 + 5}],
+    ids=["of all", "of young ones", "of those that are kept"],
 )
 def test_times_of_records_begin_so_many_segments_and_no_more(bounds: dict[str, int]) -> None:
     """Each is a file that the broker has open: 2 900 records of a partition, a week apart."""
