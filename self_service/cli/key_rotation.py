@@ -5,8 +5,10 @@ Files beside `<role>.key`: `<role>.next.key` until the new key is in its place, 
 `<role>.previous.key` until the old one is revoked.
 """
 
+import fcntl
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +67,25 @@ class Rotation:
             compromised: end the old one before the worker is restarted, not after.
 
         Raises:
-            RefusedError: the root key is not the one that founded this mesh.
+            RefusedError: the root key is not the one that founded this mesh; another command
+                changes the key.
         """
+        with self._alone():
+            return self._run(reason, restart, compromised=compromised)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._current.with_name(f"{self._role.lower()}.lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RefusedError(
+                    "rotation_runs",
+                    f"another command changes the {self._role.lower()}'s key: wait for its end",
+                ) from None
+            yield
+
+    def _run(self, reason: str, restart: Callable[[], None], *, compromised: bool) -> Rotated:
         identity = self._identity()
         if identity.root != self._root.public:
             raise RefusedError(
