@@ -71,6 +71,9 @@ def explain(
             help="Ask the domain's Spark server, which is started if needed, for types and plan.",
         ),
     ] = True,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show Spark's plan, hundreds of lines, in a table too.")
+    ] = False,
 ) -> None:
     """Explain a statement, by its text or by its name, and start nothing.
 
@@ -80,7 +83,7 @@ def explain(
     that runs is refused here: `update` tries and takes it.
 
     Shows sources and their kinds, destination and schema, which column comes from which, what is
-    promised, and Spark's plan.
+    promised, and with --plan, or as JSON or YAML, Spark's plan.
     """
     mesh = Mesh()
     domain = mesh.speaker(acting.domain).domain
@@ -121,7 +124,7 @@ def explain(
     }  # fmt: skip
     shown = {name: value for name, value in told.items() if value is not None}
     show(Detail(shown, parts), acting.output)
-    if physical is not None and acting.output is Format.TABLE:
+    if plan and physical is not None and acting.output is Format.TABLE:
         note(f"\nSpark's plan:\n{physical}")
     if known is None and found.refusal is not None:  # the answer shows what is known of it
         raise found.refusal
