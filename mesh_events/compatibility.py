@@ -11,16 +11,17 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
+from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_resolution import (
     OTHER_NUMBER,
     OTHER_TIME,
     Comparison,
-    named_types,
     type_text,
 )
 from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
+_MOST_REASONS = 1000
 _LONGEST_TYPE = 1000
 """Characters of a field's type: an enum's symbols stand in each field that has it."""
 
@@ -86,13 +87,15 @@ def breaks(old: str, new: str, level: Level) -> list[Break]:
 def unreadable(reader: Any, writer: Any) -> list[tuple[str, str]]:
     """(path, reason) of each place that keeps the reader from what the writer wrote.
 
-    Raises SchemaTooLargeError where the comparison takes too many steps.
+    At most `_MOST_REASONS`, and as many aliases. Raises SchemaTooLargeError where the comparison
+    takes too many steps.
     """
     taken = (
         (path, f"its alias {alias} is the name of another field, whose values it would be given")
         for path, alias in taking_aliases(reader, writer)
     )
-    return [*Comparison(reader, writer).reasons(), *taken]
+    reasons = Comparison(reader, writer).reasons()
+    return [*islice(reasons, _MOST_REASONS), *islice(taken, _MOST_REASONS)]
 
 
 def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
@@ -101,8 +104,9 @@ def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
     Avro lets a reader count in another unit than the writer did, or with another scale, and so do
     registries.
     """
-    found = Comparison(reader, writer).reasons()
-    return [one for one in found if one[1].endswith((OTHER_TIME, OTHER_NUMBER))]
+    reasons = Comparison(reader, writer).reasons()
+    found = (one for one in reasons if one[1].endswith((OTHER_TIME, OTHER_NUMBER)))
+    return list(islice(found, _MOST_REASONS))
 
 
 def taking_aliases(reader: Any, writer: Any) -> list[tuple[str, str]]:
@@ -110,16 +114,18 @@ def taking_aliases(reader: Any, writer: Any) -> list[tuple[str, str]]:
 
     Avro's readers rename what was written by their aliases before they look for a field's name.
     """
-    written = {name: _names(one) for name, one in named_types(writer).items()}
+    comparison = Comparison(reader, writer)
+    written: dict[int, list[set[str]]] = {}
+    for read, one in comparison.pairs():
+        written.setdefault(id(read), []).append(_names(one))
     found = []
-    for record, one in named_types(reader).items():
-        own, before = _names(one), written.get(record, set())
-        # each stands under its short name as well
-        for field in one.get("fields", ()) if "." in record else ():
+    for record, one in named_types(comparison.reader).items():
+        own = _names(one)
+        for field in one.get("fields", ()):
             name, aliases = field["name"], set(field.get("aliases", ()))
-            taken = (aliases & own) | (aliases & before if name in before else set())
-            path = f"{record.removeprefix('.')}.{name}"
-            found += [(path, alias) for alias in sorted(taken - {name})]
+            before = (names for names in written.get(id(one), ()) if name in names)
+            taken = aliases & own.union(*before)
+            found += [(f"{record}.{name}", alias) for alias in sorted(taken - {name})]
     return found
 
 
@@ -169,18 +175,19 @@ def fields(schema: str) -> list[Field]:
     """
     whole = json.loads(schema)
     require_bounded(whole, "the schema")
+    whole = with_full_names(whole)
     return list(islice(_fields(whole, "", named_types(whole), ()), _MOST_FIELDS))
 
 
 def _fields(
     schema: Any, path: str, names: Mapping[str, Any], within: tuple[str, ...]
 ) -> Iterator[Field]:
-    """The fields of a type; `within` are the names of the records that it stands in."""
+    """The fields of a type with full names; `within` are those of the records around it."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _fields(branch, path, names, within)
     elif isinstance(schema, str) and schema in names:
-        if names[schema]["name"] not in within and len(within) < MOST_LEVELS:
+        if schema not in within and len(within) < MOST_LEVELS:
             yield from _fields(names[schema], path, names, within)
     elif isinstance(schema, dict):
         if "name" in schema:
@@ -192,5 +199,3 @@ def _fields(
             yield from _fields(one["type"], below, names, within)
         for inner, mark in (("items", "[]"), ("values", "{}")):
             yield from _fields(schema.get(inner), path + mark, names, within)
-        if not isinstance(schema["type"], str):
-            yield from _fields(schema["type"], path, names, within)

@@ -6,14 +6,13 @@ and called by its full name from then on.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mesh_events.errors import InvalidValueError
+from mesh_events.full_names import PRIMITIVE, definitions, full_name, is_named, joined
 
-_PRIMITIVE = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
-_NAMED = frozenset({"record", "error", "enum", "fixed"})
 _INNER = ("items", "values")
 
 
@@ -49,7 +48,7 @@ def inlined(text: str, imports: Mapping[str, str]) -> str:
 def _inlined(text: str, imports: Mapping[str, str]) -> str:
     known: dict[str, _Defined] = {}
     for name, other in imports.items():
-        for full, found in _definitions(_parsed(other, name), ""):
+        for full, found in definitions(_parsed(other, name)):
             before = known.setdefault(full, _Defined(found[0], found[1], name))
             if before.schema != found[0]:
                 raise InvalidValueError(
@@ -57,7 +56,7 @@ def _inlined(text: str, imports: Mapping[str, str]) -> str:
                     "refer to one of them"
                 )
     schema = _parsed(text, "the schema")
-    for full, (own, _) in _definitions(schema, ""):
+    for full, (own, _) in definitions(schema):
         if full in known and known[full].schema != own:
             raise InvalidValueError(
                 f"the type {full} is defined by {known[full].origin} and by the schema itself, and "
@@ -98,7 +97,7 @@ class _Whole:
             return [self.of(one, around, here) for one in schema]
         if not isinstance(schema, dict):
             return schema
-        if _is_named(schema):
+        if is_named(schema):
             return self._named(schema, around, here)
         inner = {key: self.of(schema[key], around, here) for key in _INNER if key in schema}
         if inner:
@@ -108,15 +107,15 @@ class _Whole:
         return {**schema, **kind} if isinstance(kind, dict) else {**schema, "type": kind}
 
     def _named(self, schema: dict[str, Any], around: str, here: str) -> Any:
-        space, short = _full_name(schema, around)
-        full = _joined(space, short)
+        space, short = full_name(schema, around)
+        full = joined(space, short)
         if full in self.written:
             if full in self.known and self.known[full].schema == schema:
                 # it stands inside another type of its schema, and was needed before that one
                 return self.written[full]
             raise InvalidValueError(f"the type {full} is defined twice: give one another name")
         inside = space or here
-        self.written[full] = _joined(inside, short)
+        self.written[full] = joined(inside, short)
         whole = {**schema, "name": short, "namespace": inside}
         if not inside:
             del whole["namespace"]
@@ -127,9 +126,9 @@ class _Whole:
         return whole
 
     def _called(self, name: str, around: str, here: str) -> Any:
-        if name in _PRIMITIVE:
+        if name in PRIMITIVE:
             return name
-        candidates = [name] if "." in name or not around else [_joined(around, name), name]
+        candidates = [name] if "." in name or not around else [joined(around, name), name]
         for full in candidates:
             if full in self.written:
                 return self.written[full]
@@ -141,39 +140,6 @@ class _Whole:
             f"the type {candidates[0]} is defined neither in the schema nor in those that it "
             f"refers to ({others}): refer to the schema that defines it"
         )
-
-
-def _is_named(schema: Mapping[str, Any]) -> bool:
-    kind = schema.get("type")
-    return isinstance(kind, str) and kind in _NAMED and "name" in schema
-
-
-def _full_name(schema: Mapping[str, Any], around: str) -> tuple[str, str]:
-    """(namespace, name) of a named type, as Avro finds them; "" is no namespace."""
-    space, dot, short = str(schema["name"]).rpartition(".")
-    if dot:
-        return space, short
-    given = schema.get("namespace")
-    return (around if given is None else str(given)), short
-
-
-def _definitions(schema: Any, around: str) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
-    """(full name, (definition, namespace around it)) of every named type in a schema."""
-    if isinstance(schema, list):
-        for one in schema:
-            yield from _definitions(one, around)
-    elif isinstance(schema, dict):
-        if _is_named(schema):
-            space, short = _full_name(schema, around)
-            yield _joined(space, short), (schema, around)
-            for one in schema.get("fields", ()):
-                yield from _definitions(one.get("type"), space)
-        for key in (*_INNER, "type"):
-            yield from _definitions(schema.get(key), around)
-
-
-def _joined(space: str, short: str) -> str:
-    return f"{space}.{short}" if space else short
 
 
 def _parsed(text: str, name: str) -> Any:

@@ -14,8 +14,8 @@ from enum import Enum
 from typing import Any
 
 from mesh_events.errors import RefusedError
+from mesh_events.full_names import named_types, with_full_names
 from mesh_events.linear_patterns import LinearPattern, PatternError, linear_pattern
-from mesh_events.schema_resolution import named_types
 from mesh_events.schema_size import (
     MOST_LEVELS,
     SchemaTooLargeError,
@@ -70,6 +70,7 @@ def places(schema: Any) -> Iterator[Place]:
     A type that is called by its name counts where it is called, but not within itself. Raises
     SchemaTooLargeError for more than `MOST_PLACES`.
     """
+    schema = with_full_names(schema)
     named = named_types(schema)
     search = _Search(named, _leading_to_patterns(schema, named))
     for number, place in enumerate(search.places(schema, ())):
@@ -114,8 +115,6 @@ class _Search:
                 yield from (one.below(Each.VALUE) for one in self.places(inner, around))
             case {"type": "string", "logicalType": "validatedString"}:
                 yield Place((), schema.get("pattern"))
-            case {"type": dict() | list() as inner}:
-                yield from self.places(inner, around)
 
 
 def _leading_to_patterns(schema: Any, named: Mapping[str, Any]) -> set[int]:
@@ -159,7 +158,7 @@ def require_patterns(schema: Any, subject: str) -> None:
     Raises SchemaTooLargeError for a schema that is too large to look through.
     """
     require_bounded(schema, subject)
-    require_expandable(schema, named_types(schema), subject)
+    require_expandable(schema, subject)
     for place in _within(subject, places(schema)):
         _matcher_of(place, f"{subject}: the pattern of {place.path}")
 

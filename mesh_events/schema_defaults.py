@@ -5,10 +5,11 @@ of 200 KB whose items lack a text of 100 KB is 20 GB.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mesh_events.schema_resolution import named_types
+from mesh_events.full_names import named_types
+from mesh_events.schema_resolution import Comparison
 from mesh_events.schema_size import SchemaTooLargeError, inner_types
 
 MOST_ADDED = 512
@@ -27,11 +28,12 @@ def added_to_items(reader: Any, writer: Any) -> int:
         writer: another one of the same subject, whose records are read.
 
     Raises:
-        SchemaTooLargeError: hundreds of types stand each within the other.
+        SchemaTooLargeError: hundreds of types stand each within the other, or comparing the two
+            takes too many steps.
     """
     defaults = _Defaults(reader, writer)
     try:
-        return max((defaults.of(items) for items in _items(reader)), default=0)
+        return max((defaults.of(items) for items in _items(defaults.reader)), default=0)
     except RecursionError as error:
         raise SchemaTooLargeError(
             "the schema nests hundreds of types each within the other by their names: use fewer"
@@ -42,12 +44,14 @@ class _Defaults:
     """What values of the reader's types get, each type counted once."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
-        self._named = named_types(reader)
-        self._written = {
-            name: {field["name"] for field in one["fields"]}
-            for name, one in named_types(writer).items()
-            if one["type"] == "record"
-        }
+        comparison = Comparison(reader, writer)
+        self.reader = comparison.reader
+        self._named = named_types(self.reader)
+        # a record may be read from several of the writer's
+        self._written: dict[int, list[set[str]]] = {}
+        for read, one in comparison.pairs():
+            names = {field["name"] for field in one["fields"]}
+            self._written.setdefault(id(read), []).append(names)
         self._known: dict[int, int] = {}
 
     def of(self, kind: Any) -> int:
@@ -60,13 +64,11 @@ class _Defaults:
     def _count(self, kind: Any) -> int:
         if isinstance(kind, list):
             return max(map(self.of, kind), default=0)
-        if not isinstance(kind, Mapping) or kind.get("type") in ("array", "map"):
+        if not isinstance(kind, Mapping) or kind.get("type") != "record":
             return 0
-        if kind.get("type") != "record":
-            return self.of(kind["type"]) if isinstance(kind.get("type"), dict | list) else 0
         # a record that the writer does not know comes from a default alone, which counts as such
-        written = self._written.get(kind["name"].rpartition(".")[2])
-        return sum(self._of_field(field, written) for field in kind["fields"])
+        written: Sequence[set[str] | None] = self._written.get(id(kind)) or [None]
+        return max(sum(self._of_field(one, names) for one in kind["fields"]) for names in written)
 
     def _of_field(self, field: Mapping[str, Any], written: set[str] | None) -> int:
         names = {field["name"], *field.get("aliases", ())}

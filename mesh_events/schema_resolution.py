@@ -1,19 +1,19 @@
 """Comparison of two Avro schemas: where a reader cannot read what a writer wrote. Pure.
 
-Each pair of records is compared once, whatever it is called from: which pairs fit is the greatest
-solution of what they ask of each other, so that types within themselves end, and a pair that fails
-takes down those that relied on it.
+Each pair of records is compared once, whatever it is called from, so that types within themselves
+end. What was written as one branch of a union is read as the one that Avro's readers pick.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from mesh_events.schema_size import SchemaTooLargeError, inner_types, require_bounded
+from mesh_events.full_names import named_types, with_full_names
+from mesh_events.schema_size import SchemaTooLargeError, require_bounded
 
 _TOP = "the value"
 MOST_STEPS = 500_000
 """Pairs of types that one comparison looks at."""
-MOST_REASONS = 1000
 _PROMOTED = {
     "int": {"long", "float", "double"},
     "long": {"float", "double"},
@@ -39,159 +39,108 @@ _TIMES = {
 """What numbers count, by Avro's names and by Debezium's -> Avro's."""
 OTHER_TIME = ": the same number means another time"
 OTHER_NUMBER = ": the same digits mean another number"
-
-
-_BUILT_IN = frozenset(
-    {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
-    | {"record", "error", "enum", "fixed", "array", "map"}
-)
 _MARKS = {"array": "[]", "map": "{}"}
-_Pair = tuple[int, int]
 _Reason = tuple[str, str]
-_WHOLE: _Pair = (0, 0)
-"""The two schemas themselves, which need not be records."""
+_Place = tuple[str, Any, Any]
+"""A path, and what is read and what was written there."""
 
 
 class Comparison:
     """A reader's and a writer's Avro schema, parsed from JSON.
 
-    Raises SchemaTooLargeError where one of them is too large, or the comparison takes more than
-    `MOST_STEPS` steps.
+    reader: the reader's, with full names.
+
+    Raises SchemaTooLargeError where one of them is too large; so do both methods where they take
+    more than `MOST_STEPS` steps.
     """
 
     def __init__(self, reader: Any, writer: Any) -> None:
         require_bounded(reader, "the reader's schema")
         require_bounded(writer, "the writer's schema")
-        self._reader, self._writer = reader, writer
-        self._read, self._written = named_types(reader), named_types(writer)
-        # by the identity of both definitions, which the schemas keep alive
-        self._records: dict[_Pair, tuple[Any, Any]] = {}
-        self._fits: dict[_Pair, bool] = {_WHOLE: True}
-        self._relying: dict[_Pair, set[_Pair]] = {_WHOLE: set()}
-        self._waiting: list[_Pair] = [_WHOLE]
-        self._steps = 0
-        self._solve()
+        self.reader, self._writer = with_full_names(reader), with_full_names(writer)
+        self._read, self._written = named_types(self.reader), named_types(self._writer)
 
-    def reasons(self) -> list[_Reason]:
-        """(path, reason) of each place that does not fit, at most `MOST_REASONS`.
+    def reasons(self) -> Iterator[_Reason]:
+        """(path, reason) of each place that does not fit.
 
         A pair of records is told where it is met first.
         """
-        found: list[_Reason] = []
-        below: list[tuple[_Pair, str]] = []
-        self._report(self._reader, self._writer, "", found, below)
-        told: set[_Pair] = set()
-        while below and len(found) < MOST_REASONS:
-            pair, path = below.pop()
-            if pair not in told:
-                told.add(pair)
-                inner: list[tuple[_Pair, str]] = []
-                self._report_record(pair, path, found, inner)
-                below.extend(reversed(inner))
-        return found[:MOST_REASONS]
-
-    def _solve(self) -> None:
-        """Find the pairs that do not fit, and again those that relied on one."""
-        while self._waiting:
-            pair = self._waiting.pop()
-            if self._fits[pair] and not self._pair_fits(pair):
-                self._fits[pair] = False
-                self._waiting.extend(self._relying[pair])
-
-    def _pair_fits(self, pair: _Pair) -> bool:
-        if pair == _WHOLE:
-            return self._type_fits(self._reader, self._writer, pair)
-        # all of them, also behind one that fails: each is to be known when it is reported
-        outcomes = [
-            inner is not None and self._type_fits(*inner, pair)
-            for _, inner in _field_pairs(*self._records[pair])
-        ]
-        return all(outcomes)
-
-    def _type_fits(self, reader: Any, writer: Any, user: _Pair) -> bool:
-        """Whether a type can be read; `user` is compared anew when that turns out otherwise."""
-        self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise SchemaTooLargeError(
-                f"comparing the schemas takes more than {MOST_STEPS} steps: use fewer types in "
-                "their unions"
-            )
-        reader, writer = self._resolved(reader, writer)
-        if isinstance(writer, list):
-            outcomes = [self._type_fits(reader, branch, user) for branch in writer]
-            return all(outcomes)
-        if isinstance(reader, list):
-            outcomes = [self._type_fits(branch, writer, user) for branch in reader]
-            return any(outcomes)
-        kinds = kind_of(reader), kind_of(writer)
-        if kinds == ("record", "record") and _is_called_alike(reader, writer):
-            return self._relied_on(reader, writer, user)
-        if kinds[0] == kinds[1] and kinds[0] in _MARKS:
-            return self._type_fits(_inner(reader), _inner(writer), user)
-        return next(_plain_reasons(reader, writer, ""), None) is None
-
-    def _relied_on(self, reader: Any, writer: Any, user: _Pair) -> bool:
-        """Whether a pair of records fits, as far as is known; a new one is compared later."""
-        pair = id(reader), id(writer)
-        if pair not in self._fits:
-            self._fits[pair], self._records[pair] = True, (reader, writer)
-            self._relying[pair] = set()
-            self._waiting.append(pair)
-        self._relying[pair].add(user)
-        return self._fits[pair]
-
-    def _report_record(
-        self, pair: _Pair, path: str, found: list[_Reason], below: list[tuple[_Pair, str]]
-    ) -> None:
-        for name, inner in _field_pairs(*self._records[pair]):
-            here = f"{path}.{name}" if path else name
-            if inner is None:
-                found.append((here, "it was not written and has no default"))
-            else:
-                self._report(*inner, here, found, below)
-
-    def _report(
-        self,
-        reader: Any,
-        writer: Any,
-        path: str,
-        found: list[_Reason],
-        below: list[tuple[_Pair, str]],
-    ) -> None:
-        """Append what does not fit to `found`, and pairs of records that do not to `below`."""
-        reader, writer = self._resolved(reader, writer)
-        kinds = kind_of(reader), kind_of(writer)
-        if isinstance(writer, list):
-            for branch in writer:
-                self._report(reader, branch, path, found, below)
-        elif isinstance(reader, list):
-            if self._type_fits(reader, writer, _WHOLE):
-                return
-            # the branch of the same kind tells best what does not fit
-            branches = [_definition(branch, self._read) for branch in reader]
-            promoted = _PROMOTED.get(kinds[1], set())
-            same = [branch for branch in branches if kind_of(branch) == kinds[1]] or [
-                branch for branch in branches if kind_of(branch) in promoted
-            ]
-            if kinds[1] == "record":
-                same.sort(key=lambda branch: not _is_called_alike(branch, writer))
-            if same:
-                self._report(same[0], writer, path, found, below)
-            else:
+        for path, reader, writer in self._places():
+            if isinstance(reader, list):
                 told = f"{type_text(writer)} was written, which {type_text(reader)} is not"
-                found.append((path or _TOP, told))
-        elif kinds == ("record", "record") and _is_called_alike(reader, writer):
-            pair = id(reader), id(writer)
-            if not self._fits[pair]:
-                below.append((pair, path))
-        elif kinds[0] == kinds[1] and kinds[0] in _MARKS:
-            below_path = path + _MARKS[kinds[0]]
-            self._report(_inner(reader), _inner(writer), below_path, found, below)
-        else:
-            found.extend(_plain_reasons(reader, writer, path or _TOP))
+                yield path or _TOP, told
+            elif _are_alike(reader, writer):
+                missing = (name for name, inner in _field_pairs(reader, writer) if inner is None)
+                for name in missing:
+                    yield _below(path, name), "it was not written and has no default"
+            else:
+                yield from _plain_reasons(reader, writer, path or _TOP)
 
-    def _resolved(self, reader: Any, writer: Any) -> tuple[Any, Any]:
-        return _definition(reader, self._read), _definition(writer, self._written)
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Each record of the reader with each of the writer's that it reads."""
+        return [
+            (reader, writer)
+            for _, reader, writer in self._places()
+            if not isinstance(reader, list) and _are_alike(reader, writer)
+        ]
+
+    def _places(self) -> Iterator[_Place]:
+        """Where one type is read as another, once for each pair of records.
+
+        There are no unions, arrays and maps among them, but for a reader's union of which no branch
+        is what was written.
+        """
+        left: list[_Place] = [("", self.reader, self._writer)]
+        met: set[tuple[int, int]] = set()
+        steps = 0
+        while left:
+            path, reader, writer = left.pop()
+            reader, writer = _definition(reader, self._read), _definition(writer, self._written)
+            steps += len(reader) if isinstance(reader, list) else 1
+            if steps > MOST_STEPS:
+                raise SchemaTooLargeError(
+                    f"comparing the schemas takes more than {MOST_STEPS} steps: use fewer types "
+                    "in their unions"
+                )
+            # by the identity of both definitions, which the schemas keep alive
+            pair = id(reader), id(writer)
+            if isinstance(writer, list):
+                left += [(path, reader, branch) for branch in reversed(writer)]
+            elif isinstance(reader, list):
+                branches = _picked([_definition(one, self._read) for one in reader], writer)
+                left += [(path, branch, writer) for branch in reversed(branches)]
+                if not branches:
+                    yield path, reader, writer
+            elif kind_of(reader) == kind_of(writer) and kind_of(reader) in _MARKS:
+                left.append((path + _MARKS[kind_of(reader)], _inner(reader), _inner(writer)))
+            elif not _are_alike(reader, writer):
+                yield path, reader, writer
+            elif pair not in met:
+                met.add(pair)
+                yield path, reader, writer
+                fields = [(name, *inner) for name, inner in _field_pairs(reader, writer) if inner]
+                left += [(_below(path, name), *inner) for name, *inner in reversed(fields)]
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _picked(branches: list[Any], writer: Any) -> list[Any]:
+    """The branches of a reader's union that a type may be read as; all of them have to fit.
+
+    It is one, the first of the same kind, or else the first that it can be promoted to. Of named
+    types those with the full name, now or by an alias, or else those with the short one: readers
+    differ in which of several they take.
+    """
+    kind = kind_of(writer)
+    same = [one for one in branches if kind_of(one) == kind]
+    if kind in ("record", "enum", "fixed"):
+        of_name = [one for one in same if writer["name"] in _called(one)]
+        named = of_name or [one for one in same if _is_called_alike(one, writer)]
+        return named or ([] if kind == "record" else same)
+    promoted = (one for one in branches if kind_of(one) in _PROMOTED.get(kind, ()))
+    return same[:1] or list(islice(promoted, 1))
 
 
 def _field_pairs(reader: Any, writer: Any) -> Iterator[tuple[str, tuple[Any, Any] | None]]:
@@ -255,10 +204,20 @@ def _time(schema: Any) -> str | None:
     return next((_TIMES[one] for one in told if isinstance(one, str) and one in _TIMES), None)
 
 
+def _are_alike(reader: Any, writer: Any) -> bool:
+    """Whether both are records, and the reader's has the name of the writer's, or had it."""
+    are_records = kind_of(reader) == kind_of(writer) == "record"
+    return are_records and _is_called_alike(reader, writer)
+
+
 def _is_called_alike(reader: Any, writer: Any) -> bool:
-    """Whether a reader's record has the name of the writer's, or had it."""
-    names = (reader["name"], *reader.get("aliases", ()))
-    return writer["name"].rpartition(".")[2] in {one.rpartition(".")[2] for one in names}
+    """Whether a reader's type has the short name of the writer's, or had it."""
+    return writer["name"].rpartition(".")[2] in {one.rpartition(".")[2] for one in _called(reader)}
+
+
+def _called(schema: Any) -> tuple[str, ...]:
+    """What a named type is called, and was."""
+    return schema["name"], *schema.get("aliases", ())
 
 
 def _decimal(schema: Any) -> tuple[Any, Any] | None:
@@ -273,18 +232,8 @@ def _inner(schema: Any) -> Any:
 
 
 def _definition(schema: Any, named: Mapping[str, Any]) -> Any:
-    """A type that is called by its name, or stands in braces within braces, as itself."""
-    while True:
-        if isinstance(schema, str):
-            return schema if schema in _BUILT_IN else named.get(schema, schema)
-        kind = schema.get("type") if isinstance(schema, dict) else None
-        if kind is None or (isinstance(kind, str) and (kind in _BUILT_IN or kind not in named)):
-            return schema
-        if isinstance(kind, dict) and "name" not in kind:
-            # what stands beside a type tells what is meant by it
-            schema = {**kind, **{key: schema[key] for key in schema if key != "type"}}
-        else:
-            schema = kind
+    """A type that is called by its name, as itself."""
+    return named.get(schema, schema) if isinstance(schema, str) else schema
 
 
 def kind_of(schema: Any) -> str:
@@ -294,23 +243,6 @@ def kind_of(schema: Any) -> str:
     if isinstance(schema, dict):
         return kind_of(schema["type"]) if not isinstance(schema["type"], str) else schema["type"]
     return str(schema)
-
-
-def named_types(schema: Any, namespace: str = "") -> dict[str, Any]:
-    """The named types in an Avro schema, by short and by full name; the last of a name counts.
-
-    namespace: the one around the schema.
-    """
-    found: dict[str, Any] = {}
-    left = [(schema, namespace)]
-    while left:
-        one, space = left.pop()
-        if isinstance(one, dict) and one.get("type") in ("record", "enum", "fixed"):
-            prefix, _, short = str(one["name"]).rpartition(".")
-            space = prefix or one.get("namespace") or space
-            found |= {short: one, f"{space}.{short}": one}
-        left.extend((inner, space) for inner in reversed(list(inner_types(one))))
-    return found
 
 
 def type_text(schema: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mesh_events.errors import RefusedError
+from mesh_events.full_names import named_types, with_full_names
 
 CODE = "schema_too_large"
 MOST_CHARACTERS = 1_000_000
@@ -24,7 +25,6 @@ Names are columns, and stand in lineage and errors, thousands of times. A topic'
 MOST_EXPANDED = 100_000
 """Types with each name replaced by its type, as Spark and other readers expand them."""
 _INNER = ("items", "values", "type")
-_KINDS = ("record", "error", "enum", "fixed", "array", "map")
 
 
 class SchemaTooLargeError(RefusedError):
@@ -135,8 +135,8 @@ def _require_bytes(schema: Any, subject: str) -> None:
                 f"{subject}: the record {types.records[record]} holds itself in every value: make "
                 'the field a union with "null"'
             )
-    for items, space in types.items:
-        if types.is_empty(items, space):
+    for items in types.items:
+        if types.is_empty(items):
             raise SchemaTooLargeError(
                 f"{subject}: the items of an array, {str(items)[:80]}, take no bytes, so that a "
                 "short record may have any number of them: use a count instead of the array"
@@ -162,15 +162,14 @@ def require_no_recursion(schema: Any, subject: str) -> None:
         )
 
 
-def require_expandable(schema: Any, named: Mapping[str, Any], subject: str) -> None:
+def require_expandable(schema: Any, subject: str) -> None:
     """Raise SchemaTooLargeError where the schema is too large with its types written out.
 
     Args:
         schema: bounded, see `require_bounded`.
-        named: its named types, see `compatibility.named_types`.
         subject: what an error names.
     """
-    size = expanded_size(schema, named)
+    size = expanded_size(schema)
     if size > MOST_EXPANDED:
         told = str(size) if size < 10**9 else "more than a thousand million"
         raise SchemaTooLargeError(
@@ -179,11 +178,13 @@ def require_expandable(schema: Any, named: Mapping[str, Any], subject: str) -> N
         )
 
 
-def expanded_size(schema: Any, named: Mapping[str, Any]) -> int:
-    """The number of types in a schema once each name is replaced by its type.
+def expanded_size(schema: Any) -> int:
+    """The number of types in a bounded schema once each name is replaced by its type.
 
     A type within itself counts as one. Takes time linear in the text.
     """
+    schema = with_full_names(schema)
+    named = named_types(schema)
     sizes: dict[int, int] = {}
     # None marks a type as entered: it is within itself until its size is known
     entered: set[int] = set()
@@ -237,30 +238,22 @@ class _Types:
     """The records of a schema by identity, with their names, and the items of its arrays."""
 
     def __init__(self, schema: Any) -> None:
+        # which is kept, as its types are told by their identity
+        self._schema = with_full_names(schema)
+        self._named = named_types(self._schema)
         self.records: dict[int, str] = {}
-        self.items: list[tuple[Any, str]] = []
-        self._named: dict[str, Any] = {}
-        self._fields: dict[int, list[tuple[Any, str]]] = {}
+        self.items: list[Any] = []
+        self._fields: dict[int, list[Any]] = {}
         self._empty: dict[int, bool] = {}
-        left = [(schema, "")]
+        left = [self._schema]
         while left:
-            one, space = left.pop()
-            if isinstance(one, dict) and "name" in one:
-                space = self._define(one, space)
+            one = left.pop()
+            if isinstance(one, dict) and one.get("type") in ("record", "error") and "name" in one:
+                self.records[id(one)] = one["name"]
+                self._fields[id(one)] = list(inner_types(one))
             if isinstance(one, dict) and one.get("type") == "array":
-                self.items.append((one.get("items"), space))
-            left.extend((inner, space) for inner in inner_types(one))
-
-    def _define(self, one: Any, space: str) -> str:
-        """Keep a named type; returns the namespace within it."""
-        before, dot, short = str(one["name"]).rpartition(".")
-        space = before if dot else str(one.get("namespace", space) or "")
-        name = f"{space}.{short}" if space else short
-        self._named[name] = one
-        if one.get("type") in ("record", "error"):
-            self.records[id(one)] = name
-            self._fields[id(one)] = [(inner, space) for inner in inner_types(one)]
-        return space
+                self.items.append(one.get("items"))
+            left.extend(inner_types(one))
 
     def ends(self, record: int) -> bool:
         """Whether reading a record ends where no bytes are left; finds what takes none."""
@@ -271,7 +264,7 @@ class _Types:
             if one in self._empty:
                 left.pop()
                 continue
-            inner = [self._resolved(*field) for field in self._fields[one]]
+            inner = [_named(field, self._named) for field in self._fields[one]]
             if one in entered:
                 self._empty[one] = all(self._is_empty(kind) for kind in inner)
                 entered.remove(one)
@@ -307,30 +300,19 @@ class _Types:
         found: set[int] = set()
         left = list(self._fields[record])
         while left:
-            kind, space = left.pop()
-            kind = self._resolved(kind, space)
+            kind = _named(left.pop(), self._named)
             if id(kind) in self._fields:
                 found.add(id(kind))
             else:
-                left.extend((inner, space) for inner in inner_types(kind))
+                left.extend(inner_types(kind))
         return found
 
-    def is_empty(self, kind: Any, space: str) -> bool:
+    def is_empty(self, kind: Any) -> bool:
         """Whether a value of the type takes no bytes."""
-        return self._is_empty(self._resolved(kind, space))
+        return self._is_empty(_named(kind, self._named))
 
     def _is_empty(self, kind: Any) -> bool:
         if isinstance(kind, dict) and kind.get("type") == "fixed":
             return kind.get("size") == 0
-        return kind == "null" or self._empty.get(id(kind), False)
-
-    def _resolved(self, kind: Any, space: str) -> Any:
-        """The definition that a name stands for, and the type that another one only wraps."""
-        while isinstance(kind, dict) and id(kind) not in self._fields:
-            if not isinstance(kind.get("type"), dict | str) or kind["type"] in _KINDS:
-                return kind
-            kind = kind["type"]
-        if isinstance(kind, str):
-            name = f"{space}.{kind}" if space and "." not in kind else kind
-            return self._named.get(name, kind)
-        return kind
+        is_null = kind == "null" or (isinstance(kind, dict) and kind.get("type") == "null")
+        return is_null or self._empty.get(id(kind), False)

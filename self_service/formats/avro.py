@@ -14,9 +14,9 @@ from fastavro.schema import UnknownType
 from mesh_events import avro, compatibility
 from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError, RefusedError
+from mesh_events.full_names import named_types, with_full_names
 from mesh_events.inlining import UndefinedTypeError, inlined
 from mesh_events.patterns import misfits, places
-from mesh_events.schema_resolution import named_types
 from mesh_events.schema_size import SchemaTooLargeError, require_bounded, require_no_recursion
 from self_service.formats.logical import typed
 from self_service.formats.schema import HEAD, Decoded, SchemaError, UndefinedError, head
@@ -43,15 +43,16 @@ class Avro:
             raise UndefinedError(f"the type {error.name} is not defined in it") from error
         except Exception as error:  # fastavro raises many kinds on what is no schema
             raise SchemaError(_one_line(error)) from error
-        self._text, self._named = text, named_types(self._schema)
-        # the quick one ends the process on a value that nests thousands of times
-        quick, careful = fastavro.schemaless_reader, _read_py.schemaless_reader
-        self._reader = careful if _holds_itself(self._schema) else quick
         try:
             require_bounded(self._schema, "the schema")
             self._places = tuple(places(self._schema))
         except SchemaTooLargeError as error:
             raise SchemaError(str(error)) from error
+        self._text, self._whole = text, with_full_names(self._schema)
+        self._named = named_types(self._whole)
+        # the quick one ends the process on a value that nests thousands of times
+        quick, careful = fastavro.schemaless_reader, _read_py.schemaless_reader
+        self._reader = careful if _holds_itself(self._schema) else quick
 
     @property
     def takes_text(self) -> bool:
@@ -76,7 +77,7 @@ class Avro:
         """As of `Schema`."""
         out = io.BytesIO()
         out.write(head(schema_id))
-        datum = typed(self._schema, datum, self._named)
+        datum = typed(self._whole, datum, self._named)
         try:
             # the writer alone would cut a number that is too great for its type
             fastavro.validate(datum, self._parsed)

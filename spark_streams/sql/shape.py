@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from mesh_events.errors import RefusedError
+from mesh_events.full_names import full_name, joined
 from mesh_events.patterns import require_patterns
 from spark_streams.sql import validated
 from spark_streams.sql.readable import Path, Readable
@@ -159,22 +160,20 @@ def _record(schema: Any) -> dict[str, Any] | None:
 def _resolved(schema: Any, record: dict[str, Any]) -> Any:
     """`after` mostly names the record that stands in `before`."""
     branches = schema if isinstance(schema, list) else [schema]
+    space, _ = full_name(record, "")
     named = {
-        name: found
+        joined(*full_name(found, space)): found
         for one in record["fields"]
         if (found := _record(one["type"])) is not None
-        for name in (
-            found["name"],
-            f"{found.get('namespace', record.get('namespace'))}.{found['name']}",
-        )
     }
-    return [named.get(one, one) if isinstance(one, str) else one for one in branches]
+    called = (joined(space, one) if isinstance(one, str) else "" for one in branches)
+    return [named.get(full, one) for full, one in zip(called, branches, strict=True)]
 
 
 def _own_namespace(row: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
     """The row's record by itself: it no longer inherits the namespace of the one around it."""
-    inherited = record.get("namespace")
-    return row if "namespace" in row or inherited is None else {**row, "namespace": inherited}
+    inherited, _ = full_name(record, "")
+    return {**row, "namespace": inherited} if inherited and "namespace" not in row else row
 
 
 def _fields(record: dict[str, Any]) -> tuple[Field, ...]:

@@ -11,7 +11,7 @@ from fastavro.utils import generate_many
 
 from mesh_events import avro
 from mesh_events.codec import build
-from mesh_events.compatibility import Level, breaks, misread, taking_aliases, unreadable
+from mesh_events.compatibility import Level, breaks, fields, misread, taking_aliases, unreadable
 from mesh_events.vocabulary import ALL, EVENTS
 from projections.replay import replay
 from tests.fixtures import recording
@@ -199,3 +199,84 @@ def test_a_union_with_both_reads_texts_and_decimals_each_as_what_they_are() -> N
         )
         == []
     )
+
+
+def money(scale: int, **more: Any) -> dict[str, Any]:
+    return {
+        **of_fields({"name": "amount", "type": {**_DECIMAL, "scale": scale}}),
+        "name": "Money",
+    } | more
+
+
+def orders(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {**of_fields(*fields), "namespace": "shop"}
+
+
+def test_types_of_one_short_name_are_told_apart_by_their_namespaces() -> None:
+    """A second Money, of another namespace, must not stand for the one that is meant."""
+    old = orders({"name": "first", "type": money(2)})
+    new = orders(
+        {"name": "zero", "type": ["null", money(4)], "default": None},
+        {"name": "first", "type": "Money"},
+        {"name": "other", "type": ["null", money(2, namespace="far")], "default": None},
+    )
+    assert [path for path, _ in misread(new, old)] == ["first.amount"]
+    told = breaks(json.dumps(old), json.dumps(new), Level.FULL)
+    assert [one.path for one in told] == ["first.amount"] * 2
+    types = {one.path: one.type for one in fields(json.dumps(new))}
+    assert types["first"] == "shop.Money"
+    assert types["other"] == "null | record far.Money = null"
+    assert types["first.amount"] == "decimal(9,4)"
+    assert types["other.amount"] == "decimal(9,2)"
+
+
+def test_an_alias_is_told_where_the_record_moved_to_another_namespace() -> None:
+    reader, writer = (
+        {**of_fields(*one), "namespace": f"n{len(one)}"} for one in ([B_WAS_A], [A, B])
+    )
+    assert taking_aliases(reader, writer) == [("n1.Row.b", "a")]
+
+
+def counting(unit: str, kind: str = "long") -> dict[str, Any]:
+    return {"type": kind, "logicalType": f"timestamp-{unit}"}
+
+
+def named(name: str, scale: int, **more: Any) -> dict[str, Any]:
+    return money(scale, name=name, **more)
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "told"),
+    [
+        (counting("millis"), [counting("micros"), "double"], True),
+        (["null", counting("millis")], ["null", counting("micros"), "double"], True),
+        (["null", counting("millis")], ["null", "double", counting("micros")], True),
+        (["null", counting("millis")], ["null", counting("millis"), "double"], False),
+        # by the full name, then by the short one
+        (named("P", 2), [named("Q", 4), named("P", 2)], False),
+        (named("y.P", 2), ["null", named("x.P", 4), named("y.P", 2)], False),
+        (named("y.P", 2), ["null", named("x.P", 2), named("y.P", 4)], True),
+        (named("z.P", 2), ["null", named("x.P", 2), named("y.P", 4)], True),
+        # an alias renames what was written before that is looked for
+        (named("P", 2), [named("P", 2), named("Q", 4, aliases=["P"])], True),
+        (named("P", 2), ["null", named("Q", 4, aliases=["P"])], True),
+    ],
+)
+def test_a_branch_is_the_one_that_readers_pick(written: Any, read: Any, *, told: bool) -> None:
+    old, new = (of_fields({"name": "at", "type": one}) for one in (written, read))
+    assert bool(misread(new, old)) is told
+
+
+def test_what_no_branch_is_is_told() -> None:
+    old, new = (of_fields({"name": "u", "type": one}) for one in ("string", ["null", "int"]))
+    assert unreadable(new, old) == [("u", "string was written, which null | int is not")]
+
+
+def test_another_meaning_is_told_behind_any_number_of_other_reasons() -> None:
+    many = [{"name": f"n{number}", "type": "int"} for number in range(1100)]
+    old, new = (
+        of_fields(*more, {"name": "at", "type": counting(unit)})
+        for more, unit in (([], "millis"), (many, "micros"))
+    )
+    assert [path for path, _ in misread(new, old)] == ["at"]
+    assert len(unreadable(new, old)) == 1000

@@ -130,3 +130,12 @@ def test_a_type_within_itself_ends() -> None:
     assert wrong({"b": "y", "next": {"b": "z", "next": None}}, {**node, "name": "Node"}) == [
         ("b", "y")
     ]
+
+
+def test_a_type_of_the_same_short_name_takes_no_pattern_away() -> None:
+    phone = {**record(no=validated("[0-9]{4}")), "name": "Phone"}
+    other = {**record(no="string"), "name": "Phone", "namespace": "far"}
+    schema = {**record(x=["null", phone], phone="Phone", y=["null", other]), "namespace": "shop"}
+    assert [one.path for one in places(schema)] == ["x.no", "phone.no"]
+    braces = {**record(x=["null", phone], phone={"type": "Phone"}), "namespace": "shop"}
+    assert [one.path for one in places(braces)] == ["x.no", "phone.no"]

@@ -86,3 +86,15 @@ def test_a_chain_of_hundreds_of_types_is_refused_and_ends_nothing() -> None:
                    ("items", {"type": "array", "items": "T1499"}))  # fmt: skip
     with pytest.raises(SchemaTooLargeError):
         added_to_items(whole, whole)
+
+
+def test_a_type_of_the_same_short_name_takes_no_default_away() -> None:
+    """What counts is the record that an item was written as."""
+    new = record("Item", ("a", "int"), LONG)
+    other = {**new, "namespace": "far"}
+    writer = listed(OLD)
+    writer["fields"].append({"name": "z", "type": other})
+    assert added_to_items(listed(new), writer) > 1000
+    moved = {**new, "namespace": "far"}
+    assert added_to_items(listed(moved), writer) > 1000
+    assert added_to_items(listed(moved), listed(new)) == 0

@@ -61,6 +61,15 @@ def test_a_change_of_a_row_has_the_rows_columns_with_the_types_that_are_meant(sp
     assert json.loads(shape.row_schema)["namespace"] == "shop.users"
 
 
+def test_a_row_is_the_record_of_the_namespace_around_it() -> None:
+    other = {**record(("other", "int"), name="Value"), "namespace": "far"}
+    fields = [("before", ["null", ROW]), ("x", ["null", other]), ("after", ["null", "Value"])]
+    shape = shape_of(json.dumps(record(*fields, ("op", "string"))), "s")
+    assert [field.name for field in shape.row][:2] == ["userid", "born"]
+    of_far = record(*fields[:2], ("after", ["null", "far.Value"]), ("op", "string"))
+    assert [field.name for field in shape_of(json.dumps(of_far), "s").row] == ["other"]
+
+
 def test_a_record_with_before_and_after_that_are_no_rows_is_a_plain_one() -> None:
     plain = record(("before", "long"), ("after", "long"), ("op", "string"))
     assert not shape_of(json.dumps(plain), "s").is_change
