@@ -24,6 +24,7 @@ from mesh_events.schema_size import (
     require_bounded,
     require_expandable,
 )
+from mesh_events.times import require_one_time
 
 UNSUPPORTED = "unsupported_pattern"
 MOST_PLACES = 1000
@@ -143,11 +144,15 @@ def _leading_to_patterns(schema: Any, named: Mapping[str, Any]) -> set[int]:
 def require_usable(text: str, subject: str) -> None:
     """Raise RefusedError where a schema is too large, or has a pattern that is not matched.
 
+    Also where it tells two times for one number, see `times`.
+
     Args:
         text: a whole Avro schema.
         subject: what an error names.
     """
-    require_patterns(parsed(text, subject), subject)
+    schema = parsed(text, subject)
+    require_patterns(schema, subject)
+    require_one_time(schema, subject)
 
 
 def require_patterns(schema: Any, subject: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_size import SchemaTooLargeError, require_bounded
+from mesh_events.times import times_of
 
 _TOP = "the value"
 MOST_STEPS = 500_000
@@ -22,21 +23,6 @@ _PROMOTED = {
     "bytes": {"string"},
 }
 """What was written -> what else it can be read as."""
-_TIMES = {
-    **{one: one for one in ("date", "time-millis", "time-micros")},
-    **{
-        f"{local}timestamp-{unit}": f"timestamp-{unit}"
-        for local in ("", "local-")
-        for unit in ("millis", "micros", "nanos")
-    },
-    **{
-        f"io.debezium.time.{unit}{what}": f"{what.lower()}-{count}"
-        for unit, count in (("", "millis"), ("Micro", "micros"), ("Nano", "nanos"))
-        for what in ("Time", "Timestamp")
-    },
-    "io.debezium.time.Date": "date",
-}
-"""What numbers count, by Avro's names and by Debezium's -> Avro's."""
 OTHER_TIME = ": the same number means another time"
 OTHER_NUMBER = ": the same digits mean another number"
 _MARKS = {"array": "[]", "map": "{}"}
@@ -190,18 +176,16 @@ def _other_number(reader: Any, writer: Any) -> str:
 
 
 def _time_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
-    """Both sides are numbers that tell a time; one that does not say so may mean the same."""
-    read, written = _time(reader), _time(writer)
-    if read and written and read != written:
-        yield here, f"{written} was written, {read} is read{OTHER_TIME}"
+    """Both sides may be numbers that tell a time; a plain number is none of them."""
+    read, written = times_of(reader), times_of(writer)
+    if len(read | written) > 1 or read != written:
+        told = f"{_counted(writer, written)} was written, {_counted(reader, read)} is read"
+        yield here, f"{told}{OTHER_TIME}"
 
 
-def _time(schema: Any) -> str | None:
-    """What a number counts, by Avro's name."""
-    if not isinstance(schema, dict):
-        return None
-    told = (schema.get(one) for one in ("connect.name", "logicalType"))
-    return next((_TIMES[one] for one in told if isinstance(one, str) and one in _TIMES), None)
+def _counted(schema: Any, times: frozenset[str]) -> str:
+    """A number in a few words, by the time that it tells."""
+    return " and ".join(sorted(times)) or f"{kind_of(schema)} without a unit of time"
 
 
 def _are_alike(reader: Any, writer: Any) -> bool:

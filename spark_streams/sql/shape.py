@@ -14,6 +14,7 @@ from typing import Any
 from mesh_events.errors import RefusedError
 from mesh_events.full_names import full_name, joined
 from mesh_events.patterns import require_patterns
+from mesh_events.times import require_one_time
 from spark_streams.sql import validated
 from spark_streams.sql.readable import Path, Readable
 
@@ -80,10 +81,12 @@ def shape_of(schema: str, subject: str) -> Shape:
     """The shape of a topic's values.
 
     Raises:
-        RefusedError: `schema_not_usable`, if they are no records, or no Avro.
+        RefusedError: `schema_not_usable`, if they are no records, or no Avro, or tell two times for
+            one number.
     """
     parsed = _parsed(schema, subject)
     require_patterns(parsed, subject)
+    require_one_time(parsed, subject)
     validated.require_shallow(parsed, subject)
     record = _record(parsed)
     if record is None:

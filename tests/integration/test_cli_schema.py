@@ -25,10 +25,13 @@ pytestmark = pytest.mark.platform
 Sdm = Callable[..., tuple[int, Any, str]]
 A, B = field("a", "int"), field("b", "string")
 CASES = [(old, new) for old, new, *_ in (*FULL, *BACKWARD_ONLY, *NEITHER)]
-OURS = ("aliases", '"scale": 3', "timestamp-micros", "time-micros", "MicroTimestamp")
+OURS = (
+    *("aliases", '"scale": 3', "timestamp-micros", "time-micros", "MicroTimestamp"),
+    *("timestamp-millis", '"date"', "time.Date"),
+)
 """In what we differ: a field's new name is read by Avro, and a missing field to the registry;
-another scale of a decimal makes another number, and another unit another time, which the registry
-does not mind."""
+another scale of a decimal makes another number, and another unit another time, as a plain number
+does, which the registry does not mind."""
 
 
 @pytest.fixture

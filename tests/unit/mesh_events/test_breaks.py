@@ -45,7 +45,17 @@ FULL = [
     (record(field("a", "string")), record(field("a", "bytes"))),
     (record(field("e", enum("X"))), record(field("e", enum("X")))),
     (record(field("a", decimal(9, 2))), record(field("a", decimal(9, 2)))),
-    (record(field("a", "long")), record(field("a", logical("long", "timestamp-millis")))),
+    (
+        record(field("a", logical("long", "timestamp-millis"))),
+        record(field("a", logical("long", "local-timestamp-millis", doc="x"))),
+    ),
+    (
+        record(field("a", debezium("int", "Date"))),
+        record(field("a", {"type": "int", "connect.name": "org.apache.kafka.connect.data.Date"})),
+    ),
+    # to Avro a logical type of another type than its own means nothing
+    (record(field("a", "string")), record(field("a", logical("string", "timestamp-millis")))),
+    (record(field("a", "int")), record(field("a", logical("int", "timestamp-millis")))),
     (
         record(field("a", debezium("long", "MicroTimestamp"))),
         record(field("a", logical("long", "local-timestamp-micros"))),
@@ -102,6 +112,10 @@ NEITHER = [
         record(field("a", logical("long", "time-micros"))),
         "a",
     ),
+    (record(field("a", "long")), record(field("a", logical("long", "timestamp-millis"))), "a"),
+    (record(A), record(field("a", debezium("int", "Date"))), "a"),
+    (record(A), record(field("a", ["null", logical("int", "date")])), "a"),
+    (record(field("a", "string")), record(field("a", debezium("string", "Date"))), "a"),
     (record(A, name="One"), record(A, name="Two"), "the value"),
     ("int", "string", "the value"),
 ]

@@ -96,3 +96,13 @@ def test_a_key_is_a_records_fields_or_the_key_itself_or_nothing() -> None:
     )
     assert key_columns('"string"', "s") == ("_key",)
     assert key_columns(None, "s") == ()
+
+
+def test_a_number_that_is_two_times_is_refused() -> None:
+    kind = named("long", "io.debezium.time.MicroTimestamp")
+    inner = record(("at", {**kind, "logicalType": "timestamp-millis"}), name="In")
+    with pytest.raises(
+        RefusedError, match=r"east\.x-value: shop\.users\.In\.at has the"
+    ) as refused:
+        shape_of(json.dumps(record(("in", inner))), "east.x-value")
+    assert refused.value.code == "schema_not_usable"

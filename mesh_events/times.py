@@ -1,0 +1,74 @@
+"""What numbers count in an Avro schema: days, milliseconds and so on. Pure.
+
+Avro tells it by `logicalType`, Kafka Connect by `connect.name`, and a reader goes by one of them: a
+number that has both has to mean the same by both. To Avro a logical type
+of another type than its own means nothing.
+"""
+
+from typing import Any
+
+from mesh_events.errors import RefusedError
+from mesh_events.full_names import fields_of, named_types, with_full_names
+from mesh_events.schema_size import inner_types
+
+_TIMES = {
+    **{one: one for one in ("date", "time-millis", "time-micros")},
+    **{
+        f"{local}timestamp-{unit}": f"timestamp-{unit}"
+        for local in ("", "local-")
+        for unit in ("millis", "micros", "nanos")
+    },
+    **{
+        f"io.debezium.time.{unit}{what}": f"{what.lower()}-{count}"
+        for unit, count in (("", "millis"), ("Micro", "micros"), ("Nano", "nanos"))
+        for what in ("Time", "Timestamp")
+    },
+    "io.debezium.time.Date": "date",
+    "org.apache.kafka.connect.data.Date": "date",
+    "org.apache.kafka.connect.data.Time": "time-millis",
+    "org.apache.kafka.connect.data.Timestamp": "timestamp-millis",
+}
+"""What numbers count, by the names of Avro, Debezium and Kafka Connect -> Avro's."""
+_OF_INT = ("date", "time-millis")
+_LOGICAL, _NAME = "logicalType", "connect.name"
+
+
+def times_of(schema: Any) -> frozenset[str]:
+    """What a number counts, by Avro's names: none for a plain number, two if its marks differ."""
+    if not isinstance(schema, dict):
+        return frozenset()
+    logical, named = (_time(schema.get(one)) for one in (_LOGICAL, _NAME))
+    fits = schema.get("type") == ("int" if logical in _OF_INT else "long")
+    return frozenset(one for one in (logical if fits else None, named) if one is not None)
+
+
+def _time(name: Any) -> str | None:
+    return _TIMES.get(name) if isinstance(name, str) else None
+
+
+def require_one_time(schema: Any, subject: str) -> None:
+    """Raise RefusedError `schema_not_usable` for a number that is one time by each of its marks.
+
+    Args:
+        schema: bounded, see `schema_size.require_bounded`.
+        subject: what an error names.
+    """
+    schema = with_full_names(schema)
+    places = [
+        (f"{record}.{field['name']}", field["type"])
+        for record, one in named_types(schema).items()
+        for field in fields_of(one)
+    ]
+    left = [("the value", schema), *places]
+    while left:
+        place, one = left.pop()
+        times = times_of(one)
+        if len(times) > 1:
+            marks = " and ".join(f"{mark} {one[mark]}" for mark in (_NAME, _LOGICAL))
+            raise RefusedError(
+                "schema_not_usable",
+                f"{subject}: {place} has the {marks}, which are two times for one number: leave "
+                "the one that is meant",
+            )
+        if not (isinstance(one, dict) and "fields" in one):
+            left.extend((place, inner) for inner in inner_types(one))

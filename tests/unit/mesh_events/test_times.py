@@ -1,0 +1,88 @@
+"""What numbers count, by the marks that stand beside them."""
+
+from typing import Any
+
+import pytest
+
+from mesh_events.compatibility import misread
+from mesh_events.errors import RefusedError
+from mesh_events.patterns import require_usable
+from mesh_events.times import require_one_time, times_of
+
+MICROS = "io.debezium.time.MicroTimestamp"
+
+
+def number(logical: str | None, name: str | None = None, kind: str = "long") -> dict[str, Any]:
+    marks = {"logicalType": logical, "connect.name": name}
+    return {"type": kind, **{key: one for key, one in marks.items() if one is not None}}
+
+
+def row(kind: Any) -> dict[str, Any]:
+    inner = {"type": "record", "name": "In", "fields": [{"name": "at", "type": kind}]}
+    fields = [{"name": "in", "type": ["null", inner]}]
+    return {"type": "record", "name": "Row", "namespace": "shop", "fields": fields}
+
+
+@pytest.mark.parametrize(
+    ("schema", "times"),
+    [
+        ("long", set()),
+        (number(None), set()),
+        (number("uuid", "io.debezium.data.Json"), set()),
+        (number("timestamp-micros"), {"timestamp-micros"}),
+        (number(None, MICROS), {"timestamp-micros"}),
+        (number("local-timestamp-micros", MICROS), {"timestamp-micros"}),
+        (number("timestamp-millis", MICROS), {"timestamp-millis", "timestamp-micros"}),
+        (number("date"), set()),
+        (number("date", kind="int"), {"date"}),
+        (number(None, "org.apache.kafka.connect.data.Time", "int"), {"time-millis"}),
+    ],
+)
+def test_a_number_counts_what_its_marks_tell(schema: Any, times: set[str]) -> None:
+    assert times_of(schema) == times
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda one: one,
+        lambda one: ["null", one],
+        lambda one: {"type": "array", "items": {"type": "map", "values": one}},
+        lambda one: {
+            "type": {"type": "long", "connect.name": MICROS},
+            "logicalType": one["logicalType"],
+        },
+    ],
+)
+def test_marks_that_tell_two_times_are_refused_with_the_place(around: Any) -> None:
+    schema = row(around(number("timestamp-millis", MICROS)))
+    told = (
+        rf"east\.t-value: shop\.In\.at has the connect\.name {MICROS} and logicalType timestamp-mi"
+    )
+    with pytest.raises(RefusedError, match=told) as refused:
+        require_one_time(schema, "east.t-value")
+    assert refused.value.code == "schema_not_usable"
+    require_one_time(row(around(number("timestamp-micros", MICROS))), "east.t-value")
+
+
+def test_a_schema_that_is_to_be_registered_is_asked() -> None:
+    text = '{"type": "long", "logicalType": "timestamp-millis", "connect.name": "%s"}'
+    with pytest.raises(RefusedError, match=r"x\.avsc: the value has the connect\.name"):
+        require_usable(text % MICROS, "x.avsc")
+    require_usable(text % "io.debezium.time.Timestamp", "x.avsc")
+
+
+def test_one_mark_does_not_hide_that_the_other_changed() -> None:
+    old, new = (row(number(f"timestamp-{unit}", MICROS)) for unit in ("micros", "millis"))
+    assert [path for path, _ in misread(new, old)] == ["in.at"]
+    assert [path for path, _ in misread(old, new)] == ["in.at"]
+
+
+def test_a_plain_number_is_no_time() -> None:
+    """A column of 20260101 that is made a date would show the year 57440."""
+    old, new = row("int"), row(number(None, "io.debezium.time.Date", "int"))
+    [(path, why)] = misread(new, old)
+    assert path == "in.at"
+    assert why.startswith("int without a unit of time was written, date is read: ")
+    assert misread(old, new)
+    assert misread(row("long"), row("int")) == []
