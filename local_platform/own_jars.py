@@ -75,6 +75,24 @@ def compile_transformations(jar: Path, class_path: str) -> None:
     compile_once(jar, with_compiler, _TRANSFORMATIONS, manifests, connect.PATCH)
 
 
+def bound_drivers(plugins: Path) -> None:
+    """Compile a jar beside each of PostgreSQL's drivers in Connect's plugins; see `compile_once`.
+
+    It holds two of the driver's classes, which bound what a database's answer takes of Connect's
+    memory. Connect reads a plugin's jars in the order of their names, and so takes these.
+    """
+    for driver in sorted(plugins.glob("*/postgresql-*.jar")):
+        jar = driver.with_name(f"bounded-{driver.name}")
+        class_path = f"{driver}:{_tools()}"
+        compile_once(jar, class_path, connect.DRIVER_SOURCES, patch=connect.DRIVER_PATCH)
+
+
+def driver_digest() -> str:
+    """Names the jars above by their sources."""
+    sources = b"".join(source.read_bytes() for source in connect.DRIVER_SOURCES)
+    return hashlib.sha256(sources).hexdigest()[:8]
+
+
 def compile_for_brokers(jar: Path, class_path: str) -> None:
     """Compile the jar of the brokers' own classes if it is not there; see `compile_once`.
 

@@ -16,6 +16,7 @@ from local_platform.errors import ServiceFailedError, UnknownServiceError, Unusa
 from local_platform.fetch import Fetcher
 from local_platform.files import last_lines
 from local_platform.launch import extend, launch, one_at_a_time, starting_or_living
+from local_platform.plugins import connect_plugins
 from local_platform.process import Identity, rss, stop_group
 from local_platform.remains import living, stop_living
 from local_platform.services import catalogue, chosen, wanted_generators
@@ -25,7 +26,7 @@ from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import PlatformState, Progress, ServiceStatus, State
 from local_platform.transport import Transport, record, recorded, require_same
-from local_platform.unpack import connect_plugins, registry_folder
+from local_platform.unpack import registry_folder
 
 Report = Callable[[Progress], None]
 

@@ -7,16 +7,11 @@ simply done again.
 import shutil
 import tarfile
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 from local_platform.files import public_folder
 from local_platform.jars import JarStore
-
-# Connect finds plugins by service manifests, and this converter was built without one.
-_MANIFEST = "META-INF/services/org.apache.kafka.connect.storage.Converter"
-_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter\n"
 
 
 def build_once(target: Path, build: Callable[[Path], object]) -> Path:
@@ -43,32 +38,11 @@ def registry_folder(store: JarStore, cache: Path) -> Path:
     jar = store.one("apicurio-registry-app")
     return build_once(
         cache / "unpacked" / f"registry-{jar.version}-{jar.sha256[:8]}",
-        lambda work: _extract(store.path(jar), work),
+        lambda work: extract(store.path(jar), work),
     )
 
 
-def connect_plugins(store: JarStore, cache: Path) -> Path:
-    """Return Connect's plugin folder: Debezium's Postgres source and JDBC sink, Avro."""
-    debezium = store.one("debezium-connector-postgres")
-    sink = store.one("debezium-connector-jdbc")
-    converter = store.of("plugins/apicurio")
-
-    def build(work: Path) -> None:
-        _extract(store.path(debezium), work)
-        _extract(store.path(sink), work)
-        folder = work / "apicurio-converter"
-        folder.mkdir()
-        for jar in converter:
-            shutil.copyfile(store.path(jar), folder / Path(jar.path).name)
-        with zipfile.ZipFile(folder / "manifest.jar", "w") as manifest:
-            manifest.writestr(_MANIFEST, _CONVERTER)
-
-    version = store.one("apicurio-registry-utils-converter").version
-    return build_once(
-        cache / "unpacked" / f"plugins-{debezium.version}-{sink.version}-{version}", build
-    )
-
-
-def _extract(archive: Path, folder: Path) -> None:
+def extract(archive: Path, folder: Path) -> None:
+    """Unpack a tar archive; nothing of it leaves the folder."""
     with tarfile.open(archive) as opened:
         opened.extractall(folder, filter="data")

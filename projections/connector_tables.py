@@ -27,6 +27,12 @@ HEARTBEATS, TRANSACTIONS = "Debezium's heartbeats", "Debezium's transactions"
 HEARTBEAT_PREFIX = "topic.heartbeat.prefix"
 _QUEUE_BYTES = 8 << 20
 """What a capture keeps of rows that Kafka has not taken."""
+_FETCH_ROWS = "500"
+"""Rows that a snapshot asks for at once; Debezium's own are 10 240. The driver ends a connection
+whose database sends more than 16 MiB at once."""
+_SOURCE_SILENCE_S, _SINK_SILENCE_S = 3660, 600
+"""For how long a database may leave a statement without an answer: longer than any
+`database.query.timeout.ms` of a capture; a sink's take seconds, but for a lock."""
 _FORM = "collection.name.format"
 _POOL = {"connection.pool.min_size": "1", "connection.pool.max_size": "2"}
 """Of a sink's task, which uses one at a time; Debezium's own are 5 and 32."""
@@ -167,7 +173,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     many connections to the database as it uses, unless the config says otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
-        return with_plain_names({**_POOL, **config, _FORM: _form(config)})
+        return with_plain_names({**_POOL, **config, _FORM: _form(config), **_with_patience(config)})
     if config.get("connector.class") != POSTGRES:
         return dict(config)
     own = slot_of(connector)
@@ -177,8 +183,11 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "publication.name": own,
         "publication.autocreate.mode": "filtered",
         "max.queue.size.in.bytes": str(_QUEUE_BYTES),
+        "snapshot.fetch.size": _FETCH_ROWS,
         **({HEARTBEAT_PREFIX: _heartbeat_prefix(config)} if _has_heartbeats(config) else {}),
         **config,
+        # no setting of the driver is a domain's
+        "driver.socketTimeout": str(_SOURCE_SILENCE_S),
     }
     for name in (TABLES, "column.include.list", "column.exclude.list"):
         if name in found:
@@ -265,6 +274,17 @@ def _form(config: Config) -> str:
     # of a setting that stands twice the driver takes the last
     found = re.findall(r"(?:^|&)currentSchema=([^&]*)", url["more"] or "")
     return f"{(found and found[-1]) or 'public'}.{form}"
+
+
+def _with_patience(config: Config) -> dict[str, str]:
+    """The address of a sink's database, with how long its driver waits for an answer."""
+    address = config.get("connection.url", "")
+    url = JDBC.fullmatch(address)
+    if url is None or url["kind"] != "postgresql":
+        return {}
+    return {
+        "connection.url": f"{address}{'&' if url['more'] else '?'}socketTimeout={_SINK_SILENCE_S}"
+    }
 
 
 def _listed(text: str) -> list[str]:

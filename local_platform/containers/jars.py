@@ -14,9 +14,9 @@ from pathlib import Path
 from local_platform.fetch import Fetcher
 from local_platform.jars import JarStore, joined, read_lock
 from local_platform.own_jars import compile_for_brokers, compile_once, compile_transformations
+from local_platform.plugins import connect_plugins
 from local_platform.services.spark import class_path, spark_jars
 from local_platform.settings import PlatformSettings
-from local_platform.unpack import connect_plugins
 
 LOOKUP = "sdm-lookup.jar"
 """The file of the functions that statements call: lookups in tables, and patterns."""

@@ -7,8 +7,10 @@ from local_platform.endpoints import CONNECT_GROUP, Endpoints
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
 from local_platform.own_jars import compile_transformations, transformations_jar
+from local_platform.plugins import connect_plugins
 from local_platform.services.base import Command, Service
 from local_platform.services.java import (
+    EXIT_ON_OUT_OF_MEMORY,
     avro_limits,
     java,
     log4j_options,
@@ -16,7 +18,6 @@ from local_platform.services.java import (
     small_jvm,
 )
 from local_platform.site import Site
-from local_platform.unpack import connect_plugins
 from mesh_events.files import write_atomically
 from mesh_events.kafka import LOGIN_MODULE
 from mesh_events.references import resolve
@@ -55,6 +56,9 @@ class Connect(Service):
             *small_jvm(),
             *self._archive().options(),
             *avro_limits(),
+            # without the thread that asked for memory a worker is none: the topics of configs and
+            # positions are read by one thread each
+            EXIT_ON_OUT_OF_MEMORY,
             *log4j_options(self.site.layout.conf),
             f"-Dorg.apache.kafka.allowed.login.modules={LOGIN_MODULE}",
             f"-Djava.security.auth.login.config={self._jaas}",

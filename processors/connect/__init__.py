@@ -5,7 +5,8 @@ the transformation that runs first in every connector which captures tables, `Ow
 one that runs last in every source, `PlainNames.scala` the one that runs last in every JDBC sink.
 `LoginFilter.scala` stands before the REST API. `PatchConnect.scala` changes two of Connect's
 classes: `NullFields.scala` keeps it from taking the default of a field for its null, `Traces.scala`
-keeps a record's text from writing lines into the trace of a failure.
+keeps a record's text from writing lines into the trace of a failure. `PatchDriver.scala` changes
+PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it keeps of an answer.
 """
 
 from pathlib import Path
@@ -28,3 +29,6 @@ REST_EXTENSION = "mesh.LoginFilterExtension"
 """The class that has every request show a login before its body is read."""
 PATCH = "mesh.PatchConnect"
 """The main class that writes classes of Connect's below a folder."""
+DRIVER_SOURCES = tuple(Path(__file__).parent / f"{one}.scala" for one in ("Answers", "PatchDriver"))
+DRIVER_PATCH = "mesh.PatchDriver"
+"""The main class that writes classes of PostgreSQL's driver below a folder."""

@@ -60,6 +60,11 @@ _KNOWN = {
         "the table has no primary key or unique index by which a record that comes again finds its"
         " row: add one, or let the sink make a table of its own"
     ),
+    r"mesh\.AnswerTooLargeException: ": (
+        "the database sent more at once than a connector may take of Connect's memory: 16 MiB, or "
+        "an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
+        "snapshot.fetch.size=50, or leave a large column out of the table"
+    ),
     r"io\.debezium\.DebeziumException: Failed to properly convert data value for ": (
         "the value has none in the topic: capture decimals as text with --set "
         "decimal.handling.mode=string, or leave the column out with --set column.exclude.list, in "

@@ -174,6 +174,12 @@ def test_brokers_and_connect_have_the_local_platforms_settings() -> None:
     assert broker["super.users"] == "User:admin"
 
 
+def test_connect_ends_when_its_heap_is_full_as_on_the_local_platform() -> None:
+    script = (FOLDER / "connect.sh").read_text()
+    assert f" {EXIT_ON_OUT_OF_MEMORY} " in script
+    assert SERVICES["connect"]["restart"] == "unless-stopped"
+
+
 def test_the_registry_has_the_local_platforms_rules() -> None:
     given = SERVICES["registry"]["environment"]
     assert given["JAVA_OPTS_APPEND"] == EXIT_ON_OUT_OF_MEMORY

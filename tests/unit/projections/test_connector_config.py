@@ -374,6 +374,23 @@ def test_what_a_source_holds_in_memory_is_bounded_in_bytes() -> None:
     assert pinned("east.shop", own)["max.queue.size.in.bytes"] == "1048576"
 
 
+def test_a_snapshot_asks_for_few_rows_at_once() -> None:
+    assert pinned("east.shop", OF_POSTGRES)["snapshot.fetch.size"] == "500"
+    own = {**OF_POSTGRES, "snapshot.fetch.size": "20"}
+    assert pinned("east.shop", own)["snapshot.fetch.size"] == "20"
+
+
+def test_a_database_that_is_silent_fails_a_task_whatever_a_config_says() -> None:
+    assert pinned("east.shop", OF_POSTGRES)["driver.socketTimeout"] == "3660"
+    assert not_allowed({**OF_POSTGRES, "driver.socketTimeout": "0"}) is not None
+    address = SINK["connection.url"]
+    assert pinned("east.out", SINK)["connection.url"] == f"{address}?socketTimeout=600"
+    own = {**SINK, "connection.url": f"{address}?currentSchema=a"}
+    assert pinned("east.out", own)["connection.url"].endswith("?currentSchema=a&socketTimeout=600")
+    wrong = {**SINK, "connection.url": f"{address}?socketTimeout=0"}
+    assert "socketTimeout" in str(unfit(wrong))
+
+
 def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() -> None:
     own = {**OF_POSTGRES, "transforms": "a,b", "unavailable.value.placeholder": "not_there"}
     found, plain = pinned("east.shop", own), pinned("east.shop", OF_POSTGRES)

@@ -52,6 +52,12 @@ def test_the_cause_of_a_failure_is_its_last_one() -> None:
     assert told.startswith("RuleViolationException; a type in the table changed")
 
 
+def test_an_answer_that_is_too_large_is_told_with_the_way_out() -> None:
+    large = "mesh.AnswerTooLargeException: the database sent more than 16777216 bytes at once"
+    told = cause(Part(0, "FAILED", f"{PSQL}: An I/O error\n\tat x\nCaused by: {large}\n\tat y"))
+    assert "--set snapshot.fetch.size=50" in told
+
+
 def test_a_value_that_cannot_be_converted_is_reported_with_its_column() -> None:
     """And not with what follows in the trace, which can quote the value."""
     trace = (

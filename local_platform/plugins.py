@@ -1,0 +1,39 @@
+"""Connect's plugins: Debezium with drivers whose answers are bounded, and the converter of Avro."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+from local_platform.jars import JarStore
+from local_platform.own_jars import bound_drivers, driver_digest
+from local_platform.unpack import build_once, extract
+
+# Connect finds plugins by service manifests, and this converter was built without one.
+_MANIFEST = "META-INF/services/org.apache.kafka.connect.storage.Converter"
+_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter\n"
+
+
+def connect_plugins(store: JarStore, cache: Path) -> Path:
+    """Return Connect's plugin folder: Debezium's Postgres source and JDBC sink, Avro.
+
+    Raises:
+        ServiceFailedError: what bounds the drivers of databases does not compile.
+    """
+    debezium = store.one("debezium-connector-postgres")
+    sink = store.one("debezium-connector-jdbc")
+    converter = store.of("plugins/apicurio")
+
+    def build(work: Path) -> None:
+        extract(store.path(debezium), work)
+        extract(store.path(sink), work)
+        folder = work / "apicurio-converter"
+        folder.mkdir()
+        for jar in converter:
+            shutil.copyfile(store.path(jar), folder / Path(jar.path).name)
+        with zipfile.ZipFile(folder / "manifest.jar", "w") as manifest:
+            manifest.writestr(_MANIFEST, _CONVERTER)
+        bound_drivers(work)
+
+    version = store.one("apicurio-registry-utils-converter").version
+    name = f"plugins-{debezium.version}-{sink.version}-{version}-{driver_digest()}"
+    return build_once(cache / "unpacked" / name, build)

@@ -1,0 +1,174 @@
+package mesh
+
+import java.nio.file.{Files, Path}
+
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+
+/**
+ * Writes two classes of PostgreSQL's driver below a folder, which ask [[Answers]] before they make
+ * room for what a server sends. They take the place of the driver's where their jar comes first
+ * among the jars of a plugin.
+ *
+ * Ends with IllegalStateException where a method is not as it is expected, so that no version of
+ * the driver runs without it unnoticed.
+ */
+object PatchDriver {
+  private val stream = "org/postgresql/core/PGStream"
+  private val buffer = "org/postgresql/core/VisibleBufferedInputStream"
+  private val answers = "mesh/Answers"
+  /** A field and a method that the driver's stream is given. */
+  private val received = "meshReceived"
+  private val counted = "meshCounted"
+
+  def main(arguments: Array[String]): Unit = {
+    val folder = Path.of(arguments(0))
+    write(folder, buffer, 1, new Buffer(_))
+    write(folder, stream, 11, new Stream(_))
+  }
+
+  private abstract class Patched(writer: ClassVisitor) extends ClassVisitor(Opcodes.ASM9, writer) {
+    var changes = 0
+  }
+
+  private def write(
+      folder: Path, name: String, expected: Int, patch: ClassVisitor => Patched): Unit = {
+    val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
+    val reader = try new ClassReader(source) finally source.close()
+    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
+    val patched = patch(writer)
+    reader.accept(patched, 0)
+    if (patched.changes != expected)
+      throw new IllegalStateException(
+        s"$name of this driver has ${patched.changes} places to bound, not $expected")
+    val target = folder.resolve(s"$name.class")
+    Files.createDirectories(target.getParent)
+    Files.write(target, writer.toByteArray)
+  }
+
+  /** The buffer grows by the texts that are read out of it. */
+  private class Buffer(writer: ClassVisitor) extends Patched(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      if (method == "doubleBuffer") new Rooms(inner, "textRoom", this) else inner
+    }
+  }
+
+  /** Counts what has come until the stream sends again. */
+  private class Stream(writer: ClassVisitor) extends Patched(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      (method, types) match {
+        case ("flush", "()V") => new Beginning(inner, forget)
+        case ("receiveChar", "()I") => new Beginning(inner, count(_, "message", "()I"))
+        case ("receiveString", "(I)Ljava/lang/String;") | ("receiveErrorString", _) =>
+          new Beginning(inner, visitor => {
+            visitor.visitVarInsn(Opcodes.ILOAD, 1)
+            count(visitor, "text", "(I)I")
+          })
+        case ("receiveTupleV3", _) => new Rooms(new Counting(inner), "room", this)
+        // changes come without end, and nothing of the driver's keeps them
+        case ("receive", "(I)[B") => new Beginning(new Rooms(inner, "room", this), handOn)
+        case _ => new Texts(inner)
+      }
+    }
+
+    override def visitEnd(): Unit = {
+      visitField(Opcodes.ACC_PRIVATE, received, "I", null, null).visitEnd()
+      val made = super.visitMethod(Opcodes.ACC_PRIVATE, counted, "(I)I", null, null)
+      made.visitCode()
+      made.visitVarInsn(Opcodes.ALOAD, 0)
+      made.visitVarInsn(Opcodes.ALOAD, 0)
+      made.visitFieldInsn(Opcodes.GETFIELD, stream, received, "I")
+      made.visitVarInsn(Opcodes.ILOAD, 1)
+      ask(made, "more", "(II)I")
+      made.visitFieldInsn(Opcodes.PUTFIELD, stream, received, "I")
+      made.visitVarInsn(Opcodes.ILOAD, 1)
+      made.visitInsn(Opcodes.IRETURN)
+      made.visitMaxs(0, 0)
+      made.visitEnd()
+      super.visitEnd()
+    }
+
+    private def forget(visitor: MethodVisitor): Unit = {
+      visitor.visitVarInsn(Opcodes.ALOAD, 0)
+      visitor.visitInsn(Opcodes.ICONST_0)
+      visitor.visitFieldInsn(Opcodes.PUTFIELD, stream, received, "I")
+    }
+
+    private def handOn(visitor: MethodVisitor): Unit = {
+      visitor.visitVarInsn(Opcodes.ALOAD, 0)
+      visitor.visitVarInsn(Opcodes.ALOAD, 0)
+      visitor.visitFieldInsn(Opcodes.GETFIELD, stream, received, "I")
+      ask(visitor, "handedOn", "(I)I")
+      visitor.visitFieldInsn(Opcodes.PUTFIELD, stream, received, "I")
+    }
+
+    /** Count what `Answers` says that a message amounts to. */
+    private def count(visitor: MethodVisitor, method: String, types: String): Unit = {
+      ask(visitor, method, types)
+      keep(visitor)
+      visitor.visitInsn(Opcodes.POP)
+    }
+
+    /** Count the number on the stack, and leave it there. */
+    private def keep(visitor: MethodVisitor): Unit = {
+      visitor.visitVarInsn(Opcodes.ALOAD, 0)
+      visitor.visitInsn(Opcodes.SWAP)
+      visitor.visitMethodInsn(Opcodes.INVOKESPECIAL, stream, counted, "(I)I", false)
+    }
+
+    private class Beginning(inner: MethodVisitor, begin: MethodVisitor => Unit)
+        extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitCode(): Unit = {
+        super.visitCode()
+        begin(inner)
+        changes += 1
+      }
+    }
+
+    /** Counts a row's columns and their bytes. */
+    private class Counting(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitTypeInsn(code: Int, kind: String): Unit = {
+        if (code == Opcodes.ANEWARRAY) {
+          keep(inner)
+          changes += 1
+        }
+        super.visitTypeInsn(code, kind)
+      }
+
+      override def visitMethodInsn(
+          code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
+        // its length stands on the stack
+        if (owner == answers && called == "room") keep(inner)
+        super.visitMethodInsn(code, owner, called, types, ofInterface)
+      }
+    }
+
+    /** Counts texts whose end has been looked for. */
+    private class Texts(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitMethodInsn(
+          code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
+        super.visitMethodInsn(code, owner, called, types, ofInterface)
+        if (owner == buffer && called == "scanCStringLength") {
+          keep(inner)
+          changes += 1
+        }
+      }
+    }
+  }
+
+  /** Has `Answers` make the bytes that the method makes. */
+  private class Rooms(inner: MethodVisitor, method: String, of: Patched)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitIntInsn(code: Int, kind: Int): Unit =
+      if (code == Opcodes.NEWARRAY && kind == Opcodes.T_BYTE) {
+        ask(this, method, "(I)[B")
+        of.changes += 1
+      } else super.visitIntInsn(code, kind)
+  }
+
+  private def ask(visitor: MethodVisitor, method: String, types: String): Unit =
+    visitor.visitMethodInsn(Opcodes.INVOKESTATIC, answers, method, types, false)
+}
