@@ -254,8 +254,10 @@ class Mesh:
 
         Who holds it could answer in the governor's name.
         """
+        if self._latest is None:
+            return
         public = self.profile.governor_key
-        known = None if self._latest is None else self._latest.identity.keys.get(public)
+        known = self._latest.identity.keys.get(public)
         if known is not None and known.revoked is not None:
             raise ConfigurationError(
                 f"mesh.json names {public} as the governor's key, which was revoked at offset "
