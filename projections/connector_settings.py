@@ -106,7 +106,8 @@ _POSTGRES: Mapping[str, Kind] = {
     "slot.retry.delay.ms": number(1, 600_000),
     "publication.name": IDENTIFIER,
     "publication.autocreate.mode": one_of("filtered", "disabled"),
-    "publish.via.partition.root": BOOLEAN,
+    # else the changes of a partitioned table are none of its own
+    "publish.via.partition.root": one_of("true"),
     "table.include.list": TABLES,
     "column.include.list": COLUMNS,
     "column.exclude.list": COLUMNS,

@@ -186,6 +186,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "snapshot.fetch.size": _FETCH_ROWS,
         **({HEARTBEAT_PREFIX: _heartbeat_prefix(config)} if _has_heartbeats(config) else {}),
         **config,
+        # changes come under the names of tables that are captured, not of their partitions
+        "publish.via.partition.root": "true",
         # no setting of the driver is a domain's
         "driver.socketTimeout": str(_SOURCE_SILENCE_S),
     }

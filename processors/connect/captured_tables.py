@@ -1,6 +1,6 @@
 """The tables that a connector captures, compared with what its config names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -53,13 +53,25 @@ SELECT format('%%I.%%I', s.nspname, t.relname),
     current_setting('server_version_num')::int < 180000 OR (t.relreplident <> 'f' AND NOT EXISTS (
         SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0
             AND NOT a.attisdropped AND a.attstorage <> 'p')) OR NOT EXISTS (
-        SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attgenerated <> '')
+        SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attgenerated <> ''),
+    c.relkind = 'r' AND EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhparent = c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN LATERAL pg_partition_tree(c.oid) p ON p.isleaf
 JOIN pg_class t ON t.oid = coalesce(p.relid, c.oid) JOIN pg_namespace s ON s.oid = t.relnamespace
 WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s) ORDER BY 1
 """
 """Of each table, a partitioned one's partitions: see `Identity`."""
+_NOT_PUBLISHED = """
+SELECT format('%%I.%%I', n.nspname, c.relname), c.relkind = 'p' AND NOT p.pubviaroot,
+    n.nspname || '.' || c.relname = ANY(%s) AND NOT c.relispartition
+    AND (c.relkind = 'r' OR p.pubviaroot) AND NOT EXISTS (
+        SELECT 1 FROM pg_publication_tables t WHERE t.pubname = p.pubname
+        AND t.schemaname = n.nspname AND t.tablename = c.relname)
+FROM pg_publication p, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pubname = %s AND c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s)
+ORDER BY 1
+"""
+"""Of each table, where the publication is there: see `Published`."""
 _MOST_IDENTITIES = 2000
 _SHOWN = 10
 _MOST_COLUMNS = 20_000
@@ -79,19 +91,43 @@ class Identity(NamedTuple):
     finds_rows: whether a changed or deleted row can be found
     has_values: whether a large value that a change leaves as it is can be found, too
     is_logged: whether all that it has to find a row by is logged, as generated columns are not
+    is_inherited: whether other tables inherit it, whose rows it has and whose changes are theirs
     """
 
     table: str
     finds_rows: bool
     has_values: bool
     is_logged: bool
+    is_inherited: bool
 
 
-def require_tables(config: Mapping[str, str], password: str) -> list[str] | None:
+class Published(NamedTuple):
+    """What a publication that is there says of a table.
+
+    table: its name as SQL writes it
+    by_partition: whether changes come under the names of its partitions
+    is_another: whether the publication does not have it, and had one of its name before
+    """
+
+    table: str
+    by_partition: bool
+    is_another: bool
+
+
+def require_tables(
+    config: Mapping[str, str], password: str, publication: str = "", before: Collection[str] = ()
+) -> list[str] | None:
     """Refuse tables that the database does not have, or that could not be captured as they are.
 
-    That is: their changes are not logged in full, or a column would not arrive. An outbox that is
-    none is refused as well. Connect itself reports none of it before its task runs, or at all.
+    That is: their changes are not logged in full or not published, or a column would not arrive. An
+    outbox that is none is refused as well. Connect itself reports none of it before its task runs,
+    or at all.
+
+    Args:
+        config: as the log is to have it.
+        password: of its user.
+        publication: what it is called where the config does not say it.
+        before: tables that the connector captures already, `schema.table`.
 
     Returns:
         What of the columns' values does not arrive as it was, a text for each type. None where the
@@ -107,10 +143,12 @@ def require_tables(config: Mapping[str, str], password: str) -> list[str] | None
         config.get("database.dbname", ""),
         password,
     )
-    found = ask(lambda connection: _tables(connection, wanted), login)
+    named = config.get("publication.name", publication)
+    kept = [one for one in wanted if one in before]
+    found = ask(lambda connection: _tables(connection, wanted, named, kept), login)
     if found is None:
         return None
-    known, others, columns, identities = found
+    known, others, columns, identities, published = found
     if missing := [one for one in wanted if one not in known]:
         has = f"it has {', '.join(others)}" if others else "it has no tables yet"
         raise RefusedError(
@@ -131,6 +169,7 @@ def require_tables(config: Mapping[str, str], password: str) -> list[str] | None
         # a publication that somebody else keeps may publish generated columns
         is_filtered=config.get("publication.autocreate.mode", "filtered") == "filtered",
     )
+    _require_published(published, named)
     taken = _taken(columns, config, needed)
     _require_arrival(taken, config)
     return postgres_types.losses(taken)
@@ -180,6 +219,12 @@ def _require_identities(
             "REPLICA IDENTITY is gone: once it is captured, PostgreSQL refuses every UPDATE and "
             f"DELETE of it; add a key, or run {_full(keyless)}",
         )
+    if heirs := sorted({one.table for one in identities if one.is_inherited}):
+        raise RefusedError(
+            "table_inherited",
+            f"{', '.join(heirs)} has tables that inherit it: the snapshot would have their rows, "
+            "and their changes would not arrive; capture those alone, or make them partitions",
+        )
     unlogged = [one.table for one in identities if is_filtered and not one.is_logged]
     if unlogged:
         raise RefusedError(
@@ -195,6 +240,26 @@ def _require_identities(
             "table_without_full_identity",
             f"{', '.join(lacking)}: PostgreSQL leaves large values that an UPDATE does not change "
             f"out of its log: run {_full(lacking)}",
+        )
+
+
+def _require_published(published: Sequence[Published], publication: str) -> None:
+    """Refuse tables whose changes a publication that is there does not have under their names."""
+    if others := [one.table for one in published if one.is_another]:
+        raise RefusedError(
+            "table_recreated",
+            f"{', '.join(others)} is another table than the connector captured under that name: "
+            f"the publication {publication} does not have it, and what was written to it since is "
+            "missing from the topic; drop the connector and its replication slot, and add it under "
+            "another name, which reads the table anew",
+        )
+    if split := [one.table for one in published if one.by_partition]:
+        raise RefusedError(
+            "table_by_partition",
+            f"the publication {publication} has the changes of {', '.join(split)} under the names "
+            "of its partitions, so that none arrives; run ALTER PUBLICATION "
+            f"{publication} SET (publish_via_partition_root = true); what was written before is "
+            "missing from the topic of a connector that ran",
         )
 
 
@@ -216,21 +281,29 @@ def outbox_columns(config: Mapping[str, str]) -> list[str]:
 
 
 def _tables(
-    connection: Connection, wanted: list[str]
-) -> tuple[set[str], list[str], list[Column], list[Identity]]:
-    """Wanted tables that are there, some others, and the wanted ones' columns and identities."""
+    connection: Connection, wanted: list[str], publication: str, before: list[str]
+) -> tuple[set[str], list[str], list[Column], list[Identity], list[Published]]:
+    """Wanted tables that are there, some others, and what the wanted ones are like.
+
+    before: those of them that the connector captures already.
+    """
     cursor = connection.cursor()
     known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
     others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
     columns = list(islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS + 1))
     tables = list(islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES + 1))
+    asked = (before, publication, wanted)
+    published = [
+        Published(*row) for row in islice(cursor.stream(_NOT_PUBLISHED, asked), len(wanted))
+    ]
     if len(columns) > _MOST_COLUMNS or len(tables) > _MOST_IDENTITIES:
         raise RefusedError(
             "too_many_columns",
             f"the tables have more than {_MOST_COLUMNS} columns, or {_MOST_IDENTITIES} partitions: "
             "capture them by several connectors",
         )
-    return known, others, [Column(*row) for row in columns], [Identity(*row) for row in tables]
+    found = [Column(*row) for row in columns]
+    return known, others, found, [Identity(*row) for row in tables], published
 
 
 def _listed(text: str) -> list[str]:

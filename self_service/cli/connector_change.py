@@ -11,6 +11,8 @@ from processors.connect.captured_tables import require_tables
 from processors.connect.cluster import ConnectCluster
 from processors.connect.sink_tables import require_sink
 from projections import connector_config
+from projections.connector_tables import place_of, slot_of, tables
+from projections.connectors import State
 from projections.image import Image
 from projections.rules.connectors import require_allowed
 from projections.verdict import Refusal
@@ -45,9 +47,9 @@ class Change:
         config, withdraw = self._with_password(connect)
         try:
             if dry_run:
-                self._tell_faults(connect, config)
+                self._tell_faults(connect, config, image)
             else:
-                self._require_tables(connect, config)
+                self._require_tables(connect, config, image)
         except BaseException:
             withdraw()
             raise
@@ -115,12 +117,16 @@ class Change:
         except Refusal as refusal:
             raise RefusedError(refusal.rejected.code, refusal.rejected.reason) from refusal
 
-    def _require_tables(self, connect: ConnectCluster, config: dict[str, str]) -> None:
+    def _require_tables(
+        self, connect: ConnectCluster, config: dict[str, str], image: Image
+    ) -> None:
         """Ask the database itself, from here: no server of the mesh calls what a config names."""
         password = connect.password(self.connector, config)
         match config.get("connector.class"):
             case connector_config.POSTGRES:
-                losses = require_tables(config, password)
+                losses = require_tables(
+                    config, password, slot_of(self.connector), self._captured(image, config)
+                )
                 asked = losses is not None
                 for one in losses or ():
                     note(one)
@@ -131,10 +137,22 @@ class Change:
         if not asked:
             note("the database was not asked from here: Connect reports what is wrong when it runs")
 
-    def _tell_faults(self, connect: ConnectCluster, config: dict[str, str]) -> None:
+    def _captured(self, image: Image, config: dict[str, str]) -> list[str]:
+        """The tables that the connector captures already, from the same database.
+
+        One that does not run has a publication of what it captured before its config was changed.
+        """
+        known = image.connectors.get(self.connector)
+        if known is None or known.state is not State.ACTIVE:
+            return []
+        if place_of(known.config) != place_of(config):
+            return []
+        return tables(known.config)
+
+    def _tell_faults(self, connect: ConnectCluster, config: dict[str, str], image: Image) -> None:
         """What the connector says of its config, which is not said to the mesh."""
         connect.api.plugin(self.connector, config)
-        self._require_tables(connect, config)
+        self._require_tables(connect, config, image)
         faults = connect.faults(self.connector, config)
         items = [{"setting": name, "fault": fault} for name, fault in sorted(faults.items())]
         fields = {"connector": self.connector, "valid": not faults}

@@ -374,6 +374,13 @@ def test_what_a_source_holds_in_memory_is_bounded_in_bytes() -> None:
     assert pinned("east.shop", own)["max.queue.size.in.bytes"] == "1048576"
 
 
+def test_changes_of_partitions_come_as_the_partitioned_tables() -> None:
+    assert pinned("east.shop", OF_POSTGRES)["publish.via.partition.root"] == "true"
+    off = {**OF_POSTGRES, "publish.via.partition.root": "false"}
+    assert pinned("east.shop", off)["publish.via.partition.root"] == "true"
+    assert "publish.via.partition.root" in str(not_allowed(off))
+
+
 def test_a_snapshot_asks_for_few_rows_at_once() -> None:
     assert pinned("east.shop", OF_POSTGRES)["snapshot.fetch.size"] == "500"
     own = {**OF_POSTGRES, "snapshot.fetch.size": "20"}

@@ -1,0 +1,155 @@
+"""Tables whose changes would come under another name, or not at all."""
+
+from typing import Any
+
+import pytest
+from psycopg import sql
+
+from projections.connector_tables import slot_of
+from self_service.cli.exits import ExitCode
+from tests.integration.connect.test_whole_rows import NOUN, captured, schema
+from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.kafka_client import fresh
+
+__all__ = ["owner", "schema", "sdm"]
+pytestmark = pytest.mark.slow
+
+
+def rows(sdm: Sdm, owner: Party, table: str, most: int) -> list[tuple[str, Any, Any]]:
+    """(op, key, row after it) of a topic's first records; a deletion is two, one with op -."""
+    reading = ("topic", "consume", f"{owner.name}.{table}", "-d", owner.name, "--follow")
+    lines = sdm(*reading, "--timeout", "120", "--max", str(most)).lines
+    return [
+        ("-", one["key"], None)
+        if one["tombstone"]
+        else (one["value"]["op"], one["key"], one["value"]["after"])
+        for one in lines
+    ]
+
+
+def test_changes_of_partitions_arrive_as_the_partitioned_tables(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table = f"{place}.parts"
+    database.execute(
+        f"CREATE TABLE {table} (id int, d int, note text, PRIMARY KEY (id, d))"
+        " PARTITION BY RANGE (d)"
+    )
+    database.execute(f"CREATE TABLE {place}.low PARTITION OF {table} FOR VALUES FROM (0) TO (10)")
+    database.execute(f"ALTER TABLE {place}.low REPLICA IDENTITY FULL")
+    database.execute(f"INSERT INTO {table} VALUES (1, 1, 'a')")
+    connector = captured(sdm, owner, schema, "parts")
+    try:
+        database.execute(f"INSERT INTO {table} SELECT 2, 2, string_agg(md5(n::text), '')"
+                         " FROM generate_series(1, 9000) n")  # fmt: skip
+        database.execute(
+            f"CREATE TABLE {place}.high PARTITION OF {table} FOR VALUES FROM (10) TO (20)"
+        )
+        database.execute(f"ALTER TABLE {place}.high REPLICA IDENTITY FULL")
+        database.execute(f"INSERT INTO {table} VALUES (3, 13, 'c')")
+        database.execute(f"UPDATE {table} SET id = 5 WHERE id = 2")
+        database.execute(f"DELETE FROM {table} WHERE id IN (1, 3)")
+        found = rows(sdm, owner, "parts", 10)
+        shown = [(op, key["id"], key["d"]) for op, key, _ in found]
+        assert shown[:3] == [("r", 1, 1), ("c", 2, 2), ("c", 3, 13)]
+        assert shown[3:6] == [("d", 2, 2), ("-", 2, 2), ("c", 5, 2)]
+        assert sorted(shown[6:]) == sorted([("d", 1, 1), ("-", 1, 1), ("d", 3, 13), ("-", 3, 13)])
+        assert len(found[5][2]["note"]) == 32 * 9000
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
+def test_a_publication_of_partitions_names_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table, publication = f"{place}.parts", f"{place}_kept"
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    database.execute(f"CREATE TABLE {place}.every PARTITION OF {table} DEFAULT")
+    database.execute(f"CREATE PUBLICATION {publication} FOR TABLE {table}")
+    adding = (
+        *(*NOUN, "add", fresh("parts"), "--type", "debezium-postgres", "--table", table),
+        *("--set", f"publication.name={publication}", "-d", owner.name, "--dry-run"),
+        *("--set", "publication.autocreate.mode=disabled"),
+    )
+    try:
+        told = sdm(*adding, code=ExitCode.REFUSED)
+        assert "refused (table_by_partition)" in told.err
+        cure = f"ALTER PUBLICATION {publication} SET (publish_via_partition_root = true)"
+        assert cure in " ".join(told.err.split())
+        database.execute(cure)
+        sdm(*adding)
+        off = ("--set", "publish.via.partition.root=false")
+        assert "setting_not_allowed" in sdm(*adding, *off, code=ExitCode.REFUSED).err
+    finally:
+        database.execute(f"DROP PUBLICATION {publication}")
+
+
+def test_a_table_that_others_inherit_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    database.execute(f"CREATE TABLE {place}.base (id int PRIMARY KEY)")
+    database.execute(f"CREATE TABLE {place}.heir (n int, PRIMARY KEY (id)) INHERITS ({place}.base)")
+    adding = (*NOUN, "add", fresh("base"), "--type", "debezium-postgres", "-d", owner.name)
+    told = sdm(*adding, "--table", f"{place}.base", "--dry-run", code=ExitCode.REFUSED)
+    assert "refused (table_inherited)" in told.err
+    sdm(*adding, "--table", f"{place}.heir", "--dry-run")
+
+
+def test_a_table_in_the_place_of_a_captured_one_is_told_by_the_next_update(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table = f"{place}.swapped"
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)")
+    database.execute(f"CREATE TABLE {place}.later (id int PRIMARY KEY)")
+    connector = captured(sdm, owner, schema, "swapped")
+    tuning = (*NOUN, "update", connector, "--set", "poll.interval.ms=60", "-d", owner.name)
+    try:
+        sdm(*tuning, "--dry-run")
+        both = ("--set", f"table.include.list={table},{place}.later")
+        sdm(*tuning, *both, "--dry-run")
+        database.execute(f"ALTER TABLE {table} RENAME TO before")
+        database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)")
+        for more in ((), both, ("--dry-run",)):
+            told = sdm(*tuning, *more, code=ExitCode.REFUSED)
+            assert f"refused (table_recreated): {table} is" in " ".join(told.err.split())
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
+def test_a_migration_that_publishes_the_new_table_loses_nothing(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table = f"{place}.moved"
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, n int)")
+    database.execute(f"INSERT INTO {table} VALUES (1, 1)")
+    connector = captured(sdm, owner, schema, "moved")
+    publication = sql.Identifier(slot_of(connector)).as_string(database)
+    try:
+        with database.transaction():
+            database.execute(f"ALTER TABLE {table} RENAME TO before")
+            database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, n int, more int)")
+            database.execute(f"ALTER PUBLICATION {publication} ADD TABLE {table}")
+            database.execute(f"ALTER PUBLICATION {publication} DROP TABLE {place}.before")
+            database.execute(f"INSERT INTO {table} SELECT id, n FROM {place}.before")
+        database.execute(f"UPDATE {table} SET more = 3")
+        database.execute(f"INSERT INTO {table} VALUES (2, 2, 2)")
+        found = rows(sdm, owner, "moved", 4)
+        assert [(op, key["id"]) for op, key, _ in found] == [("r", 1), ("c", 1), ("u", 1), ("c", 2)]
+        assert [one[2]["more"] for one in found[1:]] == [None, 3, 2]
+        sdm(
+            *NOUN,
+            "update",
+            connector,
+            "--set",
+            "poll.interval.ms=60",
+            "-d",
+            owner.name,
+            "--dry-run",
+        )
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
