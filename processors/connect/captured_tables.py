@@ -54,6 +54,11 @@ SELECT format('%%I.%%I', s.nspname, t.relname),
         SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0
             AND NOT a.attisdropped AND a.attstorage <> 'p')) OR NOT EXISTS (
         SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attgenerated <> ''),
+    t.relreplident <> 'i' OR NOT EXISTS (
+        SELECT 1 FROM pg_index k JOIN pg_index i ON i.indrelid = t.oid AND i.indisreplident
+        WHERE k.indrelid = t.oid AND k.indisunique AND NOT k.indkey::int2[] <@ i.indkey::int2[]
+        AND (k.indisprimary OR NOT EXISTS (
+            SELECT 1 FROM pg_index q WHERE q.indrelid = t.oid AND q.indisprimary))),
     c.relkind = 'r' AND EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhparent = c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN LATERAL pg_partition_tree(c.oid) p ON p.isleaf
@@ -91,6 +96,7 @@ class Identity(NamedTuple):
     finds_rows: whether a changed or deleted row can be found
     has_values: whether a large value that a change leaves as it is can be found, too
     is_logged: whether all that it has to find a row by is logged, as generated columns are not
+    has_key: whether the columns by which Debezium keys its records are logged
     is_inherited: whether other tables inherit it, whose rows it has and whose changes are theirs
     """
 
@@ -98,6 +104,7 @@ class Identity(NamedTuple):
     finds_rows: bool
     has_values: bool
     is_logged: bool
+    has_key: bool
     is_inherited: bool
 
 
@@ -224,6 +231,15 @@ def _require_identities(
             "table_inherited",
             f"{', '.join(heirs)} has tables that inherit it: the snapshot would have their rows, "
             "and their changes would not arrive; capture those alone, or make them partitions",
+        )
+    unkeyed = [] if is_outbox else [one.table for one in identities if not one.has_key]
+    if unkeyed:
+        raise RefusedError(
+            "table_without_identity",
+            f"{', '.join(unkeyed)}: the index of its REPLICA IDENTITY lacks a column of the key: "
+            "PostgreSQL does not log which row an UPDATE or DELETE is of; run "
+            f"{_full(unkeyed)} or, if it has a primary key and no column with large values, "
+            f"ALTER TABLE {unkeyed[0]} REPLICA IDENTITY DEFAULT;",
         )
     unlogged = [one.table for one in identities if is_filtered and not one.is_logged]
     if unlogged:

@@ -1,4 +1,4 @@
-"""Tables whose changes would come under another name, or not at all."""
+"""Tables whose changes would come under another name, without their key, or not at all."""
 
 from typing import Any
 
@@ -96,6 +96,41 @@ def test_a_table_that_others_inherit_is_refused(
     told = sdm(*adding, "--table", f"{place}.base", "--dry-run", code=ExitCode.REFUSED)
     assert "refused (table_inherited)" in told.err
     sdm(*adding, "--table", f"{place}.heir", "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("key", "index", "is_taken"),
+    [
+        ("PRIMARY KEY (id)", "code", False),
+        ("PRIMARY KEY (id)", "code, id", True),
+        ("PRIMARY KEY (id, n)", "id, code", False),
+        # without a primary key Debezium takes a unique index
+        ("UNIQUE (id)", "code", False),
+        ("CHECK (id > 0)", "code", True),
+    ],
+)
+def test_an_identity_that_lacks_a_column_of_the_key_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], key: str, index: str, is_taken: bool
+) -> None:
+    place, database = schema
+    table = f"{place}.coded"
+    database.execute(
+        f"CREATE TABLE {table} (id int NOT NULL, n int NOT NULL, code int NOT NULL, {key})"
+    )
+    database.execute(f"CREATE UNIQUE INDEX by_code ON {table} ({index})")
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY USING INDEX by_code")
+    adding = (
+        *(*NOUN, "add", fresh("coded"), "--type", "debezium-postgres", "--table", table),
+        *("-d", owner.name, "--dry-run"),
+    )
+    if is_taken:
+        sdm(*adding)
+        return
+    told = " ".join(sdm(*adding, code=ExitCode.REFUSED).err.split())
+    assert "refused (table_without_identity)" in told
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+    assert f"run ALTER TABLE {table} REPLICA IDENTITY FULL;" in told
+    sdm(*adding)
 
 
 def test_a_table_in_the_place_of_a_captured_one_is_told_by_the_next_update(
