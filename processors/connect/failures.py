@@ -60,6 +60,15 @@ _KNOWN = {
         "the table has no primary key or unique index by which a record that comes again finds its"
         " row: add one, or let the sink make a table of its own"
     ),
+    (
+        r"io\.debezium\.DebeziumException: "
+        r"The connector is trying to read change stream starting at "
+    ): (
+        "the connector's replication slot is gone, or another one has its name (slot.name, "
+        "else sdm_ and the connector's id with _; SELECT * FROM pg_replication_slots), and the "
+        "changes between with it: drop the connector and the slot, and add it under another name, "
+        "which reads the table anew"
+    ),
     r"mesh\.AnswerTooLargeException: ": (
         "the database sent more at once than a connector may take of Connect's memory: 16 MiB, or "
         "an error of 1 MiB; take fewer rows of a snapshot at a time with --set "

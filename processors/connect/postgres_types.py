@@ -100,13 +100,19 @@ ARRIVALS = (
         "infinity arrives as another number, and in a snapshot what is before 0001",
     ),
     Arrival("time without time zone", "long, microseconds", "BIGINT"),
-    Arrival("time with time zone", "string in UTC", "STRING", "its zone"),
-    Arrival("interval", "string of ISO 8601", "STRING"),
+    Arrival(
+        "time with time zone", "string in UTC", "STRING", "its zone; 24:00 arrives as 00:00 in UTC"
+    ),
+    Arrival("interval", "string of ISO 8601", "STRING", "infinity arrives as zero"),
     Arrival("inet", "string", "STRING"),
     Arrival("cidr", "string", "STRING"),
     Arrival("macaddr", "string", "STRING"),
     Arrival("macaddr8", "string", "STRING"),
-    Arrival("bit", "boolean; of more bits bytes, the last ones first", "BOOLEAN, BINARY"),
+    Arrival(
+        "bit",
+        "boolean; of more bits bytes, the last ones first, without bytes of zeros at its beginning",
+        "BOOLEAN, BINARY",
+    ),
     Arrival("bit varying", "bytes, the last bits first", "BINARY", "zeros that it begins with"),
     Arrival("point", "record of x, y, wkb and srid", "STRUCT"),
     Arrival("tsvector", "string", "STRING"),

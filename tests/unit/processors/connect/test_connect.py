@@ -58,6 +58,12 @@ def test_an_answer_that_is_too_large_is_told_with_the_way_out() -> None:
     assert "--set snapshot.fetch.size=50" in told
 
 
+def test_a_slot_that_is_gone_is_told_with_the_way_out() -> None:
+    gone = "The connector is trying to read change stream starting at X, but this is no longer"
+    told = cause(Part(0, "FAILED", f"io.debezium.DebeziumException: {gone} available\n\tat x"))
+    assert told.startswith("DebeziumException; the connector's replication slot is gone")
+
+
 def test_a_value_that_cannot_be_converted_is_reported_with_its_column() -> None:
     """And not with what follows in the trace, which can quote the value."""
     trace = (
