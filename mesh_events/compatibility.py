@@ -90,12 +90,12 @@ def unreadable(reader: Any, writer: Any) -> list[tuple[str, str]]:
     At most `_MOST_REASONS`, and as many aliases. Raises SchemaTooLargeError where the comparison
     takes too many steps.
     """
+    comparison = Comparison(reader, writer)
     taken = (
         (path, f"its alias {alias} is the name of another field, whose values it would be given")
-        for path, alias in taking_aliases(reader, writer)
+        for path, alias in _taking_aliases(comparison)
     )
-    reasons = Comparison(reader, writer).reasons()
-    return [*islice(reasons, _MOST_REASONS), *islice(taken, _MOST_REASONS)]
+    return [*islice(comparison.reasons(), _MOST_REASONS), *islice(taken, _MOST_REASONS)]
 
 
 def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
@@ -114,7 +114,10 @@ def taking_aliases(reader: Any, writer: Any) -> list[tuple[str, str]]:
 
     Avro's readers rename what was written by their aliases before they look for a field's name.
     """
-    comparison = Comparison(reader, writer)
+    return _taking_aliases(Comparison(reader, writer))
+
+
+def _taking_aliases(comparison: Comparison) -> list[tuple[str, str]]:
     written: dict[int, list[set[str]]] = {}
     for read, one in comparison.pairs():
         written.setdefault(id(read), []).append(_names(one))
@@ -124,7 +127,7 @@ def taking_aliases(reader: Any, writer: Any) -> list[tuple[str, str]]:
         for field in one.get("fields", ()):
             name, aliases = field["name"], set(field.get("aliases", ()))
             before = (names for names in written.get(id(one), ()) if name in names)
-            taken = aliases & own.union(*before)
+            taken = (aliases & own).union(*(aliases & names for names in before))
             found += [(f"{record}.{name}", alias) for alias in sorted(taken - {name})]
     return found
 
