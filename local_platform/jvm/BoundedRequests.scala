@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import kafka.network.RequestChannel
 import kafka.server.KafkaApis
+import org.apache.kafka.clients.admin.AlterConfigOp
 import org.apache.kafka.common.TopicPartition
 import org.apache.kafka.common.acl.AclOperation
 import org.apache.kafka.common.config.ConfigResource
@@ -124,7 +125,7 @@ object BoundedRequests {
     request.header.apiKey match {
       case kind if !served(kind) && !BoundedWork.isOwn(request.context.principal.getName) => Some(unserved(kind))
       case ApiKeys.PRODUCE =>
-        BoundedAppends.fault(apis, request).orElse(BoundedProducers.fault(request))
+        withoutRecords(request).orElse(BoundedAppends.fault(apis, request)).orElse(BoundedProducers.fault(request))
       case ApiKeys.ADD_PARTITIONS_TO_TXN => BoundedProducers.added(request)
       case ApiKeys.ADD_OFFSETS_TO_TXN =>
         val data = request.body[AddOffsetsToTxnRequest].data
@@ -140,9 +141,12 @@ object BoundedRequests {
       case ApiKeys.CREATE_TOPICS | ApiKeys.CREATE_PARTITIONS => BoundedPartitions.fault(apis, request)
       case ApiKeys.LIST_TRANSACTIONS => BoundedPatterns.fault(request)
       case ApiKeys.ALTER_CONFIGS =>
-        ofOthers(request, request.body[AlterConfigsRequest].data.resources.asScala.map(_.resourceType))
+        val asked = request.body[AlterConfigsRequest].data.resources.asScala
+        ofOthers(request, asked.map(_.resourceType)).orElse(repeated(asked.map(_.resourceName).toSeq, "thing"))
       case ApiKeys.INCREMENTAL_ALTER_CONFIGS =>
-        ofOthers(request, request.body[IncrementalAlterConfigsRequest].data.resources.asScala.map(_.resourceType))
+        val asked = request.body[IncrementalAlterConfigsRequest].data.resources.asScala
+        ofOthers(request, asked.map(_.resourceType)).orElse(
+          unknown(asked.flatMap(_.configs.asScala.map(_.configOperation))))
       case ApiKeys.DESCRIBE_CONFIGS => tooMany(request)
       case kind if groups.contains(kind) => repeated(groups(kind)(request))
       case ApiKeys.OFFSET_FETCH => repeated(groupsOfOffsets(request).map(_.groupId))
@@ -157,6 +161,16 @@ object BoundedRequests {
   private def ofOthers(request: RequestChannel.Request, kinds: Iterable[Byte]): Option[ApiException] =
     if (request.context.principal.getName == admin || kinds.forall(_ == topic)) None
     else Some(new ClusterAuthorizationException("settings of others than topics are for who administers the cluster"))
+
+  /** Why a change is refused that is none that there is: over one, the controller gives its leadership up. */
+  private def unknown(operations: Iterable[Byte]): Option[ApiException] =
+    operations.find(AlterConfigOp.OpType.forId(_) == null)
+      .map(one => new InvalidRequestException(s"there is no change of a setting $one"))
+
+  /** Kafka cannot even answer that there are none. */
+  private def withoutRecords(request: RequestChannel.Request): Option[ApiException] =
+    if (!request.body[ProduceRequest].data.topicData.asScala.exists(_.partitionData.asScala.exists(_.records == null))) None
+    else Some(new InvalidRequestException("a partition has no records"))
 
   /**
    * Why a kind that clients of domains have no use for is refused. A login of a domain has no right on the cluster,
@@ -231,9 +245,9 @@ object BoundedRequests {
     ApiKeys.CONSUMER_GROUP_DESCRIBE -> (_.body[ConsumerGroupDescribeRequest].data.groupIds.asScala.toSeq),
     ApiKeys.STREAMS_GROUP_DESCRIBE -> (_.body[StreamsGroupDescribeRequest].data.groupIds.asScala.toSeq))
 
-  private def repeated(names: Seq[String]): Option[ApiException] =
+  private def repeated(names: Seq[String], what: String = "group"): Option[ApiException] =
     if (names.distinct.size == names.size) None
-    else Some(new InvalidRequestException("a request names a group more than once"))
+    else Some(new InvalidRequestException(s"a request names a $what more than once"))
 
   /** What a topic's settings take is a thousand times what it takes to ask for them. */
   private def tooMany(request: RequestChannel.Request): Option[ApiException] = {

@@ -15,7 +15,7 @@ from mesh_events.kafka import SCRAM, Connection
 _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA, _JOIN_GROUP = 0, 1, 2, 3, 11
 _OFFSET_COMMIT, _FIND_COORDINATOR, _HANDSHAKE, _CREATE_TOPICS = 8, 10, 17, 19
 _INIT_PRODUCER_ID, _LEADER_EPOCHS, _DESCRIBE_CONFIGS, _AUTHENTICATE = 22, 23, 32, 36
-_CREATE_PARTITIONS, _INCREMENTAL_ALTER_CONFIGS, _API_VERSIONS = 37, 44, 18
+_CREATE_PARTITIONS, _INCREMENTAL_ALTER_CONFIGS, _API_VERSIONS, _ALTER_CONFIGS = 37, 44, 18, 33
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _OFFSET_FETCH, _DESCRIBE_SHARE_GROUP_OFFSETS = 9, 90
 _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
@@ -282,16 +282,28 @@ class RawConnection:
         [code] = struct.unpack_from(">h", answer, start)
         return int(code)
 
-    def alter_broker(self, settings: Mapping[str, str], kind: int = 4) -> tuple[int, str]:
-        """Try settings of all brokers; returns the error code and what is said of it.
-
-        kind: 4 for brokers, 2 for a topic of no name
-        """
-        changes = (_text(name) + b"\0" + _text(value) for name, value in settings.items())
-        body = _list(struct.pack(">b", kind) + _text("") + _list(*changes)) + b"\1"
+    def alter(
+        self, settings: Mapping[str, str], topic: str | None = None, operation: int = 0
+    ) -> tuple[int, str]:
+        """Try settings of a topic, or of all brokers; returns the error code and what is said."""
+        how = struct.pack(">b", operation)
+        changes = (_text(name) + how + _text(value) for name, value in settings.items())
+        thing = struct.pack(">b", 4 if topic is None else 2) + _text(topic or "")
+        body = _list(thing + _list(*changes)) + b"\1"
         answer = self._call(_INCREMENTAL_ALTER_CONFIGS, 0, body)
         code, length = struct.unpack_from(">hh", answer, 8)
         return int(code), answer[12 : 12 + max(0, length)].decode()
+
+    def replace_twice(self, topic: str) -> None:
+        """Replace a topic's settings by none, twice in a request; wait for no answer."""
+        thing = b"\2" + _text(topic) + _list()
+        self._send(_ALTER_CONFIGS, 0, _list(thing, thing) + b"\1")
+
+    def produce_nothing(self, topic: str) -> None:
+        """Have a partition take null in place of records; wait for no answer."""
+        place = struct.pack(">ii", 0, -1)
+        body = struct.pack(">hhi", -1, 1, 30_000) + _list(_text(topic) + _list(place))
+        self._send(_PRODUCE, 7, body)
 
     def name_fields(self, count: int) -> None:
         """Request a topic under a header with so many fields more; wait for no answer."""

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.platform
 CROWD = Principal("crowd", "secret", (Right("ALL", "TOPIC", "crowd.", prefixed=True),))
 APP, REGISTRY = Principal("crowd.app", "secret", ()), Principal("registry", "secret", ())
 SECRET = "of the broker's account"
-NOT_AUTHORIZED, UNSUPPORTED_VERSION = 31, 35
+NOT_AUTHORIZED, UNSUPPORTED_VERSION, INVALID_REQUEST = 31, 35, 42
 PROVIDER = "org.apache.kafka.common.config.provider"
 
 
@@ -37,11 +37,11 @@ def test_nobody_reads_a_file_of_the_brokers_account_by_settings_of_a_broker(
     with broker({}, [CROWD, APP, REGISTRY]) as admin:
         for who in (CROWD, APP, REGISTRY):
             client = connected(admin, who)
-            code, said = client.alter_broker(settings(file))
+            code, said = client.alter(settings(file))
             assert (code, SECRET in said) == (NOT_AUTHORIZED, False), said
             client.close()
         client = RawConnection(admin.bootstrap_servers, admin)
-        assert client.alter_broker({"num.io.threads": "10"}) == (0, "")
+        assert client.alter({"num.io.threads": "10"}) == (0, "")
         client.close()
 
 
@@ -65,3 +65,26 @@ def test_a_question_for_versions_in_an_unknown_version_is_answered() -> None:
         client = connected(admin, CROWD)
         assert client.ask_for_versions(99) == UNSUPPORTED_VERSION
         client.close()
+
+
+def test_a_change_of_a_setting_that_is_none_does_not_reach_the_controller() -> None:
+    """Over each one it gave its leadership up: 60 of them kept others waiting for a minute."""
+    with broker({}, [CROWD, APP]) as admin:
+        client = connected(admin, CROWD)
+        for operation in (0x63, -1, 4):
+            code, said = client.alter({"retention.ms": "1000"}, "crowd.nope", operation)
+            assert (code, "there is no change" in said) == (INVALID_REQUEST, True), said
+        code, said = client.alter({"retention.ms": "1000"}, "crowd.nope")
+        assert "there is no change" not in said
+        client.close()
+
+
+def test_who_cannot_be_answered_is_disconnected() -> None:
+    """Kafka fails again while it makes the answer, and kept the connection for minutes."""
+    with broker({}, [CROWD]) as admin:
+        twice, nothing = connected(admin, CROWD), connected(admin, CROWD)
+        twice.replace_twice("crowd.topic")
+        nothing.produce_nothing("crowd.topic")
+        for client in (twice, nothing):
+            assert client.is_closed(20)
+            client.close()
