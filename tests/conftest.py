@@ -18,7 +18,7 @@ from local_platform import Endpoints, LocalPlatform, PlatformError, PlatformSett
 from local_platform.ports import OFFSETS, is_free, port
 from local_platform.services import SERVERS
 from tests import shared_spark
-from tests.selection import DRAW, are_named, is_long, split
+from tests.selection import DRAW, are_named, is_long, is_whole, left_out, split
 
 # A run that is killed cannot stop its servers; then they stop by themselves. Long enough for a
 # whole run on a machine several times slower than ours: the servers live as long as the run.
@@ -150,6 +150,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     At the end, one side would wait for the other's.
     """
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-    if not (is_long() or are_named(config.args)):
-        items[:], left = split(items, DRAW)
-        config.hook.pytest_deselected(items=left)
+    if is_long() or are_named(config.args):
+        return
+    items[:], left = split(items, DRAW)
+    if is_whole():
+        files = left_out(Path(__file__).parent, int(DRAW))
+        left += [one for one in items if one.path in files]
+        items[:] = [one for one in items if one.path not in files]
+    config.hook.pytest_deselected(items=left)

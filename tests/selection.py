@@ -1,12 +1,16 @@
 """Which tests a run takes: all with `--long`, else what fits into a quarter of an hour.
 
 A test that is marked `long` is left out. Of the cases of one that is marked `sample(n)`, n are
-chosen at random in each run; the same seed chooses the same ones. Who names a test gets it.
+chosen at random in each run; the same seed chooses the same ones. Of the files that need servers a
+whole run takes one part of `PARTS`, which the draw says too: draws 0, 1, 2 and so on take them all.
+Who names a test gets it, and who names a file or a folder gets all of its files.
 """
 
 import os
 import random
+import zlib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -14,11 +18,30 @@ import pytest
 DRAW = os.environ.get("SDM_TEST_DRAW", "0")
 """Decides which cases a run takes; `./scripts/test` gives another one each time."""
 Case = TypeVar("Case")
+PARTS = 6
+"""A whole run takes one of so many parts of the files below `IN_PARTS`."""
+IN_PARTS = ("faults", "integration")
+"""Folders whose files need servers for minutes."""
 
 
 def is_long() -> bool:
     """Whether a run takes everything."""
     return "SDM_TEST_LONG" in os.environ
+
+
+def is_whole() -> bool:
+    """Whether a run was not told which files to take."""
+    return "SDM_TEST_WHOLE" in os.environ
+
+
+def left_out(tests: Path, draw: int) -> set[Path]:
+    """The files below the folder of the tests that a whole run leaves out.
+
+    Those of one folder, which are alike, are in several parts.
+    """
+    files = [one for folder in IN_PARTS for one in (tests / folder).rglob("test_*.py")]
+    files.sort(key=lambda one: zlib.crc32(one.relative_to(tests).as_posix().encode()))
+    return {one for number, one in enumerate(files) if number % PARTS != draw % PARTS}
 
 
 def split(

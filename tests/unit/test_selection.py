@@ -1,8 +1,10 @@
 """What a run takes of the tests that there are."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.selection import are_named, split
+from tests.selection import IN_PARTS, PARTS, are_named, left_out, split
 
 pytest_plugins = ["pytester"]
 TESTS = """
@@ -52,6 +54,18 @@ def test_a_draw_is_the_same_for_the_same_seed_in_any_order_and_another_one_for_a
 ) -> None:
     assert set(taken(items, 7)) == set(taken(items[::-1], 7))
     assert len({tuple(taken(items, seed)) for seed in range(20)}) > 10
+
+
+def test_each_file_that_needs_servers_is_in_one_part_and_others_in_all() -> None:
+    tests = Path(__file__).parents[1]
+    files = set(tests.rglob("test_*.py"))
+    taken = [files - left_out(tests, draw) for draw in range(PARTS)]
+    for file in files:
+        times = sum(file in one for one in taken)
+        assert times == (1 if file.relative_to(tests).parts[0] in IN_PARTS else PARTS), file
+    sizes = {len(one) for one in taken}
+    assert max(sizes) - min(sizes) <= 1
+    assert left_out(tests, 10) == left_out(tests, 10 % PARTS)
 
 
 def test_tests_are_named_by_file_and_test() -> None:
