@@ -13,7 +13,7 @@ from mesh_events.settings import default_home
 # Linux hands out ports from 32768 up to any program; a server's port there may be gone.
 _FIRST_EPHEMERAL_PORT = 32768
 _PORT_SPAN = 200
-_MAY_BE = {
+MAY_BE = {
     "home": "a folder",
     "cache": "a folder",
     "port_base": f"a whole number from 1024 to {_FIRST_EPHEMERAL_PORT - _PORT_SPAN - 1}",
@@ -27,6 +27,7 @@ _MAY_BE = {
     "quota_mib_s": "a whole number of MiB per second, or 0 for no quota",
     "quota_requests": "a whole number of percent, or 0 for no quota",
 }
+"""Setting -> what it may be, in words."""
 
 
 def _default_cache() -> Path:
@@ -116,5 +117,5 @@ def _variable(name: str) -> str:
 def _unusable(variable: str, text: str, name: str) -> UnusableSettingError:
     given = repr(text) if text else "empty"
     return UnusableSettingError(
-        f"{variable} is {given}: set it to {_MAY_BE[name]}, or unset it for the default"
+        f"{variable} is {given}: set it to {MAY_BE[name]}, or unset it for the default"
     )

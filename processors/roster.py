@@ -12,6 +12,7 @@ from mesh_events.registry import Registry
 from mesh_events.transport import Tls
 from processors import founding
 from processors.clusters import ClusterAdmin, KafkaAdmin
+from processors.connect.cluster import NO_CONNECT
 from processors.domain_engine import DomainEngine
 from processors.error_files import ErrorFiles
 from processors.keepers.checks import ChecksKeeper, Clusters, Servers
@@ -191,6 +192,6 @@ def mirrors(settings: WorkerSettings) -> Mirrors:
     """What copies by MirrorMaker run on: the mesh's Connect cluster, if it has one."""
     connect, lanes = settings.connect(), SideBySide("mirrors")
     if connect is None:
-        nothing = NoEngine("this mesh has no Kafka Connect: set SDM_CONNECT_URL for its worker")
+        nothing = NoEngine(NO_CONNECT)
         return Mirrors(nothing, settings.connect_group, lanes)
     return Mirrors(MirrorEngine(connect.api, connect.secrets), connect.group, lanes)

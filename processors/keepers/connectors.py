@@ -18,7 +18,7 @@ from traceback import format_exc
 import structlog
 
 from mesh_events.errors import MeshError, RefusedError
-from processors.connect.cluster import ConnectCluster
+from processors.connect.cluster import NO_CONNECT, ConnectCluster
 from processors.error_files import ErrorFiles
 from processors.keepers.checks import Clusters
 from processors.keepers.connector_look import SILENT_S, Look, Memory, withheld
@@ -103,11 +103,10 @@ class ConnectorsKeeper:
         """No connector is looked at: the log does not say of any that it runs."""
         if self._missing is image.connectors:
             return
-        reason = "this mesh has no Kafka Connect: set SDM_CONNECT_URL for its worker"
         for one in image.connectors.values():
             if one.desired is Desired.RUNNING and one.failure_code not in _WITHHELD:
                 voice = ConnectorTelling(one, image, reign, self.lineage, self.schema_text)
-                voice.failed("connect_unavailable", reason)
+                voice.failed("connect_unavailable", NO_CONNECT)
         self._missing = image.connectors
 
     def put_at(self, connector: str) -> float:

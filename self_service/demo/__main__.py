@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from local_platform import LocalPlatform, PlatformSettings
+from local_platform.settings import MAY_BE
 from mesh_events.settings import default_home
 from self_service.demo.stage import Stage
 from self_service.demo.story import Story
@@ -63,8 +64,7 @@ def _settings(home: Path) -> PlatformSettings | None:
     try:
         found = PlatformSettings(home=home, port_base=given)
     except ValidationError:
-        what = "a whole number from 1024 to 32567"
-        sys.stderr.write(f"SDM_DEMO_PORT_BASE is {given!r}: set it to {what}\n")
+        sys.stderr.write(f"SDM_DEMO_PORT_BASE is {given!r}: set it to {MAY_BE['port_base']}\n")
         return None
     if not _claimed(home):
         sys.stderr.write(f"{home} holds something else than a demo: set SDM_DEMO_HOME\n")
