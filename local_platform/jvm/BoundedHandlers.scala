@@ -86,7 +86,7 @@ object BoundedHandlers {
       try {
         var next = take()
         while (next != null) {
-          try apis.handle(next, local) finally leave()
+          try BoundedRequests.handle(apis, next, local) finally leave()
           next = take()
         }
       } finally isHandlingWaiting.set(false)

@@ -5,7 +5,7 @@ import java.util
 import scala.jdk.CollectionConverters._
 
 import kafka.network.RequestChannel
-import kafka.server.KafkaApis
+import kafka.server.{ApiRequestHandler, ControllerApis, KafkaApis}
 import org.apache.kafka.clients.admin.AlterConfigOp
 import org.apache.kafka.common.TopicPartition
 import org.apache.kafka.common.acl.AclOperation
@@ -21,6 +21,7 @@ import org.apache.kafka.common.requests.{
 }
 import org.apache.kafka.common.resource.ResourceType
 import org.apache.kafka.server.common.RequestLocal
+import org.slf4j.LoggerFactory
 
 /**
  * Answers requests of clients that are above a bound. [[PatchKafka]] has Kafka ask before it handles one.
@@ -48,6 +49,24 @@ object BoundedRequests {
   private val admin = "admin"
   private val topic = ConfigResource.Type.TOPIC.id
   private val current = new ThreadLocal[RequestChannel.Request]
+  private val log = LoggerFactory.getLogger("mesh.BoundedRequests")
+
+  /**
+   * In place of how a handler begins with a request: the connection of one that fails, and whose failure cannot be
+   * answered either, is closed. Kafka keeps it, and never answers.
+   */
+  def handle(apis: ApiRequestHandler, request: RequestChannel.Request, local: RequestLocal): Unit =
+    try apis.handle(request, local) catch {
+      case error: RuntimeException =>
+        log.error("{} of {} cannot be answered: its connection is closed",
+          request.header.apiKey, request.context.principal, error)
+        apis match {
+          case broker: KafkaApis =>
+            broker.requestChannel.closeConnection(request, util.Map.of())
+            ends(broker, local)
+          case controller: ControllerApis => controller.requestChannel.closeConnection(request, util.Map.of())
+        }
+    }
 
   /** Whether the request waits, was answered with an error, or its connection closed, and is not handled now. */
   def refuses(apis: KafkaApis, request: RequestChannel.Request, local: RequestLocal): Boolean =
@@ -111,12 +130,7 @@ object BoundedRequests {
         case unreadable: RuntimeException =>
           Some(new InvalidRequestException(s"the request cannot be read: ${unreadable.getMessage}"))
       }
-    fault.foreach { error =>
-      try apis.requestHelper.sendErrorResponseMaybeThrottle(request, error) catch {
-        // without what an answer is made from
-        case _: RuntimeException => apis.requestChannel.closeConnection(request, util.Map.of())
-      }
-    }
+    fault.foreach(apis.requestHelper.sendErrorResponseMaybeThrottle(request, _))
     fault.nonEmpty
   }
 
@@ -125,7 +139,7 @@ object BoundedRequests {
     request.header.apiKey match {
       case kind if !served(kind) && !BoundedWork.isOwn(request.context.principal.getName) => Some(unserved(kind))
       case ApiKeys.PRODUCE =>
-        withoutRecords(request).orElse(BoundedAppends.fault(apis, request)).orElse(BoundedProducers.fault(request))
+        BoundedAppends.fault(apis, request).orElse(BoundedProducers.fault(request))
       case ApiKeys.ADD_PARTITIONS_TO_TXN => BoundedProducers.added(request)
       case ApiKeys.ADD_OFFSETS_TO_TXN =>
         val data = request.body[AddOffsetsToTxnRequest].data
@@ -141,8 +155,7 @@ object BoundedRequests {
       case ApiKeys.CREATE_TOPICS | ApiKeys.CREATE_PARTITIONS => BoundedPartitions.fault(apis, request)
       case ApiKeys.LIST_TRANSACTIONS => BoundedPatterns.fault(request)
       case ApiKeys.ALTER_CONFIGS =>
-        val asked = request.body[AlterConfigsRequest].data.resources.asScala
-        ofOthers(request, asked.map(_.resourceType)).orElse(repeated(asked.map(_.resourceName).toSeq, "thing"))
+        ofOthers(request, request.body[AlterConfigsRequest].data.resources.asScala.map(_.resourceType))
       case ApiKeys.INCREMENTAL_ALTER_CONFIGS =>
         val asked = request.body[IncrementalAlterConfigsRequest].data.resources.asScala
         ofOthers(request, asked.map(_.resourceType)).orElse(
@@ -166,11 +179,6 @@ object BoundedRequests {
   private def unknown(operations: Iterable[Byte]): Option[ApiException] =
     operations.find(AlterConfigOp.OpType.forId(_) == null)
       .map(one => new InvalidRequestException(s"there is no change of a setting $one"))
-
-  /** Kafka cannot even answer that there are none. */
-  private def withoutRecords(request: RequestChannel.Request): Option[ApiException] =
-    if (!request.body[ProduceRequest].data.topicData.asScala.exists(_.partitionData.asScala.exists(_.records == null))) None
-    else Some(new InvalidRequestException("a partition has no records"))
 
   /**
    * Why a kind that clients of domains have no use for is refused. A login of a domain has no right on the cluster,
@@ -245,9 +253,9 @@ object BoundedRequests {
     ApiKeys.CONSUMER_GROUP_DESCRIBE -> (_.body[ConsumerGroupDescribeRequest].data.groupIds.asScala.toSeq),
     ApiKeys.STREAMS_GROUP_DESCRIBE -> (_.body[StreamsGroupDescribeRequest].data.groupIds.asScala.toSeq))
 
-  private def repeated(names: Seq[String], what: String = "group"): Option[ApiException] =
+  private def repeated(names: Seq[String]): Option[ApiException] =
     if (names.distinct.size == names.size) None
-    else Some(new InvalidRequestException(s"a request names a $what more than once"))
+    else Some(new InvalidRequestException("a request names a group more than once"))
 
   /** What a topic's settings take is a thousand times what it takes to ask for them. */
   private def tooMany(request: RequestChannel.Request): Option[ApiException] = {

@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes nineteen classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * Writes twenty classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
  * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]],
  * [[BoundedSegments]] and [[BoundedIndexes]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
@@ -75,6 +75,9 @@ object PatchKafka {
     }
     patch(folder, apis, 1) { (name, types, inner) =>
       if (name == "handle") Some(new AskFirst(inner)) else None
+    }
+    patch(folder, "kafka/server/KafkaRequestHandler", 1) { (name, types, inner) =>
+      if (name == "run") Some(new HandleOrClose(inner)) else None
     }
     patch(folder, channel, 1) { (name, types, inner) =>
       val answer = s"L$channel$$Request;L$requests/AbstractResponse;"
@@ -243,6 +246,14 @@ object PatchKafka {
         code: Int, owner: String, name: String, taken: String, ofInterface: Boolean): Unit =
       if (owner == of && name == called && taken == given) call("mesh/BoundedIndexes", method, types)
       else super.visitMethodInsn(code, owner, name, taken, ofInterface)
+  }
+
+  /** Its call that handles a request becomes one of `BoundedRequests.handle`. */
+  private class HandleOrClose(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (ofInterface && name == "handle") call("mesh/BoundedRequests", name, types.replace("(", s"(L$owner;"))
+      else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
   /** The position at which it begins is what the bounds make of it. */

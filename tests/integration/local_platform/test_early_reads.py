@@ -80,9 +80,10 @@ def test_a_change_of_a_setting_that_is_none_does_not_reach_the_controller() -> N
 
 
 def test_who_cannot_be_answered_is_disconnected() -> None:
-    """Kafka fails again while it makes the answer, and kept the connection for minutes."""
+    """Kafka fails again while it makes or sends the answer, and kept the connection for minutes."""
     with broker({}, [CROWD]) as admin:
-        twice, nothing = connected(admin, CROWD), connected(admin, CROWD)
+        twice, nothing = connected(admin, CROWD), RawConnection(admin.bootstrap_servers, admin)
+        assert nothing.create_topic("crowd.topic", 1) == 0
         twice.replace_twice("crowd.topic")
         nothing.produce_nothing("crowd.topic")
         for client in (twice, nothing):
