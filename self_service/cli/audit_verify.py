@@ -124,6 +124,8 @@ def verify_log(shown: Shown, doubted: Doubted) -> None:
             f"--from {scope.first} lies behind the log's last record, offset {report.last}: no "
             "signature was checked, only hashes"
         )
+    if scope.last is not None and scope.last > report.last:
+        note(f"--to {scope.last} lies behind the log's last record: checked up to {report.last}")
 
 
 def _evidence(connection: Connection, path: Path, origin: str) -> Evidence:
