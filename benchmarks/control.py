@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from benchmarks.latency import UPDATES, row_latency
+from benchmarks.latency import UPDATES, WARM_UP, row_latency
 from benchmarks.members import Members, wait
 from benchmarks.report import spread, surroundings, tell
 from local_platform import Endpoints
@@ -45,7 +45,7 @@ class Bench(Members):
 
 def run(endpoints: Endpoints, home: Path, rounds: int) -> None:
     """All latencies of the control plane, with the floor of a bare write and read."""
-    around = surroundings()
+    around = surroundings() | {"warm_up": WARM_UP}
     bench = Bench(endpoints, home)
     figures: dict[str, dict[str, Any]] = {
         "floor: record written -> read": spread(_floor(bench)),
@@ -66,13 +66,13 @@ def _floor(bench: Bench) -> list[float]:
     took: list[float] = []
     with PartitionReader(east.login, bench.product, 1) as reader:
         reader.poll(1)
-        for _ in range(UPDATES):
+        for _ in range(WARM_UP + UPDATES):
             start = time.perf_counter()
             producer.produce(bench.product, b"x" * 300, partition=0)
             producer.flush(10)
             wait(lambda: reader.poll(0.5), 10)
             took.append(time.perf_counter() - start)
-    return took
+    return took[WARM_UP:]
 
 
 def _access(

@@ -11,11 +11,15 @@ from mesh_events.intents import ProductUpdated
 from mesh_events.partition_reader import PartitionReader
 from mesh_events.read import decode_row
 
-UPDATES, UPDATES_PER_S = 300, 20
+UPDATES, UPDATES_PER_S, WARM_UP = 300, 20, 40
+"""Intents that count, how many a second, and how many before them do not count."""
 
 
 def row_latency(members: Members, emitter: Emitter, product: str) -> list[float]:
-    """ProductUpdated emitted -> its row read by an independent consumer, s; of rows that came."""
+    """ProductUpdated emitted -> its row read by an independent consumer, s; of rows that came.
+
+    The first ones, which do not count, wait for connections.
+    """
     sent: dict[str, float] = {}
     seen: dict[str, float] = {}
     tag = os.urandom(3).hex()
@@ -24,7 +28,7 @@ def row_latency(members: Members, emitter: Emitter, product: str) -> list[float]
     reader.seek(reader.bounds()[1])
 
     def watch() -> None:
-        while not done.is_set() and len(seen) < UPDATES:
+        while not done.is_set() and len(seen) < WARM_UP + UPDATES:
             for message in reader.poll(0.2):
                 now = time.perf_counter()
                 row = decode_row(message.value(), members.registry)
@@ -32,7 +36,7 @@ def row_latency(members: Members, emitter: Emitter, product: str) -> list[float]
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    for number in range(UPDATES):
+    for number in range(WARM_UP + UPDATES):
         text = f"{tag} {number}"
         event = ProductUpdated(meta=emitter.meta(), product=product, description=text)
         sent[text] = time.perf_counter()
@@ -41,4 +45,5 @@ def row_latency(members: Members, emitter: Emitter, product: str) -> list[float]
     watcher.join(60)
     done.set()
     reader.close()
-    return [seen[text] - start for text, start in sent.items() if text in seen]
+    counted = list(sent.items())[WARM_UP:]
+    return [seen[text] - start for text, start in counted if text in seen]

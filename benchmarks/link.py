@@ -19,6 +19,9 @@ from spark_streams.tail import positions, read_tail
 
 RATE_PER_S = 1000
 SECONDS = 20
+WARM_UP_S = 5
+"""So long records are sent at the same rate before those that count: the first wait for the
+producer's connection."""
 VALUE_BYTES = 200
 
 
@@ -27,7 +30,7 @@ def run(endpoints: Endpoints, home: Path, backlog: int) -> None:
 
     First Spark copies, then MirrorMaker takes the same copy over.
     """
-    around = surroundings()
+    around = surroundings() | {"warm_up_s": WARM_UP_S}
     bench = Bench(endpoints, home, partitions=4)
     source, copy = bench.clusters["east"].login, bench.clusters["west"].login
     _grant(bench)
@@ -82,14 +85,14 @@ def _engine(bench: Bench) -> Engine:
 
 
 def _latency(source: Connection, place: Connection, topic: str) -> list[float]:
-    """Seconds from producing to reading, at `place`."""
+    """Seconds from producing to reading, at `place`, after the warm-up."""
     consumer = _at_end(place, topic)
     producer = Producer(source.config(linger_ms=0, enable_idempotence=True))
     took: list[float] = []
     start = time.perf_counter()
-    sent = 0
-    while len(took) < RATE_PER_S * SECONDS and time.perf_counter() - start < SECONDS + 30:
-        due = min(RATE_PER_S * SECONDS, round((time.perf_counter() - start) * RATE_PER_S))
+    sent, seconds = 0, WARM_UP_S + SECONDS
+    while len(took) < RATE_PER_S * seconds and time.perf_counter() - start < seconds + 30:
+        due = min(RATE_PER_S * seconds, round((time.perf_counter() - start) * RATE_PER_S))
         while sent < due:
             value = struct.pack(">d", time.perf_counter()).ljust(VALUE_BYTES, b"x")
             producer.produce(topic, value, partition=sent % 4)
@@ -99,7 +102,7 @@ def _latency(source: Connection, place: Connection, topic: str) -> list[float]:
         now = time.perf_counter()
         took.extend(now - struct.unpack(">d", value[:8])[0] for value in found)
     consumer.close()
-    return took
+    return took[RATE_PER_S * WARM_UP_S :]
 
 
 def _at_end(place: Connection, topic: str) -> Consumer:

@@ -15,6 +15,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from local_platform.jars import read_lock
+
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = ("confluent-kafka", "faust-streaming", "aiokafka", "fastavro", "pydantic", "pyspark")
 
@@ -29,9 +31,16 @@ def surroundings() -> dict[str, Any]:
         "memory_gib": memory,
         "load_before": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        "kafka": "4.3.1, one broker per cluster, no fsync per record",
+        "kafka": f"{_kafka()}, one broker per cluster, no fsync per record",
         **{name: metadata.version(name) for name in _PACKAGES},
     }
+
+
+def _kafka() -> str:
+    """The version of the brokers' own jar."""
+    name = "org.apache.kafka:kafka_2.13:"
+    found = next(jar.coordinate for jar in read_lock() if jar.coordinate.startswith(name))
+    return found.removeprefix(name).partition(":")[0]
 
 
 def _commit() -> str:

@@ -9,8 +9,11 @@ from benchmarks.report import surroundings, tell
 from local_platform import LocalPlatform, PlatformSettings
 
 
-def run(settings: PlatformSettings, story: Path | None) -> None:
-    """Stop and start the mesh at `settings`, with its data; everything was fetched before."""
+def run(settings: PlatformSettings, story: Path) -> None:
+    """Stop and start the mesh at `settings`, with its data; everything was fetched before.
+
+    story: the JSON of `./scripts/demo --json`.
+    """
     around = surroundings()
     platform = LocalPlatform(settings)
     platform.down()
@@ -20,10 +23,9 @@ def run(settings: PlatformSettings, story: Path | None) -> None:
     services = platform.status()
     memory = sum(service.rss_bytes or 0 for service in services)
     figures: dict[str, dict[str, Any]] = {
-        "warm up to ready": {"value": f"{ready:.1f} s"},
-        "memory in all (RSS)": {"value": f"{memory / (1 << 20):.0f} MiB"},
+        "warm up to ready": {"seconds": round(ready, 1)},
+        "memory in all (RSS)": {"mib": memory >> 20},
     }
-    if story is not None:
-        told = json.loads(story.read_text())
-        figures["the story, with a fresh start"] = {"value": f"{told['seconds']} s"}
+    told = json.loads(story.read_text("utf-8"))
+    figures["the story, with a fresh start"] = {"seconds": told["seconds"]}
     tell("start", around, figures)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.report import surroundings
 from tests.faults.run.fault import Outcome, Verdict
 
 
@@ -22,7 +23,11 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 def write(verdicts: Sequence[Verdict], path: Path, meanwhile: Sequence[dict[str, Any]]) -> None:
     """All of it as JSON; `meanwhile` tells what load and prober of each mesh did."""
-    found = {"faults": [each.as_json() for each in verdicts], "meanwhile": [*meanwhile]}
+    found = {
+        "measured_on": surroundings(),
+        "faults": [each.as_json() for each in verdicts],
+        "meanwhile": [*meanwhile],
+    }
     path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
 
 

@@ -1,53 +1,130 @@
-"""The figures of the README against the files that they come from."""
+"""The tables of figures against the results, and the catalogue of benchmarks against the code."""
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import __main__ as bench
+from benchmarks import report, stale, tables
+from benchmarks.catalogue import BENCHMARKS, Benchmark
+from benchmarks.rows import ROWS
+
 ROOT = Path(__file__).parents[3]
-RESULTS = ROOT / "benchmarks" / "results"
-FIGURES = (ROOT / "README.md").read_text("utf-8").partition("## Figures")[2].partition("\n## ")[0]
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in FIGURES.splitlines()
-    if re.match(r"\| (?!figure|--)", line) and "---" not in line
-]
-_NUMBER = re.compile(r"(?<![\w.])\d[\d ]*(?:\.\d+)?(?=\s*(?:ms|s\b|MiB|/))|\d[\d.]*(?= / )")
 
 
-def values(found: Any) -> list[float]:
-    """Every number in a result file, as it is and, of milliseconds, in seconds."""
-    if isinstance(found, dict):
-        return [one for inner in found.values() for one in values(inner)]
-    if isinstance(found, str):
-        return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", found)]
-    if isinstance(found, int | float):
-        return [float(found), found / 1000]
-    return []
+def test_the_page_of_figures_is_what_the_results_say() -> None:
+    assert tables.PAGE.read_text("utf-8") == tables.page(), "run ./scripts/bench --write"
 
 
-def is_rounded(shown: str, known: list[float]) -> bool:
-    text = shown.replace(" ", "")
-    digits = len(text.partition(".")[2])
-    return any(round(one, digits) == float(text) for one in known)
+def test_the_readme_shows_what_the_results_say() -> None:
+    text = tables.README.read_text("utf-8")
+    assert text == tables.readme(text), "run ./scripts/bench --write"
+    assert all(row.text in text for row in ROWS if row.short)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_each_figure_stands_in_the_file_that_its_row_names(row: list[str]) -> None:
-    file, commit = row[-1].split(", ")
-    assert re.fullmatch(r"[0-9a-f]{7}", commit)
-    known = values(json.loads((RESULTS / f"{file.strip('`')}.json").read_text("utf-8"))["figures"])
-    shown = [one for cell in row[1:-1] for one in _NUMBER.findall(cell)]
-    assert shown
-    assert [one for one in shown if not is_rounded(one, known)] == []
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_each_result_names_its_commit(name: str) -> None:
+    around = stale.measured_on(name)
+    assert around is not None
+    assert re.fullmatch(r"[0-9a-f]{7,}", around["commit"])
 
 
-def test_every_result_file_is_named_with_a_commit() -> None:
-    named = set(
-        re.findall(r"`(?:benchmarks/results/)?(\w+)(?:\.json)?`,? [^|)]*?[0-9a-f]{7}", FIGURES)
+def test_each_benchmark_runs_and_names_code_that_there_is() -> None:
+    assert {*bench.RUNS, bench.START, bench.FAULTS} == set(BENCHMARKS)
+    assert {path.stem for path in report.RESULTS.glob("*.json")} == set(BENCHMARKS)
+    assert [
+        path for one in BENCHMARKS.values() for path in one.code if not (ROOT / path).exists()
+    ] == []
+
+
+def test_each_row_is_of_a_result() -> None:
+    assert {row.file for row in ROWS} | {bench.FAULTS} == set(BENCHMARKS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "expected"),
+    [
+        ({"p50_ms": 5.8, "p99_ms": 10.8, "n": 1300}, ("x",), "5.8 ms / 10.8 ms (n = 1 300)"),
+        ({"p50_ms": 89.2, "max_ms": 1297.4, "n": 10}, ("x",), "89.2 ms / max 1.30 s (n = 10)"),
+        ({"events/s": 26730}, ("x", "events/s"), "26 730/s"),
+        ({"after_mib": 1091}, ("x", "after_mib"), "1 091 MiB"),
+        ({"ready_s": 17.6}, ("x", "ready_s"), "17.6 s"),
+    ],
+)
+def test_values_are_shown_with_their_units(
+    fields: dict[str, float], place: tuple[str, ...], expected: str
+) -> None:
+    assert tables.shown(fields, place) == expected
+
+
+def test_a_ratio_is_of_each_field_that_both_have() -> None:
+    assert (
+        tables.ratio({"p50_ms": 6.0, "max_ms": 9.0, "n": 5}, {"p50_ms": 4.0, "p99_ms": 2.0})
+        == "1.50"
     )
-    named |= set(re.findall(r"`benchmarks/results/(\w+)\.json` \([0-9a-f]{7}\)", FIGURES))
-    assert {path.stem for path in RESULTS.glob("*.json")} <= named
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one benchmark, measured at its commit."""
+    monkeypatch.setattr(stale, "ROOT", tmp_path)
+    monkeypatch.setattr(stale, "RESULTS", tmp_path)
+    one = Benchmark("x", ("code",), "./scripts/bench one", 1)
+    monkeypatch.setattr(stale, "BENCHMARKS", {"one": one})
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.py").write_text("1")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "a")
+    measured(tmp_path, commit=git(tmp_path, "rev-parse", "--short", "HEAD"))
+    return tmp_path
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=t", "-c", "user.email=t@invalid"]
+    done = subprocess.run(
+        ["git", *who, *words], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def measured(folder: Path, **around: Any) -> None:
+    (folder / "one.json").write_text(json.dumps({"measured_on": around}))
+
+
+def test_a_result_of_the_code_as_it_is_is_not_stale(clone: Path) -> None:
+    (clone / "beside").write_text("2")
+    assert stale.listing(["one"]) == []
+
+
+def test_a_result_is_stale_once_its_code_changes(clone: Path) -> None:
+    (clone / "code" / "a.py").write_text("2")
+    [line] = stale.listing(["one"])
+    assert "1 files changed since" in line
+    assert "code/a.py" in line
+    assert "./scripts/bench one" in line
+
+
+@pytest.mark.parametrize(
+    ("commit", "why"),
+    [
+        ("", "no commit holds"),
+        ("1234567+", "no commit holds"),
+        ("1234567", "does not have"),
+        ("; rm -rf /", "does not have"),
+    ],
+)
+def test_a_result_of_no_commit_that_there_is_is_stale(clone: Path, commit: str, why: str) -> None:
+    measured(clone, commit=commit)
+    [line] = stale.listing(["one"])
+    assert why in line
+
+
+def test_a_benchmark_that_was_never_measured_is_stale(clone: Path) -> None:
+    (clone / "one.json").unlink()
+    [line] = stale.listing(["one"])
+    assert "not measured" in line
