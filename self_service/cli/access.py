@@ -54,7 +54,7 @@ class Meant:
     which: Annotated[
         str | None,
         typer.Argument(
-            metavar="[REQUEST]",
+            metavar="REQUEST",
             help="Id, unique prefix, or OFFSET of the request.",
             autocompletion=completion.requests,
         ),

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+import typer.core
 
 from self_service.cli import completion, interruption
 from self_service.cli.output import Format
@@ -137,6 +138,30 @@ def _nothing() -> None:
     """A noun by itself does nothing."""
 
 
+class Command(typer.core.TyperCommand):
+    """A command whose arguments are written as Kafka's and Kubernetes' help has them."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for one in arguments(self):
+            one.metavar = one.metavar or one.name.upper()
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as its base has it
+        """What stands behind the command in its usage: `[OPTIONS] NAME [TOPIC]...`."""
+        return [self.options_metavar or "", *map(usage, arguments(self))]
+
+
+def arguments(found: Any) -> list[Any]:
+    """The arguments of a command, in their order."""
+    return [one for one in found.params if one.param_type_name == "argument"]
+
+
+def usage(argument: Any) -> str:
+    """An argument in a usage line."""
+    name = argument.metavar if argument.required else f"[{argument.metavar}]"
+    return f"{name}..." if argument.nargs != 1 else name
+
+
 def command(
     app: typer.Typer, name: str, *examples: str, passing_on: bool = False
 ) -> Callable[[Function], Function]:
@@ -150,7 +175,7 @@ def command(
     epilog = "Examples:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
 
     def register(function: Function) -> Function:
-        app.command(name, epilog=epilog, context_settings=extra)(
+        app.command(name, cls=Command, epilog=epilog, context_settings=extra)(
             _spread(function, name, _path(name, examples))
         )
         return function

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from self_service.cli.app import COMMANDS, load
+from self_service.cli.options import arguments, usage
 
 PAGE = Path("docs") / "reference" / "cli.md"
 _HEAD = """\
@@ -69,26 +70,20 @@ def _sections(name: str, found: Any) -> Iterator[str]:
 
 def _command(name: str, found: Any) -> str:
     level = "##" if name.count(" ") == 1 else "###"
-    arguments = [one for one in found.params if one.param_type_name == "argument"]
-    usage = " ".join([name, "[OPTIONS]", *(_usage(one) for one in arguments)])
+    told = " ".join([name, "[OPTIONS]", *map(usage, arguments(found))])
     paragraphs = "\n\n".join(
         " ".join(part.split()) for part in (found.help or "").split("\n\n") if part.strip()
     )
     rows = [_row(one) for one in found.params if one.name != "help"]
     table = "\n".join(["| | |", "|---|---|", *rows]) if rows else ""
     examples = "\n".join(line[2:] for line in found.epilog.splitlines() if line.startswith("  "))
-    parts = (f"{level} {name}", f"`{usage}`", paragraphs, table, f"```sh\n{examples}\n```")
+    parts = (f"{level} {name}", f"`{told}`", paragraphs, table, f"```sh\n{examples}\n```")
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _usage(argument: Any) -> str:
-    name = argument.metavar or argument.name.upper()
-    return str(name) if argument.required or name.startswith("[") else f"[{name}]"
 
 
 def _row(one: Any) -> str:
     if one.param_type_name == "argument":
-        name = f"`{(one.metavar or one.name.upper()).strip('[]')}`"
+        name = f"`{one.metavar}`"
     else:
         names = [*one.opts, *one.secondary_opts]
         name = ", ".join(f"`{option}`" for option in sorted(names, key=len))

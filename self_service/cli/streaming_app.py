@@ -31,7 +31,7 @@ class Text:
 
     sql: Annotated[
         str | None,
-        typer.Argument(metavar="[SQL]", help="INSERT INTO topic SELECT ... FROM topic."),
+        typer.Argument(metavar="SQL", help="INSERT INTO topic SELECT ... FROM topic."),
     ] = None
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the SQL from a file.")] = (
         None
