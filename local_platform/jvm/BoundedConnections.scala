@@ -46,8 +46,21 @@ object BoundedConnections {
     var bytes = 0
   }
 
-  /** A connection has logged in, or something came by it; IOException where its domain has too many. */
-  def reads(channel: KafkaChannel): Unit =
+  /** Something came by a connection; IOException where its domain has too many, or is above a bound of its work. */
+  def reads(channel: KafkaChannel): Unit = {
+    logs(channel)
+    val connection = open.get(channel.id)
+    if (connection != null && connection.owner != null) BoundedWork.receives(connection.owner.name)
+  }
+
+  /** It was read, or a part of it: that counts as well, since a request that never is whole is never handled. */
+  def hasRead(channel: KafkaChannel): Unit = {
+    val connection = open.get(channel.id)
+    if (connection != null && connection.owner != null) BoundedWork.received(connection.owner.name)
+  }
+
+  /** A connection has logged in; IOException where its domain has too many. */
+  private def logs(channel: KafkaChannel): Unit =
     // the broker's own connections to others have none
     if (!open.containsKey(channel.id) && channel.principalSerde.isPresent) opens(channel)
 
@@ -69,7 +82,10 @@ object BoundedConnections {
   }
 
   /** It may have logged in: who never sends anything has a connection, too. */
-  def prepared(channel: KafkaChannel): Unit = if (channel.ready) reads(channel)
+  def prepared(channel: KafkaChannel): Unit = if (channel.ready) logs(channel)
+
+  /** Why a connection is closed whose texts are too deep for the stack of its thread. */
+  def tooDeep(error: StackOverflowError): IOException = new IOException("a text of a login is too deep", error)
 
   /** In place of `pool.tryAllocate(size)`, for a request that is announced. */
   def room(pool: MemoryPool, size: Int, request: NetworkReceive): ByteBuffer = {

@@ -18,7 +18,7 @@ import org.apache.kafka.common.requests.{
  *
  * Properties of the JVM:
  *   mesh.partitions=<n>         of all topics
- *   mesh.partitions.topic=<n>   of one that is widened
+ *   mesh.partitions.topic=<n>   of one that is widened, or that a topology names
  *   mesh.partitions.hour=<n>    that are added to topics in an hour, and at once
  */
 object BoundedPartitions {
@@ -38,13 +38,29 @@ object BoundedPartitions {
       }).map(new PolicyViolationException(_))
     }
 
-  /** Why one that has Kafka make the topics of a topology is to be refused: they are made by the controller. */
+  /**
+   * Why one that has Kafka make the topics of a topology is to be refused. The controller makes them, adds the numbers
+   * that it is told as integers that run over, and has placed all of them before it asks its policy.
+   */
   def full(apis: KafkaApis, request: RequestChannel.Request): Option[ApiException] = {
     val login = request.context.principal.getName
-    val makes = request.body[StreamsGroupHeartbeatRequest].data.topology != null
-    if (!makes || BoundedWork.isOwn(login)) None
-    else tooMany(apis, BoundedWork.owner(login), 1).map(new PolicyViolationException(_))
+    val topology = request.body[StreamsGroupHeartbeatRequest].data.topology
+    if (topology == null || BoundedWork.isOwn(login)) None
+    else {
+      val asked = topology.subtopologies.asScala.toSeq
+      val internal = asked.flatMap(one => one.repartitionSourceTopics.asScala ++ one.stateChangelogTopics.asScala)
+      // one that names none gets as many as another of the topology has
+      val derived = (internal.map(_.partitions) ++ asked.flatMap(_.sourceTopics.asScala).map(count(apis, _))).maxOption
+      val more = internal.iterator.filterNot(one => apis.metadataCache.contains(one.name))
+        .map(one => (if (one.partitions > 0) one.partitions else math.max(derived.getOrElse(1), 1)).toLong).sum
+      internal.find(_.partitions > mostOfTopic).map(one => wide(one.name, one.partitions))
+        .orElse(tooMany(apis, BoundedWork.owner(login), more))
+        .map(new PolicyViolationException(_))
+    }
   }
+
+  private def wide(topic: String, partitions: Int): String =
+    s"$topic is to have $partitions partitions: it may have $mostOfTopic"
 
   private def made(request: CreateTopicsRequest): Long = request.data.topics.asScala.iterator.map { topic =>
     if (topic.assignments.isEmpty) math.max(topic.numPartitions, 1).toLong else topic.assignments.size.toLong
@@ -54,7 +70,7 @@ object BoundedPartitions {
     // of others' topics nothing is told: whether they are there, and how many partitions they have
     val asked = request.data.topics.asScala.toSeq.filter(_.name.startsWith(s"$owner."))
     val more = asked.iterator.map(one => math.max(0L, one.count.toLong - count(apis, one.name))).sum
-    asked.find(_.count > mostOfTopic).map(one => s"${one.name} is to have ${one.count} partitions: it may have $mostOfTopic")
+    asked.find(_.count > mostOfTopic).map(one => wide(one.name, one.count))
       .orElse(tooMany(apis, owner, more))
       .orElse {
         val cost = Recent.hour / anHour * math.min(more, anHour + 1L)

@@ -1,5 +1,6 @@
 package mesh
 
+import java.io.IOException
 import java.lang.management.ManagementFactory
 import java.util
 import java.util.concurrent.ConcurrentHashMap
@@ -42,6 +43,7 @@ object BoundedWork {
   private val unread = new ConcurrentHashMap[String, Answer]
   private val handled = new ThreadLocal[Handled]
   private val visit = new ThreadLocal[Visit]
+  private val receiving = ThreadLocal.withInitial[Long](() => 0L)
 
   private class Work {
     val spent, expired = new Spent
@@ -78,6 +80,16 @@ object BoundedWork {
       val began = threads.getCurrentThreadCpuTime
       try read finally work.spent.add(cost(began))
   }
+
+  /** The thread begins to receive from a connection of the login; IOException where its domain is above a bound. */
+  def receives(login: String): Unit = of(login).foreach { work =>
+    // Kafka closes the connection without a line of its own
+    if (isAbove(work)) throw new IOException(refusal(login).getMessage)
+    receiving.set(threads.getCurrentThreadCpuTime)
+  }
+
+  /** It has received what there was. */
+  def received(login: String): Unit = of(login).foreach(_.spent.add(cost(receiving.get)))
 
   /** A request of the login takes so long, ns, beside what it is seen to take. */
   def charge(login: String, costNs: Long): Unit =

@@ -5,9 +5,9 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes twenty classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * Writes twenty-one classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
  * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]],
- * [[BoundedSegments]] and [[BoundedIndexes]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
+ * [[BoundedSegments]], [[BoundedIndexes]] and [[BoundedTls]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -21,11 +21,14 @@ object PatchKafka {
   private val local = "org/apache/kafka/server/common/RequestLocal"
   private val channel = "kafka/network/RequestChannel"
   private val network = "org/apache/kafka/common/network"
+  private val kafkaChannel = s"$network/KafkaChannel"
+  private val tls = s"$network/SslTransportLayer"
   private val logs = "org/apache/kafka/storage/internals/log"
   private val connections = "mesh/BoundedConnections"
   private val fetch = "org/apache/kafka/server/storage/log/FetchParams"
   private val delayed = "kafka/server/DelayedFetch"
   private val whose = "whose"
+  private val kept = "kept"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
   private val stream = "Ljava/io/InputStream;"
@@ -91,15 +94,17 @@ object PatchKafka {
       else Some(new ChangeParameter(inner, "mesh/BoundedRequests", "later", s"($callback)$callback")(
         Opcodes.ASTORE, Opcodes.ALOAD -> 1))
     }
-    patch(folder, s"$network/KafkaChannel", 3) { (name, types, inner) =>
-      def calls(method: String) =
-        Some(new CallFirst(inner, connections, method, s"(L$network/KafkaChannel;)V")(Opcodes.ALOAD -> 0))
+    patch(folder, s"$network/KafkaChannel", 4) { (name, types, inner) =>
       name match {
-        case "read" => calls("reads")
-        case "close" => calls("closed")
+        case "read" => Some(new TellBoth(inner))
+        case "close" => Some(new CallFirst(inner, connections, "closed", s"(L$kafkaChannel;)V")(Opcodes.ALOAD -> 0))
         case "prepare" => Some(new TellLast(inner))
+        case "maybeBeginServerReauthentication" => Some(new FailAlone(inner))
         case _ => None
       }
+    }
+    patch(folder, tls, 1, Some(kept)) { (name, types, inner) =>
+      if (name == "read" && types == "(Ljava/nio/ByteBuffer;)I") Some(new ReadSlice(inner)) else None
     }
     patch(folder, s"$network/NetworkReceive", 1) { (name, types, inner) =>
       if (name == "readFrom") Some(new MakeRoom(inner)) else None
@@ -308,15 +313,80 @@ object PatchKafka {
     }
   }
 
+  /**
+   * A text that is too deep for its thread's stack, as of a login's name, closes the connection that it came by. Kafka
+   * lets the error end what the thread does for all its connections, and what had come by others is lost.
+   */
+  private class FailAlone(inner: MethodVisitor, more: Int = 0) extends Change(inner, 1 + more) {
+    private val (begin, end, fail) = (new Label, new Label, new Label)
+    private val error = "java/lang/StackOverflowError"
+
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitTryCatchBlock(begin, end, fail, error)
+      super.visitLabel(begin)
+    }
+
+    override def visitMaxs(stack: Int, locals: Int): Unit = {
+      super.visitLabel(end)
+      super.visitLabel(fail)
+      super.visitFrame(Opcodes.F_FULL, 1, Array[AnyRef](kafkaChannel), 1, Array[AnyRef](error))
+      call(connections, "tooDeep", s"(L$error;)Ljava/io/IOException;")
+      inner.visitInsn(Opcodes.ATHROW)
+      super.visitMaxs(stack, locals)
+    }
+  }
+
   /** Tells the bounds of connections when it is done, but by an error. */
-  private class TellLast(inner: MethodVisitor) extends Change(inner) {
+  private class TellLast(inner: MethodVisitor) extends FailAlone(inner, 1) {
     override def visitInsn(code: Int): Unit = {
       if (code == Opcodes.RETURN) {
         super.visitVarInsn(Opcodes.ALOAD, 0)
-        call(connections, "prepared", s"(L$network/KafkaChannel;)V")
+        call(connections, "prepared", s"(L$kafkaChannel;)V")
       }
       super.visitInsn(code)
     }
+  }
+
+  /** Tells the bounds of connections when it begins, and when it is done. */
+  private class TellBoth(inner: MethodVisitor) extends Change(inner, 2) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      tell("reads")
+    }
+
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.LRETURN) tell("hasRead")
+      super.visitInsn(code)
+    }
+
+    private def tell(method: String): Unit = {
+      super.visitVarInsn(Opcodes.ALOAD, 0)
+      call(connections, method, s"(L$kafkaChannel;)V")
+    }
+  }
+
+  /** Reads for a while only, and passes what it makes of each record through the bounds of TLS. */
+  private class ReadSlice(inner: MethodVisitor) extends Change(inner, 3) {
+    private val bounds = "mesh/BoundedTls"
+    private val engine = "javax/net/ssl/SSLEngine"
+
+    override def visitCode(): Unit = {
+      super.visitCode()
+      super.visitVarInsn(Opcodes.ALOAD, 0)
+      super.visitInsn(Opcodes.DUP)
+      super.visitFieldInsn(Opcodes.GETFIELD, tls, kept, "Ljava/lang/Object;")
+      call(bounds, "begins", "(Ljava/lang/Object;)Ljava/lang/Object;")
+      super.visitFieldInsn(Opcodes.PUTFIELD, tls, kept, "Ljava/lang/Object;")
+    }
+
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == engine && name == "unwrap") call(bounds, name, types.replace("(", s"(L$engine;"))
+      else {
+        super.visitMethodInsn(code, owner, name, types, ofInterface)
+        if (name == "readFromSocketChannel") call(bounds, "received", "(I)I")
+      }
   }
 
   /** Passes what it returns through `BoundedSegments.rolls`. */

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that twenty of Kafka's own classes are made to ask for; their names and settings.
+that twenty-one of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -22,12 +22,13 @@ SOURCES = tuple(
         "BoundedMembers.scala",
         "BoundedOffsets.scala",
         "BoundedParsing.scala",
-        "BoundedTables.scala",
         "BoundedPartitions.scala",
         "BoundedPatterns.scala",
         "BoundedProducers.scala",
         "BoundedRequests.scala",
         "BoundedSegments.scala",
+        "BoundedTables.scala",
+        "BoundedTls.scala",
         "BoundedWork.scala",
         "PatchKafka.scala",
         "Recent.scala",
@@ -37,6 +38,8 @@ SOURCES = tuple(
 PATCH = "mesh.PatchKafka"
 """The main class that writes Kafka's classes with bounds below a folder."""
 _MIB = 1 << 20
+EARLIEST_MS = 63_000_000_000_000
+"""So far back a record's time may lie: some two thousand years."""
 
 
 def _range(least: float, largest: float) -> str:
@@ -58,6 +61,8 @@ _MORE_RANGES = {
     "max.message.bytes": (0.0, 17.0 * _MIB),
     # a producer is remembered until an hour after the time of its last record
     "message.timestamp.after.max.ms": (0.0, 3_600_000.0),
+    # a time that Spark cannot hold, in microseconds, ends all that reads the topic
+    "message.timestamp.before.max.ms": (0.0, float(EARLIEST_MS)),
 }
 POLICY = {
     "create.topic.policy.class.name": "mesh.CreatePolicy",
@@ -126,5 +131,7 @@ JVM_BOUNDS = {
     "mesh.segments": 1000,
     "mesh.segments.young": 200,
     "mesh.segments.kept": 6000,
+    "mesh.tls.ms": 2,
+    "mesh.tls.empty": 100,
 }
 """Properties of the JVM: what clients may cost a broker; see `Bounded*.scala`."""

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
-from local_platform.jvm import AUTHORIZER, JVM_BOUNDS, POLICY
+from local_platform.jvm import AUTHORIZER, EARLIEST_MS, JVM_BOUNDS, POLICY
 from local_platform.own_jars import broker_jar, compile_for_brokers
 from local_platform.principals import ensure_principals, principals_of, require_answer
 from local_platform.quotas import ensure_quotas
@@ -201,8 +201,10 @@ SMALL_NODE = {
     "socket.request.max.bytes": str(17 * _MIB),
     # (`queued.max.request.bytes` is not set: who announces requests and sends none would hold that
     # pool, and nobody else's request be read)
-    # the same before the login; SCRAM's messages have less than 1 KiB
-    "sasl.server.max.receive.size": "8192",
+    # the same before the login; SCRAM's messages are shorter, and a name's letters cost the thread
+    # that reads it a part of its stack each
+    "sasl.server.max.receive.size": "1024",
+    "log.message.timestamp.before.max.ms": str(EARLIEST_MS),
     # a session of a fetch keeps what it names, 700 000 partitions of no topic too, until another
     # one takes its place; without, a Java consumer names its partitions in each fetch
     "max.incremental.fetch.session.cache.slots": "0",

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from local_platform import LocalPlatform
+from local_platform import LocalPlatform, certificates
 from local_platform.principals import Principal, ensure_principals
 from local_platform.services.kafka import KafkaBroker
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
+from local_platform.transport import Transport
 from mesh_events.kafka import Connection
 from tests.conftest import LIFETIME_S, new_settings
 from tests.integration.clock.brokers import BrokerProcess
@@ -36,6 +37,8 @@ def broker(
     LocalPlatform(settings, [_BROKER]).fetch()
     site = Site.of(settings)
     site.make_folders()
+    if site.transport is not Transport.OFF:
+        certificates.ensure(site.layout)
     made = Bounded(site, "west")
     server = BrokerProcess(made, LIFETIME_S)
     try:

@@ -9,6 +9,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Protocol
 
 from mesh_events.kafka import SCRAM, Connection
 
@@ -22,18 +23,37 @@ _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 4
 _ADD_PARTITIONS_TO_TXN, _WRITE_TXN_MARKERS = 24, 27
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
+_STREAMS_GROUP_HEARTBEAT = 88
 _LOADING, _LOADED_S = (14, 15, 16), 30.0
 """A coordinator that is loading, is not there yet, or is another one."""
+
+
+class Stream(Protocol):
+    """What bytes go by: a socket, or one with something around it."""
+
+    def sendall(self, data: bytes, /) -> None: ...
+
+    def recv(self, size: int, /) -> bytes: ...
+
+    def settimeout(self, seconds: float, /) -> None: ...
+
+    def fileno(self) -> int: ...
+
+    def close(self) -> None: ...
 
 
 class RawConnection:
     """One connection to a broker; `login` is None for a client that does not authenticate."""
 
     def __init__(
-        self, address: str, login: Connection | None = None, timeout_s: float = 20
+        self,
+        address: str,
+        login: Connection | None = None,
+        timeout_s: float = 20,
+        around: Callable[[socket.socket], Stream] = lambda plain: plain,
     ) -> None:
         host, port = address.split(":")
-        self.socket = socket.create_connection((host, int(port)), timeout_s)
+        self.socket = around(socket.create_connection((host, int(port)), timeout_s))
         if login is not None:
             self._authenticate(login.user, login.password)
 
@@ -166,6 +186,32 @@ class RawConnection:
         return self._settled(
             lambda: self._call(_CONSUMER_GROUP_HEARTBEAT, 1, body, flexible=True)[5:7]
         )
+
+    def name_internal_topics(self, group: str, source: str, topics: Mapping[str, int]) -> int:
+        """Join a group of Streams that repartitions by topics with so many partitions.
+
+        Returns the error code.
+        """
+        names = _items(map(_compact, topics))
+        shapes = _items(
+            _compact(name) + struct.pack(">ih", count, 1) + _items([]) + b"\0"
+            for name, count in topics.items()
+        )
+        one = _compact("0") + _items([_compact(source)]) + _items([]) + _items([])
+        one += names + shapes + _items([]) + b"\0"
+        topology = b"\1" + struct.pack(">i", 1) + _items([one]) + b"\0"
+        body = _compact(group) + _compact(new_member()) + struct.pack(">ii", 0, 0) + b"\0\0"
+        body += struct.pack(">i", 60_000) + topology + _items([]) * 3 + _compact("process")
+        body += b"\xff" + _items([]) + b"\0\0\0\0"
+        return self._settled(
+            lambda: self._call(_STREAMS_GROUP_HEARTBEAT, 0, body, flexible=True)[5:7]
+        )
+
+    def log_in_as(self, name: str) -> None:
+        """Begin to log in under a name; wait for no answer of it."""
+        self._send(_HANDSHAKE, 1, _text(SCRAM))
+        self._answer()
+        self._send(_AUTHENTICATE, 1, _bytes(f"n,,n={name},r=abc".encode()))
 
     def ask_for_transaction(self, transactional_id: str, topic: str, partitions: int) -> None:
         """Add partitions to a transaction, 256 of them again and again; wait for no answer."""

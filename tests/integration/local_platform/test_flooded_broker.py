@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from local_platform import LocalPlatform
-from local_platform.jvm import POLICY
+from local_platform.jvm import EARLIEST_MS, POLICY
 from local_platform.principals import Principal, Right, ensure_principals
 from local_platform.services.kafka import SMALL_NODE
 from mesh_events.kafka import Connection
@@ -214,6 +214,27 @@ def test_no_topic_of_a_domain_has_the_broker_compress_anew(foe: Connection, kind
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     with pytest.raises(KafkaException, match=told):
         client.incremental_alter_configs([resource])[resource].result(20)
+
+
+def test_a_time_that_spark_cannot_hold_is_refused(foe: Connection) -> None:
+    """One such record ended each link and statement that read it, at each start anew."""
+    client, topic = AdminClient(foe.config()), f"foe.{time.time_ns()}"
+    client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    producer, found = Producer(foe.config()), dict[int, int | None]()
+    for at in (-(2**62), -9_223_372_036_854_776, -(10**14), -86_400_000, 1):
+
+        def told(error: KafkaError | None, _: object, at: int = at) -> None:
+            found[at] = None if error is None else error.code()
+
+        producer.produce(topic, b"x", timestamp=at, on_delivery=told)
+        assert producer.flush(20) == 0
+    refused = KafkaError.INVALID_TIMESTAMP
+    assert list(found.values()) == [refused, refused, refused, None, None]
+    setting = {"message.timestamp.before.max.ms": str(EARLIEST_MS + 1)}
+    with pytest.raises(KafkaException, match="at least 0 and at most 63000000000000"):
+        client.create_topics([NewTopic(f"{topic}.2", 1, 1, config=setting)])[f"{topic}.2"].result(
+            20
+        )
 
 
 def test_settings_within_the_ranges_and_of_the_meshs_topics_are_taken(

@@ -1,0 +1,66 @@
+package mesh
+
+import java.nio.ByteBuffer
+import javax.net.ssl.{SSLEngine, SSLEngineResult, SSLException}
+
+/**
+ * How long a network thread reads from one TLS connection at a time, and how many records without data one may send.
+ * Kafka reads until what it waits for is whole or nothing has come: who sends records of a byte, or of none, keeps the
+ * thread from all its other connections, without a login too. [[PatchKafka]] has Kafka call these methods.
+ *
+ * Properties of the JVM:
+ *   mesh.tls.ms=<n>      after which a connection is left until its next turn
+ *   mesh.tls.empty=<n>   records without data of a connection, as those that update its keys; and one more for each
+ *                        MiB of data. One more closes it
+ */
+object BoundedTls {
+  private val sliceNs = Integer.getInteger("mesh.tls.ms", 2).longValue * 1000000L
+  private val mostEmpty = Integer.getInteger("mesh.tls.empty", 100).longValue
+  private val current = new ThreadLocal[Connection]
+
+  private class Connection {
+    var ends = 0L
+    var isFirst = true
+    var empty, bytes = 0L
+  }
+
+  /** The thread reads from a connection; returns what is kept of it, which was null before the first time. */
+  def begins(kept: AnyRef): AnyRef = {
+    val connection = kept match {
+      case before: Connection => before
+      case _ => new Connection
+    }
+    connection.ends = System.nanoTime + sliceNs
+    connection.isFirst = true
+    current.set(connection)
+    connection
+  }
+
+  /**
+   * In place of how many bytes have come: none, so that it goes on with what it has and then leaves the connection, once
+   * its time is over. Not for the first ones, by which it knows that it has something.
+   */
+  def received(bytes: Int): Int = {
+    val connection = current.get
+    if (bytes <= 0) bytes
+    else if (connection.isFirst) {
+      connection.isFirst = false
+      bytes
+    } else if (System.nanoTime > connection.ends) 0
+    else bytes
+  }
+
+  /** In place of `engine.unwrap(from, to)`; SSLException for too many records without data. */
+  def unwrap(engine: SSLEngine, from: ByteBuffer, to: ByteBuffer): SSLEngineResult = {
+    val result = engine.unwrap(from, to)
+    val connection = current.get
+    connection.bytes += result.bytesProduced
+    if (result.bytesProduced == 0 && result.bytesConsumed > 0) {
+      connection.empty += 1
+      if (connection.empty > mostEmpty + (connection.bytes >> 20)) {
+        throw new SSLException(s"a connection sends more than $mostEmpty records without data")
+      }
+    }
+    result
+  }
+}
