@@ -3,12 +3,16 @@
 A test that is marked `long` is left out. Of the cases of one that is marked `sample(n)`, n are
 chosen at random in each run; the same seed chooses the same ones. Of the files that need servers a
 whole run takes one part of `PARTS`, which the draw says too: draws 0, 1, 2 and so on take them all.
-Who names a test gets it, and who names a file or a folder gets all of its files.
+The parts take about the same time, by `durations.json`, which `python -m tests.selection` writes
+out of what `./scripts/test --long --durations=0` prints. Who names a test gets it, and who names a
+file or a folder gets all of its files.
 """
 
+import json
 import os
 import random
-import zlib
+import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +26,13 @@ PARTS = 6
 """A whole run takes one of so many parts of the files below `IN_PARTS`."""
 IN_PARTS = ("faults", "integration")
 """Folders whose files need servers for minutes."""
+_DURATIONS = Path(__file__).parent / "durations.json"
+_UNKNOWN_S = 40
+"""What a file is taken to need that is new."""
+_DURATION = re.compile(
+    r"\s*(?P<seconds>[\d.]+)s (?:call|setup|teardown)\s+"
+    rf"tests/(?P<file>(?:{'|'.join(IN_PARTS)})/\S+?\.py)::"
+)
 
 
 def is_long() -> bool:
@@ -37,11 +48,30 @@ def is_whole() -> bool:
 def left_out(tests: Path, draw: int) -> set[Path]:
     """The files below the folder of the tests that a whole run leaves out.
 
-    Those of one folder, which are alike, are in several parts.
+    The longest one goes to the part that is the shortest so far, then the next one.
     """
+    took = durations()
     files = [one for folder in IN_PARTS for one in (tests / folder).rglob("test_*.py")]
-    files.sort(key=lambda one: zlib.crc32(one.relative_to(tests).as_posix().encode()))
-    return {one for number, one in enumerate(files) if number % PARTS != draw % PARTS}
+    seconds = {one: took.get(one.relative_to(tests).as_posix(), _UNKNOWN_S) for one in files}
+    parts: list[set[Path]] = [set() for _ in range(PARTS)]
+    for one in sorted(files, key=lambda one: (-seconds[one], one)):
+        min(parts, key=lambda part: sum(seconds[each] for each in part)).add(one)
+    return set(files) - parts[draw % PARTS]
+
+
+def durations() -> dict[str, int]:
+    """Seconds of the files that need servers, as `read_durations` found them."""
+    found: dict[str, int] = json.loads(_DURATIONS.read_text("utf-8"))
+    return found
+
+
+def read_durations(lines: Iterable[str]) -> dict[str, int]:
+    """Seconds by file, out of what `pytest --durations=0` prints."""
+    found: dict[str, float] = {}
+    for line in lines:
+        if match := _DURATION.match(line):
+            found[match["file"]] = found.get(match["file"], 0) + float(match["seconds"])
+    return {file: round(seconds) for file, seconds in sorted(found.items())}
 
 
 def split(
@@ -75,3 +105,8 @@ def are_named(arguments: Iterable[str]) -> bool:
 
 def _sample(cases: Sequence[Case], n: int, seed: str) -> list[Case]:
     return random.Random(seed).sample(cases, min(n, len(cases)))
+
+
+if __name__ == "__main__":
+    text = json.dumps(read_durations(sys.stdin), indent=1)
+    _DURATIONS.write_text(f"{text}\n", "utf-8")

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.selection import IN_PARTS, PARTS, are_named, left_out, split
+from tests.selection import (
+    IN_PARTS,
+    PARTS,
+    are_named,
+    durations,
+    left_out,
+    read_durations,
+    split,
+)
 
 pytest_plugins = ["pytester"]
 TESTS = """
@@ -63,9 +71,20 @@ def test_each_file_that_needs_servers_is_in_one_part_and_others_in_all() -> None
     for file in files:
         times = sum(file in one for one in taken)
         assert times == (1 if file.relative_to(tests).parts[0] in IN_PARTS else PARTS), file
-    sizes = {len(one) for one in taken}
-    assert max(sizes) - min(sizes) <= 1
+    took = {tests / name: seconds for name, seconds in durations().items()}
+    sums = [sum(took.get(file, 0) for file in one) for one in taken]
+    assert max(sums) - min(sums) <= max(took.values())
     assert left_out(tests, 10) == left_out(tests, 10 % PARTS)
+
+
+def test_durations_are_read_from_what_pytest_prints() -> None:
+    printed = """
+        1.60s call     tests/integration/test_a.py::test_one[x]
+        12.00s setup    tests/integration/test_a.py::test_one[x]
+        3.00s call     tests/unit/test_b.py::test_two
+        ===== 3 passed in 12.00s =====
+    """
+    assert read_durations(printed.splitlines()) == {"integration/test_a.py": 14}
 
 
 def test_tests_are_named_by_file_and_test() -> None:
