@@ -18,6 +18,7 @@ SOURCES = tuple(
         "Attempt.scala",
         "ClosedPorts.scala",
         "ConnectServer.scala",
+        "Decimals.scala",
         "DomainServer.scala",
         "Patterns.scala",
         "TableLookup.scala",

@@ -14,7 +14,7 @@
 | `unsupported_schema` | a source's values or keys are JSON Schema or Protobuf |
 | `unreadable_column` | a column has a type that Spark does not have |
 | `unknown_function` | a function that statements may not call |
-| `wrong_type` | Spark refuses an expression, has no value of it, or would cast one in silence |
+| `wrong_type` | Spark refuses an expression, has no value of it, or casts or rounds in silence |
 """
 
 from dataclasses import dataclass
