@@ -13,6 +13,7 @@ from typing import Any
 
 from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_resolution import (
+    OTHER_BRANCH,
     OTHER_NUMBER,
     OTHER_TIME,
     Comparison,
@@ -22,6 +23,7 @@ from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
 _MOST_REASONS = 1000
+_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, OTHER_BRANCH)
 _LONGEST_TYPE = 1000
 """Characters of a field's type: an enum's symbols stand in each field that has it."""
 
@@ -99,13 +101,13 @@ def unreadable(reader: Any, writer: Any) -> list[tuple[str, str]]:
 
 
 def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
-    """(path, reason) of each place that can be read and then means another time or number.
+    """(path, reason) of each place that can be read and then means something else.
 
-    Avro lets a reader count in another unit than the writer did, or with another scale, and so do
-    registries.
+    Avro lets a reader count in another unit than the writer did, with another scale, or have the
+    branches of a union at other positions, and so do registries.
     """
     reasons = Comparison(reader, writer).reasons()
-    found = (one for one in reasons if one[1].endswith((OTHER_TIME, OTHER_NUMBER)))
+    found = (one for one in reasons if one[1].endswith(_MISREADINGS))
     return list(islice(found, _MOST_REASONS))
 
 

@@ -25,6 +25,7 @@ _PROMOTED = {
 """What was written -> what else it can be read as."""
 OTHER_TIME = ": the same number means another time"
 OTHER_NUMBER = ": the same digits mean another number"
+OTHER_BRANCH = ": the same position means another branch"
 _MARKS = {"array": "[]", "map": "{}"}
 _Reason = tuple[str, str]
 _Place = tuple[str, Any, Any]
@@ -52,7 +53,9 @@ class Comparison:
         A pair of records is told where it is met first.
         """
         for path, reader, writer in self._places():
-            if isinstance(reader, list):
+            if isinstance(writer, list):
+                yield from self._moved(reader, writer, path or _TOP)
+            elif isinstance(reader, list):
                 told = f"{type_text(writer)} was written, which {type_text(reader)} is not"
                 yield path or _TOP, told
             elif _are_alike(reader, writer):
@@ -74,7 +77,7 @@ class Comparison:
         """Where one type is read as another, once for each pair of records.
 
         There are no unions, arrays and maps among them, but for a reader's union of which no branch
-        is what was written.
+        is what was written, and for two unions of several branches beside null.
         """
         left: list[_Place] = [("", self.reader, self._writer)]
         met: set[tuple[int, int]] = set()
@@ -92,6 +95,8 @@ class Comparison:
             pair = id(reader), id(writer)
             if isinstance(writer, list):
                 left += [(path, reader, branch) for branch in reversed(writer)]
+                if len(_beside_null(reader)) > 1 and len(_beside_null(writer)) > 1:
+                    yield path, reader, writer
             elif isinstance(reader, list):
                 branches = _picked([_definition(one, self._read) for one in reader], writer)
                 left += [(path, branch, writer) for branch in reversed(branches)]
@@ -106,6 +111,30 @@ class Comparison:
                 yield path, reader, writer
                 fields = [(name, *inner) for name, inner in _field_pairs(reader, writer) if inner]
                 left += [(_below(path, name), *inner) for name, *inner in reversed(fields)]
+
+    def _moved(self, reader: list[Any], writer: list[Any], here: str) -> Iterator[_Reason]:
+        """The first branch of two unions that is read at another position than it was written at.
+
+        Readers such as Spark's call a branch by its position beside null, not by its type.
+        """
+        read = [_definition(one, self._read) for one in _beside_null(reader)]
+        for position, branch in enumerate(_beside_null(writer)):
+            one = _definition(branch, self._written)
+            picked = {id(found) for found in _picked(read, one)}
+            found = [number for number, other in enumerate(read) if id(other) in picked]
+            told = f"{type_text(one)} was written at position {position} of the union beside null"
+            if any(number != position for number in found):
+                others = " or ".join(str(number) for number in found)
+                yield here, f"{told}, and is read at position {others}{OTHER_BRANCH}"
+                return
+            if not found and position < len(read):
+                yield here, f"{told}, where {type_text(read[position])} is read{OTHER_BRANCH}"
+                return
+
+
+def _beside_null(schema: Any) -> list[Any]:
+    """The branches of a union but for null; none of any other type."""
+    return [one for one in schema if kind_of(one) != "null"] if isinstance(schema, list) else []
 
 
 def _below(path: str, name: str) -> str:

@@ -28,10 +28,11 @@ CASES = [(old, new) for old, new, *_ in (*FULL, *BACKWARD_ONLY, *NEITHER)]
 OURS = (
     *("aliases", '"scale": 3', "timestamp-micros", "time-micros", "MicroTimestamp"),
     *("timestamp-millis", '"date"', "time.Date"),
+    '"moved"',
 )
 """In what we differ: a field's new name is read by Avro, and a missing field to the registry;
-another scale of a decimal makes another number, and another unit another time, as a plain number
-does, which the registry does not mind."""
+another scale of a decimal makes another number, another unit another time, as a plain number does,
+and another position in a union another branch, which the registry does not mind."""
 
 
 @pytest.fixture

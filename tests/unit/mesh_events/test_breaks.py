@@ -116,6 +116,11 @@ NEITHER = [
     (record(A), record(field("a", debezium("int", "Date"))), "a"),
     (record(A), record(field("a", ["null", logical("int", "date")])), "a"),
     (record(field("a", "string")), record(field("a", debezium("string", "Date"))), "a"),
+    (
+        record(field("moved", ["null", "string", enum("X")])),
+        record(field("moved", ["null", enum("X"), "string"])),
+        "moved",
+    ),
     (record(A, name="One"), record(A, name="Two"), "the value"),
     ("int", "string", "the value"),
 ]

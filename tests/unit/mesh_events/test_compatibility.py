@@ -267,6 +267,94 @@ def test_a_branch_is_the_one_that_readers_pick(written: Any, read: Any, *, told:
     assert bool(misread(new, old)) is told
 
 
+def one_of(*branches: str | dict[str, Any]) -> list[Any]:
+    """A union: of a record for each name in capitals."""
+    made = (named(one, 2) if isinstance(one, str) and one.isupper() else one for one in branches)
+    return list(made)
+
+
+_SIDE = {"type": "enum", "name": "Side", "symbols": ["BUY"]}
+_Q_WAS_P = named("Q", 2, aliases=["P"])
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "branch"),
+    [
+        (one_of("null", "P", "Q"), one_of("null", "Q", "P"), "record P"),
+        (one_of("null", "string", _SIDE), one_of("null", _SIDE, "string"), "string"),
+        (one_of("null", "P", "Q"), one_of("null", "R", "P", "Q"), "record P"),
+        (one_of("null", "P", "Q"), one_of("null", "P", "R", "Q"), "record Q"),
+        (one_of("P", "Q", "R"), one_of("Q", "R"), "record P"),
+        (one_of("P", "Q", "R"), one_of("P", "R"), "record Q"),
+        (one_of("P", "Q"), one_of("R", "Q"), "record P"),
+        (one_of("int", "string"), one_of("string", "long"), "int"),
+        (one_of("int", "string", "long"), one_of("long", "string"), "long"),
+        # by the name that it had
+        (one_of("P", "R"), one_of("R", _Q_WAS_P), "record P"),
+        (one_of(named("x.P", 2), named("y.P", 2)), one_of(named("y.P", 2), named("x.P", 2)), "x.P"),
+    ],
+)
+def test_a_branch_at_another_position_of_its_union_is_told(
+    written: Any, read: Any, branch: str
+) -> None:
+    old, new = (of_fields({"name": "u", "type": one}) for one in (written, read))
+    [(path, why)] = misread(new, old)
+    assert path == "u"
+    assert f"{branch} was written at position " in why
+    assert ("u", why) in unreadable(new, old)
+    for level in (Level.BACKWARD, Level.FULL):
+        assert why in [one.reason for one in breaks(json.dumps(old), json.dumps(new), level)]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (one_of("null", "P", "Q"), one_of("null", "P", "Q", "R")),
+        (one_of("null", "P", "Q"), one_of("P", "null", "Q")),
+        (one_of("P", "Q"), one_of("P", "Q", "null")),
+        (one_of("P", "Q", "R"), one_of("P", "Q")),
+        (one_of("int", "string"), one_of("long", "bytes")),
+        (one_of("P", "R"), one_of(_Q_WAS_P, "R")),
+        (one_of(named("x.P", 2), named("y.P", 2)), one_of(named("x.P", 2), named("y.P", 2))),
+        # of one branch beside null it is the value itself
+        (one_of("null", "P"), one_of("P")),
+        (one_of("null", "P", "Q"), one_of("null", "Q")),
+        (one_of("null"), one_of("null", "P", "Q")),
+    ],
+)
+def test_branches_that_stay_where_they_were_are_read_as_they_were(written: Any, read: Any) -> None:
+    old, new = (of_fields({"name": "u", "type": one}) for one in (written, read))
+    assert misread(new, old) == []
+
+
+def test_a_branch_is_told_wherever_its_union_stands_and_by_the_name_of_its_type() -> None:
+    def row(*branches: str) -> dict[str, Any]:
+        union = {"type": "array", "items": ["null", {"type": "map", "values": list(branches)}]}
+        return of_fields(
+            {"name": "p", "type": named("P", 2)},
+            {"name": "q", "type": named("Q", 2)},
+            {"name": "in", "type": of_fields({"name": "us", "type": union}) | {"name": "In"}},
+        )
+
+    [(path, why)] = misread(row("Q", "P"), row("P", "Q"))
+    assert path == "in.us[]{}"
+    assert why == (
+        "record P was written at position 0 of the union beside null, and is read at position 1: "
+        "the same position means another branch"
+    )
+    assert misread(row("P", "Q"), row("P", "Q")) == []
+    assert [path for path, _ in misread(["null", "int", "string"], ["string", "int"])] == [
+        "the value"
+    ]
+
+
+def test_old_readers_are_told_of_a_branch_that_moves() -> None:
+    old, new = (of_fields({"name": "u", "type": one_of(*names)}) for names in ("PQR", "QR"))
+    [told] = breaks(json.dumps(old), json.dumps(new), Level.FORWARD)
+    assert (told.path, told.who) == ("u", "old readers of new records")
+    assert "record Q was written at position 0" in told.reason
+
+
 def test_what_no_branch_is_is_told() -> None:
     old, new = (of_fields({"name": "u", "type": one}) for one in ("string", ["null", "int"]))
     assert unreadable(new, old) == [("u", "string was written, which null | int is not")]

@@ -81,6 +81,24 @@ def test_a_time_that_was_counted_in_another_unit_is_refused_not_misread() -> Non
     assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
 
 
+def test_a_branch_of_a_union_that_moved_is_refused_not_misread() -> None:
+    """A text names a branch by its position: `u.member0`."""
+    unions = (["null", "string", "int"], ["null", "string", "int", "bytes"], ["int", "string"])
+    versions = {
+        number: user_with({"name": "u", "type": one}) for number, one in enumerate(unions, 7)
+    }
+
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
+    assert told.value.code == "incompatible_schema"
+    said = str(told.value)
+    assert said.startswith("line 3, column 6: u of w.clicks-value changed its meaning")
+    assert "schema 7" in said
+    assert "string was written at position 0 of the union" in said
+    del versions[9]
+    assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
+
+
 def test_long_defaults_of_the_items_of_a_list_are_refused() -> None:
     """A record of 200 KB, whose items lack a text of 100 KB, would be 20 GB when it is read."""
 
