@@ -15,6 +15,7 @@ from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_resolution import (
     OTHER_BRANCH,
     OTHER_NUMBER,
+    OTHER_SYMBOL,
     OTHER_TIME,
     Comparison,
     type_text,
@@ -23,7 +24,7 @@ from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
 _MOST_REASONS = 1000
-_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, OTHER_BRANCH)
+_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, OTHER_BRANCH, OTHER_SYMBOL)
 _LONGEST_TYPE = 1000
 """Characters of a field's type: an enum's symbols stand in each field that has it."""
 
@@ -82,7 +83,9 @@ def breaks(old: str, new: str, level: Level) -> list[Break]:
         found += [Break(path, why, who) for path, why in unreadable(after, before)]
     if kind in ("FORWARD", "FULL"):
         who = "old readers of new records"
-        found += [Break(path, why, who) for path, why in unreadable(before, after)]
+        # an enum has its default for symbols that come later: old readers take it for those
+        missing = _unreadable(Comparison(before, after), but=OTHER_SYMBOL)
+        found += [Break(path, why, who) for path, why in missing]
     return found
 
 
@@ -92,19 +95,24 @@ def unreadable(reader: Any, writer: Any) -> list[tuple[str, str]]:
     At most `_MOST_REASONS`, and as many aliases. Raises SchemaTooLargeError where the comparison
     takes too many steps.
     """
-    comparison = Comparison(reader, writer)
+    return _unreadable(Comparison(reader, writer))
+
+
+def _unreadable(comparison: Comparison, but: str | None = None) -> list[tuple[str, str]]:
+    """As `unreadable`, but for reasons that end so."""
+    reasons = (one for one in comparison.reasons() if but is None or not one[1].endswith(but))
     taken = (
         (path, f"its alias {alias} is the name of another field, whose values it would be given")
         for path, alias in _taking_aliases(comparison)
     )
-    return [*islice(comparison.reasons(), _MOST_REASONS), *islice(taken, _MOST_REASONS)]
+    return [*islice(reasons, _MOST_REASONS), *islice(taken, _MOST_REASONS)]
 
 
 def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
     """(path, reason) of each place that can be read and then means something else.
 
-    Avro lets a reader count in another unit than the writer did, with another scale, or have the
-    branches of a union at other positions, and so do registries.
+    Avro lets a reader count in another unit than the writer did, with another scale, have the
+    branches of a union at other positions, or fewer symbols, and so do registries.
     """
     reasons = Comparison(reader, writer).reasons()
     found = (one for one in reasons if one[1].endswith(_MISREADINGS))

@@ -26,6 +26,7 @@ _PROMOTED = {
 OTHER_TIME = ": the same number means another time"
 OTHER_NUMBER = ": the same digits mean another number"
 OTHER_BRANCH = ": the same position means another branch"
+OTHER_SYMBOL = ": what was written is read as another symbol"
 _MARKS = {"array": "[]", "map": "{}"}
 _Reason = tuple[str, str]
 _Place = tuple[str, Any, Any]
@@ -188,8 +189,11 @@ def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
         case "enum":
             known = set(reader["symbols"])
             lost = [one for one in writer["symbols"] if one not in known]
-            if lost and "default" not in reader:
-                yield here, f"the symbols {', '.join(lost)} are missing and there is no default"
+            told = f"the symbols {', '.join(lost)} are missing"
+            if lost and "default" in reader:
+                yield here, f"{told} and the default is {reader['default']}{OTHER_SYMBOL}"
+            elif lost:
+                yield here, f"{told} and there is no default"
         case "fixed" if reader["size"] != writer["size"]:
             yield here, f"{writer['size']} bytes were written, {reader['size']} are read"
     read, written = _decimal(reader), _decimal(writer)

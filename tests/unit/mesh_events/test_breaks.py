@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mesh_events.compatibility import Change, Level, breaks, changes, fields
+from mesh_events.compatibility import Change, Level, breaks, changes, fields, misread
 
 NEW, OLD = "new readers of old records", "old readers of new records"
 
@@ -163,8 +163,33 @@ def test_a_reason_says_what_is_missing() -> None:
         Level.BACKWARD,
     )
     assert "the symbols Y are missing" in told.reason
-    kept = record(field("e", enum("X", default="X")))
-    assert found(record(field("e", enum("X", "Y"))), kept, Level.BACKWARD) == []
+
+
+def test_a_symbol_that_is_dropped_is_told_and_one_that_is_added_is_not() -> None:
+    """What was written as Y would be read as X; an old reader has its default for what comes."""
+    both, one = (record(field("e", enum(*names, default="X"))) for names in ("XY", "X"))
+    assert found(one, both, Level.FULL) == []
+    assert found(both, one, Level.FORWARD) == []
+    for level in (Level.BACKWARD, Level.FULL):
+        assert found(both, one, level) == [("e", NEW)]
+    [told] = breaks(json.dumps(both), json.dumps(one), Level.BACKWARD)
+    assert told.reason == (
+        "the symbols Y are missing and the default is X: what was written is read as another symbol"
+    )
+    assert misread(one, both) == [("e", told.reason)]
+    assert misread(both, one) == []
+    without = record(field("e", enum("X")))
+    assert misread(without, both) == []
+    assert found(both, without, Level.BACKWARD) == [("e", NEW)]
+
+
+def test_symbols_that_are_added_to_many_enums_hide_no_other_break() -> None:
+    def rows(*symbols: str, **more: Any) -> dict[str, Any]:
+        enums = [enum(*symbols, default="X") | {"name": f"E{one}"} for one in range(1100)]
+        return record(*[field(f"e{one['name']}", one) for one in enums], field("z", **more))
+
+    told = found(rows("X", kind="string"), rows("X", "Y", kind="int"), Level.FORWARD)
+    assert told == [("z", OLD)]
 
 
 def test_changes_are_told_by_path_with_types_and_defaults() -> None:

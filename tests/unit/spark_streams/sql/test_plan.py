@@ -99,6 +99,24 @@ def test_a_branch_of_a_union_that_moved_is_refused_not_misread() -> None:
     assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
 
 
+def test_a_symbol_that_was_dropped_is_refused_not_misread() -> None:
+    side = {"type": "enum", "name": "Side", "default": "A"}
+    versions = {
+        number: user_with({"name": "side", "type": {**side, "symbols": list(symbols)}})
+        for number, symbols in ((7, "AB"), (8, "ABC"), (9, "AB"))
+    }
+
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
+    assert told.value.code == "incompatible_schema"
+    said = str(told.value)
+    assert said.startswith("line 3, column 6: side of w.clicks-value changed its meaning")
+    assert "schema 8" in said
+    assert "the symbols C are missing and the default is A" in said
+    del versions[9]
+    assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
+
+
 def test_long_defaults_of_the_items_of_a_list_are_refused() -> None:
     """A record of 200 KB, whose items lack a text of 100 KB, would be 20 GB when it is read."""
 
