@@ -13,6 +13,7 @@ from typing import Any
 
 from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_resolution import (
+    LOST_DIGITS,
     OTHER_BRANCH,
     OTHER_NUMBER,
     OTHER_SYMBOL,
@@ -24,7 +25,7 @@ from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
 _MOST_REASONS = 1000
-_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, OTHER_BRANCH, OTHER_SYMBOL)
+_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, LOST_DIGITS, OTHER_BRANCH, OTHER_SYMBOL)
 _LONGEST_TYPE = 1000
 """Characters of a field's type: an enum's symbols stand in each field that has it."""
 
@@ -111,8 +112,8 @@ def _unreadable(comparison: Comparison, but: str | None = None) -> list[tuple[st
 def misread(reader: Any, writer: Any) -> list[tuple[str, str]]:
     """(path, reason) of each place that can be read and then means something else.
 
-    Avro lets a reader count in another unit than the writer did, with another scale, have the
-    branches of a union at other positions, or fewer symbols, and so do registries.
+    Avro lets a reader count in another unit than the writer did, with another scale or fewer
+    digits, have the branches of a union at other positions, or fewer symbols; so do registries.
     """
     reasons = Comparison(reader, writer).reasons()
     found = (one for one in reasons if one[1].endswith(_MISREADINGS))

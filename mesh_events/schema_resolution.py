@@ -23,9 +23,12 @@ _PROMOTED = {
     "bytes": {"string"},
 }
 """What was written -> what else it can be read as."""
+_ROUNDED = {("int", "float"), ("long", "float"), ("long", "double")}
+"""(What was written, what it is read as) where that has no room for all digits."""
 OTHER_TIME = ": the same number means another time"
 OTHER_NUMBER = ": the same digits mean another number"
 OTHER_BRANCH = ": the same position means another branch"
+LOST_DIGITS = ": large numbers lose digits"
 OTHER_SYMBOL = ": what was written is read as another symbol"
 _MARKS = {"array": "[]", "map": "{}"}
 _Reason = tuple[str, str]
@@ -172,17 +175,10 @@ def _field_pairs(reader: Any, writer: Any) -> Iterator[tuple[str, tuple[Any, Any
 
 def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
     """Both sides are one type: no unions, arrays or maps, and no records of one name."""
-    kinds = kind_of(reader), kind_of(writer)
-    if kinds[0] != kinds[1]:
-        if kinds[0] not in _PROMOTED.get(kinds[1], set()):
-            yield here, f"{type_text(writer)} was written, {type_text(reader)} is read"
-        elif _decimal(reader) or _decimal(writer):
-            # the digits of a text are no decimal's, nor the other way round
-            yield here, _other_number(reader, writer)
-        else:
-            yield from _time_reasons(reader, writer, here)
+    if (kind := kind_of(reader)) != kind_of(writer):
+        yield from _promoted_reasons(reader, writer, here)
         return
-    match kinds[0]:
+    match kind:
         case "record":
             yield here, f"the record {writer['name']} was written, {reader['name']} is read"
             return
@@ -202,6 +198,21 @@ def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
         why = _other_number(reader, writer)
         yield here, why.removesuffix(OTHER_NUMBER) if same_scale else why
     yield from _time_reasons(reader, writer, here)
+
+
+def _promoted_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
+    """Both sides are of two kinds."""
+    written, read = kind_of(writer), kind_of(reader)
+    told = f"{type_text(writer)} was written, {type_text(reader)} is read"
+    if read not in _PROMOTED.get(written, set()):
+        yield here, told
+    elif _decimal(reader) or _decimal(writer):
+        # the digits of a text are no decimal's, nor the other way round
+        yield here, _other_number(reader, writer)
+    else:
+        if (written, read) in _ROUNDED:
+            yield here, f"{told}{LOST_DIGITS}"
+        yield from _time_reasons(reader, writer, here)
 
 
 def _other_number(reader: Any, writer: Any) -> str:

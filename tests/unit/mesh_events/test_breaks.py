@@ -69,6 +69,7 @@ BACKWARD_ONLY = [
     (record(A, B), record(A), "b"),
     (record(A), record(field("a", "long")), "a"),
     (record(A), record(field("a", "double")), "a"),
+    (record(field("a", "float")), record(field("a", "double")), "a"),
     (record(A), record(field("a", ["null", "int"])), "a"),
     (record(field("e", enum("X"))), record(field("e", enum("X", "Y"))), "e"),
     (record(A), record(field("x", "int", aliases=["a"])), "a"),
@@ -116,6 +117,8 @@ NEITHER = [
     (record(A), record(field("a", debezium("int", "Date"))), "a"),
     (record(A), record(field("a", ["null", logical("int", "date")])), "a"),
     (record(field("a", "string")), record(field("a", debezium("string", "Date"))), "a"),
+    (record(field("digits", "long")), record(field("digits", "double")), "digits"),
+    (record(field("digits", "int")), record(field("digits", ["null", "float"])), "digits"),
     (
         record(field("moved", ["null", "string", enum("X")])),
         record(field("moved", ["null", enum("X"), "string"])),

@@ -167,6 +167,31 @@ def test_digits_that_would_mean_another_number_are_told(old: int | None, new: in
     assert misread(wider, decimal(2)) == []
 
 
+@pytest.mark.parametrize(
+    ("written", "read", "rounded"),
+    [
+        ("int", "long", False),
+        ("int", "double", False),
+        ("float", "double", False),
+        ("int", "float", True),
+        ("long", "float", True),
+        ("long", "double", True),
+        (["null", "long"], ["null", "double"], True),
+        (["null", "long"], ["null", "double", "long"], False),
+        ({"type": "map", "values": "long"}, {"type": "map", "values": ["double"]}, True),
+    ],
+)
+def test_a_number_that_would_lose_digits_is_told(written: Any, read: Any, *, rounded: bool) -> None:
+    """9007199254740993 of a long is 9007199254740992.0 as a double."""
+    old, new = (of_fields({"name": "n", "type": one}) for one in (written, read))
+    told = misread(new, old)
+    assert bool(told) is rounded
+    assert [why.endswith(" is read: large numbers lose digits") for _, why in told] == [True] * len(
+        told
+    )
+    assert bool(breaks(json.dumps(old), json.dumps(new), Level.BACKWARD)) is rounded
+
+
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
 
 

@@ -215,6 +215,22 @@ def test_a_number_that_had_another_scale_is_refused_not_misread() -> None:
     assert "line 3, column 6: amount of w.clicks-value changed its meaning" in str(told.value)
 
 
+def test_a_number_that_would_lose_digits_is_refused_not_misread() -> None:
+    versions = {
+        number: user_with({"name": "n", "type": kind})
+        for number, kind in ((7, "int"), (8, "long"), (9, "double"))
+    }
+
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
+    assert told.value.code == "incompatible_schema"
+    said = str(told.value)
+    assert "n of w.clicks-value changed its meaning from the schema 8 to the latest" in said
+    assert "long was written, double is read: large numbers lose digits" in said
+    del versions[8]
+    assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
+
+
 def test_an_alias_that_would_take_another_fields_values_is_refused() -> None:
     versions = {
         7: USER,
