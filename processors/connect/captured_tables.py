@@ -28,7 +28,11 @@ SELECT n.nspname || '.' || c.relname, a.attname,
         LEFT JOIN pg_type i ON i.oid = s.typelem AND s.typcategory = 'A'
         LEFT JOIN pg_class o ON o.oid = coalesce(nullif(s.typrelid, 0), i.typrelid)
         WHERE s.typnamespace = n.oid AND s.typname = t.typname AND s.oid <> t.oid), ''),
-    coalesce(format_type(b.oid, t.typtypmod), '')
+    coalesce(format_type(b.oid, t.typtypmod), ''),
+    EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique
+        AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
+        AND (i.indisprimary OR NOT EXISTS (
+            SELECT 1 FROM pg_index q WHERE q.indrelid = c.oid AND q.indisprimary)))
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc

@@ -21,6 +21,7 @@ class Column(NamedTuple):
     dimensions: of an array as it was declared
     namesake: a table or type of the table's schema with the name of this column's type, else ""
     made_of: what the type of a domain was declared as, else ""
+    is_key: whether it is part of the key by which rows arrive
     """
 
     table: str
@@ -32,6 +33,7 @@ class Column(NamedTuple):
     dimensions: int
     namesake: str = ""
     made_of: str = ""
+    is_key: bool = False
 
     @property
     def path(self) -> str:
@@ -47,15 +49,20 @@ class Arrival:
     avro: in the topic.
     sql: in streaming SQL.
     lost: what of its values does not arrive as it was, "" for nothing.
+    in_key: what that does to rows whose key has such a value, "" for nothing.
     """
 
     kind: str
     avro: str
     sql: str
     lost: str = ""
+    in_key: str = ""
 
 
 _ARRAY = "arrays in it arrive as nulls; another first index than 1"
+_EARLY = "1582-10-05 to 1582-10-14 ten days later, what is before 0001 as a day after it"
+"""Java's calendar of java.sql.Date has no such days and counts no years before 1."""
+_ONE_ROW = "two rows can arrive as one"
 ARRIVALS = (
     Arrival("boolean", "boolean", "BOOLEAN"),
     Arrival("smallint", "int", "INT"),
@@ -97,13 +104,18 @@ ARRIVALS = (
         "date",
         "int, days",
         "DATE",
-        "infinity arrives as another number, and in a snapshot what is before 0001",
+        f"infinity arrives as another number; in a snapshot {_EARLY}",
+        f"{_ONE_ROW} in a snapshot, and a row under another key than its changes",
     ),
     Arrival("time without time zone", "long, microseconds", "BIGINT"),
     Arrival(
-        "time with time zone", "string in UTC", "STRING", "its zone; 24:00 arrives as 00:00 in UTC"
+        "time with time zone",
+        "string in UTC",
+        "STRING",
+        "its zone; 24:00 arrives as 00:00 in UTC",
+        _ONE_ROW,
     ),
-    Arrival("interval", "string of ISO 8601", "STRING", "infinity arrives as zero"),
+    Arrival("interval", "string of ISO 8601", "STRING", "infinity arrives as zero", _ONE_ROW),
     Arrival("inet", "string", "STRING"),
     Arrival("cidr", "string", "STRING"),
     Arrival("macaddr", "string", "STRING"),
@@ -113,7 +125,13 @@ ARRIVALS = (
         "boolean; of more bits bytes, the last ones first, without bytes of zeros at its beginning",
         "BOOLEAN, BINARY",
     ),
-    Arrival("bit varying", "bytes, the last bits first", "BINARY", "zeros that it begins with"),
+    Arrival(
+        "bit varying",
+        "bytes, the last bits first",
+        "BINARY",
+        "zeros that it begins with",
+        _ONE_ROW,
+    ),
     Arrival("point", "record of x, y, wkb and srid", "STRUCT"),
     Arrival("tsvector", "string", "STRING"),
     Arrival("int4range", "string", "STRING"),
@@ -131,7 +149,12 @@ ARRIVALS = (
     Arrival("numeric[]", "array of bytes, decimal", "ARRAY", f"NaN fails the connector; {_ARRAY}"),
     Arrival("text[]", "array of string", "ARRAY", _ARRAY),
     Arrival("uuid[]", "array of string", "ARRAY", _ARRAY),
-    Arrival("date[]", "array of int, days", "ARRAY of INT", _ARRAY),
+    Arrival(
+        "date[]",
+        "array of int, days",
+        "ARRAY of INT",
+        f"infinity arrives as another number; {_EARLY}; {_ARRAY}",
+    ),
     Arrival("json[]", "array of string", "ARRAY", _ARRAY),
     Arrival("inet[]", "array of string", "ARRAY", _ARRAY),
     Arrival("enum[]", "array of string", "ARRAY", _ARRAY),
@@ -181,14 +204,24 @@ def fault(column: Column, *, precise: bool) -> str | None:
 
 
 def losses(columns: Iterable[Column]) -> list[str]:
-    """What of the values of columns does not arrive as it was: a text for each of their types."""
+    """What of the values of columns does not arrive as it was: a text for each of their types.
+
+    And one for each type in a key, where rows are lost by it.
+    """
     lossy: dict[str, list[str]] = {}
+    keys: dict[str, list[str]] = {}
     for one in columns:
-        if one.kind in _KNOWN and _KNOWN[one.kind].lost:
+        known = _KNOWN.get(one.kind)
+        if known is not None and known.lost:
             lossy.setdefault(one.kind, []).append(one.path)
+        if known is not None and known.in_key and one.is_key:
+            keys.setdefault(one.kind, []).append(one.path)
     return [
         f"values of {_some(names)} ({kind}) that do not arrive as they are: {_KNOWN[kind].lost}"
         for kind, names in lossy.items()
+    ] + [
+        f"{_some(names)} ({kind}) is in a key: by such values {_KNOWN[kind].in_key}"
+        for kind, names in keys.items()
     ]
 
 
@@ -201,7 +234,8 @@ def page() -> Iterator[str]:
     """The reference page, line by line."""
     yield _HEAD.rstrip("\n")
     for one in ARRIVALS:
-        yield f"| `{one.kind}` | {one.avro} | {one.sql} | {one.lost} |"
+        lost = f"{one.lost}; in a key {one.in_key}" if one.in_key else one.lost
+        yield f"| `{one.kind}` | {one.avro} | {one.sql} | {lost} |"
 
 
 if __name__ == "__main__":

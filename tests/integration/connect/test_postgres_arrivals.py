@@ -98,7 +98,20 @@ ARRIVE: dict[str, tuple[str, str, Any]] = {
 """Kind -> (declared, literal, what arrives)."""
 LOST: dict[str, tuple[str, str, Any, Any]] = {
     "early_day": ("date", "'0044-03-15 BC'", -703383, -735160),
+    "first_lost": ("date", "'1582-10-05'", -141427, -141437),
+    "last_lost": ("date", "'1582-10-14'", -141418, -141428),
+    "after_lost": ("date", "'1582-10-15'", -141427, -141427),
     "all_days": ("date", "'infinity'", -622191234, -2147472692),
+    "days": ("date[]", "'{1582-10-04,1582-10-05,1582-10-14,1582-10-15}'",
+             [-141438, -141427, -141418, -141427], [-141438, -141427, -141418, -141427]),
+    "early_days": ("date[]", "'{0044-03-15 BC,0001-01-01}'",
+                   [-703383, -719162], [-703383, -719162]),
+    "endless_days": ("date[]", "'{infinity,-infinity}'",
+                     [-622191234, -625821272], [-622191234, -625821272]),
+    "moment": ("timestamp", "'1582-10-05 12:00'", -12220113600000000, -12220113600000000),
+    "early_moment": ("timestamp", "'0044-03-15 12:00 BC'", -63517780800000000, -63517780800000000),
+    "moment_tz": ("timestamptz", "'1582-10-05 12:00Z'", "1582-10-05T12:00:00.000000Z",
+                  "1582-10-05T12:00:00.000000Z"),
     "for_ever": ("timestamp", "'infinity'", 9223372036825200000, 9223372036825200000),
     "ever_tz": ("timestamptz", "'infinity'", "infinity", "infinity"),
     "early_tz": ("timestamptz", "'0044-03-15 12:00:00+00 BC'", "-0043-03-15T12:00:00.000000Z",
@@ -231,6 +244,22 @@ def test_what_is_lost_is_what_the_reference_says(
         assert {name: row[name] for name in LOST} == expected
 
 
+def test_days_that_the_calendar_left_out_are_the_keys_of_others_in_a_snapshot(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    database.execute(f"CREATE TABLE {place}.rows (id int, day date PRIMARY KEY)")
+    database.execute(f"INSERT INTO {place}.rows VALUES (1, '1582-10-06'), (2, '1582-10-16')")
+    name = f"{place}-rows".replace("_", "-")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.rows")
+    told = sdm(*adding, "-d", owner.name, "--until", "decided").err
+    try:
+        assert f"{place}.rows.day (date) is in a key: by such values two rows" in told
+        assert [row["day"] for row in read(mesh, f"{owner.name}.rows")] == [-141426, -141426]
+    finally:
+        sdm(*NOUN, "drop", name, "-d", owner.name)
+
+
 def test_a_number_that_is_none_fails_its_connector_and_is_no_null(
     sdm: Sdm, owner: Party, schema: tuple[str, Any]
 ) -> None:
@@ -349,6 +378,28 @@ def test_values_that_would_be_lost_are_told_before_the_connector_starts(
     assert "word" not in told
     without = sdm(*captured, "--set", f"column.exclude.list={place}.rows.day").err
     assert "(date)" not in without
+
+
+@pytest.mark.parametrize(
+    ("key", "is_told"),
+    [
+        ("PRIMARY KEY (id, day)", True),
+        ("UNIQUE (day)", True),
+        ("PRIMARY KEY (id) INCLUDE (day)", False),
+        ("PRIMARY KEY (id), UNIQUE (day)", False),
+    ],
+)
+def test_a_key_whose_values_would_be_lost_is_told_before_the_connector_starts(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], key: str, is_told: bool
+) -> None:
+    place, database = schema
+    table = f"{place}.keyed"
+    database.execute(f"CREATE TABLE {table} (id int NOT NULL, day date NOT NULL, {key})")
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+    adding = (*NOUN, "add", fresh("told"), "--type", "debezium-postgres", "-d", owner.name)
+    told = sdm(*adding, "--table", table, "--dry-run").err
+    assert f"values of {table}.day (date)" in told
+    assert (f"{table}.day (date) is in a key" in told) is is_told
 
 
 def test_a_column_that_would_not_arrive_is_refused_and_can_be_left_out(

@@ -61,3 +61,11 @@ def test_what_of_the_values_is_lost_is_told_for_each_type_with_some_columns() ->
     assert of_days.startswith("values of public.t.d0, public.t.d1, public.t.d2, public.t.d3, ")
     assert "public.t.d4 and 2 more (date) that do not arrive as they are: infinity" in of_days
     assert of_bits.startswith("values of public.t.c (bit varying) that do not arrive as they are: ")
+
+
+def test_rows_that_are_lost_by_their_key_are_told() -> None:
+    keys = [column(kind, is_key=True) for kind in ("date", "integer", "bit varying")]
+    told = losses([*keys, column("interval")])
+    of_days, of_bits = (one for one in told if "is in a key" in one)
+    assert of_days.startswith("public.t.c (date) is in a key: by such values two rows can arrive")
+    assert of_bits.startswith("public.t.c (bit varying) is in a key: ")
