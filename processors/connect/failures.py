@@ -33,11 +33,14 @@ _CONDITIONS = {
     "P0001": "raise_exception",
 }
 """What PostgreSQL's documentation calls its codes: those that a sink or a capture meets."""
+_NO_VALUE = r"io\.debezium\.DebeziumException: Failed to properly convert data value for "
+_OF_ARRAY = r"'[^']{1,260}' of type (?:\"[^\"]{1,63}\"\.\")?_"
+"""PostgreSQL names the type of an array as that of its elements, after a _."""
 _KNOWN = {
     r"io\.apicurio\.registry\.rest\.client\.exception\.RuleViolationException: ": (
-        "a type in the table changed so that readers of the topic would break: change it back, "
-        "drop the connector and its replication slot, and add it under another name, which reads "
-        "the table anew"
+        "the primary key or a type in the table changed so that readers of the topic would break: "
+        "change it back, drop the connector and its replication slot, and add it under another "
+        "name, which reads the table anew"
     ),
     r"org\.postgresql\.util\.PSQLException: FATAL: [\w ]{1,40} authentication failed for ": (
         "the server refuses the user and password of the config"
@@ -74,11 +77,17 @@ _KNOWN = {
         "an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
         "snapshot.fetch.size=50, or leave a large column out of the table"
     ),
-    r"io\.debezium\.DebeziumException: Failed to properly convert data value for ": (
+    rf"{_NO_VALUE}(?!{_OF_ARRAY})": (
         "the value has none in the topic: capture decimals as text with --set "
         "decimal.handling.mode=string, or leave the column out with --set column.exclude.list, in "
         "a connector under another name; a large value that did not change is captured once the "
         "table has REPLICA IDENTITY FULL"
+    ),
+    rf"{_NO_VALUE}{_OF_ARRAY}": (
+        "a NaN in an array of decimals and a NULL in one of an enum have no value in the topic: "
+        "leave the column out with --set column.exclude.list, or make it a text[], in a connector "
+        "under another name; a large value that did not change is captured once the table has "
+        "REPLICA IDENTITY FULL"
     ),
 }
 _WAYS_OUT = tuple((re.compile(begin), way) for begin, way in _KNOWN.items())
@@ -120,7 +129,7 @@ _REFUSED = re.compile(
 with the domain, or of `PlainNames`, its code with the record's place and the field. No error but
 theirs has that class."""
 _UNCONVERTED = re.compile(
-    r"io\.debezium\.DebeziumException: Failed to properly convert data value for "
+    rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"
 )
 """Where Debezium found a value that it cannot convert."""

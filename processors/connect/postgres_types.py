@@ -62,6 +62,7 @@ class Arrival:
 _ARRAY = "arrays in it arrive as nulls; another first index than 1"
 _EARLY = "1582-10-05 to 1582-10-14 ten days later, what is before 0001 as a day after it"
 """Java's calendar of java.sql.Date has no such days and counts no years before 1."""
+_ZEROS = "without a precision zeros at its end, 1.50 arrives as 1.5"
 _ONE_ROW = "two rows can arrive as one"
 ARRIVALS = (
     Arrival("boolean", "boolean", "BOOLEAN"),
@@ -75,7 +76,7 @@ ARRIVALS = (
         "numeric",
         "bytes, decimal; without a precision a record of scale and digits",
         "DECIMAL of up to 38 digits, more are refused; without a precision STRUCT",
-        "NaN and infinity fail the connector",
+        f"NaN and infinity fail the connector; {_ZEROS}",
     ),
     Arrival("money", "bytes, decimal of 64 digits", "refused"),
     Arrival("text", "string", "STRING"),
@@ -107,7 +108,11 @@ ARRIVALS = (
         f"infinity arrives as another number; in a snapshot {_EARLY}",
         f"{_ONE_ROW} in a snapshot, and a row under another key than its changes",
     ),
-    Arrival("time without time zone", "long, microseconds", "BIGINT"),
+    Arrival(
+        "time without time zone",
+        "long, microseconds, up to a precision of 3 int, milliseconds",
+        "BIGINT, INT",
+    ),
     Arrival(
         "time with time zone",
         "string in UTC",
@@ -146,7 +151,12 @@ ARRIVALS = (
     Arrival("boolean[]", "array of boolean", "ARRAY", _ARRAY),
     Arrival("real[]", "array of float", "ARRAY", _ARRAY),
     Arrival("double precision[]", "array of double", "ARRAY", _ARRAY),
-    Arrival("numeric[]", "array of bytes, decimal", "ARRAY", f"NaN fails the connector; {_ARRAY}"),
+    Arrival(
+        "numeric[]",
+        "array of bytes, decimal; without a precision of records of scale and digits",
+        "ARRAY",
+        f"NaN fails the connector, also where decimals are text; {_ZEROS}; {_ARRAY}",
+    ),
     Arrival("text[]", "array of string", "ARRAY", _ARRAY),
     Arrival("uuid[]", "array of string", "ARRAY", _ARRAY),
     Arrival(
@@ -157,7 +167,7 @@ ARRIVALS = (
     ),
     Arrival("json[]", "array of string", "ARRAY", _ARRAY),
     Arrival("inet[]", "array of string", "ARRAY", _ARRAY),
-    Arrival("enum[]", "array of string", "ARRAY", _ARRAY),
+    Arrival("enum[]", "array of string", "ARRAY", f"a NULL in it fails the connector; {_ARRAY}"),
 )
 _KNOWN = {one.kind: one for one in ARRIVALS}
 _BASES = frozenset({"text", "int4", "numeric"})

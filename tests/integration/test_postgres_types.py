@@ -39,6 +39,7 @@ COLUMNS = {
     "coarse": "timestamp(3)",
     "day": "date",
     "tod": "time",
+    "second": "time(3)",
     "js": "json",
     "jsb": "jsonb",
     "tags": "text[]",
@@ -48,11 +49,12 @@ COLUMNS = {
 FULL = """(1, -7, 9007199254740993, 1234567890123456.7891, 0.1, true, 'Zoë ☃', 'ab',
  '7f2c1f7e-5c53-4d0b-9d6a-0d3b8f1f0a11', '2026-01-31 23:59:59.123456+05:30',
  '1969-12-31 23:59:59.999999', '2026-03-29 02:30:00.125', '1582-10-15', '23:59:59.999999',
+ '23:59:59.999',
  '{"a": [1, null]}', '{"b": 1.50}', ARRAY['x', NULL, 'y z'], ARRAY[1, 9007199254740993],
  '\\xdeadbeef00')"""
 NEGATIVE = """(2, 32767, -9223372036854775808, -0.0001, 'NaN', false, '', '',
  '00000000-0000-0000-0000-000000000000', '0001-01-01 00:00:00+00', '2100-02-28 00:00:00',
- '2000-01-01 00:00:00', '2999-12-31', '00:00:00', 'null', '[]', ARRAY[]::text[],
+ '2000-01-01 00:00:00', '2999-12-31', '00:00:00', '00:00:00', 'null', '[]', ARRAY[]::text[],
  ARRAY[]::bigint[], '')"""
 
 
@@ -84,10 +86,11 @@ def wanted(connection: Any, name: str) -> list[dict[str, Any]]:
 
 
 def as_avro(column: str, value: Any) -> Any:
-    """A time of day has no type in SQL: it stays the microseconds that Debezium tells."""
-    if value is not None and column == "tod":
+    """A time of day has no type in SQL: it stays the number that Debezium tells."""
+    if value is not None and column in ("tod", "second"):
         seconds = (value.hour * 60 + value.minute) * 60 + value.second
-        return seconds * 1_000_000 + value.microsecond
+        micros = seconds * 1_000_000 + value.microsecond
+        return micros if column == "tod" else micros // 1000
     return value
 
 

@@ -29,6 +29,14 @@ pytestmark = pytest.mark.slow
 NOUN = ("connect", "connector")
 UUID = "7f2c1f7e-5c53-4d0b-9d6a-0d3b8f1f0a11"
 POINT = {"x": 1.5, "y": 2.0, "wkb": struct.pack("<BIdd", 1, 1, 1.5, 2.0), "srid": None}
+PRECISE: dict[str, tuple[str, str, Any]] = {
+    **{f"time{p}": (f"time({p})", "'23:59:59'", 86_399_000) for p in range(4)},
+    **{f"time{p}": (f"time({p})", "'23:59:59'", 86_399_000_000) for p in range(4, 7)},
+    **{f"stamp{p}": (f"timestamp({p})", "'1970-01-01 00:00:01'", 1_000) for p in range(4)},
+    **{f"stamp{p}": (f"timestamp({p})", "'1970-01-01 00:00:01'", 1_000_000) for p in range(4, 7)},
+    "midnight": ("time(3)", "'24:00'", 86_400_000),
+}
+"""Column -> (declared with its precision, literal, what arrives)."""
 ARRIVE: dict[str, tuple[str, str, Any]] = {
     "boolean": ("boolean", "true", True),
     "smallint": ("smallint", "-32768", -32768),
@@ -123,7 +131,10 @@ LOST: dict[str, tuple[str, str, Any, Any]] = {
     "grid": ("integer[]", "'{{1,2},{3,4}}'", [None, None], [None, None]),
     "from_zero": ("integer[]", "'[0:1]={1,2}'", [1, 2], [1, 2]),
     "zeros": ("varbit", "B'00101'", b"\x05", b"\x05"),
-    "any_scale": ("numeric", "1.5", {"scale": 1, "value": b"\x0f"}, {"scale": 1, "value": b"\x0f"}),
+    "any_scale": ("numeric", "1.50", {"scale": 1, "value": b"\x0f"},
+                  {"scale": 1, "value": b"\x0f"}),
+    "any_scales": ("numeric[]", "'{1.50}'", [{"scale": 1, "value": b"\x0f"}],
+                   [{"scale": 1, "value": b"\x0f"}]),
 }  # fmt: skip
 """Column -> (declared, literal, what arrives of a snapshot, and of PostgreSQL's log)."""
 REFUSED = {
@@ -172,6 +183,12 @@ def make(database: Any, schema: str, columns: dict[str, str]) -> str:
     return table
 
 
+def is_streaming(database: Any, connector: str) -> bool:
+    """Whether its snapshot has ended."""
+    active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+    return database.execute(active, (slot_of(connector),)).fetchone() is not None
+
+
 def captured_twice(
     sdm: Sdm,
     owner: Party,
@@ -187,10 +204,8 @@ def captured_twice(
     adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.rows")
     # another test may hold the last slot for a moment
     sdm(*adding, *settings, "-d", owner.name, "--until", "decided")
-    slot = (slot_of(f"{owner.name}.{name}"),)
-    active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
     try:
-        eventually(lambda: database.execute(active, slot).fetchone(), "the connector streams")
+        eventually(lambda: is_streaming(database, f"{owner.name}.{name}"), "the connector streams")
         database.execute(f"INSERT INTO {place}.rows VALUES (2, {row})")
         return read(mesh, f"{owner.name}.rows")
     finally:
@@ -234,6 +249,15 @@ def test_each_type_arrives_as_the_reference_says(
         assert found == {kind: one[2] for kind, one in ARRIVE.items()}
 
 
+def test_times_up_to_a_precision_of_3_arrive_in_milliseconds(
+    sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
+) -> None:
+    make(schema[1], schema[0], {name: one[0] for name, one in PRECISE.items()})
+    values = [one[1] for one in PRECISE.values()]
+    for row in captured_twice(sdm, owner, mesh, schema, values):
+        assert {name: row[name] for name in PRECISE} == {n: one[2] for n, one in PRECISE.items()}
+
+
 def test_what_is_lost_is_what_the_reference_says(
     sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
 ) -> None:
@@ -260,14 +284,33 @@ def test_days_that_the_calendar_left_out_are_the_keys_of_others_in_a_snapshot(
         sdm(*NOUN, "drop", name, "-d", owner.name)
 
 
-def test_a_number_that_is_none_fails_its_connector_and_is_no_null(
-    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+@pytest.mark.parametrize(
+    ("kind", "value", "advice", "is_change"),
+    [
+        ("numeric(20, 4)", "NaN", "decimal.handling.mode=string", False),
+        ("numeric[]", "{NaN}", "a NaN in an array of decimals", False),
+        ("{schema}.mood[]", "{sad,NULL}", "a NULL in one of an enum", False),
+        ("{schema}.mood[]", "{sad,NULL}", "a NULL in one of an enum", True),
+    ],
+)
+def test_a_value_that_has_none_in_the_topic_fails_its_connector_and_is_no_null(
+    sdm: Sdm,
+    owner: Party,
+    schema: tuple[str, Any],
+    kind: str,
+    value: str,
+    advice: str,
+    is_change: bool,
 ) -> None:
     place, database = schema
-    table, name = make(database, place, {"n": "numeric(20, 4)"}), f"{place}-rows".replace("_", "-")
-    database.execute(f"INSERT INTO {table} VALUES (1, 'NaN')")
+    table, name = make(database, place, {"n": kind}), f"{place}-rows".replace("_", "-")
+    if not is_change:
+        database.execute(f"INSERT INTO {table} VALUES (1, '{value}')")
     adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", table)
     sdm(*adding, "-d", owner.name, "--until", "decided")
+    if is_change:
+        eventually(lambda: is_streaming(database, f"{owner.name}.{name}"), "the connector streams")
+        database.execute(f"INSERT INTO {table} VALUES (1, '{value}')")
 
     def stands() -> bool:
         found = sdm(*NOUN, "describe", f"{owner.name}.{name}").document
@@ -276,7 +319,7 @@ def test_a_number_that_is_none_fails_its_connector_and_is_no_null(
     try:
         eventually(stands, "the connector has failed")
         failure = sdm(*NOUN, "describe", f"{owner.name}.{name}").document["failure"]
-        assert "decimal.handling.mode=string" in failure
+        assert advice in failure
     finally:
         sdm(*NOUN, "drop", name, "-d", owner.name)
 

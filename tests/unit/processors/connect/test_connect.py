@@ -49,7 +49,7 @@ def test_the_cause_of_a_failure_is_its_last_one() -> None:
     assert cause(Part(0, "FAILED", trace)) == "DataException"
     assert cause(Part(0, "FAILED")) == "FAILED"
     told = cause(Part(0, "FAILED", f"{RULE_VIOLATION}: Incompatible artifact: east.t-value."))
-    assert told.startswith("RuleViolationException; a type in the table changed")
+    assert told.startswith("RuleViolationException; the primary key or a type in the table changed")
 
 
 def test_an_answer_that_is_too_large_is_told_with_the_way_out() -> None:
@@ -75,6 +75,25 @@ def test_a_value_that_cannot_be_converted_is_reported_with_its_column() -> None:
     told = cause(Part(0, "FAILED", trace))
     assert told.startswith("NumberFormatException; column shop.rows.n; the value has none")
     assert "secret" not in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_array"),
+    [
+        ("_numeric", True),
+        ('"shop"."_mood"', True),
+        ("numeric", False),
+        ('"_shop"."amount"', False),
+        ("x of type _numeric", False),
+    ],
+)
+def test_a_value_in_an_array_that_cannot_be_converted_has_advice_of_its_own(
+    kind: str, is_array: bool
+) -> None:
+    failed = "io.debezium.DebeziumException: Failed to properly convert data value for"
+    told = cause(Part(0, "FAILED", f"{failed} 'shop.rows.m' of type {kind}\n\tat y"))
+    assert ("a NULL in one of an enum" in told) is is_array
+    assert ("decimal.handling.mode" in told) is not is_array
 
 
 @pytest.mark.parametrize(
