@@ -6,7 +6,7 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisi
 
 /**
  * Writes two classes of PostgreSQL's driver below a folder, which ask [[Answers]] before they make
- * room for what a server sends. They take the place of the driver's where their jar comes first
+ * room for what a server sends, and [[Patience]] for how long they wait for it. They take the place of the driver's where their jar comes first
  * among the jars of a plugin.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
@@ -16,14 +16,18 @@ object PatchDriver {
   private val stream = "org/postgresql/core/PGStream"
   private val buffer = "org/postgresql/core/VisibleBufferedInputStream"
   private val answers = "mesh/Answers"
-  /** A field and a method that the driver's stream is given. */
+  private val patience = "mesh/Patience"
+  private val ofPatience = s"L$patience;"
+  private val input = "Ljava/io/InputStream;"
+  /** Fields and a method that the driver's stream is given. */
   private val received = "meshReceived"
+  private val waiting = "meshWaiting"
   private val counted = "meshCounted"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
     write(folder, buffer, 1, new Buffer(_))
-    write(folder, stream, 11, new Stream(_))
+    write(folder, stream, 16, new Stream(_))
   }
 
   private abstract class Patched(writer: ClassVisitor) extends ClassVisitor(Opcodes.ASM9, writer) {
@@ -54,13 +58,22 @@ object PatchDriver {
     }
   }
 
-  /** Counts what has come until the stream sends again. */
+  /** Counts what has come until the stream sends again, and tells what it waits for. */
   private class Stream(writer: ClassVisitor) extends Patched(writer) {
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)
       (method, types) match {
-        case ("flush", "()V") => new Beginning(inner, forget)
+        case ("flush", "()V") =>
+          new Beginning(inner, visitor => {
+            forget(visitor)
+            tell(visitor, "asked", "()V")
+          })
+        case ("changeSocket", _) => new Beginning(new Inputs(inner), begin)
+        case ("sendChar", "(I)V") => new Beginning(inner, tell(_, "sends", "(I)V", Opcodes.ILOAD))
+        case ("setNetworkTimeout", "(I)V") =>
+          new Beginning(inner, tell(_, "silence", "(I)V", Opcodes.ILOAD))
+        case ("receiveInteger4", "()I") => new Beginning(inner, tell(_, "greeted", "()V"))
         case ("receiveChar", "()I") => new Beginning(inner, count(_, "message", "()I"))
         case ("receiveString", "(I)Ljava/lang/String;") | ("receiveErrorString", _) =>
           new Beginning(inner, visitor => {
@@ -76,6 +89,7 @@ object PatchDriver {
 
     override def visitEnd(): Unit = {
       visitField(Opcodes.ACC_PRIVATE, received, "I", null, null).visitEnd()
+      visitField(Opcodes.ACC_PRIVATE, waiting, ofPatience, null, null).visitEnd()
       val made = super.visitMethod(Opcodes.ACC_PRIVATE, counted, "(I)I", null, null)
       made.visitCode()
       made.visitVarInsn(Opcodes.ALOAD, 0)
@@ -95,6 +109,29 @@ object PatchDriver {
       visitor.visitVarInsn(Opcodes.ALOAD, 0)
       visitor.visitInsn(Opcodes.ICONST_0)
       visitor.visitFieldInsn(Opcodes.PUTFIELD, stream, received, "I")
+    }
+
+    /** The connection's patience, made with its first socket. */
+    private def begin(visitor: MethodVisitor): Unit = {
+      visitor.visitVarInsn(Opcodes.ALOAD, 0)
+      visitor.visitVarInsn(Opcodes.ALOAD, 1)
+      own(visitor)
+      visitor.visitMethodInsn(
+        Opcodes.INVOKESTATIC, patience, "of", s"(Ljava/net/Socket;$ofPatience)$ofPatience", false)
+      visitor.visitFieldInsn(Opcodes.PUTFIELD, stream, waiting, ofPatience)
+    }
+
+    private def own(visitor: MethodVisitor): Unit = {
+      visitor.visitVarInsn(Opcodes.ALOAD, 0)
+      visitor.visitFieldInsn(Opcodes.GETFIELD, stream, waiting, ofPatience)
+    }
+
+    /** Call a method of the connection's patience, with the first argument if it takes one. */
+    private def tell(
+        visitor: MethodVisitor, method: String, types: String, argument: Int = Opcodes.NOP): Unit = {
+      own(visitor)
+      if (argument != Opcodes.NOP) visitor.visitVarInsn(argument, 1)
+      visitor.visitMethodInsn(Opcodes.INVOKEVIRTUAL, patience, method, types, false)
     }
 
     private def handOn(visitor: MethodVisitor): Unit = {
@@ -125,6 +162,20 @@ object PatchDriver {
         super.visitCode()
         begin(inner)
         changes += 1
+      }
+    }
+
+    /** Has what is read of a socket watched. */
+    private class Inputs(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitMethodInsn(
+          code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
+        super.visitMethodInsn(code, owner, called, types, ofInterface)
+        if (owner == "java/net/Socket" && called == "getInputStream") {
+          own(inner)
+          inner.visitMethodInsn(
+            Opcodes.INVOKESTATIC, patience, "watched", s"($input$ofPatience)$input", false)
+          changes += 1
+        }
       }
     }
 

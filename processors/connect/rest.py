@@ -28,13 +28,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A connector as Connect has it: its config without `name`, and the states of its parts."""
+    """A connector as Connect has it: its config without `name`, and the states of its parts.
+
+    `planned`: how many tasks it is to have; one that has not started yet has no state.
+    """
 
     name: str
     kind: str
     config: Mapping[str, str]
     connector: Part
     tasks: tuple[Part, ...]
+    planned: int = 0
 
     @property
     def failed(self) -> list[Part]:
@@ -225,6 +229,7 @@ def _deployed(name: str, found: Mapping[str, Any]) -> Deployed:
         config={setting: value for setting, value in info["config"].items() if setting != "name"},
         connector=_part(None, status["connector"]),
         tasks=tuple(_part(one["id"], one) for one in status["tasks"]),
+        planned=len(info["tasks"]),
     )
 
 

@@ -47,6 +47,10 @@ SILENT_S = 10.0
 ORPHAN_S = 20.0
 """What has no task that runs after so long is told."""
 MISSING = "Kafka Connect has lost it: it is deployed again"
+NOT_UP = (
+    "its tasks have not started yet: what they ask as they start, such as the database of the "
+    "config, may not answer"
+)
 NOT_STARTED = "Kafka Connect was started anew and does not run it yet"
 """Reasons that are reported of what does not run any more, though nothing failed."""
 _NEVER = float("-inf")
@@ -337,6 +341,8 @@ class Look:
         if deployed.tasks:
             states = ", ".join(sorted({one.state for one in deployed.tasks}))
             self.tell("tasks_waiting", f"its tasks are {states}: no Connect worker runs them")
+        elif deployed.planned:
+            self.tell("tasks_waiting", NOT_UP)
         else:
             self.tell("no_tasks", "it runs and has no task: its config leaves it nothing to do")
         return True

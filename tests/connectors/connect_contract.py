@@ -43,6 +43,7 @@ class ConnectContract(ABC):
         found = self.until(lambda one: one.runs)
         assert (found.name, found.kind, dict(found.config)) == (self.name, "source", self.config)
         assert (found.failed, found.failure, found.is_still) == ([], None, False)
+        assert found.planned == len(found.tasks) == 1
 
     def test_a_config_that_is_put_again_is_changed(self) -> None:
         self.api.put(self.name, self.config)

@@ -83,7 +83,7 @@ class MemoryConnect(Connect):
             raise self.refusal
         before = self.found.get(name)
         parts = Part(None, "RUNNING"), ()
-        self.found[name] = Deployed(name, "source", dict(config), *parts)
+        self.found[name] = Deployed(name, "source", dict(config), *parts, planned=1)
         if before is not None and before.connector.state == "STOPPED":
             self.found[name] = replace(before, config=dict(config))
         else:

@@ -1,10 +1,15 @@
-"""What a database answers takes a bounded part of Connect's memory, which all domains share."""
+"""What a database answers takes a bounded part of Connect's memory, which all domains share.
+
+And a bounded time: a task that waits for a database outlives its connector.
+"""
 
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Thread
+from typing import Any
 
 import pytest
 import requests
@@ -12,6 +17,8 @@ import requests
 from local_platform import Endpoints
 from local_platform.services.connect import DEBEZIUM
 from mesh_events.references import resolve
+from projections.connector_settings import JDBC_SINK
+from tests.kafka_client import eventually, fresh
 
 pytestmark = pytest.mark.platform
 _SSL_ASKED = 80877103
@@ -53,16 +60,48 @@ def an_error_of_many_bytes(client: socket.socket) -> None:
         client.sendall(b"x" * 65536)
 
 
-@pytest.fixture
-def port(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Where the server listens that the parameter makes of a connection."""
-    speak: Callable[[socket.socket], None] = request.param
+def says_nothing(client: socket.socket) -> None:
+    client.recv(1)
+
+
+def asks_without_end_for_a_password(client: socket.socket) -> None:
+    while True:
+        client.sendall(message(b"R", struct.pack("!i", 5) + b"salt"))
+        if not client.recv(65536):
+            return
+
+
+def tells_a_setting_at_a_time(client: socket.socket) -> None:
+    client.sendall(message(b"R", struct.pack("!i", 0)))
+    while True:
+        client.sendall(message(b"S", b"server_version\x0018.0\0"))
+        time.sleep(0.5)
+
+
+def answers_a_byte_at_a_time(client: socket.socket) -> None:
+    client.sendall(b"R" + struct.pack("!i", 1 << 20))
+    while True:
+        client.sendall(b"x")
+        time.sleep(0.5)
+
+
+def answers_a_question_a_byte_at_a_time(client: socket.socket) -> None:
+    let_in(client)
+    client.sendall(b"D" + struct.pack("!i", 1 << 20))
+    while True:
+        client.sendall(b"x")
+        time.sleep(0.5)
+
+
+@contextmanager
+def listening(speak: Callable[[socket.socket], None], tls: bytes = b"N") -> Iterator[int]:
+    """Where a server listens that speaks so with each who comes."""
 
     def serve(client: socket.socket) -> None:
         with closing(client), suppress(OSError):
             (asked,) = struct.unpack("!4xi", client.recv(65536)[:8])
             if asked == _SSL_ASKED:
-                client.sendall(b"N")
+                client.sendall(tls)
                 client.recv(65536)
             speak(client)
 
@@ -75,6 +114,13 @@ def port(request: pytest.FixtureRequest) -> Iterator[int]:
         Thread(target=accept, daemon=True).start()
         yield server.getsockname()[1]
         server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def port(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Where the server listens that the parameter makes of a connection."""
+    with listening(request.param) as found:
+        yield found
 
 
 @pytest.mark.parametrize(
@@ -99,3 +145,60 @@ def test_an_answer_that_is_too_large_ends_the_connection(mesh: Endpoints, port: 
     [fault] = told["database.hostname"]
     assert "An I/O error occurred" in fault or "The connection attempt failed" in fault
     assert len(fault) < 1000
+
+
+def shakes_hands_a_byte_at_a_time(client: socket.socket) -> None:
+    """The first record of TLS, which is never whole."""
+    client.sendall(b"\x16\x03\x03\x40\x00")
+    while True:
+        client.sendall(b"x")
+        time.sleep(0.5)
+
+
+@pytest.mark.slow
+def test_a_task_waits_for_its_database_for_a_bounded_time(mesh: Endpoints) -> None:
+    """Seen by the state of the task: one that has failed is gone, with its threads."""
+    login = (mesh.connect_user, resolve(mesh.connect_password))
+    servers = (
+        (says_nothing, b"N"),
+        (asks_without_end_for_a_password, b"N"),
+        (tells_a_setting_at_a_time, b"N"),
+        (answers_a_byte_at_a_time, b"N"),
+        (shakes_hands_a_byte_at_a_time, b"S"),
+        (answers_a_question_a_byte_at_a_time, b"N"),
+    )
+
+    def asked(method: str, name: str, **more: Any) -> Any:
+        url = f"{mesh.connect_url}/connectors/{name}"
+        return requests.request(method, url, auth=login, timeout=60, **more)
+
+    def failure(name: str) -> str | None:
+        found = asked("GET", f"{name}/status")
+        tasks = found.json()["tasks"] if found.ok else []
+        return tasks[0].get("trace") if tasks and tasks[0]["state"] == "FAILED" else None
+
+    with ExitStack() as stack:
+        names: dict[str, str] = {}
+        for speak, tls in servers:
+            where = stack.enter_context(listening(speak, tls))
+            name = fresh("probe")
+            config = {
+                "connector.class": JDBC_SINK,
+                "topics": name,
+                "connection.url": f"jdbc:postgresql://127.0.0.1:{where}/d?socketTimeout=20",
+                "connection.username": "u",
+                "connection.password": "p",
+                "connection.pool.min_size": "1",
+            }
+            assert asked("PUT", f"{name}/config", json=config).ok
+            stack.callback(asked, "DELETE", name)
+            names[name] = speak.__name__
+        told: dict[str, str | None] = {}
+
+        def all_failed() -> bool:
+            told.update({name: failure(name) for name in names if not told.get(name)})
+            return all(told.values())
+
+        with suppress(AssertionError):
+            eventually(all_failed, "every task fails", 150)
+        assert not [speaks for name, speaks in names.items() if not told[name]]

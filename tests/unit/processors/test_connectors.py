@@ -457,6 +457,20 @@ def test_tasks_that_nobody_runs_are_told(made: MemoryConnector) -> None:
     assert made.said() == ["Activated", "tasks_waiting"]
 
 
+@pytest.mark.parametrize(("planned", "code"), [(1, "tasks_waiting"), (0, "no_tasks")])
+def test_a_task_that_hangs_in_its_start_is_told_from_none(
+    made: MemoryConnector, planned: int, code: str
+) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.found[NAME] = replace(made.api.found[NAME], tasks=(), planned=planned)
+    made.look(3, times=10)
+    assert made.said() == ["Activated", code]
+    told = made.log.image.connectors[NAME].failure
+    assert told is not None
+    assert ("may not answer" in told) == bool(planned)
+
+
 def _has(made: MemoryConnector, *tasks: Part) -> None:
     made.api.found[NAME] = replace(made.api.found[NAME], tasks=tasks)
 
