@@ -16,6 +16,7 @@ from mesh_events.schema_resolution import (
     LOST_DIGITS,
     OTHER_BRANCH,
     OTHER_NUMBER,
+    OTHER_SHAPE,
     OTHER_SYMBOL,
     OTHER_TIME,
     Comparison,
@@ -25,7 +26,7 @@ from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
 _MOST_REASONS = 1000
-_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, LOST_DIGITS, OTHER_BRANCH, OTHER_SYMBOL)
+_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, LOST_DIGITS, OTHER_BRANCH, OTHER_SHAPE, OTHER_SYMBOL)
 _LONGEST_TYPE = 1000
 """Characters of a field's type: an enum's symbols stand in each field that has it."""
 

@@ -28,8 +28,11 @@ _ROUNDED = {("int", "float"), ("long", "float"), ("long", "double")}
 OTHER_TIME = ": the same number means another time"
 OTHER_NUMBER = ": the same digits mean another number"
 OTHER_BRANCH = ": the same position means another branch"
+OTHER_SHAPE = ": a value by itself is no branch among several"
 LOST_DIGITS = ": large numbers lose digits"
 OTHER_SYMBOL = ": what was written is read as another symbol"
+_ONE_NUMBER = ({"int", "long"}, {"float", "double"})
+"""Unions beside null that Spark reads as one number."""
 _MARKS = {"array": "[]", "map": "{}"}
 _Reason = tuple[str, str]
 _Place = tuple[str, Any, Any]
@@ -57,11 +60,8 @@ class Comparison:
         A pair of records is told where it is met first.
         """
         for path, reader, writer in self._places():
-            if isinstance(writer, list):
-                yield from self._moved(reader, writer, path or _TOP)
-            elif isinstance(reader, list):
-                told = f"{type_text(writer)} was written, which {type_text(reader)} is not"
-                yield path or _TOP, told
+            if isinstance(reader, list) or isinstance(writer, list):
+                yield from self._union_reasons(reader, writer, path or _TOP)
             elif _are_alike(reader, writer):
                 missing = (name for name, inner in _field_pairs(reader, writer) if inner is None)
                 for name in missing:
@@ -80,8 +80,7 @@ class Comparison:
     def _places(self) -> Iterator[_Place]:
         """Where one type is read as another, once for each pair of records.
 
-        There are no unions, arrays and maps among them, but for a reader's union of which no branch
-        is what was written, and for two unions of several branches beside null.
+        There are no arrays and maps among them. Behind a union come its branches.
         """
         left: list[_Place] = [("", self.reader, self._writer)]
         met: set[tuple[int, int]] = set()
@@ -89,7 +88,7 @@ class Comparison:
         while left:
             path, reader, writer = left.pop()
             reader, writer = _definition(reader, self._read), _definition(writer, self._written)
-            steps += len(reader) if isinstance(reader, list) else 1
+            steps += _count(reader) * _count(writer)
             if steps > MOST_STEPS:
                 raise SchemaTooLargeError(
                     f"comparing the schemas takes more than {MOST_STEPS} steps: use fewer types "
@@ -97,15 +96,10 @@ class Comparison:
                 )
             # by the identity of both definitions, which the schemas keep alive
             pair = id(reader), id(writer)
-            if isinstance(writer, list):
-                left += [(path, reader, branch) for branch in reversed(writer)]
-                if len(_beside_null(reader)) > 1 and len(_beside_null(writer)) > 1:
-                    yield path, reader, writer
-            elif isinstance(reader, list):
-                branches = _picked([_definition(one, self._read) for one in reader], writer)
-                left += [(path, branch, writer) for branch in reversed(branches)]
-                if not branches:
-                    yield path, reader, writer
+            if isinstance(reader, list) or isinstance(writer, list):
+                yield path, reader, writer
+                for branch, picked in reversed(self._picks(reader, writer)):
+                    left += [(path, one, branch) for one in reversed(picked)]
             elif kind_of(reader) == kind_of(writer) and kind_of(reader) in _MARKS:
                 left.append((path + _MARKS[kind_of(reader)], _inner(reader), _inner(writer)))
             elif not _are_alike(reader, writer):
@@ -115,6 +109,26 @@ class Comparison:
                 yield path, reader, writer
                 fields = [(name, *inner) for name, inner in _field_pairs(reader, writer) if inner]
                 left += [(_below(path, name), *inner) for name, *inner in reversed(fields)]
+
+    def _picks(self, reader: Any, writer: Any) -> list[tuple[Any, list[Any]]]:
+        """Each branch that was written, with those that it may be read as."""
+        branches = writer if isinstance(writer, list) else [writer]
+        written = [_definition(one, self._written) for one in branches]
+        if not isinstance(reader, list):
+            return [(one, [reader]) for one in written]
+        read = [_definition(one, self._read) for one in reader]
+        return [(one, _picked(read, one)) for one in written]
+
+    def _union_reasons(self, reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
+        """At least one side is a union; what its branches are themselves is told elsewhere."""
+        for branch, picked in self._picks(reader, writer):
+            if not picked:
+                yield here, f"{type_text(branch)} was written, which {type_text(reader)} is not"
+        if _has_positions(reader) and _has_positions(writer):
+            yield from self._moved(reader, writer, here)
+        elif _has_positions(reader) != _has_positions(writer) and _beside_null(writer):
+            told = f"{type_text(writer)} was written, {type_text(reader)} is read"
+            yield here, f"{told}{OTHER_SHAPE}"
 
     def _moved(self, reader: list[Any], writer: list[Any], here: str) -> Iterator[_Reason]:
         """The first branch of two unions that is read at another position than it was written at.
@@ -137,8 +151,20 @@ class Comparison:
 
 
 def _beside_null(schema: Any) -> list[Any]:
-    """The branches of a union but for null; none of any other type."""
-    return [one for one in schema if kind_of(one) != "null"] if isinstance(schema, list) else []
+    """The branches of a union but for null; of another type itself."""
+    branches = schema if isinstance(schema, list) else [schema]
+    return [one for one in branches if kind_of(one) != "null"]
+
+
+def _has_positions(schema: Any) -> bool:
+    """Whether a value is one of several branches; else Spark reads it as itself."""
+    kinds = [kind_of(one) for one in _beside_null(schema)]
+    return len(kinds) > 1 and set(kinds) not in _ONE_NUMBER
+
+
+def _count(schema: Any) -> int:
+    """The branches of a type, one for what is no union."""
+    return len(schema) if isinstance(schema, list) else 1
 
 
 def _below(path: str, name: str) -> str:

@@ -28,12 +28,12 @@ CASES = [(old, new) for old, new, *_ in (*FULL, *BACKWARD_ONLY, *NEITHER)]
 OURS = (
     *("aliases", '"scale": 3', "timestamp-micros", "time-micros", "MicroTimestamp"),
     *("timestamp-millis", '"date"', "time.Date"),
-    *('"moved"', '"digits"'),
+    *('"moved"', '"digits"', '"several"'),
 )
 """In what we differ: a field's new name is read by Avro, and a missing field to the registry;
 another scale of a decimal makes another number, another unit another time, as a plain number does,
-and another position in a union another branch, and a long has digits that a double has not; the
-registry does not mind."""
+and another position in a union another branch, as a value by itself does, and a long has digits
+that a double has not; the registry does not mind."""
 
 
 @pytest.fixture

@@ -117,6 +117,7 @@ NEITHER = [
     (record(A), record(field("a", debezium("int", "Date"))), "a"),
     (record(A), record(field("a", ["null", logical("int", "date")])), "a"),
     (record(field("a", "string")), record(field("a", debezium("string", "Date"))), "a"),
+    (record(field("several", "string")), record(field("several", ["string", "int"])), "several"),
     (record(field("digits", "long")), record(field("digits", "double")), "digits"),
     (record(field("digits", "int")), record(field("digits", ["null", "float"])), "digits"),
     (

@@ -99,6 +99,20 @@ def test_a_branch_of_a_union_that_moved_is_refused_not_misread() -> None:
     assert planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
 
 
+@pytest.mark.parametrize("types", [("int", ["int", "string"]), (["int", "string"], "string")])
+def test_a_value_that_became_a_branch_among_several_is_refused(types: Sequence[Any]) -> None:
+    """CAST(u AS STRING) would give `5` of one and `{5, null}` of the other."""
+    versions = {
+        number: user_with({"name": "u", "type": one}) for number, one in enumerate(types, 7)
+    }
+
+    with pytest.raises(SqlError) as told:
+        planned(parse(TEXT), {}, Versions("w.clicks-value", versions))
+    assert told.value.code == "incompatible_schema"
+    assert "u of w.clicks-value changed its meaning from the schema 7" in str(told.value)
+    assert "a value by itself is no branch among several" in str(told.value)
+
+
 def test_a_symbol_that_was_dropped_is_refused_not_misread() -> None:
     side = {"type": "enum", "name": "Side", "default": "A"}
     versions = {
