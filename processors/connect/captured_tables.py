@@ -14,6 +14,15 @@ _THERE = """
 SELECT table_schema || '.' || table_name FROM information_schema.tables
 WHERE table_schema || '.' || table_name = ANY(%s)
 """
+_NOT_LOGGED = """
+SELECT format('%%I.%%I', s.nspname, t.relname), t.relkind
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN LATERAL pg_partition_tree(c.oid) p ON p.isleaf
+JOIN pg_class t ON t.oid = coalesce(p.relid, c.oid) JOIN pg_namespace s ON s.oid = t.relnamespace
+WHERE n.nspname || '.' || c.relname = ANY(%s) AND (t.relkind IN ('v', 'm', 'f')
+    OR (t.relkind IN ('r', 'p') AND t.relpersistence <> 'p')) ORDER BY 1
+"""
+"""Of each whose changes PostgreSQL does not log: see `NotLogged`. Any login may read it."""
 _COLUMNS = """
 SELECT n.nspname || '.' || c.relname, a.attname,
     CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'd' THEN 'domain' ELSE
@@ -43,7 +52,8 @@ ORDER BY 1, a.attnum
 """Of each column: see `Column`."""
 _SOME = """
 SELECT table_schema || '.' || table_name FROM information_schema.tables
-WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 10
+WHERE table_schema NOT IN ('pg_catalog', 'information_schema')
+    AND table_type = 'BASE TABLE' ORDER BY 1 LIMIT 10
 """
 _IDENTITIES = """
 SELECT format('%%I.%%I', s.nspname, t.relname),
@@ -93,6 +103,41 @@ _OUTBOX = {
 """What the router reads, and the names of the columns where the config has no others."""
 
 
+class NotLogged(NamedTuple):
+    """A relation whose changes PostgreSQL does not log, or a table's partition that is one.
+
+    name: as SQL writes it
+    kind: its relkind in pg_class
+    """
+
+    name: str
+    kind: str
+
+
+_NOT_LOGGED_KINDS = {
+    "v": (
+        "table_is_view",
+        (
+            "is a view, and PostgreSQL logs the changes of tables alone: capture the tables that "
+            "it reads, and let streaming SQL make it of their topics"
+        ),
+    ),
+    "f": (
+        "table_is_foreign",
+        "is a foreign table, whose changes only its own database logs: capture it there",
+    ),
+    "r": (
+        "table_unlogged",
+        (
+            "is unlogged or temporary, and PostgreSQL does not log its changes: run "
+            "ALTER TABLE ... SET LOGGED, or leave it out"
+        ),
+    ),
+}
+_NOT_LOGGED_KINDS |= {"m": _NOT_LOGGED_KINDS["v"], "p": _NOT_LOGGED_KINDS["r"]}
+"""relkind -> code, and why it is not captured."""
+
+
 class Identity(NamedTuple):
     """What PostgreSQL logs of a table's old rows: its REPLICA IDENTITY.
 
@@ -123,6 +168,21 @@ class Published(NamedTuple):
     table: str
     by_partition: bool
     is_another: bool
+
+
+class Found(NamedTuple):
+    """What a database says of the wanted tables.
+
+    known: those that are there
+    others: some that are there
+    """
+
+    known: set[str]
+    others: list[str]
+    not_logged: list[NotLogged]
+    columns: list[Column]
+    identities: list[Identity]
+    published: list[Published]
 
 
 def require_tables(
@@ -159,7 +219,8 @@ def require_tables(
     found = ask(lambda connection: _tables(connection, wanted, named, kept), login)
     if found is None:
         return None
-    known, others, columns, identities, published = found
+    known, others, not_logged, columns, identities, published = found
+    _require_logged(not_logged)
     if missing := [one for one in wanted if one not in known]:
         has = f"it has {', '.join(others)}" if others else "it has no tables yet"
         raise RefusedError(
@@ -263,6 +324,13 @@ def _require_identities(
         )
 
 
+def _require_logged(not_logged: Sequence[NotLogged]) -> None:
+    """Refuse what has no changes in PostgreSQL's log; Connect fails once its task runs."""
+    for kind, (code, why) in _NOT_LOGGED_KINDS.items():
+        if named := [one.name for one in not_logged if one.kind == kind]:
+            raise RefusedError(code, f"{', '.join(named[:_SHOWN])} {why}")
+
+
 def _require_published(published: Sequence[Published], publication: str) -> None:
     """Refuse tables whose changes a publication that is there does not have under their names."""
     if others := [one.table for one in published if one.is_another]:
@@ -302,7 +370,7 @@ def outbox_columns(config: Mapping[str, str]) -> list[str]:
 
 def _tables(
     connection: Connection, wanted: list[str], publication: str, before: list[str]
-) -> tuple[set[str], list[str], list[Column], list[Identity], list[Published]]:
+) -> Found:
     """Wanted tables that are there, some others, and what the wanted ones are like.
 
     before: those of them that the connector captures already.
@@ -310,6 +378,7 @@ def _tables(
     cursor = connection.cursor()
     known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
     others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
+    not_logged = [NotLogged(*row) for row in islice(cursor.stream(_NOT_LOGGED, (wanted,)), _SHOWN)]
     columns = list(islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS + 1))
     tables = list(islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES + 1))
     asked = (before, publication, wanted)
@@ -322,8 +391,14 @@ def _tables(
             f"the tables have more than {_MOST_COLUMNS} columns, or {_MOST_IDENTITIES} partitions: "
             "capture them by several connectors",
         )
-    found = [Column(*row) for row in columns]
-    return known, others, found, [Identity(*row) for row in tables], published
+    return Found(
+        known,
+        others,
+        not_logged,
+        [Column(*row) for row in columns],
+        [Identity(*row) for row in tables],
+        published,
+    )
 
 
 def _listed(text: str) -> list[str]:

@@ -98,6 +98,42 @@ def test_a_table_that_others_inherit_is_refused(
     sdm(*adding, "--table", f"{place}.heir", "--dry-run")
 
 
+def test_what_has_no_changes_in_the_log_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    there, fdw = f"{place}.there", f"{place}_fdw"
+    database.execute(f"CREATE TABLE {there} (id int PRIMARY KEY)")
+    adding = (*NOUN, "add", fresh("logged"), "--type", "debezium-postgres", "-d", owner.name)
+
+    def told(table: str) -> str:
+        found = sdm(*adding, "--table", f"{place}.{table}", "--dry-run", code=ExitCode.REFUSED)
+        return " ".join(found.err.split())
+
+    database.execute(f"CREATE VIEW {place}.view AS SELECT * FROM {there}")
+    assert f"refused (table_is_view): {place}.view is a view" in told("view")
+    database.execute(f"CREATE MATERIALIZED VIEW {place}.made AS SELECT * FROM {there}")
+    assert f"refused (table_is_view): {place}.made is a view" in told("made")
+    database.execute(f"CREATE UNLOGGED TABLE {place}.fast (id int PRIMARY KEY)")
+    assert f"refused (table_unlogged): {place}.fast is unlogged" in told("fast")
+    database.execute(f"CREATE TABLE {place}.parts (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    sdm(*adding, "--table", f"{place}.parts", "--dry-run")
+    database.execute(f"CREATE UNLOGGED TABLE {place}.part PARTITION OF {place}.parts DEFAULT")
+    assert f"refused (table_unlogged): {place}.part is unlogged" in told("parts")
+    database.execute(f"CREATE FOREIGN DATA WRAPPER {fdw}; CREATE SERVER {fdw}"
+                     f" FOREIGN DATA WRAPPER {fdw}")  # fmt: skip
+    try:
+        database.execute(f"CREATE FOREIGN TABLE {place}.away (id int) SERVER {fdw}")
+        assert f"refused (table_is_foreign): {place}.away is a foreign" in told("away")
+        missing = told("none")
+        assert "unknown_table" in missing
+        assert f"{place}.view" not in missing
+    finally:
+        database.execute(f"DROP FOREIGN DATA WRAPPER {fdw} CASCADE")
+    database.execute(f"ALTER TABLE {place}.fast SET LOGGED")
+    sdm(*adding, "--table", f"{place}.fast", "--dry-run")
+
+
 @pytest.mark.parametrize(
     ("key", "index", "is_taken"),
     [
