@@ -18,7 +18,7 @@ from local_platform.services.java import (
     packaged_runtime,
 )
 from local_platform.site import Site
-from spark_streams.jvm import CLOSED_PORTS, CONNECT_SERVER
+from spark_streams.jvm import CLOSED_PORTS, CONNECT_SERVER, PATCH
 
 HEAP_MB = 1024
 _PROBE_TIMEOUT_S = 90
@@ -51,7 +51,7 @@ class SparkConnect(Service):
         """Make its folder, and the jar with the mesh's own classes."""
         super().prepare()
         spark = self._spark_path()
-        compile_once(lookup_jar(self.site.cache, spark), spark)
+        compile_once(lookup_jar(self.site.cache, spark), spark, patch=PATCH)
 
     def command(self) -> Command:
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""
@@ -165,7 +165,8 @@ class SparkConnect(Service):
 
     def _class_path(self) -> str:
         spark = self._spark_path()
-        return f"{spark}:{lookup_jar(self.site.cache, spark)}"
+        # it holds a class of Spark's as well
+        return f"{lookup_jar(self.site.cache, spark)}:{spark}"
 
     def _spark_path(self) -> str:
         return class_path(self.site.jars, self._pyspark())

@@ -1,0 +1,32 @@
+"""Spark's Kafka source reads a record with any time, as a server of the platform has it."""
+
+import subprocess
+from pathlib import Path
+
+from local_platform import Endpoints, PlatformSettings
+from local_platform.own_jars import compile_once, lookup_jar
+from local_platform.services.java import java
+from local_platform.services.spark import class_path
+from local_platform.site import Site
+from spark_streams.jvm import PATCH
+
+SOURCE = Path(__file__).with_name("RecordTimes.scala")
+BEFORE, FIRST, LAST = -62135596800001, -62135424000000, 253402300799999
+"""What `RecordTimes` of `PatchSpark.scala` bounds; Spark takes old times for those of the Julian
+calendar, which is two days off in the year 1."""
+
+
+def test_a_time_that_spark_cannot_have_is_the_nearest_that_it_can(
+    platform: Endpoints, settings: PlatformSettings, tmp_path: Path
+) -> None:
+    site = Site.of(settings)
+    spark = class_path(site.jars)
+    ours, checker = lookup_jar(site.cache, spark), tmp_path / "checker.jar"
+    compile_once(ours, spark, patch=PATCH)
+    compile_once(checker, spark, (SOURCE,))
+    times = {0: 0, 1_700_000_000_123: 1_700_000_000_123, BEFORE: FIRST, -(2**62): FIRST}
+    times |= {-9223372036854776: FIRST, 2**62: LAST}
+    main = "org.apache.spark.sql.kafka010.RecordTimes"
+    argv = [*java(main, 256, f"{checker}:{ours}:{spark}"), *map(str, times)]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
+    assert [int(one) for one in said.stdout.split()] == [1000 * ms for ms in times.values()]
