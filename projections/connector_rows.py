@@ -18,6 +18,13 @@ OWN_TOPICS = "mesh.OwnTopics"
 NAME, PLAIN, OWN = "_whole", "_plain", "_own"
 """No transform of a domain may begin with _."""
 PLACEHOLDER = "unavailable.value.placeholder"
+_HEADERS = "header.converter"
+HEADERS_AS_THEY_ARE = (
+    "org.apache.kafka.connect.converters.ByteArrayConverter",
+    "org.apache.kafka.connect.storage.StringConverter",
+)
+"""Converters of headers that take any bytes, the default first. Connect's own guesses types, and
+fails at `{"id":1,"k":"1"}`, before there could be a dead letter of it."""
 
 
 def routes_outbox(config: Mapping[str, str]) -> bool:
@@ -59,6 +66,15 @@ def with_plain_names(config: Mapping[str, str]) -> dict[str, str]:
     It looks at what the other transforms have made of a record, so it runs last.
     """
     return {**_with_last(config, PLAIN), f"transforms.{PLAIN}.type": PLAIN_NAMES}
+
+
+def with_headers_as_they_are(config: Mapping[str, str]) -> dict[str, str]:
+    """The config of a JDBC sink that stops at no header: it uses none, and anybody may write one.
+
+    Debezium itself writes the old and the new key of a row as JSON.
+    """
+    own = config.get(_HEADERS)
+    return {**config, _HEADERS: own if own in HEADERS_AS_THEY_ARE else HEADERS_AS_THEY_ARE[0]}
 
 
 def with_own_topics(domain: str, config: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ that is not here at all is allowed by the operator, with its settings (`SDM_CONN
 from collections.abc import Iterator, Mapping
 
 from projections import connector_transforms
+from projections.connector_rows import HEADERS_AS_THEY_ARE
 from projections.connector_values import (
     BOOLEAN,
     COLUMNS,
@@ -169,6 +170,7 @@ _POSTGRES_OWN_LOGIN: Mapping[str, Kind] = {
 _SINK: Mapping[str, Kind] = {
     "key.converter": _WITHOUT_NAMES,
     "value.converter": _WITHOUT_NAMES,
+    "header.converter": one_of(*HEADERS_AS_THEY_ARE),
     "connection.url": _URL,
     "connection.username": TEXT,
     "connection.password": REFERENCE,

@@ -10,7 +10,11 @@ from typing import NamedTuple
 from immutables import Map
 
 from projections import connector_routes
-from projections.connector_rows import with_plain_names, with_whole_rows
+from projections.connector_rows import (
+    with_headers_as_they_are,
+    with_plain_names,
+    with_whole_rows,
+)
 from projections.connector_settings import JDBC_SINK, POSTGRES
 from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host
 
@@ -169,11 +173,13 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     has not takes a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
-    in any schema. It escapes no names, so it gets records with plain ones alone. A task keeps as
-    many connections to the database as it uses, unless the config says otherwise.
+    in any schema. It escapes no names, so it gets records with plain ones alone. Headers are bytes
+    to it. A task keeps as many connections to the database as it uses, unless the config says
+    otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
-        return with_plain_names({**_POOL, **config, _FORM: _form(config), **_with_patience(config)})
+        found = {**_POOL, **config, _FORM: _form(config), **_with_patience(config)}
+        return with_plain_names(with_headers_as_they_are(found))
     if config.get("connector.class") != POSTGRES:
         return dict(config)
     own = slot_of(connector)

@@ -308,6 +308,7 @@ def without_transforms(config: dict[str, str]) -> dict[str, str]:
                 {"key.converter": "org.apache.kafka.connect.json.JsonConverter"},
                 {"value.converter": "io.apicurio.registry.utils.converter.ExtJsonConverter"},
                 {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
+                {"header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
                 {"primary.key.mode": "record_header"}]
 )  # fmt: skip
 def test_a_sink_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) -> None:
@@ -433,6 +434,22 @@ def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
     config = pinned("east.out", SINK if own is None else {**SINK, "transforms": own})
     assert config["transforms"] == found
     assert config["transforms._plain.type"] == "mesh.PlainNames"
+
+
+@pytest.mark.parametrize(
+    ("own", "found"),
+    [
+        (None, "converters.ByteArrayConverter"),
+        ("storage.SimpleHeaderConverter", "converters.ByteArrayConverter"),
+        ("storage.StringConverter", "storage.StringConverter"),
+    ],
+)
+def test_no_header_stops_a_sink_whatever_its_config_on_the_log_says(
+    own: str | None, found: str
+) -> None:
+    of = "org.apache.kafka.connect"
+    config = SINK if own is None else {**SINK, "header.converter": f"{of}.{own}"}
+    assert pinned("east.out", config)["header.converter"] == f"{of}.{found}"
 
 
 def test_a_sink_can_neither_name_nor_settle_the_transform_of_plain_names() -> None:
