@@ -75,22 +75,24 @@ def compile_transformations(jar: Path, class_path: str) -> None:
     compile_once(jar, with_compiler, _TRANSFORMATIONS, manifests, connect.PATCH)
 
 
-def bound_drivers(plugins: Path) -> None:
-    """Compile a jar beside each of PostgreSQL's drivers in Connect's plugins; see `compile_once`.
+def patch_plugins(plugins: Path) -> None:
+    """Compile a jar beside each jar of Connect's plugins that is patched; see `compile_once`.
 
-    It holds two of the driver's classes, which bound what a database's answer takes of Connect's
-    memory. Connect reads a plugin's jars in the order of their names, and so takes these.
+    It holds classes of PostgreSQL's driver, which bound what a database's answer takes of Connect's
+    memory, or of Debezium's sink. Connect reads a plugin's jars in the order of their names, and so
+    takes these.
     """
-    for driver in sorted(plugins.glob("*/postgresql-*.jar")):
-        jar = driver.with_name(f"bounded-{driver.name}")
-        class_path = f"{driver}:{_tools()}"
-        compile_once(jar, class_path, connect.DRIVER_SOURCES, patch=connect.DRIVER_PATCH)
+    for patch in connect.PATCHES:
+        for patched in sorted(plugins.glob(patch.jars)):
+            jar = patched.with_name(f"bounded-{patched.name}")
+            class_path = f"{joined(sorted(patched.parent.glob('*.jar')))}:{_tools()}"
+            compile_once(jar, class_path, patch.sources, patch=patch.main)
 
 
-def driver_digest() -> str:
+def plugins_digest() -> str:
     """Names the jars above by their sources."""
-    sources = b"".join(source.read_bytes() for source in connect.DRIVER_SOURCES)
-    return hashlib.sha256(sources).hexdigest()[:8]
+    sources = (source.read_bytes() for patch in connect.PATCHES for source in patch.sources)
+    return hashlib.sha256(b"".join(sources)).hexdigest()[:8]
 
 
 def compile_for_brokers(jar: Path, class_path: str) -> None:

@@ -1,11 +1,11 @@
-"""Connect's plugins: Debezium with drivers whose answers are bounded, and the converter of Avro."""
+"""Connect's plugins: Debezium, with its drivers and sink patched, and the converter of Avro."""
 
 import shutil
 import zipfile
 from pathlib import Path
 
 from local_platform.jars import JarStore
-from local_platform.own_jars import bound_drivers, driver_digest
+from local_platform.own_jars import patch_plugins, plugins_digest
 from local_platform.unpack import build_once, extract
 
 # Connect finds plugins by service manifests, and this converter was built without one.
@@ -17,7 +17,7 @@ def connect_plugins(store: JarStore, cache: Path) -> Path:
     """Return Connect's plugin folder: Debezium's Postgres source and JDBC sink, Avro.
 
     Raises:
-        ServiceFailedError: what bounds the drivers of databases does not compile.
+        ServiceFailedError: what patches drivers and sinks does not compile.
     """
     debezium = store.one("debezium-connector-postgres")
     sink = store.one("debezium-connector-jdbc")
@@ -32,8 +32,8 @@ def connect_plugins(store: JarStore, cache: Path) -> Path:
             shutil.copyfile(store.path(jar), folder / Path(jar.path).name)
         with zipfile.ZipFile(folder / "manifest.jar", "w") as manifest:
             manifest.writestr(_MANIFEST, _CONVERTER)
-        bound_drivers(work)
+        patch_plugins(work)
 
     version = store.one("apicurio-registry-utils-converter").version
-    name = f"plugins-{debezium.version}-{sink.version}-{version}-{driver_digest()}"
+    name = f"plugins-{debezium.version}-{sink.version}-{version}-{plugins_digest()}"
     return build_once(cache / "unpacked" / name, build)

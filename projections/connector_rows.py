@@ -2,7 +2,7 @@
 
 What makes a capturing connector stop at a change that does not have the whole row, a source at a
 record for a topic that is not its domain's, and a JDBC sink at a record out of whose schema it
-would make a statement. Pure.
+would make a statement, or of whose values it would write others. Pure.
 """
 
 import hashlib
@@ -13,9 +13,11 @@ WHOLE_ROWS = "mesh.WholeRows"
 """The transformation's class."""
 PLAIN_NAMES = "mesh.PlainNames"
 """The transformation's class."""
+EXACT_VALUES = "mesh.ExactValues"
+"""The transformation's class."""
 OWN_TOPICS = "mesh.OwnTopics"
 """The transformation's class."""
-NAME, PLAIN, OWN = "_whole", "_plain", "_own"
+NAME, PLAIN, EXACT, OWN = "_whole", "_plain", "_exact", "_own"
 """No transform of a domain may begin with _."""
 PLACEHOLDER = "unavailable.value.placeholder"
 _HEADERS = "header.converter"
@@ -63,9 +65,23 @@ def with_whole_rows(connector: str, config: Mapping[str, str]) -> dict[str, str]
 def with_plain_names(config: Mapping[str, str]) -> dict[str, str]:
     """The config of a JDBC sink that refuses records whose names are not plain.
 
-    It looks at what the other transforms have made of a record, so it runs last.
+    It looks at what the other transforms have made of a record, so it runs behind them.
     """
     return {**_with_last(config, PLAIN), f"transforms.{PLAIN}.type": PLAIN_NAMES}
+
+
+def with_exact_values(database: str, config: Mapping[str, str]) -> dict[str, str]:
+    """The config of a JDBC sink that writes values as they are; its schemas are looked at before.
+
+    Args:
+        database: the kind of database, as in its address.
+        config: as it is otherwise.
+    """
+    return {
+        **_with_last(config, EXACT),
+        f"transforms.{EXACT}.type": EXACT_VALUES,
+        f"transforms.{EXACT}.database": database,
+    }
 
 
 def with_headers_as_they_are(config: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from immutables import Map
 
 from projections import connector_routes
 from projections.connector_rows import (
+    with_exact_values,
     with_headers_as_they_are,
     with_plain_names,
     with_whole_rows,
@@ -173,13 +174,13 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     has not takes a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
-    in any schema. It escapes no names, so it gets records with plain ones alone. Headers are bytes
-    to it. A task keeps as many connections to the database as it uses, unless the config says
-    otherwise.
+    in any schema. It escapes no names, so it gets records with plain ones alone, and with values
+    that its tables can have. Headers are bytes to it. A task keeps as many connections to the
+    database as it uses, unless the config says otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
         found = {**_POOL, **config, _FORM: _form(config), **_with_patience(config)}
-        return with_plain_names(with_headers_as_they_are(found))
+        return with_exact_values(_kind(config), with_plain_names(with_headers_as_they_are(found)))
     if config.get("connector.class") != POSTGRES:
         return dict(config)
     own = slot_of(connector)
@@ -282,6 +283,12 @@ def _form(config: Config) -> str:
     # of a setting that stands twice the driver takes the last
     found = re.findall(r"(?:^|&)currentSchema=([^&]*)", url["more"] or "")
     return f"{(found and found[-1]) or 'public'}.{form}"
+
+
+def _kind(config: Config) -> str:
+    """The kind of a sink's database, "" where its address is none that is allowed."""
+    url = JDBC.fullmatch(config.get("connection.url", ""))
+    return url["kind"] if url else ""
 
 
 def _with_patience(config: Config) -> dict[str, str]:

@@ -109,6 +109,15 @@ _REFUSALS = {
         "its transforms lead a record to a topic whose name does not begin with the domain's: "
         "change their replacements, or what the rows of an outbox name"
     ),
+    "value_not_exact": (
+        "the table cannot have the value: capture decimals as numeric(p,s), or as text with --set "
+        "decimal.handling.mode=string, and leave 24:00 out; to pass over such records, give "
+        "errors.tolerance=all with errors.deadletterqueue.topic.name"
+    ),
+    "column_not_exact": (
+        "run ALTER TABLE ... ALTER COLUMN ... TYPE numeric (numeric[] of an array); what was "
+        "rounded before is as it was once a connector under another name reads the topic anew"
+    ),
     **dict.fromkeys(
         ("name_not_plain", "default_not_plain", "parameter_not_plain"),
         "a JDBC sink would put it into a statement as it is: rename the field with ReplaceField, "
@@ -120,14 +129,14 @@ _REFUSALS = {
 
 _REFUSED = re.compile(
     r"mesh\.RefusedException: (?P<refusal>"
-    r"(?:value_not_captured|table_truncated): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
+    r"(?:value_not_captured|table_truncated|column_not_exact): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|topic_not_own: [a-z0-9-]{1,63}"
-    r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large): "
+    r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large|value_not_exact): "
     r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
 )
 """A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
-with the domain, or of `PlainNames`, its code with the record's place and the field. No error but
-theirs has that class."""
+with the domain, of `ExactColumns`, its code with the column, or of `PlainNames` and `ExactValues`,
+the code with the record's place and the field. No error but theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

@@ -426,7 +426,7 @@ def test_no_domain_can_take_the_place_of_the_meshs_own_transform() -> None:
 
 @pytest.mark.parametrize(
     ("own", "found"),
-    [(None, "_plain"), ("", "_plain"), ("a, b,", "a,b,_plain")],
+    [(None, "_plain,_exact"), ("", "_plain,_exact"), ("a, b,", "a,b,_plain,_exact")],
 )
 def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
     own: str | None, found: str
@@ -434,6 +434,13 @@ def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
     config = pinned("east.out", SINK if own is None else {**SINK, "transforms": own})
     assert config["transforms"] == found
     assert config["transforms._plain.type"] == "mesh.PlainNames"
+    assert config["transforms._exact.type"] == "mesh.ExactValues"
+    assert config["transforms._exact.database"] == "postgresql"
+
+
+def test_a_sink_is_told_what_kind_of_database_its_values_go_to() -> None:
+    other = {**SINK, "connection.url": "jdbc:mariadb://db.test/reports"}
+    assert pinned("east.out", other)["transforms._exact.database"] == "mariadb"
 
 
 @pytest.mark.parametrize(
@@ -457,6 +464,7 @@ def test_a_sink_can_neither_name_nor_settle_the_transform_of_plain_names() -> No
         {"transforms": "_plain", "transforms._plain.type": "mesh.PlainNames"},
         {"transforms": "x", "transforms.x.type": "mesh.PlainNames"},
         {"transforms._plain.predicate": "never"},
+        {"transforms._exact.database": "mysql"},
         {"transforms._plain.negate": "true"},
     ):
         assert not_allowed({**SINK, **changed}) is not None

@@ -134,6 +134,17 @@ def test_what_is_not_plain_is_reported_with_its_place_and_field(code: str) -> No
     assert cause(Part(0, "FAILED", trace)).startswith(f"{refusal}; a JDBC sink would put it into")
 
 
+def test_what_a_sinks_table_cannot_have_is_reported_with_its_place_or_column() -> None:
+    value = "value_not_exact: east.t-0 at offset 7: at"
+    told = cause(
+        Part(0, "FAILED", f"org.A: x\nCaused by: mesh.RefusedException: {value}: no 24:00")
+    )
+    assert told.startswith(f"{value}; the table cannot have the value")
+    column = "column_not_exact: public.east_t.k"
+    told = cause(Part(0, "FAILED", f"org.A: x\nCaused by: mesh.RefusedException: {column}: rounds"))
+    assert told.startswith(f"{column}; run ALTER TABLE")
+
+
 @pytest.mark.parametrize(
     "changed",
     [

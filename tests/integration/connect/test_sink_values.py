@@ -1,0 +1,184 @@
+"""A sink's table has the values of the captured table as they are, or says that it has not."""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from confluent_kafka import Consumer, Producer
+from psycopg import sql
+
+from local_platform import Endpoints
+from self_service.cli.exits import ExitCode
+from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.test_cli_connect import drop_slots
+from tests.kafka_client import eventually, reading
+
+__all__ = ["owner", "sdm"]
+pytestmark = pytest.mark.slow
+NOUN = ("connect", "connector")
+FIRST, SECOND = Decimal(100000000000000000000000000001), Decimal(100000000000000000000000000002)
+"""As floating point they are one number."""
+Sinking = Callable[..., Any]
+
+
+@pytest.fixture
+def table(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
+    """The name of a table and of all that is made of it, and a connection."""
+    name = f"values_{uuid4().hex[:8]}"
+    with psycopg.connect(**mesh.postgres_login(), autocommit=True) as database:
+        yield name, database
+        drop_slots(database, name)
+        made = "SELECT tablename FROM pg_tables WHERE tablename LIKE %s"
+        for (one,) in database.execute(made, (f"{name}%",)).fetchall():
+            database.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(one)))
+
+
+@pytest.fixture
+def sink(sdm: Sdm, owner: Party, table: tuple[str, Any], request: pytest.FixtureRequest) -> Sinking:
+    """Adds a sink of the table's topic into the table with a suffix."""
+
+    def add(suffix: str, *more: str, code: int = ExitCode.OK) -> Any:
+        name = f"{table[0]}-{suffix}"
+        done = sdm(
+            *(*NOUN, "add", name, "--type", "jdbc-sink", "--topic", table[0], "-d", owner.name),
+            *("--set", f"collection.name.format={table[0]}_{suffix}", *more),
+            code=code,
+        )
+        request.addfinalizer(lambda: sdm(*NOUN, "drop", name, "-d", owner.name))
+        return done
+
+    return add
+
+
+def capture(
+    sdm: Sdm,
+    owner: Party,
+    table: tuple[str, Any],
+    request: pytest.FixtureRequest,
+    columns: str,
+    first: str,
+) -> None:
+    """Captures a new table with these columns, and has its first rows in the topic."""
+    name, database = table
+    database.execute(f"CREATE TABLE {name} ({columns})")
+    database.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
+    sdm(*NOUN, "add", name, "--type", "debezium-postgres", "--table", name, "-d", owner.name)
+    request.addfinalizer(lambda: sdm(*NOUN, "drop", name, "-d", owner.name))
+    database.execute(first)
+    topic, listing = f"{owner.name}.{name}", ("topic", "list", "-d", owner.name)
+    eventually(lambda: topic in str(sdm(*listing).document), f"there is the topic {topic}")
+
+
+def rows(database: Any, table: str, columns: str = "*") -> list[Any]:
+    try:
+        found: list[Any] = database.execute(
+            f"SELECT {columns} FROM {table} ORDER BY 1, 2"
+        ).fetchall()
+    except psycopg.errors.UndefinedTable:
+        return []
+    return found
+
+
+def first(config: Any, topic: str) -> dict[str, bytes]:
+    """Key and value of the first record of a topic."""
+    consumer = Consumer(config)
+    try:
+        consumer.subscribe([topic])
+        found: list[Any] = []
+        eventually(lambda: found.extend(_records(consumer)) or found, f"{topic} has a record")
+        return {"key": found[0].key(), "value": found[0].value()}
+    finally:
+        consumer.close()
+
+
+def _records(consumer: Consumer) -> list[Any]:
+    return [one for one in consumer.consume(1, 1) if one.error() is None]
+
+
+def test_a_decimal_of_any_scale_is_exact_in_a_sink_or_the_sink_fails(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    """Two keys are never one row, and no value is rounded in silence."""
+    name, database = table
+    columns = "k numeric PRIMARY KEY, v numeric, many numeric[], days date[]"
+    written = (
+        f"INSERT INTO {name} VALUES ({FIRST}, 0.1000000000000000000000001, '{{1.50,NULL,-2e-30}}',"
+        f" '{{2298-05-24,0044-03-15 BC,NULL}}'), ({SECOND}, 3, NULL, '{{}}'),"
+        " (5, 2.675, '{}', NULL), (-1e-40, -1e40, NULL, NULL)"
+    )
+    capture(sdm, owner, table, request, columns, written)
+    database.execute(f"CREATE TABLE {name}_own ({columns})")
+    database.execute(f"CREATE TABLE {name}_old (k double precision PRIMARY KEY)")
+    sink("record", "--key", "record")
+    sink("position")
+    sink("own", "--key", "record", "--set", "dialect.postgres.unnest.insert.enabled=false")
+    told = sink("old", "--key", "record", code=ExitCode.REFUSED).err
+    assert f"column_not_exact: public.{name}_old.k" in told
+    assert "ALTER TABLE" in told
+    assert rows(database, f"{name}_old") == []
+
+    database.execute(f"UPDATE {name} SET v = v / 3 WHERE k = %s", (FIRST,))
+    database.execute(f"DELETE FROM {name} WHERE k = %s", (SECOND,))
+    database.execute(f"INSERT INTO {name} VALUES (%s + 0.5, -0.0, NULL, NULL)", (SECOND,))
+    asked = "k, v, many, days::text"
+    expected = rows(database, name, asked)
+    assert len(expected) == 4
+    for suffix in ("record", "own"):
+        eventually(
+            lambda s=suffix: rows(database, f"{name}_{s}", asked) == expected, f"{suffix} is exact"
+        )
+    kinds = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum > 0 "
+    for suffix in ("record", "position"):
+        made = dict(database.execute(f"{kinds} AND attrelid = '{name}_{suffix}'::regclass"))
+        found = {one: made[one] for one in ("k", "v", "many", "days")}
+        assert found == {"k": "numeric", "v": "numeric", "many": "numeric[]", "days": "date[]"}
+    eventually(
+        lambda: (
+            {one[0] for one in rows(database, f"{name}_position", "k, v")}
+            == {FIRST, SECOND, SECOND + Decimal("0.5"), Decimal(5), Decimal("-1e-40")}
+        ),
+        "the sink by position is exact",
+    )
+
+
+def test_no_header_stops_a_sink(
+    sdm: Sdm,
+    owner: Party,
+    mesh: Endpoints,
+    table: tuple[str, Any],
+    sink: Sinking,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Debezium writes the new key of a row as JSON, and anybody may write any bytes."""
+    name, database = table
+    columns = "id int, k text, v int, PRIMARY KEY (id, k)"
+    capture(sdm, owner, table, request, columns, f"INSERT INTO {name} VALUES (1, '1', 1)")
+    database.execute(f"UPDATE {name} SET k = '11'")
+    sink("record", "--key", "record")
+    eventually(lambda: rows(database, f"{name}_record") == [(1, "11", 1)], "the row has its key")
+
+    topic, login = f"{owner.name}.{name}", mesh.administration("east")
+    headers = [("x", b'{"a":1,"b":"y"}'), ("y", b"\xff\xfe{"), ("z", b""), ("z", None)]
+    writing = Producer(login.config())
+    writing.produce(topic, headers=headers, **first(reading(login, f"first-{name}"), topic))
+    assert writing.flush(30) == 0
+    database.execute(f"INSERT INTO {name} VALUES (2, '2', 2)")
+    eventually(lambda: rows(database, f"{name}_record")[-1:] == [(2, "2", 2)], "the sink goes on")
+
+
+def test_a_time_that_a_sink_cannot_write_is_a_dead_letter_and_the_next_one_arrives(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    name, database = table
+    written = f"INSERT INTO {name} VALUES (1, '24:00', NULL), (2, NULL, '24:00'), (3, NULL, NULL)"
+    capture(sdm, owner, table, request, "id int PRIMARY KEY, t time, t3 time(3)", written)
+    database.execute(f"UPDATE {name} SET t = '23:59:59.999999' WHERE id = 1")
+    sink("record", "--key", "record")
+    eventually(lambda: len(rows(database, f"{name}_record")) == 2, "what can be written is there")
+    assert [str(one[1]) for one in rows(database, f"{name}_record")] == ["23:59:59.999999", "None"]
+    dead = f"{owner.name}.{name}-record.dead"
+    letters = sdm("topic", "consume", dead, "--headers", "-d", owner.name).out
+    assert letters.count(f"value_not_exact: {owner.name}.{name}-0 at offset") >= 2
