@@ -441,7 +441,7 @@ def test_a_decimal_is_the_same_after_two_signs(rows: Any, name: str) -> None:
 USED_AS: dict[str, str] = {
     "DOUBLE": "acos acosh asin asinh atan atanh cbrt cos cosh cot csc degrees exp expm1 ln "
     "log10 log1p log2 log radians rint sec sign signum sin sinh sqrt tan tanh isnan",
-    "STRING": "ascii char_length initcap length lower soundex trim upper url_encode concat",
+    "STRING": "ascii char_length initcap length lower trim upper url_encode concat",
     "BIGINT": "bin hex",
 }  # fmt: skip
 
