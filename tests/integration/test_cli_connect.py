@@ -97,7 +97,7 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
         assert shown.document["topics"] == [topic]
         passwords = [resolve(mesh.postgres_password), login.read_text()]
         told = [added, shown, sdm("connect", "connector", "deployed")]
-        kept = "".join(one.out + one.err for one in told) + configs(mesh)
+        kept = "".join(one.out + one.err for one in told) + configs(mesh, connector)
         assert not [password for password in passwords if password in kept]
         versions = sdm("topic", "describe", topic, "-d", party.name).document
         assert versions["key_schema"]
@@ -131,11 +131,13 @@ def others_keep_off(sdm: Sdm, connector: str, other: Party) -> None:
     assert sdm("connect", "connector", "describe", connector).document["state"] == "ACTIVE"
 
 
-def configs(mesh: Endpoints) -> str:
-    """What Connect keeps of the connectors' configs."""
+def configs(mesh: Endpoints, connector: str) -> str:
+    """What Connect keeps of a connector's configs, and of its tasks'."""
     values = read(reading(mesh.administration("east"), fresh("configs")), "connect-configs")
     assert not isinstance(values, str), values
-    return b"".join(filter(None, values)).decode()
+    found = [one.decode() for one in values if one and connector.encode() in one]
+    assert found
+    return "".join(found)
 
 
 def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helped(
