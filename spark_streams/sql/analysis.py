@@ -179,4 +179,5 @@ def _wrong(reason: str, place: Place | None) -> SqlError:
 def _said(error: Exception) -> str:
     """The first sentence of what Spark says, without its codes and places in our own text."""
     text = first_line(str(error)).partition(" SQLSTATE:")[0].partition(" Please, refer to ")[0]
+    text = text.rstrip().removesuffix(";")
     return (text.partition("] ")[2] or text) if text.startswith(_CODE) else text
