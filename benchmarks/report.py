@@ -18,6 +18,8 @@ from rich.table import Table
 from local_platform.jars import read_lock
 
 RESULTS = Path(__file__).parent / "results"
+_WRITTEN = ("benchmarks/results", "docs/figures.md", "README.md")
+"""What a run writes, paths in the repository: another one after it measures the same code."""
 _PACKAGES = ("confluent-kafka", "faust-streaming", "aiokafka", "fastavro", "pydantic", "pyspark")
 
 
@@ -51,11 +53,12 @@ def _commit() -> str:
 
     def asked(*words: str) -> str:
         done = subprocess.run(
-            [git, *words], cwd=RESULTS.parent, capture_output=True, text=True, check=False
+            [git, *words], cwd=RESULTS.parents[1], capture_output=True, text=True, check=False
         )
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    changed = asked("status", "--porcelain", "--untracked-files=no")
+    others = [f":(exclude){path}" for path in _WRITTEN]
+    changed = asked("status", "--porcelain", "--untracked-files=no", "--", ".", *others)
     return asked("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 

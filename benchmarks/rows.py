@@ -49,7 +49,12 @@ ROWS: Sequence[Row] = (
         ("the story, with a fresh start", "seconds"),
         short=True,
     ),
-    Row("memory of all services", "start", ("memory in all (RSS)", "mib"), short=True),
+    Row(
+        "memory of all services, without a domain's Spark server",
+        "start",
+        ("memory in all (RSS)", "mib"),
+        short=True,
+    ),
     Row(
         "intent → row on `mesh.catalog`",
         "control",
@@ -134,7 +139,6 @@ ROWS: Sequence[Row] = (
         "link",
         ("SPARK: 1000 records/s, read at the copy",),
         ("read at the source", ("floor: 1000 records/s, read at the source",)),
-        bound="of both p99, the first connection of the producer",
         short=True,
     ),
     Row(
@@ -147,11 +151,12 @@ ROWS: Sequence[Row] = (
         "a backlog of 500 000 records copied, from `link resume` on",
         "link",
         ("SPARK: backlog of 500000 records, from resume to the end", "records/s"),
-        (
-            "MirrorMaker",
-            ("MIRRORMAKER: backlog of 500000 records, from resume to the end", "records/s"),
-        ),
         short=True,
+    ),
+    Row(
+        "the same, by MirrorMaker",
+        "link",
+        ("MIRRORMAKER: backlog of 500000 records, from resume to the end", "records/s"),
     ),
     Row(
         "2 000 000 clicks joined with 100 000 users",

@@ -128,3 +128,21 @@ def test_a_benchmark_that_was_never_measured_is_stale(clone: Path) -> None:
     (clone / "one.json").unlink()
     [line] = stale.listing(["one"])
     assert "not measured" in line
+
+
+def test_what_a_run_writes_is_no_change_of_the_code_that_the_next_one_measures(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = clone / "benchmarks" / "results"
+    results.mkdir(parents=True)
+    monkeypatch.setattr(report, "RESULTS", results)
+    for path in (clone / "README.md", results / "one.json"):
+        path.write_text("1")
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", "b")
+    head = git(clone, "rev-parse", "--short", "HEAD")
+    for path in (clone / "README.md", results / "one.json"):
+        path.write_text("2")
+    assert report.surroundings()["commit"] == head
+    (clone / "code" / "a.py").write_text("2")
+    assert report.surroundings()["commit"] == f"{head}+"
