@@ -37,11 +37,11 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    told = "\n".join(f"  {name:<12} {one.summary}" for name, one in BENCHMARKS.items())
+    listed = "\n".join(f"  {name:<12} {one.summary}" for name, one in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="./scripts/bench",
         description=__doc__,
-        epilog=f"benchmarks:\n{told}\n\nSDM_BENCH_HOME is the folder of their mesh, emptied each "
+        epilog=f"benchmarks:\n{listed}\n\nSDM_BENCH_HOME is the folder of their mesh, emptied each "
         "time; with SDM_HOME a running mesh is used as it is.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

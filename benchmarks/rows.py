@@ -186,7 +186,7 @@ ROWS: Sequence[Row] = (
         short=True,
     ),
     Row(
-        "the same, held against checkpoints",
+        "the same, verified by checkpoints",
         "replay",
         ("replay, covered by checkpoints", "events/s"),
         ("read and decoded", ("floor: consume and decode", "events/s")),

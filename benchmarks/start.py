@@ -26,6 +26,6 @@ def run(settings: PlatformSettings, story: Path) -> None:
         "warm up to ready": {"seconds": round(ready, 1)},
         "memory in all (RSS)": {"mib": memory >> 20},
     }
-    told = json.loads(story.read_text("utf-8"))
-    figures["the story, with a fresh start"] = {"seconds": told["seconds"]}
+    report = json.loads(story.read_text("utf-8"))
+    figures["the story, with a fresh start"] = {"seconds": report["seconds"]}
     tell("start", around, figures)

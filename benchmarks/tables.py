@@ -142,9 +142,11 @@ def _faults() -> str:
     found = _result("faults")
     faults = found["faults"]
     outcomes = sorted({one["outcome"] for one in faults})
-    told = ", ".join(f"{sum(one['outcome'] == each for one in faults)} {each}" for each in outcomes)
+    verdicts = ", ".join(
+        f"{sum(one['outcome'] == each for one in faults)} {each}" for each in outcomes
+    )
     head = _FAULTS.format(
-        commit=found["measured_on"]["commit"], command="./scripts/faults --json", verdicts=told
+        commit=found["measured_on"]["commit"], command="./scripts/faults --json", verdicts=verdicts
     )
     rows = "".join(
         f"| `{one['name']}` | {one['sentence']} | {one['outcome']} | {_recovery(one)} |\n"

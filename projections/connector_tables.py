@@ -175,7 +175,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
     in any schema. It escapes no names, so it gets records with plain ones alone, and with values
-    that its tables can have. Headers are bytes to it. A task keeps as many connections to the
+    that its tables can have. It is given no headers. A task keeps as many connections to the
     database as it uses, unless the config says otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
