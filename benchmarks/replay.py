@@ -65,7 +65,14 @@ def write(login: Connection, topic: str, events: int, workload: Workload) -> tup
     for wire in workload.records(events):
         while True:
             try:
-                producer.produce(topic, wire.value, wire.key, 0, headers=wire.headers)
+                producer.produce(
+                    topic,
+                    wire.value,
+                    wire.key,
+                    0,
+                    timestamp=workload.time_ms,
+                    headers=wire.headers,
+                )
                 break
             except BufferError:
                 producer.poll(0.1)

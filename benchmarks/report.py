@@ -6,6 +6,7 @@ import platform
 import shutil
 import statistics
 import subprocess
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -16,10 +17,13 @@ from rich.console import Console
 from rich.table import Table
 
 from local_platform.jars import read_lock
+from mesh_events.signing import SigningKey, decode_public, verifies
 
 RESULTS = Path(__file__).parent / "results"
 _WRITTEN = ("benchmarks/results", "docs/figures.md", "README.md")
 """What a run writes, paths in the repository: another one after it measures the same code."""
+SIGNATURES = 2_000
+"""So many are checked to see how fast a core is."""
 _PACKAGES = ("confluent-kafka", "faust-streaming", "aiokafka", "fastavro", "pydantic", "pyspark")
 
 
@@ -32,10 +36,22 @@ def surroundings() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gib": memory,
         "load_before": round(os.getloadavg()[0], 2),
+        "signatures_per_s": _signatures_per_s(),
         "python": platform.python_version(),
         "kafka": f"{_kafka()}, one broker per cluster, no fsync per record",
         **{name: metadata.version(name) for name in _PACKAGES},
     }
+
+
+def _signatures_per_s() -> int:
+    """How many signatures a core checks: the same code is faster on another machine."""
+    key = SigningKey.generate()
+    value = bytes(500)
+    public, signature = decode_public(key.public), key.sign(key.public, b"key", value)
+    start = time.perf_counter()
+    for _ in range(SIGNATURES):
+        verifies(public, signature, key.public, b"key", value)
+    return round(SIGNATURES / (time.perf_counter() - start))
 
 
 def _kafka() -> str:

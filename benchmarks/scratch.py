@@ -1,4 +1,4 @@
-"""A topic of a benchmark's own, with the log's kind of time, deleted at the end."""
+"""A topic of a benchmark's own, deleted at the end."""
 
 import uuid
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from processors.clusters import KafkaAdmin
 
 @contextmanager
 def scratch_log(endpoints: Endpoints) -> Iterator[tuple[Connection, str]]:
-    """(login that may do anything, name of the topic) on cluster east."""
+    """(login that may do anything, name of the topic) on cluster east; keeps times as written."""
     admin = KafkaAdmin("east", endpoints.administration("east"))
     topic = f"benchmark.{uuid.uuid4().hex[:8]}"
-    admin.create_topic(topic, 1, {"message.timestamp.type": "LogAppendTime"})
+    admin.create_topic(topic, 1, {"message.timestamp.type": "CreateTime"})
     try:
         yield admin.login, topic
     finally:

@@ -135,6 +135,8 @@ def _machine() -> str:
     cores, memory = around[0]["cores"], around[0]["memory_gib"] + 1
     loads = [one["load_before"] for one in around]
     load = f"load {min(loads):g} to {max(loads):g} before a run"
+    if speeds := [one["signatures_per_s"] for one in around if "signatures_per_s" in one]:
+        load += f"; a core checks {min(speeds)} to {max(speeds)} signatures a second"
     return f"{cores} cores with {memory} GiB and one broker per cluster ({load})"
 
 
