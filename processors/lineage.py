@@ -117,8 +117,8 @@ class Datasets:
 
     def of_topic(self, cluster: str, topic: str) -> Dataset:
         """A topic, with schema and owner as far as a product or a domain tells them."""
-        found = (one for one in self.image.catalog.values() if one.topic == topic)
-        return self._dataset(cluster, topic, next(found, None))
+        product = self.image.carried.get(topic)
+        return self._dataset(cluster, topic, self.image.catalog[product] if product else None)
 
     def of_product(self, product: str, cluster: str, topic: str) -> Dataset:
         """A topic that holds a product, or a copy of it."""

@@ -109,7 +109,11 @@ def _(event: intents.CredentialsRequested, image: Image, at: Acceptance) -> Imag
 def _(event: intents.ProductPublished, image: Image, at: Acceptance) -> Image:
     home = image.identity.domains[intents.domain_of(event.product)].cluster
     after = catalog.published(image.catalog, event, home, at.checks, at.generation, at.time)
-    return image._replace(catalog=after, touched=((ProductRow.topic, event.product),))
+    return image._replace(
+        catalog=after,
+        carried=image.carried.set(event.topic, event.product),
+        touched=((ProductRow.topic, event.product),),
+    )
 
 
 @enact.register

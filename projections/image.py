@@ -65,6 +65,7 @@ class Image(NamedTuple):
     of all of them to their offsets; `last_decision` is the id of the decision that counted last in
     this epoch, or of its start. `ignored` counts decisions that came under an old epoch, twice, or
     behind a lost one. `bounds` are those of the latest start, `counts` what each domain has.
+    `carried` has the product of each topic that carries one.
     `table_use` has the databases' tables that connectors use, with whose connectors they are,
     `topic_use` the topics that connectors and statements fill, `task_use` the tasks of each
     domain's connectors.
@@ -85,6 +86,7 @@ class Image(NamedTuple):
     schemas: Table[int, str] = Map()
     identity: Identity = Identity()
     catalog: Catalog = catalog.EMPTY
+    carried: Table[str, str] = Map()
     access: Accesses = access.EMPTY
     links: Links = links.EMPTY
     statements: Statements = statements.EMPTY

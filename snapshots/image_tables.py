@@ -42,6 +42,7 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "freezes": (str, Freeze),
     "quarantines": (str, Quarantine),
     "catalog": (str, Product),
+    "carried": (str, str),
     "requests": (str, Access),
     "open": (tuple[str, str], str),
     "by_link": (str, Map[str, int]),
@@ -126,6 +127,7 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "freezes": identity.freezes,
         "quarantines": identity.quarantines,
         "catalog": image.catalog,
+        "carried": image.carried,
         "requests": image.access.requests,
         "open": image.access.open,
         "by_link": image.access.by_link,
@@ -177,6 +179,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
             quarantines=tables["quarantines"],
         ),
         catalog=tables["catalog"],
+        carried=tables["carried"],
         access=Accesses(
             tables["requests"],
             tables["open"],

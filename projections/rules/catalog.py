@@ -36,7 +36,7 @@ def _(intent: ProductPublished, case: Case) -> Verdict:
         "product_exists",
         f"the product {intent.product} is published already: update it instead",
     )
-    other = next((one.id for one in case.image.catalog.values() if one.topic == intent.topic), None)
+    other = case.image.carried.get(intent.topic)
     require(
         other is None,
         "topic_taken",
