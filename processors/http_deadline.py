@@ -53,14 +53,19 @@ class _Cut:
 
 class _Adapter(HTTPAdapter):
     def __init__(self, most_s: float) -> None:
-        self._most_s = most_s
+        plain = type("Plain", (_Cut, HTTPConnection), {"most_s": most_s})
+        tls = type("Tls", (_Cut, HTTPSConnection), {"most_s": most_s})
+        self._pools = {
+            "http": type("Pool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
+        }
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
-        plain = type("Plain", (_Cut, HTTPConnection), {"most_s": self._most_s})
-        tls = type("Tls", (_Cut, HTTPSConnection), {"most_s": self._most_s})
-        self.poolmanager.pool_classes_by_scheme = {
-            "http": type("Pool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
-            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
-        }
+        self.poolmanager.pool_classes_by_scheme = self._pools
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = self._pools
+        return manager

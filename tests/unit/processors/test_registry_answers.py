@@ -54,13 +54,18 @@ class Stranger(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+Served = tuple[type[Stranger], OwnRegistry, str]
+"""What answers, a registry there, and its address."""
+
+
 @pytest.fixture
-def stranger() -> Iterator[tuple[type[Stranger], OwnRegistry]]:
+def stranger() -> Iterator[Served]:
     handler = type("Handler", (Stranger,), {"ends": threading.Event()})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield handler, OwnRegistry(f"http://127.0.0.1:{server.server_port}/api", "admin", "x")
+        address = f"http://127.0.0.1:{server.server_port}"
+        yield handler, OwnRegistry(f"{address}/api", "admin", "x"), address
         server.shutdown()
         thread.join()
 
@@ -79,10 +84,8 @@ def stranger() -> Iterator[tuple[type[Stranger], OwnRegistry]]:
         b'{"schema": "\\"string\\""}',
     ],
 )
-def test_an_answer_that_is_none_is_an_error_of_the_mesh(
-    stranger: tuple[type[Stranger], OwnRegistry], body: bytes
-) -> None:
-    handler, registry = stranger
+def test_an_answer_that_is_none_is_an_error_of_the_mesh(stranger: Served, body: bytes) -> None:
+    handler, registry, _ = stranger
     handler.body = body
     with pytest.raises(MeshError):
         registry.bring(WANTED)
@@ -98,12 +101,12 @@ def test_an_answer_that_is_none_is_an_error_of_the_mesh(
     ids=["body", "status line", "header"],
 )
 def test_an_answer_that_comes_by_drops_ends_when_its_time_is_over(
-    stranger: tuple[type[Stranger], OwnRegistry],
+    stranger: Served,
     monkeypatch: pytest.MonkeyPatch,
     how: dict[str, Any],
 ) -> None:
     """A worker that waited for it was taken for one that hangs, and ended."""
-    handler, registry = stranger
+    handler, registry, _ = stranger
     for name, value in how.items():
         setattr(handler, name, value)
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.5)
@@ -114,10 +117,27 @@ def test_an_answer_that_comes_by_drops_ends_when_its_time_is_over(
         handler.ends.set()
 
 
-def test_an_answer_without_an_end_is_read_no_further(
-    stranger: tuple[type[Stranger], OwnRegistry], monkeypatch: pytest.MonkeyPatch
+def test_an_answer_by_drops_ends_behind_a_proxy_as_well(
+    stranger: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handler, registry = stranger
+    handler, _, address = stranger
+    handler.drips_before = b"HTTP/1.1 200 "
+    monkeypatch.setattr(module, "_TIMEOUT_S", 0.5)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("http_proxy", address)
+    behind = OwnRegistry("http://registry.invalid/api", "admin", "x")
+    try:
+        with pytest.raises(InfrastructureError, match=r"for longer than 0\.5 s"):
+            behind.bring(WANTED)
+    finally:
+        handler.ends.set()
+
+
+def test_an_answer_without_an_end_is_read_no_further(
+    stranger: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, registry, _ = stranger
     handler.body = None
     monkeypatch.setattr(module, "LONGEST_ANSWER", 1_000_000)
     with pytest.raises(InfrastructureError, match="answers more than 1000000 bytes"):
