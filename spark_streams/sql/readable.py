@@ -149,7 +149,8 @@ def _require(
 
 def _why_no_decimal(schema: Mapping[str, Any]) -> str | None:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
-    if not isinstance(precision, int) or not isinstance(scale, int) or not 0 <= scale <= precision:
+    is_one = isinstance(precision, int) and isinstance(scale, int) and precision >= 1
+    if not is_one or not 0 <= scale <= precision:
         return f"a decimal of {precision} digits with the scale {scale}, which Avro does not have"
     if precision > MOST_DIGITS:
         return f"a decimal of {precision} digits, and Spark has {MOST_DIGITS}"

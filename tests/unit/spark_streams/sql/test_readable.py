@@ -33,6 +33,7 @@ PLAIN = record(
     ("fine", decimal(38)),
     ("wide", decimal(39)),
     ("odd", decimal(5, -2)),
+    ("empty", decimal(0, 0)),
     ("many", {"type": "array", "items": ["null", decimal(50)]}),
     ("nested", record("Inner", ("a", "int"), ("b", decimal(64)))),
     ("again", ["null", "shop.Inner"]),
@@ -55,7 +56,7 @@ class Registry:
 def test_a_reader_leaves_out_what_spark_has_no_type_for_and_the_schema_stays() -> None:
     shape = shape_of(json.dumps(PLAIN), "s")
     assert set(shape.unreadable) == {
-        ("wide",), ("odd",), ("many",), ("nested", "b"), ("again", "b"),
+        ("wide",), ("odd",), ("empty",), ("many",), ("nested", "b"), ("again", "b"),
     }  # fmt: skip
     reader = json.loads(shape.reader)
     assert [one["name"] for one in reader["fields"]] == ["id", "fine", "nested", "again"]
