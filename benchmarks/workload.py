@@ -26,6 +26,10 @@ from mesh_events.intents import (
 from mesh_events.meta import Event, Meta, derived_id, milliseconds
 from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
+from processors.decision import version
+from projections.catalog import SCHEMA_REGISTERED
+from projections.rules.catalog import TOPIC_EXISTS
+from projections.rules.identity import CLUSTER_REACHABLE
 
 EVENTS_PER_STORY = 9
 """Request, grant and revocation with their decisions, a check, and two facts about rights."""
@@ -95,7 +99,7 @@ class Workload:
         )
         meta = self._meta("mesh")
         # long logs have more requests than a domain may have by default
-        started = GovernorStarted(meta=meta, version="benchmark", requests_per_domain=1_000_000)
+        started = GovernorStarted(meta=meta, version=version(), requests_per_domain=1_000_000)
         self._last = started.meta.id
         yield self._wire(started, "gov")
         self._epoch = self.offset
@@ -108,6 +112,7 @@ class Workload:
                 admin_password="env:NONE",
             ),
             "op",
+            CLUSTER_REACHABLE,
         )
         for name, key in self._domains.items():
             yield from self._accepted(
@@ -134,6 +139,8 @@ class Workload:
                     acknowledged=True,
                 ),
                 "east",
+                TOPIC_EXISTS,
+                SCHEMA_REGISTERED,
             )
             yield from self._accepted(
                 ApplicationRegistered(meta=self._meta("west"), application=f"west.a{number}"),
@@ -148,11 +155,7 @@ class Workload:
         request = asked.meta.id
         yield from self._accepted(asked, "west")
         granted = AccessGranted(meta=self._meta("east"), product=product, request=request)
-        yield self._wire(granted, "east")
-        yield self._wire(
-            CheckPassed(meta=self._meta("mesh"), offset=self.offset, check="target_free"), "keeper"
-        )
-        yield self._decision(granted, self.offset - 1)
+        yield from self._accepted(granted, "east", "target_free")
         yield self._rights(AclApplied, request)
         yield from self._accepted(
             AccessRevoked(
@@ -174,9 +177,14 @@ class Workload:
             "keeper",
         )
 
-    def _accepted(self, intent: Intent, key: str) -> Iterator[Wire]:
+    def _accepted(self, intent: Intent, key: str, *checks: str) -> Iterator[Wire]:
+        """An intent, the checks that its decision waits for, and the decision."""
         yield self._wire(intent, key)
-        yield self._decision(intent, self.offset)
+        offset = self.offset
+        for check in checks:
+            passed = CheckPassed(meta=self._meta("mesh"), offset=offset, check=check)
+            yield self._wire(passed, "keeper")
+        yield self._decision(intent, offset)
 
     def _decision(self, intent: Intent, offset: int) -> Wire:
         event = IntentAccepted(

@@ -6,23 +6,37 @@ from mesh_events.record import Record
 from mesh_events.rows import AccessState
 from projections.intents import REMEMBERED_MS
 from projections.replay import replay
+from self_service.cli.verification import verify
+from self_service.cli.verification_scope import Scope
 
-FOUNDING = 5_000
+FOUNDING = 8_000
 """More records than there are before the first story."""
+
+
+def records(workload: Workload) -> list[Record]:
+    """What the workload writes, 40 stories and more."""
+    return [
+        Record(offset, workload.time_ms, wire.key, wire.value, dict(wire.headers))
+        for offset, wire in enumerate(workload.records(FOUNDING + 40 * EVENTS_PER_STORY))
+    ]
 
 
 def test_each_intent_of_the_workload_is_accepted() -> None:
     workload = Workload()
-    records = [
-        Record(offset, workload.time_ms, wire.key, wire.value, dict(wire.headers))
-        for offset, wire in enumerate(workload.records(FOUNDING + 40 * EVENTS_PER_STORY))
-    ]
-    image = replay(records, verify=False)
-    assert image.offset == len(records) - 1
+    log = records(workload)
+    image = replay(log, verify=False)
+    assert image.offset == len(log) - 1
     assert not image.intents.open_count
     assert not image.clocks_disagree
     assert len(image.access.requests) > 40
     assert {one.state for one in image.access.requests.values()} == {AccessState.REVOKED}
+
+
+def test_audit_finds_the_workload_valid() -> None:
+    workload = Workload()
+    log = records(workload)
+    root, governor = workload.key("root").public, workload.key("gov").public
+    assert verify(iter(log), root, governor, scope=Scope()).findings == []
 
 
 def test_no_domain_of_the_workload_has_more_ids_than_are_remembered_of_it() -> None:
