@@ -2,11 +2,15 @@ package mesh
 
 import java.nio.ByteBuffer
 import javax.net.ssl.{SSLEngine, SSLEngineResult, SSLException}
+import javax.net.ssl.SSLEngineResult.HandshakeStatus.FINISHED
+import javax.net.ssl.SSLEngineResult.Status.OK
 
 /**
  * How long a network thread reads from one TLS connection at a time, and how many records without data one may send.
  * Kafka reads until what it waits for is whole or nothing has come: who sends records of a byte, or of none, keeps the
- * thread from all its other connections, without a login too. [[PatchKafka]] has Kafka call these methods.
+ * thread from all its other connections, without a login too. A handshake that begins anew closes its connection: Java
+ * goes on when Kafka has done a task for it, and Kafka, which does none once the first handshake is over, tries for
+ * ever. [[PatchKafka]] has Kafka call these methods.
  *
  * Properties of the JVM:
  *   mesh.tls.ms=<n>      after which a connection is left until its next turn
@@ -16,6 +20,7 @@ import javax.net.ssl.{SSLEngine, SSLEngineResult, SSLException}
 object BoundedTls {
   private val sliceNs = Integer.getInteger("mesh.tls.ms", 2).longValue * 1000000L
   private val mostEmpty = Integer.getInteger("mesh.tls.empty", 100).longValue
+  private val again = "a connection begins a handshake anew"
   private val current = new ThreadLocal[Connection]
 
   private class Connection {
@@ -50,9 +55,11 @@ object BoundedTls {
     else bytes
   }
 
-  /** In place of `engine.unwrap(from, to)`; SSLException for too many records without data. */
+  /** In place of `engine.unwrap(from, to)`; SSLException for a handshake, and for too many records without data. */
   def unwrap(engine: SSLEngine, from: ByteBuffer, to: ByteBuffer): SSLEngineResult = {
-    val result = engine.unwrap(from, to)
+    val result = moved(engine.unwrap(from, to))
+    // the status does not show it while something is to be sent, and what comes meanwhile is kept
+    if (result.bytesProduced == 0 && engine.getDelegatedTask != null) throw new SSLException(again)
     val connection = current.get
     connection.bytes += result.bytesProduced
     if (result.bytesProduced == 0 && result.bytesConsumed > 0) {
@@ -61,6 +68,17 @@ object BoundedTls {
         throw new SSLException(s"a connection sends more than $mostEmpty records without data")
       }
     }
+    result
+  }
+
+  /** In place of `engine.wrap(from, to)`; SSLException where nothing would ever be sent. */
+  def wrap(engine: SSLEngine, from: ByteBuffer, to: ByteBuffer): SSLEngineResult = moved(engine.wrap(from, to))
+
+  /** What takes nothing and makes nothing does so the next time, too. */
+  private def moved(result: SSLEngineResult): SSLEngineResult = {
+    val stands = result.getStatus == OK && result.bytesConsumed == 0 && result.bytesProduced == 0
+    // which is said once, of the first one
+    if (stands && result.getHandshakeStatus != FINISHED) throw new SSLException(again)
     result
   }
 }

@@ -23,6 +23,8 @@ object PatchKafka {
   private val network = "org/apache/kafka/common/network"
   private val kafkaChannel = s"$network/KafkaChannel"
   private val tls = s"$network/SslTransportLayer"
+  private val bounds = "mesh/BoundedTls"
+  private val engine = "javax/net/ssl/SSLEngine"
   private val logs = "org/apache/kafka/storage/internals/log"
   private val connections = "mesh/BoundedConnections"
   private val fetch = "org/apache/kafka/server/storage/log/FetchParams"
@@ -103,8 +105,13 @@ object PatchKafka {
         case _ => None
       }
     }
-    patch(folder, tls, 1, Some(kept)) { (name, types, inner) =>
-      if (name == "read" && types == "(Ljava/nio/ByteBuffer;)I") Some(new ReadSlice(inner)) else None
+    patch(folder, tls, 2, Some(kept)) { (name, types, inner) =>
+      if (types != "(Ljava/nio/ByteBuffer;)I") None
+      else name match {
+        case "read" => Some(new ReadSlice(inner))
+        case "write" => Some(new WrapBounded(inner))
+        case _ => None
+      }
     }
     patch(folder, s"$network/NetworkReceive", 1) { (name, types, inner) =>
       if (name == "readFrom") Some(new MakeRoom(inner)) else None
@@ -368,9 +375,6 @@ object PatchKafka {
 
   /** Reads for a while only, and passes what it makes of each record through the bounds of TLS. */
   private class ReadSlice(inner: MethodVisitor) extends Change(inner, 3) {
-    private val bounds = "mesh/BoundedTls"
-    private val engine = "javax/net/ssl/SSLEngine"
-
     override def visitCode(): Unit = {
       super.visitCode()
       super.visitVarInsn(Opcodes.ALOAD, 0)
@@ -387,6 +391,14 @@ object PatchKafka {
         super.visitMethodInsn(code, owner, name, types, ofInterface)
         if (name == "readFromSocketChannel") call(bounds, "received", "(I)I")
       }
+  }
+
+  /** Its call of `SSLEngine.wrap` becomes one of the bounds of TLS. */
+  private class WrapBounded(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == engine && name == "wrap") call(bounds, name, types.replace("(", s"(L$engine;"))
+      else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
   /** Passes what it returns through `BoundedSegments.rolls`. */

@@ -6,12 +6,17 @@ import socket
 import ssl
 import struct
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-_DATA, _VERSION = 0x17, 0x303
+ALERT, HANDSHAKE, DATA = 0x15, 0x16, 0x17
+_VERSION = 0x303
 _MAC_KEY, _KEY, _BLOCK = 32, 16, 16
+_SUITE, _HASH, _LONG_KEY, _NONCE, _TAG = "TLS_AES_256_GCM_SHA384", "sha384", 32, 12, 16
 
 
 class TlsStream:
@@ -77,11 +82,9 @@ class EmptyRecords(TlsStream):
         context = trusting()
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
         context.set_ciphers("ECDHE-ECDSA-AES128-SHA256:ECDHE-RSA-AES128-SHA256@SECLEVEL=0")
-        with tempfile.TemporaryDirectory() as folder:
-            told = Path(folder) / "secrets"
-            context.keylog_filename = os.fspath(told)
+        with _secrets(context) as secrets:
             super().__init__(plain, context)
-            _, client, secret = told.read_text().partition("CLIENT_RANDOM")[2].split(" ")
+            client, secret = secrets()["CLIENT_RANDOM"]
         # behind the heads of the record and of the message, and the version
         server = self.handshake[5 + 4 + 2 :][:32]
         keys = _expanded(bytes.fromhex(secret), server + bytes.fromhex(client))
@@ -92,13 +95,53 @@ class EmptyRecords(TlsStream):
         return b"".join(self._empty(number) for number in range(1, count + 1))
 
     def _empty(self, number: int) -> bytes:
-        head = struct.pack(">QBHH", number, _DATA, _VERSION, 0)
+        head = struct.pack(">QBHH", number, DATA, _VERSION, 0)
         mac = hmac.digest(self._mac, head, "sha256")
         padded = mac + bytes([_BLOCK - 1]) * _BLOCK
         start = os.urandom(_BLOCK)
         cipher = Cipher(algorithms.AES(self._key), modes.CBC(start)).encryptor()
         body = start + cipher.update(padded)
-        return struct.pack(">BHH", _DATA, _VERSION, len(body)) + body
+        return struct.pack(">BHH", DATA, _VERSION, len(body)) + body
+
+
+class AnyRecords(TlsStream):
+    """A connection of TLS 1.3 that sends records of any kind, once it has shaken hands."""
+
+    def __init__(self, plain: socket.socket, context: ssl.SSLContext | None = None) -> None:
+        context = context or trusting()
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        with _secrets(context) as secrets:
+            super().__init__(plain, context)
+            _, secret = secrets()["CLIENT_TRAFFIC_SECRET_0"]
+        suite = self._tls.cipher()
+        assert suite is not None
+        assert suite[0] == _SUITE, suite
+        self._use(bytes.fromhex(secret))
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send data as an ordinary client does."""
+        most = 1 << 14
+        parts = (data[start : start + most] for start in range(0, len(data), most))
+        self.plain.sendall(b"".join(self.record(DATA, part) for part in parts))
+
+    def record(self, kind: int, body: bytes, padding: int = 0) -> bytes:
+        """The next record, with so many zeros behind what it says."""
+        inner = body + bytes([kind]) + bytes(padding)
+        head = struct.pack(">BHH", DATA, _VERSION, len(inner) + _TAG)
+        nonce = int.from_bytes(self._start) ^ self._number
+        self._number += 1
+        return head + self._cipher.encrypt(nonce.to_bytes(_NONCE), inner, head)
+
+    def key_update(self, *, asks: bool) -> bytes:
+        """A record after which the next ones have another key; `asks` for the same of the other."""
+        record = self.record(HANDSHAKE, b"\x18\0\0\x01" + bytes([asks]))
+        self._use(_labelled(self._secret, b"traffic upd", len(self._secret)))
+        return record
+
+    def _use(self, secret: bytes) -> None:
+        self._secret, self._number = secret, 0
+        self._cipher = AESGCM(_labelled(secret, b"key", _LONG_KEY))
+        self._start = _labelled(secret, b"iv", _NONCE)
 
 
 def trusting() -> ssl.SSLContext:
@@ -106,6 +149,27 @@ def trusting() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
+
+
+@contextmanager
+def _secrets(context: ssl.SSLContext) -> Iterator[Callable[[], dict[str, list[str]]]]:
+    """What its connections agree on, by name: the client's random number, and the secret."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "secrets"
+        context.keylog_filename = os.fspath(file)
+
+        def found() -> dict[str, list[str]]:
+            lines = (line.split() for line in file.read_text().splitlines() if line[:1] != "#")
+            return {name: values for name, *values in lines}
+
+        yield found
+
+
+def _labelled(secret: bytes, label: bytes, length: int) -> bytes:
+    """A key of a connection by TLS 1.3 (RFC 8446, 7.1), which is no longer than a hash."""
+    name = b"tls13 " + label
+    info = struct.pack(">HB", length, len(name)) + name + b"\0\1"
+    return hmac.digest(secret, info, _HASH)[:length]
 
 
 def _expanded(secret: bytes, seed: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """What one connection may cost the network thread that it shares with others; no login is asked."""
 
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,14 @@ from tests.conftest import new_settings
 from tests.integration.local_platform.bounded import broker, connected
 from tests.integration.local_platform.clients import wait_until
 from tests.integration.local_platform.raw_kafka import RawConnection
-from tests.integration.local_platform.raw_tls import EmptyRecords, TlsStream, trusting
+from tests.integration.local_platform.raw_tls import (
+    DATA,
+    HANDSHAKE,
+    AnyRecords,
+    EmptyRecords,
+    TlsStream,
+    trusting,
+)
 
 pytestmark = pytest.mark.platform
 
@@ -23,6 +31,10 @@ RIGHTS = tuple(Right("ALL", kind, "crowd.", prefixed=True) for kind in ("TOPIC",
 CROWD = Principal("crowd", "secret", RIGHTS)
 APP = Principal("other.app", "secret", ())
 NONE, POLICY_VIOLATION = 0, 44
+HELLO = bytes([1, 0, 0, 0])
+"""A handshake that begins anew, and says nothing."""
+VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+"""A request that is answered before a login."""
 LARGE = 16 << 20
 
 
@@ -78,6 +90,45 @@ def test_records_of_tls_without_data_close_their_connection() -> None:
         assert not few.is_closed(1)
         for client in (few, many):
             client.close()
+
+
+def _behind_the_handshake(client: AnyRecords) -> bytes:
+    return client.record(HANDSHAKE, HELLO) + client.record(DATA, b"x")
+
+
+def _behind_a_request(client: AnyRecords) -> bytes:
+    return client.record(DATA, VERSIONS) + client.record(HANDSHAKE, HELLO)
+
+
+def _behind_a_change_of_keys(client: AnyRecords) -> bytes:
+    """What answers it comes first, and hides that there is something to do."""
+    update = client.key_update(asks=True)
+    return update + client.record(HANDSHAKE, HELLO) + client.record(DATA, VERSIONS)
+
+
+def test_a_handshake_that_begins_anew_ends_its_own_connection_alone() -> None:
+    """The thread asked again and again for what it never did, and served nobody any more."""
+    with tls_broker({}) as admin:
+        other = by_tls(admin, APP)
+        for records in (_behind_the_handshake, _behind_a_request, _behind_a_change_of_keys):
+            again = RawConnection(admin.bootstrap_servers, around=AnyRecords)
+            assert isinstance(again.socket, AnyRecords)
+            again.socket.plain.sendall(records(again.socket))
+            assert again.is_closed(20), records
+            again.close()
+            assert other.ask_for_versions(0) == NONE
+        other.close()
+
+
+def test_keys_of_tls_may_change() -> None:
+    with tls_broker({}) as admin:
+        login = replace(admin, user=APP.name, password=APP.password)
+        client = RawConnection(admin.bootstrap_servers, login, around=AnyRecords)
+        assert isinstance(client.socket, AnyRecords)
+        for asks in (True, False) * 20:
+            client.socket.plain.sendall(client.socket.key_update(asks=asks))
+            assert client.ask_for_versions(0) == NONE
+        client.close()
 
 
 def test_a_name_of_a_login_that_is_too_long_is_not_read() -> None:
