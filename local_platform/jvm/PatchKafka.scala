@@ -355,16 +355,29 @@ object PatchKafka {
     }
   }
 
-  /** Tells the bounds of connections when it begins, and when it is done. */
-  private class TellBoth(inner: MethodVisitor) extends Change(inner, 2) {
+  /** Tells the bounds of connections when it begins, and when it is done, also by an error. */
+  private class TellBoth(inner: MethodVisitor) extends Change(inner, 3) {
+    private val (begin, end, fail) = (new Label, new Label, new Label)
+
     override def visitCode(): Unit = {
       super.visitCode()
       tell("reads")
+      super.visitTryCatchBlock(begin, end, fail, null)
+      super.visitLabel(begin)
     }
 
     override def visitInsn(code: Int): Unit = {
       if (code == Opcodes.LRETURN) tell("hasRead")
       super.visitInsn(code)
+    }
+
+    override def visitMaxs(stack: Int, locals: Int): Unit = {
+      super.visitLabel(end)
+      super.visitLabel(fail)
+      super.visitFrame(Opcodes.F_FULL, 1, Array[AnyRef](kafkaChannel), 1, Array[AnyRef]("java/lang/Throwable"))
+      tell("hasRead")
+      inner.visitInsn(Opcodes.ATHROW)
+      super.visitMaxs(stack, locals)
     }
 
     private def tell(method: String): Unit = {

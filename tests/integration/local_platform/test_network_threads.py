@@ -31,6 +31,7 @@ RIGHTS = tuple(Right("ALL", kind, "crowd.", prefixed=True) for kind in ("TOPIC",
 CROWD = Principal("crowd", "secret", RIGHTS)
 APP = Principal("other.app", "secret", ())
 NONE, POLICY_VIOLATION = 0, 44
+NO_KIND = 0
 HELLO = bytes([1, 0, 0, 0])
 """A handshake that begins anew, and says nothing."""
 VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
@@ -129,6 +130,26 @@ def test_keys_of_tls_may_change() -> None:
             client.socket.plain.sendall(client.socket.key_update(asks=asks))
             assert client.ask_for_versions(0) == NONE
         client.close()
+
+
+def test_a_read_that_fails_counts_as_time_of_its_domain() -> None:
+    with tls_broker({"mesh.work.ms": 1}) as admin:
+        login = replace(admin, user=CROWD.name, password=CROWD.password)
+        failing = [
+            RawConnection(admin.bootstrap_servers, login, around=AnyRecords) for _ in range(30)
+        ]
+        last, other = by_tls(admin, CROWD), by_tls(admin, APP)
+        for client in failing:
+            assert isinstance(client.socket, AnyRecords)
+            kinds = [(DATA, struct.pack(">i", LARGE)), *[(DATA, b"x")] * 500, (NO_KIND, b"")]
+            client.socket.plain.sendall(b"".join(client.socket.record(*one) for one in kinds))
+            assert client.is_closed(20)
+            client.close()
+        last.ask_for_groups(["crowd.group"])
+        assert not last.is_answered()
+        assert other.ask_for_versions(0) == NONE
+        for client in (last, other):
+            client.close()
 
 
 def test_a_name_of_a_login_that_is_too_long_is_not_read() -> None:
