@@ -32,6 +32,8 @@ from projections.connector_values import (
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 JDBC_SINK = "io.debezium.connector.jdbc.JdbcSinkConnector"
 MOST_TASKS = 16
+UNNEST = "dialect.postgres.unnest.insert.enabled"
+"""Of a JDBC sink: whether it writes batches by way of arrays."""
 _OF_PRIMITIVES = tuple(
     f"org.apache.kafka.connect.{one}"
     for one in (
@@ -193,7 +195,8 @@ _SINK: Mapping[str, Kind] = {
     "quote.identifiers": BOOLEAN,
     "use.time.zone": matching(r"[A-Za-z0-9_+:/-]{1,40}", "the name of a time zone"),
     "database.time_zone": matching(r"[A-Za-z0-9_+:/-]{1,40}", "the name of a time zone"),
-    "dialect.postgres.unnest.insert.enabled": BOOLEAN,
+    # else batches pass values by without their types: a second of an interval is a million
+    UNNEST: one_of("false"),
 }
 WITH_SHARED_LOGIN: Mapping[str, Mapping[str, Kind]] = {
     POSTGRES: {**COMMON, **OF_SOURCES, **_POSTGRES},

@@ -16,7 +16,7 @@ from projections.connector_rows import (
     with_plain_names,
     with_whole_rows,
 )
-from projections.connector_settings import JDBC_SINK, POSTGRES
+from projections.connector_settings import JDBC_SINK, POSTGRES, UNNEST
 from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host
 
 Config = Mapping[str, str]
@@ -179,7 +179,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     database as it uses, unless the config says otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
-        found = {**_POOL, **config, _FORM: _form(config), **_with_patience(config)}
+        found = {**_POOL, **config, _FORM: _form(config), **_with_patience(config), UNNEST: "false"}
         return with_exact_values(_kind(config), with_plain_names(with_headers_as_they_are(found)))
     if config.get("connector.class") != POSTGRES:
         return dict(config)

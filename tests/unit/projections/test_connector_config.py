@@ -309,7 +309,8 @@ def without_transforms(config: dict[str, str]) -> dict[str, str]:
                 {"value.converter": "io.apicurio.registry.utils.converter.ExtJsonConverter"},
                 {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
                 {"header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
-                {"primary.key.mode": "record_header"}]
+                {"primary.key.mode": "record_header"},
+                {"dialect.postgres.unnest.insert.enabled": "true"}]
 )  # fmt: skip
 def test_a_sink_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) -> None:
     assert not_allowed(SINK) is None
@@ -457,6 +458,13 @@ def test_no_header_stops_a_sink_whatever_its_config_on_the_log_says(
     of = "org.apache.kafka.connect"
     config = SINK if own is None else {**SINK, "header.converter": f"{of}.{own}"}
     assert pinned("east.out", config)["header.converter"] == f"{of}.{found}"
+
+
+def test_no_sink_passes_values_by_without_their_types_whatever_its_config_on_the_log_says() -> None:
+    of = "dialect.postgres.unnest.insert.enabled"
+    for config in (SINK, {**SINK, of: "true"}):
+        assert pinned("east.out", config)[of] == "false"
+    assert not_allowed({**SINK, of: "false"}) is None
 
 
 def test_a_sink_can_neither_name_nor_settle_the_transform_of_plain_names() -> None:
