@@ -4,7 +4,7 @@ Wire format of a value: one zero byte, the schema's id as 4 bytes big-endian, th
 """
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import fastavro
@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from mesh_events import avro, signing
 from mesh_events.decisions import SchemaIntroduced
-from mesh_events.errors import UnusableRecordError
-from mesh_events.meta import Event, Frozen, Kind
+from mesh_events.errors import InvalidValueError, UnusableRecordError
+from mesh_events.meta import Event, Frozen, Kind, spelt
 from mesh_events.record import (
     CE_ID,
     CE_SOURCE,
@@ -100,9 +100,19 @@ def encode(event: Event, schema_id: int, key: signing.SigningKey, root: str) -> 
         schema_id: the registry's id of the event's current schema.
         key: who signs.
         root: public key of the root of the mesh in which the record is to count.
+
+    Raises InvalidValueError for a text that UTF-8 cannot hold.
     """
-    record_key = event.key.encode()
-    value = frame(schema_id, avro.text_of(event.type_name()), event.model_dump())
+    datum = event.model_dump()
+    try:
+        record_key = event.key.encode()
+        value = frame(schema_id, avro.text_of(event.type_name()), datum)
+    except UnicodeEncodeError:
+        place = ".".join(next(_halves(datum), ()))
+        raise InvalidValueError(
+            f"{event.type_name()}: {spelt(place)} has half of a surrogate pair: write whole "
+            "characters, in UTF-8"
+        ) from None
     headers: Headers = [
         (CE_SPECVERSION, b"1.0"),
         (CE_ID, event.meta.id.encode()),
@@ -113,6 +123,20 @@ def encode(event: Event, schema_id: int, key: signing.SigningKey, root: str) -> 
         (SIGNATURE, key.sign(root, record_key, value)),
     ]
     return Wire(record_key, value, headers)
+
+
+def _halves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths of the texts that are not whole characters."""
+    match value:
+        case str() if spelt(value) != value:
+            yield path
+        case Mapping():
+            for name, one in value.items():
+                yield from _halves(name, (*path, name))
+                yield from _halves(one, (*path, name))
+        case list() | tuple():
+            for one in value:
+                yield from _halves(one, path)
 
 
 def anybody(signer: str) -> bool:

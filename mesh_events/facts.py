@@ -18,7 +18,10 @@ class Fact(Event):
     kind: ClassVar[Kind] = Kind.FACT
 
     def shortened(self) -> Self:
-        """The fact with each of its texts cut: keepers quote schemas, servers and databases."""
+        """The fact with each of its texts as the log can hold it, and cut.
+
+        Keepers quote schemas, servers and databases.
+        """
         return self.model_copy(update={name: _cut(value) for name, value in self})
 
 
@@ -29,7 +32,7 @@ def _cut(value: Any) -> Any:
         case list():
             return [_cut(one) for one in value]
         case dict():
-            return {name: _cut(one) for name, one in value.items()}
+            return {_cut(name): _cut(one) for name, one in value.items()}
     return value
 
 

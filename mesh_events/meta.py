@@ -56,9 +56,25 @@ LONGEST_REASON = 2000
 """Characters of a reason that the mesh writes: it may quote what is as long as a record."""
 
 
+def spelt(text: str) -> str:
+    """The text with each half of a surrogate pair as its escape, such as a JSON text may name.
+
+    Neither UTF-8 nor Avro can hold one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
+    return text
+
+
 def shortened(text: str) -> str:
-    """A text for the log, cut to `LONGEST_REASON` characters."""
-    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
+    """A text of others for the log: spelt, and cut to `LONGEST_REASON` characters."""
+    # an escape is longer than what it stands for
+    found = spelt(text[: LONGEST_REASON + 1])
+    if len(found) > LONGEST_REASON:
+        return f"{found[:LONGEST_REASON]}…"
+    return text if found == text else found
 
 
 def milliseconds(moment: datetime) -> int:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import chain
 
 from mesh_events.facts import DriftKind
+from mesh_events.meta import spelt
 from processors.acls.protected import HARMFUL, PATTERNED, UNUSED, Protected, within
 from processors.acls.running import Known, Running
 from processors.connect.principals import PRINCIPALS, offsets_of
@@ -243,6 +244,7 @@ def _kind(
 
 def shortened(text: str, most: int = 200) -> str:
     """A text that the log can keep; a longer one ends in a digest that tells it from others."""
+    text = spelt(text)
     if len(text) <= most:
         return text
     return f"{text[: most - 17]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 
 from mesh_events.files import write_atomically
+from mesh_events.meta import spelt
 from mesh_events.settings import error_path
 
 log = structlog.get_logger(__name__)
@@ -39,7 +40,7 @@ class ErrorFiles:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.parent.chmod(0o700)
-            write_atomically(path, _bounded(text), mode=0o600)
+            write_atomically(path, _bounded(spelt(text)), mode=0o600)
             for old in _surplus(path.parent.glob("*.txt")):
                 old.unlink(missing_ok=True)
         except OSError as fault:

@@ -169,7 +169,16 @@ class ChecksKeeper:
             since = self._failing.setdefault((task.offset, task.check), time.monotonic())
             if time.monotonic() - since < finding.certain_s:
                 return
-        step = f"check-{task.check}"
+        try:
+            self._report(task, finding, reign)
+        except (MeshError, ReignOverError):
+            raise
+        except Exception:
+            # nor must what was found of it
+            log.exception("check_broken", check=task.check, offset=task.offset)
+
+    def _report(self, task: Task, finding: Finding, reign: Reign) -> None:
+        intent, step = task.intent, f"check-{task.check}"
         meta = reign.meta(intent.meta.id, step, task.offset, correlation=intent.meta.correlation)
         common = {"meta": meta, "offset": task.offset, "check": task.check}
         common["evidence"] = finding.evidence

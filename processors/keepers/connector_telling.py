@@ -14,7 +14,7 @@ from mesh_events.connectors import (
     ConnectorFailed,
     ConnectorHalted,
 )
-from mesh_events.meta import milliseconds, new_id
+from mesh_events.meta import milliseconds, new_id, shortened
 from processors.keepers.keeper import Reign
 from processors.lineage import Datasets, Lineage, connector_run
 from projections.connectors import Connector
@@ -59,7 +59,7 @@ class ConnectorTelling:
 
     def failed(self, code: str, reason: str, tasks: Sequence[int] = ()) -> None:
         """It does not run; said once, as long as the log says the same already."""
-        found = self.connector
+        found, reason = self.connector, shortened(reason)
         if (found.failure_code, found.failure) == (code, reason):
             return
         log.warning("connector_failed", id=found.id, code=code, reason=reason)

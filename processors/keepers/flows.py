@@ -339,6 +339,13 @@ class Flows(Generic[F]):
         except MeshError as error:
             log.warning("failure_not_told", flow=flow.id, error=str(error))
             fault = CopyError("cluster_unavailable", str(error))
+        except ReignOverError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one flow must not end the worker
+            # the text may quote a record, and this log can be sent elsewhere
+            name = type(error).__name__
+            log.error("failure_not_told", flow=flow.id, error=name)  # noqa: TRY400
+            fault = CopyError("unexpected_error", name)
         attempts = self._memory[flow.id].attempts + 1
         wait = wait_before(attempts, self._pace.retry_first, self._pace.retry_most)
         until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON

@@ -17,7 +17,7 @@ from mesh_events.facts import (
     LinkFailed,
     LinkStopped,
 )
-from mesh_events.meta import milliseconds, new_id
+from mesh_events.meta import milliseconds, new_id, shortened
 from processors.keepers.flow import Started
 from processors.keepers.keeper import Reign
 from processors.lineage import Datasets, Lineage, link_run
@@ -83,17 +83,18 @@ class Telling:
 
     def failed(self, fault: CopyError) -> None:
         """The copy cannot run; said once, as long as the log says the same already."""
-        if (self.link.failure_code, self.link.failure) == (fault.code, fault.reason):
+        reason = shortened(fault.reason)
+        if (self.link.failure_code, self.link.failure) == (fault.code, reason):
             return
-        log.warning("link_failed", link=self.link.id, code=fault.code, reason=fault.reason)
+        log.warning("link_failed", link=self.link.id, code=fault.code, reason=reason)
         at = self._report(
             LinkFailed,
-            f"link-failed-{self.link.changed}-{_digest([fault.code, fault.reason])}",
+            f"link-failed-{self.link.changed}-{_digest([fault.code, reason])}",
             code=fault.code,
-            reason=fault.reason,
+            reason=reason,
             retriable=fault.retriable,
         )
-        self._end(RunState.FAIL, at, fault.reason)
+        self._end(RunState.FAIL, at, reason)
 
     def purged(self, topic_id: str, unexpected_readers: list[str]) -> None:
         """The copy is deleted; the readers are principals that could read it without a grant."""

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from openlineage.client.event_v2 import RunState
 
-from mesh_events.meta import milliseconds, new_id
+from mesh_events.meta import milliseconds, new_id, shortened
 from mesh_events.statements import (
     StatementActivated,
     StatementAdvanced,
@@ -88,17 +88,18 @@ class StatementTelling:
 
     def failed(self, fault: CopyError) -> None:
         """It cannot run; said once, as long as the log says the same already."""
-        if (self.flow.failure_code, self.flow.failure) == (fault.code, fault.reason):
+        reason = shortened(fault.reason)
+        if (self.flow.failure_code, self.flow.failure) == (fault.code, reason):
             return
-        log.warning("statement_failed", id=self.flow.id, code=fault.code, reason=fault.reason)
+        log.warning("statement_failed", id=self.flow.id, code=fault.code, reason=reason)
         at = self._report(
             StatementFailed,
-            f"statement-failed-{self.flow.changed}-{_digest([fault.code, fault.reason])}",
+            f"statement-failed-{self.flow.changed}-{_digest([fault.code, reason])}",
             code=fault.code,
-            reason=fault.reason,
+            reason=reason,
             retriable=fault.retriable,
         )
-        self._end(RunState.FAIL, at, fault.reason)
+        self._end(RunState.FAIL, at, reason)
 
     def ended(self, run: EndedRun) -> None:
         """A run that the log says has ended; for the lineage only."""

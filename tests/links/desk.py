@@ -118,6 +118,7 @@ class Desk:
 
     def report(self, fact: Fact) -> None:
         self.check()
+        fact = fact.shortened()
 
         def take(image: Image, at: int) -> Image:
             self.facts.append(fact)

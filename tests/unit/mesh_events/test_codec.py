@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mesh_events import avro, codec, intents
-from mesh_events.errors import UnusableRecordError
+from mesh_events.connectors import ConnectorAdded
+from mesh_events.errors import InvalidValueError, UnusableRecordError
 from mesh_events.facts import CredentialsIssued
 from mesh_events.meta import Event
 from mesh_events.record import Entry, FaultCode, Record
@@ -75,6 +76,39 @@ def test_the_wire_format_is_a_zero_the_schema_id_and_avro() -> None:
         io.BytesIO(VALUE[5:]), json.loads(avro.committed()["AccessRequested"])
     )
     assert body == EVENT.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("kind", "speaker", "fields", "place"),
+    [
+        (
+            intents.AccessRequested,
+            "west",
+            {"product": "east.users", "application": "west.app", "reason": "to \udcff"},
+            "reason",
+        ),
+        (
+            intents.ApplicationRegistered,
+            "west",
+            {"application": "west.\ud800"},
+            "application",
+        ),
+        (
+            ConnectorAdded,
+            "west",
+            {"connector": "west.c", "config": {"topics": "\ud800"}},
+            "config.topics",
+        ),
+    ],
+)
+def test_a_text_that_utf_8_cannot_hold_is_refused(
+    kind: type[Event], speaker: str, fields: dict[str, Any], place: str
+) -> None:
+    """Such as an argument of a command line in another encoding."""
+    event = LOG.make(kind, speaker, **fields)
+    with pytest.raises(InvalidValueError, match=rf"^{kind.__name__}: {place} has half of") as told:
+        sign(event, key("west"))
+    assert str(told.value).encode()
 
 
 def test_headers_name_the_event_for_those_who_skip() -> None:

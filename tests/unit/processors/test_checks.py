@@ -5,6 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry import Schema
+from structlog.testing import capture_logs
 
 from mesh_events import intents
 from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
@@ -24,7 +26,8 @@ from spark_streams.sql.errors import SqlError
 from tests import paper_story as story
 from tests.kafka_client import eventually
 from tests.links.memory import MemoryCluster, MemoryLink
-from tests.paper_log import Never, PaperLog, meta
+from tests.paper_log import Never, PaperLog, key, meta, sign
+from tests.unit.mesh_events.test_registry import registry
 
 STATEMENT_CHECKS = ("statement_sound", "destination_free")
 
@@ -287,6 +290,68 @@ def test_a_statement_over_a_topic_above_the_limit_is_refused(
     assert found.code == "too_many_partitions"
     for part in (large, "4 partitions", "at most 3", OF_STATEMENTS):
         assert part in found.reason
+
+
+UNION = '{"type":"record","name":"R","fields":[{"name":"a","type":%s}]}'
+HALF_NAMED = r'{"type":"string","logicalType":"\ud800"}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "code"),
+    [
+        ("JSON", [r'{"properties":{"\ud800":{"pattern":"(?=a)"}}}'], "unsupported_pattern"),
+        (
+            "AVRO",
+            [UNION % f'["null",{HALF_NAMED},"long"]', UNION % f'["null","long",{HALF_NAMED}]'],
+            "incompatible_schema",
+        ),
+    ],
+)
+def test_a_schema_with_half_of_a_surrogate_pair_is_refused(
+    kind: str, texts: list[str], code: str
+) -> None:
+    """It is pure ASCII in the registry, and was the end of each worker in turn."""
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    publications(log, "east", 1)
+    known = registry(**{"east.p0-value": [Schema(text, kind) for text in texts]})
+    outcomes = Written()
+    keeper = ChecksKeeper(lambda *_: MemoryCluster("shared"), known, lambda: waiting(log))  # type: ignore[arg-type,return-value]
+    keeper.reconcile(log.image, outcomes)  # type: ignore[arg-type]
+    (fact,) = [one for one in outcomes.facts if isinstance(one, CheckFailed)]
+    assert fact.code == code
+    assert r"\ud800" in fact.reason
+
+
+class Written(Outcomes):
+    """A reign that encodes what is reported, as for the log."""
+
+    def report(self, fact: Fact) -> None:
+        fact = fact.shortened()
+        sign(fact, key("keeper"))
+        if isinstance(fact, CheckPassed | CheckFailed) and fact.check == "schema_registered":
+            super().report(fact)
+
+
+class Broken(Outcomes):
+    """A reign that has no way to report what was found for one check."""
+
+    def report(self, fact: Fact) -> None:
+        if type(fact) is CheckFailed:
+            raise ValueError("nobody has thought of this")
+        super().report(fact)
+
+
+def test_a_finding_that_cannot_be_reported_holds_up_no_other() -> None:
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    publications(log, "east", 1)
+    outcomes = Broken()
+    keeper = ChecksKeeper(lambda *_: MemoryCluster("shared"), Slow(_open()), lambda: waiting(log))  # type: ignore[arg-type,return-value]
+    with capture_logs() as lines:
+        keeper.reconcile(log.image, outcomes)  # type: ignore[arg-type]
+    assert [type(one) for one in outcomes.facts] == [CheckPassed]
+    assert [line["check"] for line in lines if line["event"] == "check_broken"] == ["topic_exists"]
 
 
 def _open() -> threading.Event:

@@ -336,6 +336,12 @@ def test_a_finding_of_a_very_long_name_is_told_shortly_and_apart_from_others() -
     assert all(len(one.subject) < 250 for one in found)
 
 
+def test_half_of_a_surrogate_pair_in_a_very_long_name_ends_no_look() -> None:
+    acl = Acl("m" * 300 + "\ud800", "read", "topic", TOPIC)
+    (found,) = of_strangers(EAST, IMAGE, [acl])
+    assert found.subject.encode()
+
+
 def test_a_wish_becomes_a_finding_with_its_topics() -> None:
     found = of_wish(READER, READER.bindings)
     assert found.topics == tuple(sorted({b.name for b in READER.bindings if b.resource == "topic"}))

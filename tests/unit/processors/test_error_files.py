@@ -42,6 +42,12 @@ def test_a_text_stays_within_the_folder_whatever_the_names(tmp_path: Path) -> No
     assert files.path("link", "../../etc/passwd", "../x").parent == tmp_path / "errors"
 
 
+def test_a_text_with_half_of_a_surrogate_pair_is_kept(tmp_path: Path) -> None:
+    files = ErrorFiles(tmp_path)
+    files.save("link", "a", "code", "a field \ud800")
+    assert files.path("link", "a", "code").read_text() == r"a field \ud800"
+
+
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "errors").write_text("a file")
     with capture_logs() as lines:

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from mesh_events.facts import LinkActivated, LinkAdvanced, LinkFailed
+from mesh_events.facts import Fact, LinkActivated, LinkAdvanced, LinkFailed
 from processors.keepers import fence
 from processors.keepers.flows import LOST
 from processors.rights import Operation
 from projections.links import State
-from spark_streams.engine import CopySpec
+from spark_streams.engine import CopySpec, States
 from spark_streams.errors import EngineError
 from tests.links.memory import MemoryLink
 
@@ -145,6 +145,38 @@ def test_a_failed_link_can_be_removed_and_made_again(code: str, spoil: Spoil) ->
     link.desk.create()
     link.settle()
     assert link.findings() == []
+
+
+@pytest.mark.parametrize("reason", ["\ud800", "x" * 3000])
+def test_a_reason_that_the_log_has_in_other_words_is_told_once(reason: str) -> None:
+    link = MemoryLink()
+    link.settle()
+    link.engine.down = True
+
+    def states() -> States:
+        raise EngineError("engine_unavailable", reason)
+
+    link.engine.states = states  # type: ignore[method-assign]
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert fact.model_dump_json()
+
+
+def test_a_failure_that_cannot_be_reported_does_not_end_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link = MemoryLink()
+    link.settle()
+    link.engine.down = True
+
+    def report(fact: Fact) -> None:
+        raise ValueError(f"nobody has thought of {type(fact).__name__}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(link.desk, "report", report)
+        link.settle()
+    link.settle()
+    assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_unavailable"]
 
 
 def test_a_topic_of_the_same_name_is_never_overwritten() -> None:

@@ -2,8 +2,22 @@
 
 from typing import Any, cast
 
+import pytest
+
+from mesh_events import codec
+from mesh_events.connectors import ConnectorFailed
 from mesh_events.emit import LogWriter, Receipt
-from mesh_events.facts import AclApplied, CheckFailed, CheckPassed, Fact
+from mesh_events.facts import (
+    AclApplied,
+    CheckFailed,
+    CheckPassed,
+    DriftFound,
+    DriftKind,
+    EffectFailed,
+    Fact,
+    LinkFailed,
+    Remedy,
+)
 from mesh_events.meta import LONGEST_REASON
 from mesh_events.statements import StatementFailed
 from processors.reign import LogReign, now
@@ -54,6 +68,53 @@ def test_each_piece_of_evidence_is_cut() -> None:
     evidence = {"cluster": "east", "columns": LONG, "stream": "east.t"}
     fact = CheckPassed(meta=about(), offset=7, check="statement_sound", evidence=evidence)
     assert reported(fact) == fact.model_copy(update={"evidence": evidence | {"columns": CUT}})
+
+
+HALF = "a property \ud800"
+SPELT = r"a property \ud800"
+DRIFT: dict[str, Any] = {"cluster": "east", "generation": -1, "basis": 7}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (CheckFailed, {"offset": 7, "check": "schema_registered", "code": "c", "reason": HALF}),
+        (CheckPassed, {"offset": 7, "check": "statement_sound", "evidence": {HALF: HALF}}),
+        (
+            EffectFailed,
+            {"subject": HALF, "effect": "e", "cluster": "c", "generation": 1, "reason": HALF},
+        ),
+        (LinkFailed, {"link": "l", "generation": 1, "code": "c", "reason": HALF}),
+        (StatementFailed, {"statement": "s", "generation": 1, "code": "c", "reason": HALF}),
+        (ConnectorFailed, {"connector": "n", "generation": 1, "code": "c", "reason": HALF}),
+        (
+            DriftFound,
+            {
+                **DRIFT,
+                "subject": HALF,
+                "bindings": [HALF],
+                "drift": DriftKind.FOREIGN_RIGHT,
+                "remedy": Remedy.LEFT,
+                "principal": HALF,
+                "topics": [HALF],
+            },
+        ),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_spelt_out(kind: type[Fact], fields: dict[str, Any]) -> None:
+    """A registered schema can name one in pure ASCII, and no text of Avro can hold it."""
+    more: dict[str, Any] = {"retriable": True} if "retriable" in kind.model_fields else {}
+    fact = reported(kind(meta=about(), **fields, **more))
+    assert codec.encode(fact, 7, key("keeper"), key("root").public).value
+    spelt = fact.model_dump_json()
+    assert spelt.count(SPELT.replace("\\", r"\\")) == repr(fields).count(repr(HALF)[1:-1])
+
+
+def test_a_text_is_short_enough_when_it_is_spelt_out() -> None:
+    reason = "\ud800" * LONGEST_REASON
+    fact = CheckFailed(meta=about(), offset=7, check="c", code="c", reason=reason)
+    (found,) = [reported(fact).reason]  # type: ignore[attr-defined]
+    assert found == (r"\ud800" * LONGEST_REASON)[:LONGEST_REASON] + "…"
 
 
 def test_a_fact_with_short_texts_is_appended_as_it_is() -> None:
