@@ -216,7 +216,7 @@ class Governor:
         # before the notes would be looked at in vain, and what stands in it waited for
         self.image = image
         self._release(entry.event, image)
-        self.metrics.folded(entry, image, governs=self.reigns)
+        self.metrics.folded(entry, before, image, governs=self.reigns)
         if self.reigns and before.clocks_disagree != image.clocks_disagree:
             _log_clocks(image)
         self.watch.took(record, entry, image)

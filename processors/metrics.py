@@ -5,6 +5,7 @@ it. Gauges are read at each scrape.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
@@ -20,8 +21,11 @@ from mesh_events.decisions import (
     RecordsSetAside,
 )
 from mesh_events.facts import CheckFailed, EffectFailed, LinkFailed
+from mesh_events.meta import Event
 from mesh_events.record import Entry
 from mesh_events.statements import StatementFailed
+from projections.copied_facts import REMEMBERED
+from projections.identity import Role
 from projections.image import Image
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -54,6 +58,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         # offset of an undecided intent -> when it was read
         self._read: dict[int, float] = {}
+        # ids of the failed effects that were read last
+        self._effects: deque[str] = deque(maxlen=REMEMBERED)
         self._latency = Histogram(
             "mesh_decision_latency_seconds",
             "Time from reading an intent to its decision, checks included",
@@ -62,15 +68,15 @@ class Metrics:
         )
         self._failures = Counter(
             "mesh_failures",
-            "Refusals and failures that reached the log, by type of event",
+            "Refusals and failures that count on the log, by type of event",
             ["kind"],
             registry=self._registry,
         )
         for kind in FAILURES:
             self._failures.labels(kind.type_name())
 
-    def folded(self, entry: Entry, image: Image, *, governs: bool) -> None:
-        """A record was folded; `image` is behind it."""
+    def folded(self, entry: Entry, before: Image, image: Image, *, governs: bool) -> None:
+        """A record was folded, between these two images."""
         event = entry.event
         if entry.offset in image.intents.undecided:
             self._read[entry.offset] = self._ticks()
@@ -83,8 +89,27 @@ class Metrics:
             began = self._read.pop(event.offset, None)
             if governs and began is not None:
                 self._latency.observe(self._ticks() - began)
-        if governs and isinstance(event, FAILURES):
+        if isinstance(event, FAILURES) and self._counts(entry, event, before, image) and governs:
             self._failures.labels(event.type_name()).inc()
+
+    def _counts(self, entry: Entry, event: Event, before: Image, image: Image) -> bool:
+        """Whether the log counts an event: anybody who may append can forge one, or copy it."""
+        match event:
+            case Decision():
+                return image.last_decision != before.last_decision
+            case CheckFailed():
+                return image.intents.checks is not before.intents.checks
+            case LinkFailed():
+                return image.links is not before.links
+            case StatementFailed():
+                return image.statements is not before.statements
+            case ConnectorFailed():
+                return image.connectors is not before.connectors
+        # not every effect has a state of its own
+        if not image.identity.has_role(entry.signer, Role.KEEPER) or event.meta.id in self._effects:
+            return False
+        self._effects.append(event.meta.id)
+        return True
 
     def forget(self) -> None:
         """Everything that was folded is folded again."""

@@ -1,16 +1,20 @@
 """What the worker measures: counted once, only while it governs, in Prometheus' format."""
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mesh_events import intents
+from mesh_events.decisions import IntentRejected
+from mesh_events.facts import CheckFailed, EffectFailed, Fact, LinkFailed
 from processors.metrics import FAILURES, Metrics, gauges
 from projections.fold import apply
 from projections.image import EMPTY, Image
 from projections.replay import walk
 from tests import paper_story as story
-from tests.paper_log import PaperLog
+from tests.paper_log import Never, PaperLog
 
 
 class Ticks:
@@ -25,10 +29,11 @@ class Ticks:
 
 
 def folded(log: PaperLog, metrics: Metrics, *, governs: bool = True) -> Image:
-    image = EMPTY
-    for entry, image in walk(log.records):
-        metrics.folded(entry, image, governs=governs)
-    return image
+    before = EMPTY
+    for entry, after in walk(log.records):
+        metrics.folded(entry, before, after, governs=governs)
+        before = after
+    return before
 
 
 def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
@@ -82,7 +87,8 @@ def test_the_latency_of_an_intent_that_waited_is_the_time_since_it_was_read() ->
     before = len(log.records) - 1
     log.govern()
     for entry, after in walk(log.records[before:], image):
-        metrics.folded(entry, after, governs=True)
+        metrics.folded(entry, image, after, governs=True)
+        image = after
         ticks.now += 20
     found = samples(metrics)
     assert (
@@ -119,7 +125,7 @@ def test_nothing_is_kept_of_what_is_decided() -> None:
     image = folded(log, metrics)
     offset = log.say(intents.ApplicationRegistered, "east", application="east.open")
     entry = next(one for one, _ in walk(log.records[offset:], image))
-    metrics.folded(entry, apply(image, entry), governs=True)
+    metrics.folded(entry, image, apply(image, entry), governs=True)
     assert set(metrics._read) == {offset}
     metrics.forget()
     assert not metrics._read
@@ -137,3 +143,75 @@ def test_an_intent_that_a_range_sets_aside_is_measured_no_longer() -> None:
     folded(log, metrics)
     assert not metrics._read
     assert samples(metrics)["mesh_failures_total", ("RecordsSetAside",)] == 1
+
+
+def linked() -> PaperLog:
+    """West reads a product of east's by a link."""
+    log = PaperLog()
+    story.published(log)
+    story.granted(log)
+    log.govern()
+    return log
+
+
+def failure(kind: type[Fact], log: PaperLog) -> dict[str, Any]:
+    """The fields of a failure that counts."""
+    told = {"code": "query_failed", "reason": "it ended"}
+    match kind.__name__:
+        case "LinkFailed":
+            (link,) = log.image.links.values()
+            return told | {"link": link.id, "generation": link.generation, "retriable": True}
+        case "CheckFailed":
+            (offset,) = log.image.intents.undecided
+            return told | {"offset": offset, "check": "schema_registered"}
+    assert kind is EffectFailed
+    fields = {"subject": "east.users", "effect": "carry_schemas", "cluster": "east"}
+    return fields | {"generation": 1, "reason": "it does not answer"}
+
+
+@pytest.mark.parametrize("kind", [LinkFailed, EffectFailed, CheckFailed])
+def test_a_failure_counts_once_and_only_as_its_keeper_reports_it(kind: type[Fact]) -> None:
+    """Whoever may write to the log may append a copy of it, or sign one."""
+    log = linked()
+    if kind is CheckFailed:
+        log.checks = {"schema_registered": Never()}
+        log.say(
+            intents.ProductPublished,
+            "east",
+            **{**story.product(), "product": "east.new", "topic": "east.new"},
+        )
+    fields = failure(kind, log)
+    log.append(log.make(kind, "mesh", **fields), by="west")
+    metrics = Metrics()
+    folded(log, metrics)
+    assert samples(metrics)["mesh_failures_total", (kind.type_name(),)] == 0
+
+    log.report(kind, **fields)
+    log.put(log.records[-1])
+    metrics = Metrics()
+    folded(log, metrics)
+    assert samples(metrics)["mesh_failures_total", (kind.type_name(),)] == 1
+
+
+def test_an_older_failure_that_is_copied_counts_no_more() -> None:
+    log = linked()
+    fields = failure(LinkFailed, log)
+    log.report(LinkFailed, **fields)
+    failed = log.records[-1]
+    log.report(LinkFailed, **fields | {"reason": "another one"})
+    log.put(failed)
+    metrics = Metrics()
+    folded(log, metrics)
+    assert samples(metrics)["mesh_failures_total", ("LinkFailed",)] == 2
+
+
+def test_a_decision_counts_once_and_only_as_the_governor_decides() -> None:
+    log = story_with_refusals()
+    rejected = log.records[-1]
+    (entry,) = [one for one, _ in walk(log.records) if one.offset == rejected.offset]
+    assert isinstance(entry.event, IntentRejected)
+    log.put(rejected)
+    log.append(entry.event.model_copy(update={"follows": log.image.last_decision}), by="west")
+    metrics = Metrics()
+    folded(log, metrics)
+    assert samples(metrics)["mesh_failures_total", ("IntentRejected",)] == 2
