@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 from pydantic import BaseModel, ConfigDict
 
+from local_platform.layout import Layout
 from local_platform.services.base import Command
 
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LC_ALL")
@@ -131,15 +132,28 @@ def rss(leader: Identity) -> int:
 
 
 def marked(home: Path) -> Iterator[tuple[str, Identity]]:
-    """Find the session leaders that any supervisor of this home started: (service, process)."""
+    """Find the session leaders that any supervisor of this home started: (service, process).
+
+    Anybody can set the mark: what runs as a stranger's account is none of them.
+    """
+    accounts = {os.getuid(), *_accounts(home)}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             environment = process.environ()
-            own = environment.get(_MARK_HOME) == str(home)
-            if own and os.getsid(process.pid) == process.pid:
+            name = environment.get(_MARK_NAME)
+            if name is None or environment.get(_MARK_HOME) != str(home):
+                continue
+            if process.uids().real in accounts and os.getsid(process.pid) == process.pid:
                 leader = Identity.of(process.pid)
                 if leader is not None:
-                    yield environment[_MARK_NAME], leader
+                    yield name, leader
+
+
+def _accounts(home: Path) -> Iterator[int]:
+    """The accounts that a home's servers run as: each has a folder of its own there."""
+    with contextlib.suppress(FileNotFoundError):
+        for folder in Layout(home).data.iterdir():
+            yield folder.stat(follow_symlinks=False).st_uid
 
 
 def _send(pid: int, sign: signal.Signals) -> None:
