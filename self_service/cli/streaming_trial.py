@@ -4,18 +4,19 @@ The trial is a statement of its own, `<statement>-trial`, which fills `<destinat
 stream's beginning on; what both made of each record is compared by the record's place in the
 stream. What stands in the destination of a statement that was changed before may come from earlier
 texts: then the present one is tried as well, as `<statement>-present`. Afterwards both are dropped,
-and their topics are deleted.
+and their topics are deleted. Where another's statement, topic or schema has such a name, nothing is
+tried, and nothing is touched.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from confluent_kafka import Message
 
-from mesh_events.errors import MeshError, RefusedError
+from mesh_events.errors import RefusedError
 from mesh_events.kafka import Connection, header_list
 from mesh_events.statements import (
     Begin,
@@ -24,8 +25,9 @@ from mesh_events.statements import (
     StatementIntent,
     StatementStopped,
 )
+from processors.clusters import ClusterAdmin
 from projections.statements import DEAD_LETTERS, Statement
-from self_service.cli import brokers, subjects
+from self_service.cli import brokers
 from self_service.cli.consuming import Wanted, read
 from self_service.cli.context import Mesh
 from self_service.cli.lag import reached
@@ -35,6 +37,7 @@ from self_service.cli.record_view import Decoder
 from self_service.cli.saying import say
 from self_service.cli.statement_wording import Worded
 from self_service.cli.trial_comparison import Comparison, Place, Result, compare
+from self_service.cli.trial_topics import TrialTopics, description_of
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provenance
 from spark_streams.sql.parse import parse
@@ -72,11 +75,17 @@ class Trial:
     def run(self) -> Comparison:
         """Let both run side by side; what differs.
 
-        Raises RefusedError where the new text is refused or does not run: the present one goes on.
+        Raises RefusedError where the new text is refused or does not run, or where a name that the
+        trial needs is another's: the present one goes on.
         """
-        login = self.mesh.login(self.mesh.image(), self.statement.cluster, self.statement.domain)
+        image = self.mesh.image()
+        login = self.mesh.login(image, self.statement.cluster, self.statement.domain)
+        admin = brokers.admin(login)
+        every = [self._topics(admin, suffix) for suffix in (SUFFIX, PRESENT)]
+        for one in every:
+            one.require_ours(image)
         with closing(KafkaLog(login)) as log, closing(KafkaLog(login, committed=True)) as stream:
-            self._clear(login)
+            self._clear(every, image.offset)
             try:
                 bounds = self._bounds(login, stream)
                 note(f"{self.name}: the new text runs beside the present one")
@@ -87,7 +96,7 @@ class Trial:
                     self._say(suffix, StatementStopped)
                 return self._compared(login, common, is_tried=is_tried)
             finally:
-                self._clear(login)
+                self._clear(every, image.offset)
 
     def _tries_present(self) -> bool:
         """Let the present text run anew, where the destination may have what another one made."""
@@ -121,7 +130,7 @@ class Trial:
             "names": names,
             "destination": self._topic(suffix),
             "begin": Begin.EARLIEST,
-            "description": f"tries a text of {self.statement.id}",
+            "description": description_of(self.statement.id),
         }
 
     def _bounds(self, login: Connection, stream: KafkaLog) -> Bounds:
@@ -201,20 +210,17 @@ class Trial:
             default=Until.ACTIVE,
         )
 
-    def _clear(self, login: Connection) -> None:
+    def _topics(self, admin: ClusterAdmin, suffix: str) -> TrialTopics:
+        name, topic = self._name(suffix), self._topic(suffix)
+        return TrialTopics(self.mesh, admin, name, self.statement.id, topic)
+
+    def _clear(self, every: Iterable[TrialTopics], since: int) -> None:
         """End both, also those that were broken off, and remove all that they made."""
-        admin = brokers.admin(login)
-        for suffix in (SUFFIX, PRESENT):
-            found = self.mesh.image().statements.get(self._name(suffix))
+        for suffix, one in zip((SUFFIX, PRESENT), every, strict=True):
+            found = one.statement(self.mesh.image())
             if found is not None and found.stands:
                 self._say(suffix, StatementDropped, reason="the trial is over")
-            filled = self._topic(suffix)
-            for topic in (filled, filled + DEAD_LETTERS):
-                if admin.topic(topic) is not None:
-                    admin.delete_topic(topic)
-            for subject in (f"{filled}-value", f"{filled}-key"):
-                with suppress(MeshError):
-                    subjects.remove(self.mesh, subject)
+            one.remove(self.mesh.image(), since)
 
 
 def _covers(reached: Mapping[int, int], bounds: Bounds) -> bool:
