@@ -1,6 +1,5 @@
 """Answers on stdout: a table for people, JSON or YAML for programs; everything else on stderr."""
 
-import json
 import math
 import os
 import re
@@ -14,6 +13,7 @@ from enum import Enum, StrEnum
 from typing import Any
 
 from self_service.cli import layout, times
+from self_service.formats.json_numbers import Number, written
 
 
 class Format(StrEnum):
@@ -30,6 +30,7 @@ _UNSEEN = re.compile(
 )
 """Characters that Python calls printable and that take no ink. The last two, variation selectors,
 choose how the symbol before them is drawn; behind a letter they are not seen."""
+_YAML_FLOAT = "tag:yaml.org,2002:float"
 _MARKS = frozenset({"Mn", "Me"})
 _MOST_MARKS = 4
 """Combining marks over one letter that are shown; more of them cover other lines."""
@@ -85,8 +86,16 @@ def rendered(document: Any, form: Format) -> str:
         return json_text(plain, indent=2) + "\n"
     import yaml
 
+    class Dumper(yaml.SafeDumper):
+        """YAML's own types, and numbers with their digits."""
+
+    Dumper.add_representer(
+        Number, lambda dumper, one: dumper.represent_scalar(_YAML_FLOAT, _in_yaml(one))
+    )
+
     def dumped(*, unicode: bool) -> str:
-        return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=unicode, width=100))
+        text = yaml.dump(plain, Dumper=Dumper, sort_keys=False, allow_unicode=unicode, width=100)
+        return str(text)
 
     text = dumped(unicode=True)
     return text if text == printable(text) else dumped(unicode=False)
@@ -94,8 +103,20 @@ def rendered(document: Any, form: Format) -> str:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON that people can read, or, where a terminal would obey a part of it, in ASCII alone."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    return text if text == printable(text) else json.dumps(value, indent=indent)
+    text = written(value, indent=indent)
+    return text if text == printable(text) else written(value, indent=indent, in_ascii=True)
+
+
+def json_line(document: Any) -> str:
+    """A document as JSON in one line."""
+    return json_text(_plain(document))
+
+
+def _in_yaml(number: Number) -> str:
+    """YAML knows a float by its point, and an exponent by its sign."""
+    mantissa, e, exponent = number.text.lower().partition("e")
+    pointed = mantissa if "." in mantissa else f"{mantissa}.0"
+    return pointed + e + (exponent if not e or exponent[0] in "+-" else f"+{exponent}")
 
 
 def note(text: str) -> None:
@@ -161,7 +182,7 @@ def _plain(value: Any) -> Any:
         case Multiline():
             return str(value)
         # JSON has no number for what is not finite
-        case None | bool() | int() | float() | str() if not _is_endless(value):
+        case Number() | None | bool() | int() | float() | str() if not _is_endless(value):
             return value
         case datetime():
             return times.value(value)
@@ -176,7 +197,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_endless(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+    return type(value) is float and not math.isfinite(value)
 
 
 def text_of(data: bytes) -> str:

@@ -1,6 +1,5 @@
 """Writing records as a person: lines of text or JSON, encoded by the topic's schemas."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from mesh_events.errors import InfrastructureError, InvalidValueError
 from mesh_events.kafka import Connection, translated, translating
 from self_service.cli import subjects
+from self_service.formats.json_numbers import parsed, written
 
 if TYPE_CHECKING:
     from mesh_events.definition import Kind
@@ -46,7 +46,7 @@ class Lines:
             if not isinstance(document, dict) or self.key_field not in document:
                 raise InvalidValueError(f"the value has no field {self.key_field!r}")
             found_key = document[self.key_field]
-            return (found_key if isinstance(found_key, str) else json.dumps(found_key)), line
+            return (found_key if isinstance(found_key, str) else written(found_key)), line
         return None, line
 
 
@@ -94,7 +94,7 @@ class Encoder:
 def parse_json(text: str) -> Any:
     """A JSON value; raises InvalidValueError."""
     try:
-        return json.loads(text)
+        return parsed(text)
     except RecursionError as error:
         raise InvalidValueError("the value is not JSON: it is nested too deeply") from error
     except ValueError as error:

@@ -1,6 +1,5 @@
 """Records as people see them: decoded by their schemas, and one below the other."""
 
-import json
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,8 +8,9 @@ from confluent_kafka import Message
 
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.kafka import header_list
-from self_service.cli.output import Format, json_text, note, one_line, rendered, text_of
+from self_service.cli.output import Format, json_line, note, one_line, rendered, text_of
 from self_service.cli.times import stamp
+from self_service.formats.json_numbers import strictly_parsed
 from self_service.formats.schema import HEAD, Schema, SchemaError, schema_from
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _plain(data: bytes) -> Any:
     text = text_of(data)
     if text[:1] in ("{", "["):
         try:
-            found = json.loads(text)
+            found = strictly_parsed(text)
         except (ValueError, RecursionError):
             return text
         return found if _is_shallow(found) else text
@@ -160,7 +160,7 @@ def write(document: dict[str, Any], form: Format) -> None:
         text = _line(document)
     elif form is Format.JSON:
         # one line per record, so that a pipe can follow
-        text = _one_line(document) + "\n"
+        text = json_line(document) + "\n"
     else:
         text = "---\n" + rendered(document, Format.YAML)
     sys.stdout.write(text)
@@ -182,8 +182,4 @@ def _compact(value: Any) -> str:
         return one_line(value)
     if value is None:
         return "-"
-    return _one_line(value)
-
-
-def _one_line(value: Any) -> str:
-    return json_text(json.loads(rendered(value, Format.JSON)))
+    return json_line(value)

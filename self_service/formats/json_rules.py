@@ -14,6 +14,7 @@ import jsonschema
 from jsonschema.exceptions import ValidationError
 
 from mesh_events.linear_patterns import linear_pattern
+from self_service.formats.json_numbers import Number
 
 MOST_STEPS = 200_000
 """Uses of keywords and their parts for one value; some seconds."""
@@ -145,6 +146,12 @@ def _plain(value: Any) -> Any:
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
+    if isinstance(value, Number):
+        try:
+            return int(value)
+        except ValueError:
+            # an object, since different numbers may be one double
+            return {"": value.exact()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

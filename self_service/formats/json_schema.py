@@ -15,6 +15,7 @@ from mesh_events import json_schema_size
 from mesh_events.compatibility import Field, shortened
 from mesh_events.errors import InvalidValueError, RefusedError
 from self_service.formats.field_walk import Walk
+from self_service.formats.json_numbers import strictly_parsed, written
 from self_service.formats.json_rules import Steps, TooManyStepsError, bounded, short
 from self_service.formats.schema import HEAD, Decoded, SchemaError, head
 
@@ -67,7 +68,7 @@ class JsonSchema:
     def decoded(self, value: bytes) -> Decoded:
         """As of `Schema`; JSON that the schema does not allow is told as a misfit."""
         try:
-            found = json.loads(value[HEAD:].decode(), parse_constant=_no_number)
+            found = strictly_parsed(value[HEAD:].decode())
             return Decoded(found, self._misfit(found))
         except RecursionError as error:
             raise ValueError("it has too many levels") from error
@@ -76,7 +77,7 @@ class JsonSchema:
         """As of `Schema`."""
         try:
             misfit = self._misfit(datum)
-            body = json.dumps(datum, ensure_ascii=False, allow_nan=False).encode()
+            body = written(datum, allow_nan=False).encode()
         # Python reads NaN, halves of characters and levels without end, which are no JSON
         except (ValueError, RecursionError) as error:
             misfit = str(error)
@@ -160,10 +161,6 @@ def _resource(schema: Any) -> Resource[Any]:
     named = schema.get("$schema") if isinstance(schema, dict) else None
     kind = specification_with(named, default=DRAFT7) if isinstance(named, str) else DRAFT7
     return kind.create_resource(json_schema_size.without_dialects(schema))
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
 
 
 def _path(error: jsonschema.ValidationError | jsonschema.SchemaError) -> str:

@@ -5,6 +5,9 @@ JSON has no decimals, dates or bytes. Where a schema wants one, text (or a numbe
 """
 
 import base64
+import math
+import re
+import struct
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -13,6 +16,7 @@ from typing import Any
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.spelling import nearest
+from self_service.formats.json_numbers import Number
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -47,14 +51,27 @@ def typed(
                 for name, inner in value.items()
             }
         case {"logicalType": str(logical)} if logical in _READ:
-            found = _read(logical, value, field)
-            if isinstance(found, Decimal):
-                _require_room(schema, found, field)
-            return found
+            return _logical(schema, logical, value, field)
         case {"type": dict() | list() as inner}:
             return typed(inner, value, named, field)
-        case "bytes" | {"type": "bytes" | "fixed"} if isinstance(value, str):
+    return _plain(schema, value, field)
+
+
+def _logical(schema: Mapping[str, Any], logical: str, value: Any, field: str) -> Any:
+    found = _read(logical, value, field)
+    if isinstance(found, Decimal):
+        _require_room(schema, found, field)
+    elif found is not value:
+        _require_whole(logical, value, found, field)
+    return found
+
+
+def _plain(schema: Any, value: Any, field: str) -> Any:
+    match schema["type"] if isinstance(schema, dict) else schema:
+        case "bytes" | "fixed" if isinstance(value, str):
             return _bytes(value, field)
+        case "float" | "double" as kind if isinstance(value, int | float):
+            _require_double(kind, value, field)
     return value
 
 
@@ -81,7 +98,8 @@ def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], field: 
             fault = error
             continue
         if found is not value or branch in _PLAIN.get(type(value), ()):
-            return found
+            # the encoder would take the first number's type, also one that has no room for it
+            return (branch, found) if fault is not None and branch == "double" else found
     if fault is not None:
         raise fault
     return value
@@ -124,6 +142,31 @@ def _require_room(schema: Mapping[str, Any], value: Decimal, field: str) -> None
         )
 
 
+def _require_whole(logical: str, text: str, value: object, field: str) -> None:
+    """Raise InvalidValueError for a part of a time's text that its type has no room for."""
+    if getattr(value, "tzinfo", None) is not None and not logical.startswith("timestamp-"):
+        raise InvalidValueError(f"{field}: {text!r} has an offset, and a {logical} has none")
+    kept = _KEPT.get(logical.rpartition("-")[2], 0)
+    if any(digits[kept:].strip("0") for digits in _BEHIND.findall(text)):
+        raise InvalidValueError(
+            f"{field}: {text!r} has more than {kept} digits behind the second, and a {logical} has "
+            "no room for them"
+        )
+
+
+def _require_double(kind: str, value: float, field: str) -> None:
+    """Raise InvalidValueError for a number beyond the greatest of its type.
+
+    Within it the nearest is meant. NaN and infinities, where they are given as such, are values.
+    """
+    try:
+        nearest_one = struct.pack(_PACKED[kind], float(value))
+    except OverflowError:
+        nearest_one = None
+    if nearest_one is None or (isinstance(value, Number) and math.isinf(value)):
+        raise InvalidValueError(f"{field}: {str(value)[:_SHOWN]} is beyond the greatest {kind}")
+
+
 def _moment(value: str) -> datetime:
     found = datetime.fromisoformat(value)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
@@ -138,6 +181,12 @@ def _bytes(value: str, field: str) -> bytes:
         raise InvalidValueError(f"{field}: what follows base64: is not base64") from error
 
 
+_BEHIND = re.compile(r"[.,](\d+)")
+"""Digits behind the second of a time, or behind that of its offset."""
+_KEPT = {"millis": 3, "micros": 6}
+_SHOWN = 40
+"""Characters of a number that is told."""
+_PACKED = {"float": "<f", "double": "<d"}
 _Reader = tuple[tuple[type, ...], str, Callable[[Any], Any]]
 _TIME: _Reader = ((str,), '"2026-01-31T12:00:00Z"', _moment)
 _READ: dict[str, _Reader] = {
@@ -155,4 +204,5 @@ _PLAIN: dict[type, tuple[str, ...]] = {
     bool: ("boolean",),
     int: ("int", "long", "float", "double"),
     float: ("float", "double"),
+    Number: ("float", "double"),
 }

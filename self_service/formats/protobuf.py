@@ -11,6 +11,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError
+from self_service.formats.json_numbers import too_great
 from self_service.formats.proto_fields import fields
 from self_service.formats.proto_values import shown, unknown_numbers, with_bytes
 from self_service.formats.protoc import compiled
@@ -65,10 +66,20 @@ class Protobuf:
     def encoded(self, schema_id: int, datum: Any) -> bytes:
         """As of `Schema`: JSON becomes the first message that the schema declares."""
         message = self._message([0])
+        if (number := too_great(datum)) is not None:
+            raise InvalidValueError(
+                f"the value does not fit the schema: no type of Protobuf has room for {number}"
+            )
         try:
             plain = with_bytes(message.DESCRIPTOR, datum, "")
             json_format.ParseDict(plain, message, descriptor_pool=self._pool)
-        except (json_format.ParseError, RecursionError, TypeError, ValueError) as error:
+        except (
+            json_format.ParseError,
+            OverflowError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
             reason = " ".join(str(error).split())
             raise InvalidValueError(f"the value does not fit the schema: {reason}") from error
         missing = message.FindInitializationErrors()

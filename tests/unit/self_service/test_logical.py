@@ -1,7 +1,7 @@
 """JSON to what Avro's logical types want."""
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,38 @@ def test_what_cannot_be_read_is_told_with_an_example(schema: Any, value: Any) ->
     record = {"type": "record", "name": "R", "fields": [{"name": "f", "type": schema}]}
     with pytest.raises(InvalidValueError, match="field f"):
         typed(record, {"f": value})
+
+
+TIME_MS = {"type": "int", "logicalType": "time-millis"}
+TIME_US = {"type": "long", "logicalType": "time-micros"}
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+LOCAL = {"type": "long", "logicalType": "local-timestamp-micros"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "why"),
+    [
+        (TIME_MS, "12:00:00+02:00", "has an offset, and a time-millis has none"),
+        (TIME_US, "12:00:00Z", "has an offset, and a time-micros has none"),
+        (LOCAL, "2026-01-31T12:00:00Z", "has an offset, and a local-timestamp-micros has none"),
+        (MOMENT, "2026-01-31T12:00:00.000999Z", "more than 3 digits behind the second"),
+        (TIME_MS, "12:00:00,0005", "more than 3 digits behind the second"),
+        (MICROS, "2026-01-31T12:00:00.123456789Z", "more than 6 digits behind the second"),
+        (MICROS, "2026-01-31T12:00:00.1+00:00:00.0000001", "more than 6 digits"),
+        (TIME_US, "12:00:00.0000001", "more than 6 digits behind the second"),
+    ],
+)
+def test_a_time_of_which_a_part_would_be_lost_is_refused(schema: Any, value: str, why: str) -> None:
+    with pytest.raises(InvalidValueError, match=f"the value: .*{why}"):
+        typed(schema, value)
+    with pytest.raises(InvalidValueError, match=why):
+        typed(["null", schema], value)
+
+
+def test_zeros_behind_the_digits_of_a_time_are_no_loss() -> None:
+    assert typed(TIME_MS, "12:00:00.123000000") == time(12, 0, 0, 123000)
+    wanted = datetime(2026, 1, 31, 10, 0, 0, 123456, tzinfo=UTC)
+    assert typed(MICROS, "2026-01-31T12:00:00.1234560+02:00") == wanted
 
 
 def test_the_example_order_goes_in_and_comes_out() -> None:

@@ -1,20 +1,23 @@
 import json
 import math
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
 from mesh_events.errors import InvalidValueError
 from self_service.cli.consuming import Wanted, _range, _records, position
-from self_service.cli.output import Format
+from self_service.cli.output import Format, rendered
 from self_service.cli.producing import Encoder, Lines, records
 from self_service.cli.record_view import _line, _plain, write
 from self_service.cli.subjects import read_schema
 from self_service.formats.avro import Avro
+from self_service.formats.json_numbers import parsed
 
 USER = json.dumps(
     {
@@ -141,6 +144,61 @@ def test_a_bad_line_is_told_with_its_number(shape: Lines, line: str, said: str) 
     assert "line 2" in str(told.value)
 
 
+AMOUNT = {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 2}
+
+
+def avro_of(kind: Any) -> Avro:
+    field = {"name": "amount", "type": kind}
+    return Avro(json.dumps({"type": "record", "name": "R", "fields": [field]}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "wanted"),
+    [
+        (AMOUNT, "123456789012345678.91", Decimal("123456789012345678.91")),
+        (["null", AMOUNT], "1E2", Decimal("100.00")),
+        (AMOUNT, "0e999999999", Decimal("0.00")),
+        ("double", "0.1000000000000000055", 0.1),
+        ("double", "-0.0", -0.0),
+        ("double", "-Infinity", -math.inf),
+        (["null", "float", "double"], "1e39", 1e39),
+        ("float", "0.5", 0.5),
+    ],
+)
+def test_a_number_arrives_as_its_line_has_it(kind: Any, number: str, wanted: object) -> None:
+    schema = avro_of(kind)
+    value = Encoder((5, schema)).encode(f'{{"amount": {number}}}')
+    found = schema.decoded(value).value["amount"]
+    assert (found, str(found)) == (wanted, str(wanted))
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "why"),
+    [
+        (AMOUNT, "1234567890123456789.91", "does not fit decimal"),
+        (AMOUNT, "1e999999999", "does not fit decimal"),
+        (AMOUNT, "0.001", "does not fit decimal"),
+        (AMOUNT, "NaN", "is no decimal"),
+        ("double", "1e999", "field amount: 1e999 is beyond the greatest double"),
+        ("double", "9" * 400, "field amount: 9{40} is beyond the greatest double"),
+        ("float", "1e39", "field amount: 1e39 is beyond the greatest float"),
+        ("float", "1" + "0" * 39, "is beyond the greatest float"),
+        ("double", "1e9999999999999999999", "exponent has more than 18 digits"),
+        ("long", "1.0", "is to be long"),
+        ("long", "9223372036854775808", "is to be long"),
+        ("long", '1, "amount": 2', "'amount' stands twice in one object"),
+    ],
+)
+def test_a_number_that_would_be_another_one_is_refused(kind: Any, number: str, why: str) -> None:
+    with pytest.raises(InvalidValueError, match=why):
+        Encoder((5, avro_of(kind))).encode(f'{{"amount": {number}}}')
+
+
+def test_a_key_out_of_a_field_has_its_digits() -> None:
+    shape = Lines(key_field="amount")
+    assert shape.parse('{"amount": 12345678901234567.10}')[0] == "12345678901234567.10"
+
+
 def test_a_string_schema_takes_the_text_as_it_is() -> None:
     schema = Avro('"string"')
     value = Encoder((5, schema)).encode("plain text")
@@ -196,10 +254,30 @@ def test_a_file_that_is_no_schema_is_told(text: str, tmp_path: Path) -> None:
         (b"{broken", "{broken"),
         (b"\xff\x00", "0xff00"),
         (b"", ""),
+        (b'{"a": NaN}', '{"a": NaN}'),
+        (b'{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
     ],
 )
 def test_what_is_not_avro_is_json_text_or_hex(data: bytes, expected: object) -> None:
     assert _plain(data) == expected
+
+
+def test_numbers_are_shown_as_they_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    text = '{"a": 123456789012345678.91, "b": [1.10, 1e+2, 1e999999999, -0.0], "c": 10}'
+    common = {"partition": 0, "offset": 4, "time": "T", "key": None, "tombstone": False}
+    document = {**common, "value": _plain(text.encode())}
+    for form in Format:
+        write(document, form)
+    told = capsys.readouterr().out
+    assert told.count(text) == 2
+    assert "a: 123456789012345678.91\n" in told
+    assert "- 1.10\n  - 1.0e+2\n" in told
+    assert yaml.safe_load(told.partition("---\n")[2])["value"]["b"][:2] == [1.1, 100.0]
+
+
+def test_numbers_in_many_lines_are_laid_out_as_others() -> None:
+    text = '{"a": [1.5, {"b": [], "c": {}, "d": null}], "\u009b": "\u009b", "e": [[2.5]]}'
+    assert rendered(parsed(text), Format.JSON) == rendered(json.loads(text), Format.JSON)
 
 
 def test_a_tombstone_is_told_from_an_empty_value() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError
+from self_service.formats.json_numbers import parsed, written
 from self_service.formats.json_schema import JsonSchema
 from self_service.formats.schema import Decoded, SchemaError
 
@@ -68,6 +69,34 @@ def test_what_the_schema_does_not_allow_is_shown_and_told(datum: Any, why: str) 
     assert found.misfit in str(told.value)
 
 
+def test_numbers_are_written_and_shown_with_their_digits() -> None:
+    text = '{"id": 1, "more": [123456789012345678.91, 1.10, -0.0, 1E+2, 1e999999999]}'
+    value = schema().encoded(7, parsed(text))
+    assert value == HEAD + text.encode()
+    assert written(schema().decoded(value).value) == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits", "misfit"),
+    [
+        ({"type": "integer"}, "1.0", "1.00000000000000000001"),
+        ({"type": "integer"}, "1e999999999", "1e-999999999"),
+        ({"maximum": 5}, "5.0", "1e999999999"),
+        ({"enum": [0.1]}, "0.10", "0.2"),
+        ({"multipleOf": 0.5}, "1.5", "1.25"),
+        ({"uniqueItems": True}, "[0.12345678901234567891, 0.12345678901234567892]", "[1.0, 1]"),
+        ({"uniqueItems": True}, "[1e999999999, 2]", "[1e999999999, 10e999999998]"),
+    ],
+)
+def test_a_number_is_judged_whatever_its_digits(
+    rule: dict[str, Any], fits: str, misfit: str
+) -> None:
+    judge = JsonSchema(json.dumps(rule), {})
+    assert judge.encoded(7, parsed(fits)) == HEAD + fits.encode()
+    with pytest.raises(InvalidValueError, match="does not fit the schema"):
+        judge.encoded(7, parsed(misfit))
+
+
 DEEP: Any = []
 for _ in range(5000):
     DEEP = [DEEP]
@@ -80,7 +109,8 @@ def test_what_python_takes_for_json_is_not_written(datum: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"\xff", b'{"id": NaN}', b"[" * 100_000, b'{"id": 1} x']
+    "body",
+    [b"", b"{", b"\xff", b'{"id": NaN}', b"[" * 100_000, b'{"id": 1} x', b'{"id": 1, "id": 2}'],
 )
 def test_bytes_that_are_no_json_are_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):

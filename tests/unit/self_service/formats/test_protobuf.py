@@ -12,6 +12,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from mesh_events.compatibility import Field
 from mesh_events.errors import InvalidValueError
+from self_service.formats.json_numbers import parsed
 from self_service.formats.protobuf import Protobuf
 from self_service.formats.schema import Decoded, Schema, SchemaError
 
@@ -295,6 +296,16 @@ def test_json_becomes_the_first_message_and_comes_out_again() -> None:
     assert schema.decoded(encoded) == Decoded(EMPTY | datum | {"cash": b"\xff\x00"})
 
 
+def test_a_number_arrives_with_all_its_digits() -> None:
+    schema = Protobuf(ORDER.replace("message Note { string text = 1; }", ""), IMPORTS)
+    text = (
+        '{"id": 9007199254740993.0, "most": 1.8446744073709551615e19, "weight": 0.1, "rank": -0e5}'
+    )
+    value = schema.decoded(schema.encoded(7, parsed(text))).value
+    wanted = {"id": 9007199254740993, "most": 2**64 - 1, "weight": 0.1, "rank": 0}
+    assert value == EMPTY | wanted
+
+
 @pytest.mark.parametrize(
     ("datum", "why"),
     [
@@ -310,6 +321,14 @@ def test_json_becomes_the_first_message_and_comes_out_again() -> None:
         ({"card": "a", "cash": "base64:"}, "pay"),
         ({"state": "GONE"}, "state"),
         ({"at": "yesterday"}, "at"),
+        ({"took": "1.0000000005s"}, "field took: .* more than 9 digits behind the second"),
+        (parsed('{"id": 9007199254740993.5}'), "id"),
+        (parsed('{"id": 1e999999999}'), "no type of Protobuf has room for 1e999999999"),
+        (parsed('{"id": 1e300}'), "id"),
+        (parsed('{"state": 1.5}'), "state"),
+        (parsed('{"part": 1e39}'), "part"),
+        (parsed('{"more": {"a": [1e999]}}'), "no type of Protobuf has room for 1e999"),
+        ({"weight": 10**400}, "too large"),
         ([], "the value is no object"),
         (5, "the value is no object"),
     ],
