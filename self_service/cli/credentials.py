@@ -43,9 +43,11 @@ def properties(settings: dict[str, str]) -> str:
 def read_properties(path: Path) -> dict[str, str]:
     """The settings in a properties file of the librdkafka form."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8").split("\n")
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: byte {error.start + 1} is not UTF-8") from error
     pairs = (line.partition("=") for line in lines if line.strip() and not line.startswith("#"))
     found = {name.strip(): value.strip() for name, _, value in pairs}
     if "sasl.username" not in found or "bootstrap.servers" not in found:

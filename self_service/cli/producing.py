@@ -78,8 +78,13 @@ class Encoder:
 
     def encode(self, text: str) -> bytes:
         """The bytes of a value; raises InvalidValueError where it does not fit the schema."""
+        try:
+            plain = text.encode()
+        except UnicodeEncodeError as error:
+            # an argument's bytes, or a half of a character that a JSON text names
+            raise InvalidValueError("it is not UTF-8") from error
         if self._schema is None:
-            return text.encode()
+            return plain
         schema_id, schema = self._schema
         return schema.encoded(schema_id, text if schema.takes_text else parse_json(text))
 

@@ -1,7 +1,7 @@
 """The options of `sdm topic produce` and `consume`: where records come from, which are read."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mesh_events.definition import Kind
+from mesh_events.errors import InvalidValueError
 from self_service.cli.exits import UsageError
 
 Schema = Annotated[
@@ -31,7 +32,7 @@ class Input:
         list[str] | None, typer.Option("--value", help="A record's line; several times.")
     ] = None
     file: Annotated[
-        Path | None, typer.Option("--file", help="Lines of a file; default: stdin.")
+        Path | None, typer.Option("--file", help="Lines of a file, in UTF-8; default: stdin.")
     ] = None
     schema: Schema = None
     kind: SchemaKind = None
@@ -50,15 +51,16 @@ class Input:
     ] = False
 
     def lines(self) -> Iterable[str]:
-        """The input's lines; raises UsageError for a file that cannot be read."""
+        """The input's lines, which end with a line feed, whatever else stands in them.
+
+        Raises UsageError for a file that cannot be read, InvalidValueError for a line that is not
+        UTF-8.
+        """
         if self.value:
             return self.value
         if self.file is None:
-            return sys.stdin
-        try:
-            return self.file.read_text("utf-8").splitlines()
-        except OSError as error:
-            raise UsageError(f"{self.file}: {error.strerror}") from error
+            return decoded(sys.stdin.buffer, "stdin")
+        return _of_file(self.file)
 
     def check(self) -> None:
         """Raise UsageError where the options contradict each other."""
@@ -66,6 +68,25 @@ class Input:
             raise UsageError("give one of --key, --separator and --key-field")
         if self.tombstone and self.key is None:
             raise UsageError("a tombstone deletes a key: give --key")
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Lines as text; raises InvalidValueError that names the one that is not UTF-8."""
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidValueError(
+                f"{name}, line {number}: byte {error.start + 1} is not UTF-8"
+            ) from error
+
+
+def _of_file(path: Path) -> Iterator[str]:
+    try:
+        with path.open("rb") as opened:
+            yield from decoded(opened, str(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,6 +82,16 @@ def test_a_file_of_something_else_is_told(tmp_path: Path) -> None:
         read_properties(tmp_path / "none")
 
 
+def test_only_a_line_feed_ends_a_setting(tmp_path: Path) -> None:
+    path, settings = tmp_path / "client.properties", client_settings(LOGIN, Form.LIBRDKAFKA)
+    settings["ssl.ca.location"] = "/etc/a\x85b\u2028c/ca.pem"
+    path.write_text(properties(settings), "utf-8")
+    assert read_properties(path) == settings
+    path.write_bytes(b"sasl.username=\xff\n")
+    with pytest.raises(ConfigurationError, match="byte 15 is not UTF-8"):
+        read_properties(path)
+
+
 def test_a_login_is_handed_out_at_home_and_where_else_there_is_one() -> None:
     log = PaperLog()
     story.domains(log)

@@ -1,6 +1,7 @@
 import json
 import math
 from decimal import Decimal
+from io import BytesIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +13,10 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
 from mesh_events.errors import InvalidValueError
 from self_service.cli.consuming import Wanted, _range, _records, position
+from self_service.cli.exits import UsageError
 from self_service.cli.output import Format, rendered
 from self_service.cli.producing import Encoder, Lines, records
+from self_service.cli.record_options import Input
 from self_service.cli.record_view import _line, _plain, write
 from self_service.cli.subjects import read_schema
 from self_service.formats.avro import Avro
@@ -197,6 +200,37 @@ def test_a_number_that_would_be_another_one_is_refused(kind: Any, number: str, w
 def test_a_key_out_of_a_field_has_its_digits() -> None:
     shape = Lines(key_field="amount")
     assert shape.parse('{"amount": 12345678901234567.10}')[0] == "12345678901234567.10"
+
+
+STRANGE = "a\u2028b\x85c\x0cd\x0be\x1cf\rg"
+"""What `str.splitlines` takes for seven lines."""
+
+
+def test_only_a_line_feed_ends_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, data = tmp_path / "lines", f"{STRANGE}\r\n\nb\nc".encode()
+    path.write_bytes(data)
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(data), "latin-1"))
+    for given in (Input(file=path), Input()):
+        found = [value for _, value in records(given.lines(), Lines(), PLAIN, PLAIN)]
+        assert found == [STRANGE.encode(), b"b", b"c"]
+
+
+def test_a_line_that_is_not_utf8_is_told_with_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, data = tmp_path / "lines", b"a\nb\xff\n"
+    path.write_bytes(data)
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(data), "latin-1"))
+    for given, name in ((Input(file=path), str(path)), (Input(), "stdin")):
+        with pytest.raises(InvalidValueError, match=f"{name}, line 2: byte 2 is not UTF-8"):
+            list(records(given.lines(), Lines(), PLAIN, PLAIN))
+    with pytest.raises(InvalidValueError, match="line 1: it is not UTF-8"):
+        list(records(["b\udcff"], Lines(), PLAIN, PLAIN))
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        list(Input(file=tmp_path / "none").lines())
 
 
 def test_a_string_schema_takes_the_text_as_it_is() -> None:
