@@ -1,5 +1,6 @@
 """Folders with known permissions, and the ends of logs."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -35,3 +36,12 @@ def last_lines(path: Path, count: int = 15) -> str:
     except FileNotFoundError:
         return ""
     return "\n".join(text.splitlines()[-count:])
+
+
+def sync(folder: Path) -> None:
+    """Have the disk know what was made and removed in `folder` before what comes next."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

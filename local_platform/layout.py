@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from mesh_events.settings import error_path, key_path, notes_path, profile_path
+from mesh_events import known_ids
+from mesh_events.settings import (
+    caller_path,
+    error_path,
+    key_path,
+    names_path,
+    notes_path,
+    profile_path,
+    snapshots_path,
+)
 
 
 @dataclass(frozen=True)
@@ -100,4 +109,10 @@ class Layout:
         checkpoints = notes_path(self.home, "any").parent
         errors = error_path(self.home, "any", "any", "any").parent
         made = (self.data, self.conf, self.run, self.secrets, self.endpoints, errors)
-        return (*made, profile, keys, checkpoints)
+        known = (snapshots_path(self.home), names_path(self.home), self.home / known_ids.FILE)
+        return (*made, *known, caller_path(self.home), profile, keys, checkpoints)
+
+    @property
+    def emptying(self) -> Path:
+        """Stands there while a fresh start removes what it does, and after one that was cut off."""
+        return self.home / "emptying"

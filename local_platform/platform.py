@@ -14,7 +14,7 @@ from local_platform.domain_servers import PREFIX, remember
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
 from local_platform.fetch import Fetcher
-from local_platform.files import last_lines
+from local_platform.files import last_lines, sync
 from local_platform.launch import extend, launch, one_at_a_time, starting_or_living
 from local_platform.plugins import connect_plugins
 from local_platform.process import Identity, rss, stop_group
@@ -58,7 +58,8 @@ class LocalPlatform:
         """Start what does not run and return where it answers; nothing to do is no error.
 
         Args:
-            fresh: stop, and remove all data and secrets of this home first.
+            fresh: stop, and remove all data and secrets of this home first. A removal that was
+                cut off is finished by the next call, fresh or not.
             report: called with each step, from this thread or a fetching one.
             timeout_s: for the services to become ready, seconds; fetching is not counted.
 
@@ -68,7 +69,8 @@ class LocalPlatform:
                 they are.
         """
         with one_at_a_time(self._site):
-            if fresh:
+            # a new log under the old root's key would count the old log's intents again
+            if fresh or self._layout.emptying.exists():
                 self._empty()
             self._up(report or _silent, timeout_s)
         return Endpoints.load(self._layout.home)
@@ -317,12 +319,16 @@ class LocalPlatform:
 
     def _empty(self) -> None:
         self.down()
+        self._layout.emptying.touch()
+        sync(self._layout.home)
         for path in self._layout.of_one_life:
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
+        sync(self._layout.home)
+        self._layout.emptying.unlink()
 
 
 def _as_is(status: ServiceStatus, *, supervised: bool) -> ServiceStatus:

@@ -103,6 +103,21 @@ def error_path(home: Path, kind: str, thing: str, code: str) -> Path:
     return home / "errors" / f"{kind}-{quote(thing, safe='@')}-{quote(code, safe='')}.txt"
 
 
+def snapshots_path(home: Path) -> Path:
+    """The folder of the log's snapshots."""
+    return home / "snapshots"
+
+
+def names_path(home: Path) -> Path:
+    """Where the names of things stand that a shell completes."""
+    return home / "names.json"
+
+
+def caller_path(home: Path) -> Path:
+    """Where the domain stands that `sdm switch-domain` has chosen."""
+    return home / "current-domain"
+
+
 def notes_path(home: Path, mesh: str) -> Path:
     """Where the checkpoints of a mesh's log stand, outside Kafka."""
     return home / "checkpoints" / f"{quote(mesh, safe='')}.notes"

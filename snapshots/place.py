@@ -11,6 +11,7 @@ import mesh_events
 import projections
 import schemas
 import snapshots
+from mesh_events.settings import snapshots_path
 from snapshots.store import Store
 
 STALE_S = 7 * 24 * 3600
@@ -28,7 +29,7 @@ def open_store(home: Path, mesh: str, root_key: str) -> Store:
 def store_path(home: Path, mesh: str, root_key: str) -> Path:
     """`<home>/snapshots/<mesh>.<digest>.db`: another mesh or other software has another file."""
     digest = sha256(f"{mesh}\n{root_key}\n{software()}".encode()).hexdigest()[:16]
-    return home / "snapshots" / f"{quote(mesh, safe='')}.{digest}.db"
+    return snapshots_path(home) / f"{quote(mesh, safe='')}.{digest}.db"
 
 
 def put_aside(path: Path, inode: int) -> Path | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from mesh_events.errors import ConfigurationError, RefusedError
 from mesh_events.intents import intents_login
 from mesh_events.meta import MESH_DOMAIN, require_actor
-from mesh_events.settings import key_path
+from mesh_events.settings import caller_path, key_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +106,4 @@ def actor_id(given: str | None) -> str:
 
 
 def _place(home: Path) -> Path:
-    return home / "current-domain"
+    return caller_path(home)

@@ -86,4 +86,6 @@ def _names(kind: str, incomplete: str) -> list[str]:
 
 
 def _place(home: Path) -> Path:
-    return home / "names.json"
+    from mesh_events.settings import names_path
+
+    return names_path(home)

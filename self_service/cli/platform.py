@@ -37,7 +37,8 @@ ONE_ACCOUNT = "the user of this home, whose files their Spark servers can read: 
 def up(
     shown: Shown,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start empty: remove all data and passwords first.")
+        bool,
+        typer.Option("--fresh", help="Start empty: remove all but logs and certificates first."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before --fresh.")] = False,
     timeout: Annotated[
@@ -62,6 +63,7 @@ def up(
     """Start the local mesh and wait until it is ready; what runs already is left alone.
 
     The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
+    What --fresh had begun to remove when it was cut off, the next start removes.
     """
     asked: dict[str, Any] = {"tls": _transport(tls=tls, mtls=mtls), "west_registry": west_registry}
     platform = _platform({name: value for name, value in asked.items() if value})
