@@ -97,11 +97,16 @@ def with_own_secret(config: dict[str, str], known: Mapping[str, str]) -> dict[st
 
 
 def read(path: Path) -> dict[str, str]:
-    """A config file: a mapping of settings, or Connect's own {name, config}."""
+    """A config file: a mapping of settings, or Connect's own {name, config}.
+
+    Settings are texts as they stand there; raises InvalidValueError for what is none.
+    """
     import yaml
 
+    from self_service.cli.yaml_texts import read_texts
+
     try:
-        found = yaml.safe_load(path.read_text("utf-8"))
+        found = read_texts(path.read_text("utf-8"))
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -111,7 +116,11 @@ def read(path: Path) -> dict[str, str]:
     if not isinstance(found, dict) or not found:
         raise InvalidValueError(f"{path} holds no mapping of settings")
     # Connect's own files may repeat the name, which is given beside the file
-    return {str(name): _text(value) for name, value in found.items() if name != "name"}
+    return {
+        _setting(path, name): _text(path, name, value)
+        for name, value in found.items()
+        if name != "name"
+    }
 
 
 def _known(last: str) -> str:
@@ -124,6 +133,15 @@ def _topics(mesh: Mesh, connector: str, names: list[str]) -> list[str]:
     return [topic_of(image, domain, name) for name in names]
 
 
-def _text(value: object) -> str:
-    """A setting as Connect takes it: YAML's true is Kafka's "true"."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _setting(path: Path, name: object) -> str:
+    if not isinstance(name, str):
+        raise InvalidValueError(f"{path} has a setting whose name is no text")
+    return name
+
+
+def _text(path: Path, name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        raise InvalidValueError(f'{path}: {name} is null: leave it out, or write "" for no text')
+    raise InvalidValueError(f"{path}: {name} is no text: write a list as one, with commas")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mesh_events.errors import InvalidValueError
 from mesh_events.intents import Quality
@@ -62,9 +62,9 @@ class Promise(BaseModel):
     description: str | None = None
     owner: str | None = None
     quality: str | None = None
-    sla: str | int | None = None
+    sla: str | None = None
     tags: list[str] | None = None
-    version: str | None = Field(default=None, coerce_numbers_to_str=True)
+    version: str | None = None
 
     def over(self, other: "Promise") -> "Promise":
         """These values, and the other's where nothing is given here."""
@@ -84,9 +84,10 @@ def read_promise(path: Path) -> Promise:
     """A product file, YAML or JSON; raises InvalidValueError that names what is wrong."""
     import yaml
 
+    from self_service.cli.yaml_texts import read_texts
+
     try:
-        found = yaml.safe_load(path.read_text("utf-8"))
-        return Promise.model_validate(found)
+        return Promise.model_validate(read_texts(path.read_text("utf-8")))
     except OSError as error:
         raise InvalidValueError(f"{path}: {error.strerror}") from error
     except ValidationError as error:
@@ -97,9 +98,12 @@ def read_promise(path: Path) -> Promise:
 
 def not_yaml(path: Path, error: Exception) -> str:
     """What is wrong with a file that is not YAML, and where; nothing of what stands there."""
+    from self_service.cli.yaml_texts import RepeatedError
+
     mark = getattr(error, "problem_mark", None)
     place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    return f"{path} is not YAML{place}"
+    wrong = "has a name twice" if isinstance(error, RepeatedError) else "is not YAML"
+    return f"{path} {wrong}{place}"
 
 
 def _no_product(path: Path, error: ValidationError) -> str:

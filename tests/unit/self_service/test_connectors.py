@@ -87,6 +87,63 @@ def test_a_config_file_is_yaml_or_connects_own_json(text: str, tmp_path: Path) -
     assert read(path) == {"tasks.max": "1", "x": "true"}
 
 
+VALUES = {
+    "0123": "0123",
+    "12:30:00": "12:30:00",
+    "1.10": "1.10",
+    "12_000": "12_000",
+    "1e3": "1e3",
+    "0x1F": "0x1F",
+    ".inf": ".inf",
+    "2026-01-31": "2026-01-31",
+    "yes": "yes",
+    "no": "no",
+    "=": "=",
+    "True": "true",
+    "false": "false",
+    '"True"': "True",
+    '""': "",
+    '"null"': "null",
+    "!!str 5": "5",
+}
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_setting_in_a_file_is_the_text_that_stands_there(value: str, tmp_path: Path) -> None:
+    path = tmp_path / "connector"
+    path.write_text(f"x: {value}\n0123: {value}\n")
+    assert read(path) == {"x": VALUES[value], "0123": VALUES[value]}
+
+
+def test_settings_may_be_merged_in(tmp_path: Path) -> None:
+    path = tmp_path / "connector"
+    path.write_text("config:\n  <<: {a: 1, b: 010}\n  a: 2\n")
+    assert read(path) == {"a": "2", "b": "010"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x: null", "x is null"),
+        ("x:", "x is null"),
+        ("x: ~", "x is null"),
+        ('{"x": null}', "x is null"),
+        ("x: [a, b]", "x is no text"),
+        ('{"x": {"y": 1}}', "x is no text"),
+        ("x: !!int 5", "x is no text"),
+        ("~: 1", "a setting whose name is no text"),
+        ("x: 1\ny: 2\nx: 3", "has a name twice .line 3, column 1"),
+        ('{"config": {"x": 1, "x": 1}}', "has a name twice"),
+        ("? [a]\n: b", "is not YAML"),
+    ],
+)
+def test_a_setting_that_is_no_text_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "connector"
+    path.write_text(text)
+    with pytest.raises(InvalidValueError, match=f"{path}.*{why}"):
+        read(path)
+
+
 @pytest.mark.parametrize("text", ["", "- a", "a: [", "just text"])
 def test_a_file_without_settings_is_told(text: str, tmp_path: Path) -> None:
     path = tmp_path / "connector.yaml"

@@ -43,9 +43,17 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     assert found == Promise(product="east.users", sla="1", tags=["people"], version="1.1")
 
 
+def test_the_texts_of_a_file_stay_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "product.yaml"
+    path.write_text("description: 2026-01-31\nversion: 1.10\ntags: [no, 0123, 'true']\nowner:\n")
+    found = Promise(description="2026-01-31", version="1.10", tags=["no", "0123", "true"])
+    assert read_promise(path) == found
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("sla: 1\nsla: 2", "has a name twice (line 2, column 1)"),
         ("colour: red\nproduct: x", "colour"),
         ("product: [a", "not YAML"),
         ("- a\n- b", "a product has product, topic"),
