@@ -270,18 +270,14 @@ class Mesh:
         With `whole_log` it is replayed from the first record, and no snapshot is believed.
         Raises NotFoundError where the log is shorter than the wanted offset.
         """
-        from self_service.cli.recall import replayed, state
-
         at_offset, as_of = _position(reading)
         # before 1970 there was no log: the same as its beginning
         end = None if as_of is None else max(0, as_of)
-        if whole_log:
-            with self.log() as reader:
-                image = replayed(self, reader, at_offset, end)
-        else:
-            image = state(self, at_offset, end)
+        image = self._state(at_offset, end, whole_log=whole_log)
         if at_offset is not None and image.offset < at_offset:
-            raise NotFoundError(f"the log has no offset {at_offset}: it ends at {image.offset}")
+            self._require_offset(at_offset)
+            # the record may have come since; else the mark of a transaction stands there
+            image = self._state(at_offset, end, whole_log=whole_log)
         if at_offset is None and as_of is None:
             self._latest = image
             completion.remember(self.home, image)
@@ -290,6 +286,21 @@ class Mesh:
         else:
             note(f"as of offset {image.offset}, {stamp(image.time)}")
         return image
+
+    def _state(self, at_offset: int | None, as_of: int | None, *, whole_log: bool) -> "Image":
+        from self_service.cli.recall import replayed, state
+
+        if not whole_log:
+            return state(self, at_offset, as_of)
+        with self.log() as reader:
+            return replayed(self, reader, at_offset, as_of)
+
+    def _require_offset(self, offset: int) -> None:
+        """Raise NotFoundError behind the log's end; marks of transactions are no records."""
+        with self.log(start=None) as reader:
+            end = reader.partition.bounds()[1]
+        if offset >= end:
+            raise NotFoundError(f"the log has no offset {offset}: it ends at {end - 1}")
 
 
 def _position(reading: "Reading | None") -> tuple[int | None, int | None]:

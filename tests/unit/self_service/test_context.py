@@ -1,6 +1,9 @@
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +12,8 @@ from mesh_events.errors import ConfigurationError, InfrastructureError
 from mesh_events.settings import Profile, profile_path
 from self_service.cli.callers import OPERATOR, caller
 from self_service.cli.context import Mesh
-from self_service.cli.exits import ExitCode
+from self_service.cli.exits import ExitCode, NotFoundError
+from self_service.cli.options import Reading
 from self_service.cli.reachability import require_answer
 from tests.paper_log import PaperLog, key
 from tests.unit.self_service.test_app import sdm
@@ -77,6 +81,25 @@ def test_two_ways_to_ask_for_the_past_exclude_each_other(home: Path) -> None:
     told = sdm("catalog", "list", "--as-of", "1h ago", "--at-offset", "3", home=home)
     assert told.exit_code == ExitCode.USAGE
     assert "exclude each other" in told.stderr
+
+
+def test_the_state_at_a_transactions_mark_is_that_of_the_record_before(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log goes to 107, and offset 30 is a mark."""
+
+    @contextmanager
+    def log(_: Mesh, **__: object) -> Iterator[object]:
+        yield SimpleNamespace(partition=SimpleNamespace(bounds=lambda: (0, 108)))
+
+    mesh, last = Mesh(home), PaperLog().image._replace(offset=29, time=0)
+    monkeypatch.setattr("self_service.cli.recall.state", lambda *_: last)
+    monkeypatch.setattr(Mesh, "log", log)
+    assert mesh.image(Reading(at_offset=30)) is last
+    assert capsys.readouterr().err == "as of offset 29, 1970-01-01T00:00:00.000Z\n"
+    assert mesh.image(Reading(at_offset=107)) is last
+    with pytest.raises(NotFoundError, match="the log has no offset 108: it ends at 107"):
+        mesh.image(Reading(at_offset=108))
 
 
 def test_one_answering_broker_is_enough() -> None:
