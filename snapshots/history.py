@@ -25,6 +25,8 @@ EVERY = 512
 """A snapshot is made of so many records."""
 SLICE = 50_000
 """So many offsets, at least, are folded before what came of them is written for good."""
+SLICE_S = 30.0
+"""So are fewer, that need so many seconds."""
 
 
 class OtherLogError(MeshError):
@@ -80,9 +82,11 @@ def _slice(store: Store, read: Read, trusted: Trusted | None, every: int) -> int
     with store.writing():
         newest = store.newest()
         believed = _reach(newest, trusted) if trusted is not None else None
-        growth = _Growth(store, newest, believed, every)
+        growth, until = _Growth(store, newest, believed, every), time.monotonic() + SLICE_S
         for record in behind(newest, read):
             growth.take(record)
+            if growth.made and time.monotonic() >= until and growth.stops():
+                break
             enough = growth.made * every >= SLICE
             if record.offset >= believed.offset if believed else enough:
                 break
@@ -118,6 +122,16 @@ class _Growth:
             )
             self._leaves, self._unverified = [], []
             self.made += 1
+
+    def stops(self) -> bool:
+        """Believe nothing more; whether all is proven by now, and no record would be read again.
+
+        What stands between a snapshot and the checkpoint that proves it is.
+        """
+        if self._prefix is None:
+            return not self._leaves
+        self._prefix.stop(self._image.identity)
+        return not self._prefix.is_open
 
     def close(self) -> int:
         if self._prefix is not None:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -363,6 +364,41 @@ def test_what_was_made_before_an_interruption_stays(
     assert 20 <= store.newest().offset <= 40
     extend(store, READ, every=4)
     assert image_at(store, READ) == IMAGES[LAST]
+
+
+@pytest.mark.parametrize("trusting_them", [False, True])
+def test_slow_records_are_written_after_a_while(
+    trusting_them: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that takes too long is killed, and the next one would come no further."""
+    monkeypatch.setattr(history, "SLICE_S", 0.0)
+    every, trusted = 4, trusting(signed_over(RECORDS, 6)) if trusting_them else None
+    checked = 0
+
+    def verifies(*args: Any) -> bool:
+        nonlocal checked
+        checked += 1
+        return real(*args)
+
+    real = codec.signing.verifies
+    monkeypatch.setattr(codec.signing, "verifies", verifies)
+
+    def torn(start: int) -> Iterator[Record]:
+        for record in READ(start):
+            if record.offset > 80:
+                raise KeyboardInterrupt
+            yield record
+
+    with Store(tmp_path / "log.db") as store:
+        with pytest.raises(KeyboardInterrupt):
+            extend(store, torn, trusted, every)
+        # the checkpoint behind a snapshot proves it
+        assert store.newest().offset == (75 if trusting_them else 79)
+        assert not trusting_them or checked < 80, "what checkpoints cover is believed"
+        extend(store, READ, trusted, every)
+        assert store.count() == len(RECORDS) // every
+        for offset in OFFSETS:
+            assert image_at(store, READ, at_offset=offset) == IMAGES[offset]
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
