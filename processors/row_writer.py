@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from mesh_events import avro
 from mesh_events.codec import frame
-from mesh_events.errors import InfrastructureError
+from mesh_events.errors import WaitTimeoutError
 from mesh_events.kafka import Connection, translated, translating
 from mesh_events.registry import Registry
 from mesh_events.rows import Row
@@ -48,12 +48,12 @@ class RowWriter:
         self._raise()
 
     def flush(self) -> None:
-        """Wait until Kafka has acknowledged everything."""
+        """Wait until Kafka has acknowledged everything; raises WaitTimeoutError if it is late."""
         left = self._producer.flush(_FLUSH_S)
         self._raise()
         if left:
-            raise InfrastructureError(
-                f"{self._doing}: {left} rows not acknowledged within {_FLUSH_S} s", retriable=True
+            raise WaitTimeoutError(
+                f"{self._doing}: {left} rows not acknowledged within {_FLUSH_S} s"
             )
 
     def _encoded(self, row: Row) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
-from mesh_events.errors import InfrastructureError, MeshError
+from mesh_events.errors import InfrastructureError, MeshError, WaitTimeoutError
 from mesh_events.kafka import Connection
 from mesh_events.partition_reader import PartitionReader
 from mesh_events.read import decode_row
@@ -49,9 +49,14 @@ class RowsKeeper:
         """Read what is new on the topics; repair what is wrong at two looks in a row.
 
         A row that was published since the look is on its way: at the next look it is there.
+        One that is lost ends the worker.
         """
         try:
             self._writer.flush()
+        except WaitTimeoutError as error:
+            log.warning("rows_not_read", error=str(error))
+            return
+        try:
             seen = self._read()
         except InfrastructureError as error:
             log.warning("rows_not_read", error=str(error))

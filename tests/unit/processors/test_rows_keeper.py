@@ -3,9 +3,17 @@
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from confluent_kafka import KafkaError
+from structlog.testing import capture_logs
+
+from mesh_events.errors import InfrastructureError, MeshError, WaitTimeoutError
+from mesh_events.kafka import Connection
 from mesh_events.rows import Row
+from processors import row_writer
 from processors.keepers.rows import RowsKeeper
 from projections.image import RowKey
 from projections.rows import all_rows
@@ -30,6 +38,7 @@ class PaperTopics:
         self.lock = threading.RLock()
         self.rows: dict[RowKey, Row] = {}
         self.unread: set[RowKey] = set()
+        self.trouble: MeshError | None = None
 
     def write(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -37,7 +46,8 @@ class PaperTopics:
             self.unread.add((row.topic, row.key))
 
     def flush(self) -> None:
-        return
+        if self.trouble is not None:
+            raise self.trouble
 
 
 class PaperRowsKeeper(RowsKeeper):
@@ -74,3 +84,36 @@ def test_a_row_that_was_lost_between_two_reigns_of_a_process_is_written() -> Non
     looks(keeper, log, Reigning(2))
 
     assert topics.rows == expected
+
+
+def test_rows_that_are_lost_end_the_worker_and_late_ones_do_not() -> None:
+    """On a mesh where nobody says anything no next write would."""
+    log, topics = PaperLog(), PaperTopics()
+    story.published(log)
+    topics.write(all_rows(log.image))
+    keeper = PaperRowsKeeper(topics, log)
+    topics.trouble = WaitTimeoutError("3 rows not acknowledged within 30 s")
+    with capture_logs() as lines:
+        looks(keeper, log, Reigning(1))
+    assert {line["event"] for line in lines} == {"rows_not_read"}
+    topics.trouble = InfrastructureError("a row was not written", retriable=True)
+    with pytest.raises(InfrastructureError):
+        looks(keeper, log, Reigning(1))
+
+
+def test_a_row_that_was_not_written_is_told_as_lost_and_one_on_its_way_as_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(row_writer, "_FLUSH_S", 0.01)
+    nobody, registry = Connection("127.0.0.1:1", "mesh.governor", "none"), SimpleNamespace()
+    registry.schema_id = lambda _: 7
+    log = PaperLog()
+    story.published(log)
+    writer = row_writer.RowWriter(nobody, registry)  # type: ignore[arg-type]
+    writer.write(list(all_rows(log.image))[:1])
+    with pytest.raises(WaitTimeoutError, match="1 rows not acknowledged"):
+        writer.flush()
+    writer._failed = KafkaError(KafkaError._MSG_TIMED_OUT)
+    with pytest.raises(InfrastructureError) as told:
+        writer.flush()
+    assert not isinstance(told.value, WaitTimeoutError)
