@@ -114,7 +114,7 @@ def sentence(error: BaseException) -> str:
 def tell(error: BaseException) -> ExitCode:
     """Write the error to stderr and return its exit code; SDM_DEBUG=1 adds the traceback."""
     if os.environ.get("SDM_DEBUG") == "1":
-        traceback.print_exception(error, file=sys.stderr)
+        sys.stderr.write(printable("".join(traceback.format_exception(error))))
     # a reason, a path or a server's answer in it may be a stranger's words
     sys.stderr.write(printable(sentence(error)) + "\n")
     return code_of(error)

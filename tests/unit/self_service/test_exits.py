@@ -100,6 +100,16 @@ def test_sdm_debug_shows_the_traceback(
     assert "ValueError: broken" in capsys.readouterr().err.partition("unexpected")[0]
 
 
+def test_a_traceback_is_text_for_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SDM_DEBUG", "1")
+    tell(RefusedError("domain_frozen", "west froze east: \x1b[2Jall is well"))
+    told = capsys.readouterr().err
+    assert told.count(r"\x1b[2Jall is well") == 2
+    assert "\x1b" not in told
+
+
 def test_the_page_explains_every_exit_code_by_number_and_name() -> None:
     rows = re.findall(r"^\| (\d+) \| ([A-Z_]+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
     assert {int(number): name for number, name in rows} == {one.value: one.name for one in ExitCode}
