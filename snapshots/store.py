@@ -108,8 +108,13 @@ class StoredTable(Paired[K, V]):
         """As of any mapping."""
         found = self._cache.get(key)
         if found is None:
+            try:
+                name = encode(key)
+            except UnicodeEncodeError:
+                # no record can hold it
+                return default
             with self._file.translated():
-                data = self._file.version(self.number, encode(key), self.at)
+                data = self._file.version(self.number, name, self.at)
                 if not data:
                     return default
                 found = self._cache[key] = self._value(data)

@@ -432,6 +432,13 @@ def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path: Path) -> None:
     assert image_at(store, READ) == IMAGES[LAST]
 
 
+def test_a_name_that_utf_8_cannot_hold_is_not_there(tmp_path: Path) -> None:
+    """Such as an argument of a command line in another encoding."""
+    image = image_at(stored(tmp_path / "log.db", 5), READ)
+    assert image.catalog.get("east.\udcff") is None
+    assert "east.\udcff" not in image.catalog
+
+
 def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     store = stored(tmp_path / "made" / "log.db", 5)
     assert store.path.stat().st_mode & 0o777 == 0o600
