@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any
 
@@ -24,6 +25,8 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
+_MOST_ZEROS = 400
+"""Digits behind or before the point that are written out; a schema may give a decimal any scale."""
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0"
     "\U000e0100-\U000e01ef]|(?<=\\w)[\ufe0e\ufe0f]|(?<=[\0-\x7f\ufe0e\ufe0f])[\ufe0e\ufe0f]"
@@ -136,6 +139,8 @@ def cell(value: Any) -> str:
             return str(value.value)
         case datetime():
             return times.value(value)
+        case Decimal():
+            return digits(value)
         case Mapping():
             return (
                 ", ".join(f"{one_line(str(name))}={cell(inner)}" for name, inner in value.items())
@@ -193,7 +198,14 @@ def _plain(value: Any) -> Any:
         case bytes():
             return text_of(value)
         case _:
-            return str(value)
+            return digits(value) if isinstance(value, Decimal) else str(value)
+
+
+def digits(value: Decimal) -> str:
+    """A decimal with the digits of its scale, without an exponent unless it has very many."""
+    exponent = value.as_tuple().exponent
+    short = isinstance(exponent, int) and abs(exponent) <= _MOST_ZEROS
+    return format(value, "f") if short else str(value)
 
 
 def _is_endless(value: Any) -> bool:

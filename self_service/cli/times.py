@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from mesh_events.errors import InvalidValueError
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _DURATION = re.compile(rf"(?:{_PART.pattern}\s*)+")
@@ -72,8 +73,9 @@ def stamp(moment: int | datetime | None) -> str | None:
         return None
     if isinstance(moment, int):
         try:
-            moment = datetime.fromtimestamp(moment / 1000, UTC)
-        except (OverflowError, ValueError, OSError):
+            # not by a float, which rounds what is far away
+            moment = _EPOCH + timedelta(milliseconds=moment)
+        except OverflowError:
             return f"{moment} ms"
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -95,7 +97,7 @@ def span(milliseconds_: int) -> str:
     if milliseconds_ < 1000:
         return f"{milliseconds_} ms"
     if milliseconds_ < 60_000:
-        return f"{milliseconds_ / 1000:.1f} s"
+        return f"{milliseconds_ // 100 / 10:.1f} s"
     minutes, seconds = divmod(milliseconds_ // 1000, 60)
     if minutes < 60:
         return f"{minutes} min {seconds} s"

@@ -1,5 +1,6 @@
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 import yaml
@@ -209,3 +210,20 @@ def test_names_of_a_mapping_reach_a_terminal_as_text() -> None:
 def test_a_number_that_json_does_not_have_is_text() -> None:
     found = json.loads(rendered({"a": float("nan"), "b": [float("-inf")], "c": 1.5}, Format.JSON))
     assert found == {"a": "nan", "b": ["-inf"], "c": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        ("0E-8", "0.00000000"),
+        ("1E-8", "0.00000001"),
+        ("-12.50", "-12.50"),
+        ("1E+3", "1000"),
+        ("1E-5000", "1E-5000"),
+        ("NaN", "NaN"),
+    ],
+)
+def test_a_decimal_is_shown_with_its_digits(number: str, expected: str) -> None:
+    """Unless a schema gives it thousands."""
+    assert cell(Decimal(number)) == expected
+    assert json.loads(rendered({"amount": Decimal(number)}, Format.JSON)) == {"amount": expected}

@@ -60,6 +60,19 @@ def test_a_records_time_that_is_no_date_is_told_in_milliseconds() -> None:
     assert stamp(2**62) == f"{2**62} ms"
 
 
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        (-62_135_596_800_000, "0001-01-01T00:00:00.000Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (253_402_300_800_000, "253402300800000 ms"),
+    ],
+)
+def test_each_millisecond_of_the_calendar_is_shown_as_it_is(moment: int, expected: str) -> None:
+    assert stamp(moment) == expected
+
+
 def test_log_time_is_shown_in_utc_with_milliseconds() -> None:
     moment = datetime(2026, 1, 31, 10, 0, 0, 250_000, UTC)
     assert stamp(milliseconds(moment)) == "2026-01-31T10:00:00.250Z"
@@ -72,6 +85,7 @@ def test_log_time_is_shown_in_utc_with_milliseconds() -> None:
     [
         (12, "12 ms"),
         (3400, "3.4 s"),
+        (59_990, "59.9 s"),
         (302_000, "5 min 2 s"),
         (7_260_000, "2 h 1 min"),
         (90_000_000, "1 d 1 h"),
