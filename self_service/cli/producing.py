@@ -66,12 +66,17 @@ class Encoder:
         *,
         raw: bool,
     ) -> "Encoder":
-        """By a file's schema, which is registered; else by the subject's latest; else plain."""
+        """By a file's schema, which is registered; else by the subject's latest; else plain.
+
+        Raises RefusedError where the file's schema would break a reader.
+        """
         if file is None:
             found = None if raw else subjects.latest(mesh, subject)
         else:
+            from self_service.cli.schema_register import register_next
+
             schema = subjects.draft(mesh, subject, file, kind)
-            found = subjects.register(mesh, subject, schema), schema
+            found = register_next(mesh, subject, file, schema), schema
         if found is None:
             return cls(None)
         return cls((found[0], subjects.usable(mesh, subject, found[1])))

@@ -95,7 +95,7 @@ def register(
     if known is not None and not options.major:
         show(Detail(_fields(draft, "registered already", known)), acting.output)
         return
-    outcome = _judged(image, registry, draft)
+    outcome = _judged(image, registry, file, subject, schema)
     if options.major:
         from self_service.cli.schema_major import make_major
 
@@ -118,10 +118,34 @@ def register(
     show(Detail({**_fields(draft, told, found), **against}), acting.output)
 
 
-def _judged(image: Image, registry: Subjects, draft: Draft) -> Outcome | None:
+def register_next(mesh: Mesh, subject: str, path: Path, schema: Definition) -> int:
+    """The id of a schema that another command writes by; registered, unless it breaks a reader.
+
+    Raises RefusedError `incompatible_schema` where `schema check` finds a break.
+    """
+    from self_service.cli import subjects
+
+    registry = Subjects(mesh)
+    if (known := registry.known(subject, schema)) is not None:
+        return known.schema_id
+    outcome = _judged(mesh.image(), registry, path, subject, schema)
+    if outcome is not None and outcome.found:
+        number, first = outcome.found[0]
+        raise RefusedError(
+            "incompatible_schema",
+            f"{path} breaks {outcome.level} with version {number} of {subject}: {first}; "
+            f"`sdm schema check {path} --subject {topic_of(subject)}` has all of it, and "
+            "`sdm schema register --major` makes a new topic with it",
+        )
+    return subjects.register(mesh, subject, schema)
+
+
+def _judged(
+    image: Image, registry: Subjects, path: Path, subject: str, schema: Definition
+) -> Outcome | None:
     """What `schema check` finds; None and a note where the registry cannot say it before."""
     try:
-        return schema_check.judged(image, registry, draft.path, draft.subject, draft.schema)
+        return schema_check.judged(image, registry, path, subject, schema)
     except NotJudgedError as error:
         note(str(error))
         return None

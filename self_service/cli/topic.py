@@ -88,6 +88,7 @@ def create(
 ) -> None:
     """Create a topic, and register the schema of its values."""
     from self_service.cli import brokers, subjects
+    from self_service.cli.schema_register import register_next
 
     mesh, settings = Mesh(), _settings(config)
     subject = f"{name}-value"
@@ -98,10 +99,10 @@ def create(
         raise RefusedError("topic_exists", f"{name} exists already: see `sdm topic describe`")
     brokers.create_topic(admin, name, partitions, settings)
     shown: dict[str, Any] = {"topic": name, "partitions": partitions}
-    if draft is not None:
+    if draft is not None and schema is not None:
         shown["schema_subject"] = subject
         try:
-            shown["schema_id"] = subjects.register(mesh, subject, draft)
+            shown["schema_id"] = register_next(mesh, subject, schema, draft)
         except MeshError:
             note(
                 f"{name} is there and has no schema yet: correct the file, then "
@@ -177,7 +178,8 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     """Write records: one per line, JSON where the topic has a schema, else text.
 
     With the subject's latest schema, or with --schema, values are encoded as it says: Avro, JSON
-    Schema, or the first message of a Protobuf schema.
+    Schema, or the first message of a Protobuf schema. A schema that is given is registered first,
+    as by `schema register`: one that breaks a reader is refused.
     """
     from self_service.cli import brokers, producing
     from self_service.cli.denial import advising

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -627,3 +627,31 @@ def test_a_filter_that_can_find_nothing_is_no_empty_answer(
     sdm: Sdm, wrong: tuple[str, ...], code: ExitCode, told: str
 ) -> None:
     assert told in sdm("audit", "log", *wrong, code=code).err
+
+
+def test_writing_registers_no_schema_that_breaks_readers(
+    sdm: Sdm, tmp_path: Path, owner: Party
+) -> None:
+    """The registry allows branches in another order, over which `u.member0` is another one."""
+    topic = f"{owner.name}.{fresh('users')}"
+
+    def schema(name: str, *branches: str, more: Sequence[dict[str, Any]] = ()) -> str:
+        fields = [{"name": "u", "type": ["null", *branches]}, *more]
+        path = tmp_path / f"{name}.avsc"
+        path.write_text(json.dumps({"type": "record", "name": "User", "fields": fields}))
+        return str(path)
+
+    first, turned = schema("first", "string", "long"), schema("turned", "long", "string")
+    more = schema("more", "string", "long", more=[{"name": "n", "type": "int", "default": 0}])
+    writing = ("topic", "produce", topic, "--value", '{"u": "a"}', "-d", owner.name, "--schema")
+    sdm("topic", "create", topic, "-d", owner.name)
+    sdm(*writing, first)
+    told = sdm(*writing, turned, code=ExitCode.REFUSED).err
+    assert "incompatible_schema" in told
+    assert f"`sdm schema check {turned} --subject {topic}`" in told
+    assert sdm("schema", "describe", topic).document["version"] == 1
+    # what is registered already, or may follow, is as before
+    for path in (first, more, first):
+        sdm(*writing, path)
+    found = sdm("topic", "consume", topic, "-d", owner.name).lines
+    assert [one["value"].get("n") for one in found] == [None, None, 0, None]
