@@ -70,24 +70,31 @@ def unknown_topic(login: Connection, topic: str, doing: str = "") -> NotFoundErr
     )
 
 
-def require_topic(login: Connection, topic: str) -> None:
+def require_topic(login: Connection, topic: str, *, to_write: bool = False) -> None:
     """Raise NotFoundError with the next step where there is no such topic, at once.
 
-    A producer would wait for it for half a minute. RefusedError where the login may not see it.
+    A producer would wait for it for half a minute. RefusedError where the login may not see it;
+    with `to_write`, for what is done before the first record, also where it may not write to it.
     """
     from confluent_kafka import TopicCollection
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.admin import AclOperation, AdminClient
 
     with translating(f"writing {topic} at {login.bootstrap_servers} as {login.user}"):
         # held until the answer is here: a collected client fails what it was asked
         client = AdminClient(login.config())
-        asked = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_S)
+        asked = client.describe_topics(
+            TopicCollection([topic]),
+            include_authorized_operations=to_write,
+            request_timeout=_TIMEOUT_S,
+        )
         try:
-            asked[topic].result(_TIMEOUT_S + 1)
+            found = asked[topic].result(_TIMEOUT_S + 1)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
             raise unknown_topic(login, topic) from error
+        if to_write and AclOperation.WRITE not in (found.authorized_operations or ()):
+            raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
 
 
 def offsets(login: Connection, topic: str) -> dict[int, tuple[int, int]]:

@@ -188,7 +188,7 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     mesh = Mesh()
     connection = login.connection(mesh, acting.domain, name)
     with advising(mesh, name, connection.user, writing=True):
-        brokers.require_topic(connection, name)
+        brokers.require_topic(connection, name, to_write=given.schema is not None)
     _require_own(mesh, name)
     keys = producing.Encoder.of(mesh, f"{name}-key", None, raw=given.raw)
     pairs: list[tuple[bytes | None, bytes | None]]

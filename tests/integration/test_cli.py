@@ -655,3 +655,24 @@ def test_writing_registers_no_schema_that_breaks_readers(
         sdm(*writing, path)
     found = sdm("topic", "consume", topic, "-d", owner.name).lines
     assert [one["value"].get("n") for one in found] == [None, None, 0, None]
+
+
+def test_who_may_only_read_a_topic_registers_no_schema_of_it(
+    sdm: Sdm, tmp_path: Path, owner: Party
+) -> None:
+    topic, more = filled(sdm, tmp_path, owner), tmp_path / "more.avsc"
+    published(sdm, topic, owner)
+    other = register(sdm, "east")
+    reader = application(sdm, other)
+    sdm("access", "request", topic, reader, "-r", "to call", "-d", other.name)
+    until = ("--until", "active", "--timeout", "240")
+    sdm("access", "grant", "--product", topic, "-r", "agreed", "-d", owner.name, *until)
+    added = {"name": "n", "type": "int", "default": 0}
+    more.write_text(json.dumps({**SCHEMA, "fields": [*SCHEMA["fields"], added]}))  # type: ignore[misc]
+    writing = ("topic", "produce", topic, "--value", json.dumps({**USERS[0], "n": 1}))
+    told = sdm(
+        *(*writing, "--schema", str(more), "--application", reader, "-d", other.name),
+        code=ExitCode.REFUSED,
+    ).err
+    assert "kafka_denied" in told
+    assert sdm("schema", "describe", topic).document["version"] == 1
