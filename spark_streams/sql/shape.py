@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from mesh_events.errors import RefusedError
-from mesh_events.full_names import full_name, joined
+from mesh_events.full_names import fields_of, full_name, joined, named_types
 from mesh_events.patterns import require_patterns
 from mesh_events.times import require_one_time
 from spark_streams.sql import validated
@@ -82,20 +82,23 @@ def shape_of(schema: str, subject: str) -> Shape:
 
     Raises:
         RefusedError: `schema_not_usable`, if they are no records, or no Avro, or tell two times for
-            one number.
+            one number, or have fields that differ in nothing but case.
     """
     parsed = _parsed(schema, subject)
     require_patterns(parsed, subject)
     require_one_time(parsed, subject)
     validated.require_shallow(parsed, subject)
     record = _record(parsed)
-    if record is None:
+    if record is None or not _is_alone(parsed):
         raise RefusedError(
             "schema_not_usable", f"{subject}: the values are no records, so they have no columns"
         )
+    _require_distinct_names(parsed, subject)
     readable = Readable()
     fields, known = _fields(record), readable.of(record)
-    reader = json.dumps(known) if readable.unreadable else schema
+    # a union with null around the record is the writer's alone: a null is no row, and no record
+    is_as_written = record is parsed and not readable.unreadable
+    reader = schema if is_as_written else json.dumps(known)
     row = _row_of(record) if {one.name for one in fields} >= _ENVELOPE else None
     known_row = None if row is None else _row_of(known)
     if row is not None and known_row is not None:
@@ -124,6 +127,21 @@ def shape_of(schema: str, subject: str) -> Shape:
         unreadable=readable.unreadable,
         row_unreadable=readable.unreadable,
     )
+
+
+def _require_distinct_names(schema: Any, subject: str) -> None:
+    """Refuse a record with two fields that Spark takes for one: it reads nothing of the value."""
+    for name, record in named_types(schema).items():
+        known: dict[str, str] = {}
+        for one in fields_of(record):
+            other = known.setdefault(one["name"].lower(), one["name"])
+            if other != one["name"]:
+                raise RefusedError(
+                    "schema_not_usable",
+                    f"{subject}: the fields {other} and {one['name']} of {name} have one name "
+                    "in SQL, which knows no case: write one of them under another name, into a "
+                    "topic of its own (`sdm schema register --major`)",
+                )
 
 
 def _row_of(record: dict[str, Any]) -> dict[str, Any] | None:
@@ -158,6 +176,13 @@ def _record(schema: Any) -> dict[str, Any] | None:
     if isinstance(schema, dict) and schema.get("type") == "record":
         return schema
     return None
+
+
+def _is_alone(schema: Any) -> bool:
+    """Whether a record has nothing but null beside it."""
+    return not isinstance(schema, list) or all(
+        _record(one) is not None or one in ("null", {"type": "null"}) for one in schema
+    )
 
 
 def _resolved(schema: Any, record: dict[str, Any]) -> Any:

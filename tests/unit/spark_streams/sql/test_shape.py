@@ -75,6 +75,35 @@ def test_a_record_with_before_and_after_that_are_no_rows_is_a_plain_one() -> Non
     assert not shape_of(json.dumps(plain), "s").is_change
 
 
+@pytest.mark.parametrize("around", [[], ["null"], [{"type": "null"}]])
+def test_a_record_in_a_union_with_null_is_read_as_the_record(around: list[Any]) -> None:
+    plain = record(("ip", "string"))
+    shape = shape_of(json.dumps([*around, plain]), "s")
+    assert shape.fields == (Field("ip"),)
+    for schema in (shape.reader, shape.row_reader, shape.row_schema):
+        assert json.loads(schema) == plain
+    changed = shape_of(json.dumps([*around, ENVELOPE]), "s")
+    assert changed.is_change
+    assert json.loads(changed.reader)["name"] == "R"
+    assert json.loads(shape.schema) == [*around, plain]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        record(("Id", "int"), ("id", "int"), ("x", "int")),
+        record(("x", "int"), ("inner", record(("Id", "int"), ("id", "int"), name="Inner"))),
+        record(
+            ("many", {"type": "array", "items": ["null", record(("Id", "int"), ("id", "int"))]})
+        ),
+    ],
+)
+def test_fields_that_differ_in_nothing_but_case_are_refused(schema: Any) -> None:
+    with pytest.raises(RefusedError, match=r"s: the fields Id and id of .* have one name") as found:
+        shape_of(json.dumps(schema), "s")
+    assert found.value.code == "schema_not_usable"
+
+
 @pytest.mark.parametrize("schema", ['"string"', '["null", "int"]', "no json", '{"type": "map"}'])
 def test_values_without_columns_are_refused(schema: str) -> None:
     with pytest.raises(RefusedError, match=r"east\.x-value") as refused:
