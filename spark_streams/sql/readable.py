@@ -1,10 +1,11 @@
 """Fields of Avro schemas that Spark has no type for, and schemas that read the others. Pure.
 
 A decimal of more than 38 digits, such as PostgreSQL's `money` and `numeric(50, 2)`, would make
-every field of its topic unreadable; one whose scale is not within its precision would be bytes.
+every field of its topic unreadable; one whose scale is not within its precision would be bytes, and
+a day or a time of another one in a union would be one number for both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from spark_streams.sql.resolve import Query
 from spark_streams.sql.tree import Column, Node
 
 MOST_DIGITS = 38
+_DECIMAL = "a decimal of"
 Path = tuple[str, ...]
 """Names of fields, from a record inwards."""
 
@@ -99,7 +101,8 @@ class Readable:
             left_out = self._left_out.get(_full(schema, namespace))
             return None if left_out is None else self._why(*left_out)
         if isinstance(schema, list):
-            return next((why for one in schema if (why := self._why(one, namespace))), None)
+            inside = (why for one in schema if (why := self._why(one, namespace)))
+            return _why_one_number(schema) or next(inside, None)
         if not isinstance(schema, dict):
             return None
         if isinstance(kind := schema.get("type"), dict | list):
@@ -139,21 +142,35 @@ def _require(
         for path, why in unreadable.get(one.alias, {}).items():
             shorter = min(len(path), len(one.path))
             if path[:shorter] == tuple(one.path)[:shorter]:
+                text = ", or capture it as text with decimal.handling.mode=string"
                 raise SqlError(
                     "unreadable_column",
                     f"{one.alias}.{'.'.join(path)} is {why}: name the columns that are to be read "
-                    "and leave it out, or capture it as text with decimal.handling.mode=string",
+                    f"and leave it out{text if why.startswith(_DECIMAL) else ''}",
                     statement.place(one),
                 )
+
+
+def _why_one_number(union: Sequence[Any]) -> str | None:
+    """Spark makes one number of an int and a long, whatever both of them count."""
+    branches = [one if isinstance(one, dict) else {"type": one} for one in union]
+    branches = [one for one in branches if one["type"] != "null"]
+    kinds = [one.get("logicalType") or one.get("connect.name") for one in branches]
+    if sorted(str(one["type"]) for one in branches) != ["int", "long"] or not any(kinds):
+        return None
+    named = " and ".join(
+        str(kind or one["type"]) for kind, one in zip(kinds, branches, strict=True)
+    )
+    return f"a union of {named}, of which Spark makes one number that does not tell which it is"
 
 
 def _why_no_decimal(schema: Mapping[str, Any]) -> str | None:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
     is_one = isinstance(precision, int) and isinstance(scale, int) and precision >= 1
     if not is_one or not 0 <= scale <= precision:
-        return f"a decimal of {precision} digits with the scale {scale}, which Avro does not have"
+        return f"{_DECIMAL} {precision} digits with the scale {scale}, which Avro does not have"
     if precision > MOST_DIGITS:
-        return f"a decimal of {precision} digits, and Spark has {MOST_DIGITS}"
+        return f"{_DECIMAL} {precision} digits, and Spark has {MOST_DIGITS}"
     return None
 
 

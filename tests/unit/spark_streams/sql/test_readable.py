@@ -145,3 +145,33 @@ def test_what_held_a_type_that_is_defined_elsewhere_meanwhile_has_it_by_name() -
     order = record("Order", ("a", [outer, decimal(50)]), ("b", "Inner"), ("c", "Outer"))
     reader = fastavro.parse_schema(json.loads(shape_of(json.dumps(order), "s").reader))
     assert fastavro.validate({"b": {"x": 1}, "c": {"first": {"x": 2}}}, reader)
+
+
+DAY = {"type": "int", "logicalType": "date"}
+MOMENT = {"type": "long", "logicalType": "timestamp-millis"}
+NAMED = {"type": "long", "connect.name": "io.debezium.time.Timestamp"}
+
+
+@pytest.mark.parametrize(
+    ("union", "named"),
+    [
+        (["null", DAY, MOMENT], "date and timestamp-millis"),
+        ([MOMENT, "int"], "timestamp-millis and int"),
+        (["int", NAMED, "null"], "int and io.debezium.time.Timestamp"),
+    ],
+)
+def test_a_union_of_two_times_is_no_one_number(union: list[Any], named: str) -> None:
+    many = {"type": "array", "items": union}
+    schema = record("Two", ("id", "int"), ("at", union), ("many", many))
+    assert set(shape_of(json.dumps(schema), "s").unreadable) == {("at",), ("many",)}
+    with pytest.raises(SqlError, match=f"line 1, column 8: two.at is a union of {named}") as found:
+        planned(parse("SELECT at FROM two"), {}, Registry(two=schema))
+    assert found.value.code == "unreadable_column"
+    assert "decimal" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "union", [["int", "long"], [DAY, "null"], [DAY, "string"], [MOMENT, DAY, "string"]]
+)
+def test_other_unions_of_numbers_are_read(union: list[Any]) -> None:
+    assert shape_of(json.dumps(record("Two", ("at", union))), "s").unreadable == {}
