@@ -21,6 +21,8 @@ _RECORDS = (
     "headers array<struct<key: string, value: binary>>"
 )
 _CODE = "["
+_TOO_DEEP = "Exception deserializing response"
+"""What Spark's client says of a type with more levels than its messages may have."""
 Types = Callable[[Query], Any]
 """The columns of a query, as a StructType; raises what Spark raises."""
 
@@ -44,7 +46,7 @@ def analysed(
     columns = _columns(types, query)
     strict.require(query, tables, partial(_types_of, types, query))
     _require_values(session, query, partial(_types_of, types, query))
-    return result_schema(columns, name, namespace)
+    return _fitting(columns, query, name, namespace)
 
 
 def plan_text(
@@ -79,10 +81,21 @@ def _prepare(session: Any) -> None:
 
 def _types_over(session: Any, stream: Topic, tables: Mapping[str, Topic]) -> Types:
     """Asks for the columns of a query over these sources."""
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
     records = session.createDataFrame([], _RECORDS)
 
     def types(part: Query) -> Any:
-        return selected(records, part, stream, tables, None).schema["out"].dataType
+        try:
+            return selected(records, part, stream, tables, None).schema["out"].dataType
+        except SparkConnectGrpcException as error:
+            if _TOO_DEEP not in str(error):
+                raise
+            raise SqlError(
+                "schema_too_large",
+                "records lie too deep within each other for a statement, which takes about 30 "
+                "levels: name what is to be read of them, or put their fields into one",
+            ) from error
 
     return types
 
@@ -144,6 +157,15 @@ def _columns(types: Types, query: Query) -> Any:
             if reason:
                 raise _wrong(reason, place) from error
         raise _wrong(_said(error), None) from error
+    except SqlError as error:
+        # what fails for a constant is not of a column
+        types(Query(query.lookups, None, (Out("one", Constant(None), None),)))
+        for out in query.out:
+            try:
+                types(Query(query.lookups, None, (out,)))
+            except SqlError as one:
+                raise SqlError(one.code, one.reason, out.place) from error
+        raise
 
 
 def _faults(types: Types, query: Query) -> Iterator[tuple[str, Place | None]]:
@@ -160,6 +182,21 @@ def _faults(types: Types, query: Query) -> Iterator[tuple[str, Place | None]]:
     for out in query.out:
         found = _fault(types, Query(query.lookups, None, (out,)))
         yield found and f"in {out.name}: {found}", out.place
+
+
+def _fitting(columns: Any, query: Query, name: str, namespace: str) -> str:
+    """The Avro schema of the columns; an error has the place of the first that has none."""
+    from pyspark.sql.types import StructType
+
+    try:
+        return result_schema(columns, name, namespace)
+    except SqlError as error:
+        for out in query.out:
+            try:
+                result_schema(StructType([columns[out.name]]), name, namespace)
+            except SqlError as one:
+                raise SqlError(one.code, one.reason, out.place) from error
+        raise
 
 
 def _fault(types: Types, part: Query) -> str:

@@ -7,7 +7,7 @@
 | `unknown_column` | no source has a column of that name |
 | `ambiguous_column` | several sources have a column of that name |
 | `unnamed_column` | a column of the result has no name |
-| `duplicate_column` | two columns of the result have the same name |
+| `duplicate_column` | two columns of the result, or fields of a struct, have the same name |
 | `join_not_on_key` | a table is joined on something else than its key |
 | `table_without_key` | the records of a topic that is read as a table have no key with a schema |
 | `sql_differs` | the text reads or fills other topics than was said |

@@ -44,11 +44,19 @@ def _record(columns: "StructType", path: str, names: set[str]) -> dict[str, Any]
         # a record's name must not come twice in one schema
         name += "_"
     names.add(name)
+    known: dict[str, str] = {}
     for field in columns.fields:
         if not AVRO_NAME.fullmatch(field.name):
             raise SqlError(
                 "wrong_type", f"{field.name!r} in {path} is no name for a field: name it with AS"
             )
+        if (other := known.get(field.name.lower())) is not None:
+            raise SqlError(
+                "duplicate_column",
+                f"a struct in {path} has the fields {other} and {field.name}, which are one name "
+                "in SQL: name one of them anew, as in named_struct('a', x, 'b', y)",
+            )
+        known[field.name.lower()] = field.name
     fields = [
         {
             "name": field.name,
@@ -86,8 +94,14 @@ def _type(kind: "DataType", path: str, column: str, names: set[str]) -> Any:
         return _PLAIN[name]
     if isinstance(kind, types.StringType | types.CharType | types.VarcharType):
         return "string"
+    instead = "cast it"
+    if isinstance(kind, types.TimeType):
+        instead = (
+            "CAST it AS STRING, or AS DECIMAL(14, 6) for its seconds; AS BIGINT it has the whole "
+            "seconds alone"
+        )
     raise SqlError(
         "wrong_type",
         f"the column {column} has the type {kind.simpleString()}, which Avro does not have: "
-        "cast it",
+        f"{instead}",
     )

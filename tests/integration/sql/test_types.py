@@ -177,3 +177,29 @@ def test_a_text_of_many_operands_is_analysed(spark: Any) -> None:
     chain = " + ".join(["number"] * 32)
     listed = ", ".join(f"'{number}'" for number in range(600))
     analyse(spark, f"\nWHERE {chain} > 1 AND ip IN ({listed})", "string")
+
+
+@pytest.mark.parametrize(
+    ("select", "place"),
+    [("i,\n deep", "line 2, column 2: "), ("i", None), ("i FROM x c WHERE deep = deep", "")],
+)
+def test_records_that_lie_too_deep_are_refused(spark: Any, select: str, place: str | None) -> None:
+    deep: Any = "int"
+    for number in range(40):
+        deep = record(f"Level{number}", n=deep)
+    schema = json.dumps(record("Whole", i="int", deep=deep))
+    stream = Topic("c", shape_of(schema, "c"), {7: schema})
+    text = f"SELECT {select}" + ("" if "FROM" in select else " FROM x c")
+    query = resolve(parse(text), {"c": ["i", "deep"]}, {})
+    if place is None:
+        analysed(spark, query, stream, {}, "Out", "shop")
+        return
+    with pytest.raises(SqlError, match=f"^{place}records lie too deep") as refused:
+        analysed(spark, query, stream, {}, "Out", "shop")
+    assert refused.value.code == "schema_too_large"
+
+
+def test_what_does_not_fit_into_avro_is_refused_with_its_place(spark: Any) -> None:
+    columns = "ip,\n struct(number, number) AS twice"
+    with pytest.raises(SqlError, match=r"^line 2, column 2: a struct in Out_twice has "):
+        analyse(spark, "", "string", columns)

@@ -76,3 +76,17 @@ def test_a_type_that_avro_does_not_have_is_refused_by_the_columns_name(kind: t.D
     with pytest.raises(SqlError, match="the column gap has the type") as refused:
         fields(gap=kind)
     assert refused.value.code == "wrong_type"
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ("a", "A")])
+def test_a_struct_with_one_name_for_two_fields_is_refused(names: tuple[str, str]) -> None:
+    twice = t.StructType([t.StructField(name, t.LongType()) for name in names])
+    for kind in (twice, t.ArrayType(twice), t.MapType(t.StringType(), twice)):
+        with pytest.raises(SqlError, match="one name in SQL") as refused:
+            fields(both=kind)
+        assert refused.value.code == "duplicate_column"
+
+
+def test_a_time_of_day_is_refused_with_casts_that_keep_it() -> None:
+    with pytest.raises(SqlError, match=r"CAST it AS STRING, or AS DECIMAL\(14, 6\)"):
+        fields(clock=t.TimeType(6))
