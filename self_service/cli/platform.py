@@ -63,6 +63,7 @@ def up(
     """Start the local mesh and wait until it is ready; what runs already is left alone.
 
     The first start fetches the servers' jars, with a progress bar; Ctrl-C leaves nothing running.
+
     What --fresh had begun to remove when it was cut off, the next start removes.
     """
     asked: dict[str, Any] = {"tls": _transport(tls=tls, mtls=mtls), "west_registry": west_registry}
