@@ -46,6 +46,10 @@ class LinkEnd(FlowEnd[Link]):
             crash_point("link-after-stop")
             voice.stopped(reached)
         found = _own_copy(ends)
+        if found is None:
+            # by the mark of a copy that was never made, a topic that somebody else makes there
+            # would be taken for it
+            fence.retire(ends.destination, link.topic, link.id, reign.check)
         topic_id = link.destination_topic_id or (found.id if found else "")
         if link.on_revoke is OnRevoke.RETAIN:
             voice.retained(topic_id)

@@ -3,6 +3,7 @@
 import pytest
 from openlineage.client.event_v2 import RunState
 
+from mesh_events.errors import InfrastructureError
 from mesh_events.facts import (
     CopyPurged,
     CopyRetained,
@@ -323,6 +324,23 @@ def test_a_link_that_is_removed_before_it_ever_ran_is_just_removed(link: MemoryL
     link.settle()
     assert link.desk.link.state is State.REMOVED
     assert link.desk.said(LinkStopped) == []
+
+
+@pytest.mark.parametrize("on_revoke", [OnRevoke.PURGE, OnRevoke.RETAIN])
+def test_a_mark_goes_with_a_link_whose_copy_was_never_made(
+    link: MemoryLink, monkeypatch: pytest.MonkeyPatch, on_revoke: OnRevoke
+) -> None:
+    def unreached(*_: object) -> None:
+        raise InfrastructureError("the cluster does not answer", retriable=True)
+
+    monkeypatch.setattr(link.west, "create_topic", unreached)
+    link.settle(1)
+    assert link.west.bindings
+    link.desk.remove(on_revoke)
+    link.settle()
+    assert link.desk.link.state is State.REMOVED
+    assert link.west.bindings == link.east.bindings == set()
+    assert link.west.open_logins() == link.east.open_logins() == set()
 
 
 def test_a_topic_that_took_the_copys_place_is_not_purged(link: MemoryLink) -> None:
