@@ -1,6 +1,7 @@
 package mesh
 
 import java.nio.file.{Files, Path}
+import java.time.{DateTimeException, LocalDate}
 
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
 
@@ -12,51 +13,66 @@ object RecordTimes {
 
   /** Milliseconds as a producer wrote them; Kafka takes any, and Spark ends the query on some. */
   def bounded(ms: Long): Long = math.min(last, math.max(first, ms))
+
+  /** The day of a text that tells a time alone, as `12:30`: Spark takes the one on which it reads it. */
+  def noDay(today: LocalDate): LocalDate = throw new DateTimeException("a time without a day")
 }
 
 /**
- * Writes a class of Spark's Kafka source below a folder, which asks [[RecordTimes]]: one record with
- * a time that no microseconds hold ends a query, again at each start. It takes the place of Spark's
- * where its jar comes first on the class path of a server.
+ * Writes classes of Spark below a folder, which ask [[RecordTimes]]: that of its Kafka source, since
+ * one record with a time that no microseconds hold ends a query, again at each start; and that by
+ * which texts become timestamps, since `12:30` would be another value each day. They take the place
+ * of Spark's where their jar comes first on the class path of a server.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
- * Spark runs without it unnoticed.
+ * Spark runs without them unnoticed.
  */
 object PatchSpark {
-  private val converter = "org/apache/spark/sql/kafka010/KafkaRecordToRowConverter$"
-  /** One for the time itself, and one for the error that tells it. */
-  private val expected = 2
+  /** What is asked, behind each call of a method in a class, and how many calls there are. */
+  private case class Change(
+      in: String, owner: String, called: String, asked: String, types: String, expected: Int)
 
-  def main(arguments: Array[String]): Unit = {
-    val source = getClass.getClassLoader.getResourceAsStream(s"$converter.class")
+  private val changes = Seq(
+    // one for the time itself, and one for the error that tells it
+    Change("org/apache/spark/sql/kafka010/KafkaRecordToRowConverter$",
+      "org/apache/kafka/clients/consumer/ConsumerRecord", "timestamp", "bounded", "(J)J", 2),
+    Change("org/apache/spark/sql/catalyst/util/SparkDateTimeUtils",
+      "java/time/LocalDate", "now", "noDay", "(Ljava/time/LocalDate;)Ljava/time/LocalDate;", 1))
+
+  def main(arguments: Array[String]): Unit = changes.foreach(write(_, Path.of(arguments(0))))
+
+  private def write(change: Change, folder: Path): Unit = {
+    val source = getClass.getClassLoader.getResourceAsStream(s"${change.in}.class")
     val reader = try new ClassReader(source) finally source.close()
     val writer = new ClassWriter(reader, 0)
-    val patched = new Patched(writer)
+    val patched = new Patched(writer, change)
     reader.accept(patched, 0)
-    if (patched.changes != expected)
+    if (patched.found != change.expected)
       throw new IllegalStateException(
-        s"$converter of this Spark asks ${patched.changes} times for a record's time, not $expected")
-    val target = Path.of(arguments(0)).resolve(s"$converter.class")
+        s"${change.in} of this Spark calls ${change.called} ${patched.found} times, not " +
+          change.expected)
+    val target = folder.resolve(s"${change.in}.class")
     Files.createDirectories(target.getParent)
     Files.write(target, writer.toByteArray)
   }
 
-  private class Patched(writer: ClassVisitor) extends ClassVisitor(Opcodes.ASM9, writer) {
-    var changes = 0
+  private class Patched(writer: ClassVisitor, change: Change)
+      extends ClassVisitor(Opcodes.ASM9, writer) {
+    var found = 0
 
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String])
         : MethodVisitor =
-      new Times(super.visitMethod(access, method, types, generic, raised))
+      new Calls(super.visitMethod(access, method, types, generic, raised))
 
-    private class Times(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+    private class Calls(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
       override def visitMethodInsn(
           code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
         super.visitMethodInsn(code, owner, called, types, ofInterface)
-        if (owner == "org/apache/kafka/clients/consumer/ConsumerRecord" && called == "timestamp") {
+        if (owner == change.owner && called == change.called) {
           super.visitMethodInsn(
-            Opcodes.INVOKESTATIC, "mesh/RecordTimes", "bounded", "(J)J", false)
-          changes += 1
+            Opcodes.INVOKESTATIC, "mesh/RecordTimes", change.asked, change.types, false)
+          found += 1
         }
       }
     }

@@ -10,7 +10,7 @@ from local_platform.services.spark import class_path
 from local_platform.site import Site
 from spark_streams.jvm import PATCH
 
-SOURCE = Path(__file__).with_name("RecordTimes.scala")
+SOURCE, TEXTS = (Path(__file__).with_name(f"{name}Times.scala") for name in ("Record", "Text"))
 BEFORE, FIRST, LAST = -62135596800001, -62135424000000, 253402300799999
 """What `RecordTimes` of `PatchSpark.scala` bounds; Spark takes old times for those of the Julian
 calendar, which is two days off in the year 1."""
@@ -30,3 +30,17 @@ def test_a_time_that_spark_cannot_have_is_the_nearest_that_it_can(
     argv = [*java(main, 256, f"{checker}:{ours}:{spark}"), *map(str, times)]
     said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
     assert [int(one) for one in said.stdout.split()] == [1000 * ms for ms in times.values()]
+
+
+def test_a_time_without_a_day_is_none_of_today(
+    platform: Endpoints, settings: PlatformSettings, tmp_path: Path
+) -> None:
+    site = Site.of(settings)
+    spark = class_path(site.jars)
+    ours, checker = lookup_jar(site.cache, spark), tmp_path / "checker.jar"
+    compile_once(ours, spark, patch=PATCH)
+    compile_once(checker, spark, (TEXTS,))
+    texts = ("12:30", "T12", " 1:2 +01:00", "1970-01-01 00:00:01", "1970", "1970-01-01T00:00:02Z")
+    argv = [*java("mesh.TextTimes", 256, f"{ours}:{checker}:{spark}"), *texts]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
+    assert said.stdout.split() == ["none", "none", "none", "1000000", "0", "2000000"]
