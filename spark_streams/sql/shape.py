@@ -212,7 +212,12 @@ def _fields(record: dict[str, Any]) -> tuple[Field, ...]:
 
 
 def _meant(schema: Any) -> str:
-    """The name that Kafka Connect gives a type, "" for none."""
+    """The name that Kafka Connect gives a type, "" for none.
+
+    One of several types beside null has none: Spark reads an int and a long as one number, and does
+    not tell which of them was written.
+    """
     if isinstance(schema, list):
-        return next((name for branch in schema if (name := _meant(branch))), "")
+        branches = [branch for branch in schema if branch != "null"]
+        return _meant(branches[0]) if len(branches) == 1 else ""
     return str(schema.get("connect.name", "")) if isinstance(schema, dict) else ""

@@ -135,3 +135,12 @@ def test_a_number_that_is_two_times_is_refused() -> None:
     ) as refused:
         shape_of(json.dumps(record(("in", inner))), "east.x-value")
     assert refused.value.code == "schema_not_usable"
+
+
+@pytest.mark.parametrize("kind", ["int", "string"])
+def test_a_number_among_several_types_is_not_taken_for_a_time(kind: str) -> None:
+    """Spark reads an int and a long as one number: 20260101 would be a time of 1970."""
+    time = named("long", "io.debezium.time.Timestamp")
+    alone, among = ["null", time], ["null", kind, time]
+    shape = shape_of(json.dumps(record(("alone", alone), ("among", among))), "s")
+    assert shape.fields == (Field("alone", Meaning.MILLIS), Field("among"))
