@@ -14,6 +14,7 @@ from typing import Any
 from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_resolution import (
     LOST_DIGITS,
+    NO_TIME,
     OTHER_BRANCH,
     OTHER_NUMBER,
     OTHER_SHAPE,
@@ -26,7 +27,10 @@ from mesh_events.schema_size import MOST_LEVELS, require_bounded
 
 _MOST_FIELDS = 5000
 _MOST_REASONS = 1000
-_MISREADINGS = (OTHER_TIME, OTHER_NUMBER, LOST_DIGITS, OTHER_BRANCH, OTHER_SHAPE, OTHER_SYMBOL)
+_MISREADINGS = (
+    *(OTHER_TIME, NO_TIME, OTHER_NUMBER, LOST_DIGITS),
+    *(OTHER_BRANCH, OTHER_SHAPE, OTHER_SYMBOL),
+)
 _LONGEST_TYPE = 1000
 """Characters of a field's type: an enum's symbols stand in each field that has it."""
 

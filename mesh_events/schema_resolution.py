@@ -4,13 +4,14 @@ Each pair of records is compared once, whatever it is called from, so that types
 end. What was written as one branch of a union is read as the one that Avro's readers pick.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from mesh_events.full_names import named_types, with_full_names
 from mesh_events.schema_size import SchemaTooLargeError, require_bounded
-from mesh_events.times import times_of
+from mesh_events.times import is_zoned, times_of
 
 _TOP = "the value"
 MOST_STEPS = 500_000
@@ -26,6 +27,7 @@ _PROMOTED = {
 _ROUNDED = {("int", "float"), ("long", "float"), ("long", "double")}
 """(What was written, what it is read as) where that has no room for all digits."""
 OTHER_TIME = ": the same number means another time"
+NO_TIME = ": a text is no time, or another one"
 OTHER_NUMBER = ": the same digits mean another number"
 OTHER_BRANCH = ": the same position means another branch"
 OTHER_SHAPE = ": a value by itself is no branch among several"
@@ -33,6 +35,8 @@ LOST_DIGITS = ": large numbers lose digits"
 OTHER_SYMBOL = ": what was written is read as another symbol"
 _ONE_NUMBER = ({"int", "long"}, {"float", "double"})
 """Unions beside null that Spark reads as one number."""
+_DECIMALS = ("decimal", "custom-decimal")
+"""The latter is Spark's own, of a long: to all others it is a long."""
 _MARKS = {"array": "[]", "map": "{}"}
 _Reason = tuple[str, str]
 _Place = tuple[str, Any, Any]
@@ -204,9 +208,10 @@ def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
     if (kind := kind_of(reader)) != kind_of(writer):
         yield from _promoted_reasons(reader, writer, here)
         return
+    if kind in ("record", "enum", "fixed") and not _is_called_alike(reader, writer):
+        yield here, f"the {kind} {writer['name']} was written, {reader['name']} is read"
     match kind:
         case "record":
-            yield here, f"the record {writer['name']} was written, {reader['name']} is read"
             return
         case "enum":
             known = set(reader["symbols"])
@@ -220,7 +225,7 @@ def _plain_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
             yield here, f"{writer['size']} bytes were written, {reader['size']} are read"
     read, written = _decimal(reader), _decimal(writer)
     if read != written:
-        same_scale = read and written and read[1] == written[1]
+        same_scale = read and written and read[:2] == written[:2]
         why = _other_number(reader, writer)
         yield here, why.removesuffix(OTHER_NUMBER) if same_scale else why
     yield from _time_reasons(reader, writer, here)
@@ -251,6 +256,8 @@ def _time_reasons(reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
     if len(read | written) > 1 or read != written:
         told = f"{_counted(writer, written)} was written, {_counted(reader, read)} is read"
         yield here, f"{told}{OTHER_TIME}"
+    if is_zoned(reader) and not is_zoned(writer):
+        yield here, f"{kind_of(writer)} was written, a time with a zone is read{NO_TIME}"
 
 
 def _counted(schema: Any, times: frozenset[str]) -> str:
@@ -274,10 +281,12 @@ def _called(schema: Any) -> tuple[str, ...]:
     return schema["name"], *schema.get("aliases", ())
 
 
-def _decimal(schema: Any) -> tuple[Any, Any] | None:
-    if not isinstance(schema, dict) or schema.get("logicalType") != "decimal":
+def _decimal(schema: Any) -> tuple[str, str, str] | None:
+    """Kind, scale and precision of a decimal, as texts: 10.0 equals 10, and is none to Avro."""
+    if not isinstance(schema, dict) or schema.get("logicalType") not in _DECIMALS:
         return None
-    return schema.get("precision"), schema.get("scale", 0)
+    scale, precision = schema.get("scale", 0), schema.get("precision")
+    return schema["logicalType"], json.dumps(scale), json.dumps(precision)
 
 
 def _inner(schema: Any) -> Any:
@@ -306,8 +315,8 @@ def type_text(schema: Any) -> str:
     if not isinstance(schema, dict):
         return str(schema)
     kind, logical = schema["type"], schema.get("logicalType")
-    if logical == "decimal":
-        return f"decimal({schema.get('precision')},{schema.get('scale', 0)})"
+    if logical in _DECIMALS:
+        return f"{logical}({schema.get('precision')},{schema.get('scale', 0)})"
     named = {
         "record": "record {name}",
         "fixed": "fixed {name}",

@@ -31,6 +31,8 @@ _TIMES = {
 """What numbers count, by the names of Avro, Debezium and Kafka Connect -> Avro's."""
 _OF_INT = ("date", "time-millis")
 _LOGICAL, _NAME = "logicalType", "connect.name"
+ZONED = "io.debezium.time.ZonedTimestamp"
+"""A time with a zone, as text: SQL is given it as a timestamp."""
 
 
 def times_of(schema: Any) -> frozenset[str]:
@@ -40,6 +42,11 @@ def times_of(schema: Any) -> frozenset[str]:
     logical, named = (_time(schema.get(one)) for one in (_LOGICAL, _NAME))
     fits = schema.get("type") == ("int" if logical in _OF_INT else "long")
     return frozenset(one for one in (logical if fits else None, named) if one is not None)
+
+
+def is_zoned(schema: Any) -> bool:
+    """Whether a text is a time with a zone to Kafka Connect, as a `timestamptz` arrives."""
+    return isinstance(schema, dict) and schema.get(_NAME) == ZONED
 
 
 def _time(name: Any) -> str | None:

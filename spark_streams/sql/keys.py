@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mesh_events.times import times_of
+
 _OF_MEANING = ("logicalType", "precision", "scale", "size", "symbols")
 """Attributes of a type that say what its bytes mean."""
 _ALIKE = {"int": "long"}
@@ -30,6 +32,8 @@ def _encoding(schema: Any, named: dict[str, object]) -> object:
         return _encoding(kind, named)
     parts: list[object] = [_ALIKE.get(kind, kind)]
     parts += [(one, str(schema[one])) for one in _OF_MEANING if one in schema]
+    # Kafka Connect tells by its own name what a number counts
+    parts += sorted(times_of(schema))
     parts += [(one, _encoding(schema[one], named)) for one in ("items", "values") if one in schema]
     for field in schema.get("fields", ()):
         parts.append((field["name"], _encoding(field["type"], named)))

@@ -168,6 +168,38 @@ def test_digits_that_would_mean_another_number_are_told(old: int | None, new: in
     assert misread(wider, decimal(2)) == []
 
 
+def of_long(scale: int | None) -> dict[str, Any]:
+    logical = {"logicalType": "custom-decimal", "precision": 9, "scale": scale}
+    return of_fields({"name": "n", "type": {"type": "long", **(logical if scale else {})}})
+
+
+@pytest.mark.parametrize(("old", "new"), [(2, 4), (None, 2), (2, None)])
+def test_a_decimal_that_spark_alone_knows_keeps_its_digits(
+    old: int | None, new: int | None
+) -> None:
+    """Spark reads the long 1234 as 12.34 and as 0.1234; to all others it stays 1234."""
+    told = misread(of_long(new), of_long(old))
+    assert [(path, why.rpartition(": ")[2]) for path, why in told] == [
+        ("n", "the same digits mean another number")
+    ]
+    assert misread(of_long(old), of_long(old)) == []
+
+
+@pytest.mark.parametrize("more", [{"type": "enum", "symbols": ["x"]}, {"type": "fixed", "size": 2}])
+@pytest.mark.parametrize("around", [lambda one: one, lambda one: ["null", one]])
+def test_a_type_without_fields_keeps_its_name_too(more: dict[str, Any], around: Any) -> None:
+    """Java's readers refuse each value of an enum or a fixed that is called otherwise."""
+
+    def called(name: str, *aliases: str) -> str:
+        kind = {"name": name, "aliases": list(aliases), **more}
+        return json.dumps(of_fields({"name": "n", "type": around(kind)}))
+
+    told = breaks(called("Old"), called("New"), Level.BACKWARD)
+    assert [one.reason for one in told] == [f"the {more['type']} Old was written, New is read"]
+    assert breaks(called("Old"), called("New", "Old"), Level.BACKWARD) == []
+    assert breaks(called("a.Old"), called("b.Old"), Level.FULL) == []
+
+
 @pytest.mark.parametrize(
     ("written", "read", "rounded"),
     [

@@ -86,3 +86,14 @@ def test_a_plain_number_is_no_time() -> None:
     assert why.startswith("int without a unit of time was written, date is read: ")
     assert misread(old, new)
     assert misread(row("long"), row("int")) == []
+
+
+@pytest.mark.parametrize("around", [lambda one: one, lambda one: ["null", one]])
+@pytest.mark.parametrize("before", ["string", number(None, "io.debezium.data.Json", "string")])
+def test_a_text_that_becomes_a_time_with_a_zone_is_told(around: Any, before: Any) -> None:
+    """SQL gives a time of it: 2026-01-01 for the text 2026, and nothing for Q1/2026."""
+    zoned = row(around(number(None, "io.debezium.time.ZonedTimestamp", "string")))
+    told = misread(zoned, row(around(before)))
+    assert [path for path, _ in told] == ["in.at"]
+    # a time stays the text that it was
+    assert misread(row(around(before)), zoned) == misread(zoned, zoned) == []

@@ -167,11 +167,15 @@ MILLIS, MICROS = (
     {"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros")
 )
 
+DEBEZIUMS_MILLIS, DEBEZIUMS_MICROS = (
+    {"type": "long", "connect.name": f"io.debezium.time.{unit}Timestamp"} for unit in ("", "Micro")
+)
+
 
 @pytest.mark.parametrize(
     "types",
     [("long", NULLABLE), (NULLABLE, "long"), ("long", NULLABLE, "long"), (MILLIS, MICROS),
-     (NULLABLE, ["long", "null"]), ("int", "string")],
+     (DEBEZIUMS_MILLIS, DEBEZIUMS_MICROS), (NULLABLE, ["long", "null"]), ("int", "string")],
 )  # fmt: skip
 def test_a_table_whose_keys_are_encoded_in_two_ways_is_refused(types: Sequence[Any]) -> None:
     with pytest.raises(SqlError) as refused:
