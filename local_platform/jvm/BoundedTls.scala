@@ -2,7 +2,7 @@ package mesh
 
 import java.nio.ByteBuffer
 import javax.net.ssl.{SSLEngine, SSLEngineResult, SSLException}
-import javax.net.ssl.SSLEngineResult.HandshakeStatus.FINISHED
+import javax.net.ssl.SSLEngineResult.HandshakeStatus.{FINISHED, NEED_WRAP}
 import javax.net.ssl.SSLEngineResult.Status.OK
 
 /**
@@ -14,12 +14,16 @@ import javax.net.ssl.SSLEngineResult.Status.OK
  *
  * Properties of the JVM:
  *   mesh.tls.ms=<n>      after which a connection is left until its next turn
- *   mesh.tls.empty=<n>   records without data of a connection, as those that update its keys; and one more for each
- *                        MiB of data. One more closes it
+ *   mesh.tls.empty=<n>   records without data of a connection, as those that update its keys, of 128 bytes each; and
+ *                        one more for each MiB of data. One more closes it. One that is to be answered counts as ten:
+ *                        Java keeps a cipher for each answer until something is sent
  */
 object BoundedTls {
   private val sliceNs = Integer.getInteger("mesh.tls.ms", 2).longValue * 1000000L
   private val mostEmpty = Integer.getInteger("mesh.tls.empty", 100).longValue
+  private val sizeOfEmpty = 128
+  private val sizeOfAsking = 3
+  private val mostOfHandshake = 100
   private val again = "a connection begins a handshake anew"
   private val current = new ThreadLocal[Connection]
 
@@ -27,17 +31,33 @@ object BoundedTls {
     var ends = 0L
     var isFirst = true
     var empty, bytes = 0L
+    var wraps = 0
   }
 
   /** The thread reads from a connection; returns what is kept of it, which was null before the first time. */
   def begins(kept: AnyRef): AnyRef = {
-    val connection = kept match {
-      case before: Connection => before
-      case _ => new Connection
-    }
+    val connection = of(kept)
     connection.ends = System.nanoTime + sliceNs
     connection.isFirst = true
     current.set(connection)
+    connection
+  }
+
+  private def of(kept: AnyRef): Connection = kept match {
+    case before: Connection => before
+    case _ => new Connection
+  }
+
+  /**
+   * A record of the first handshake is to be sent; returns what is kept of the connection. SSLException for too many:
+   * three thousand changes of keys, which all are to be answered, fit into the record by which the client ends it.
+   */
+  def shakes(kept: AnyRef): AnyRef = {
+    val connection = of(kept)
+    connection.wraps += 1
+    if (connection.wraps > mostOfHandshake) {
+      throw new SSLException(s"a handshake takes more than $mostOfHandshake records")
+    }
     connection
   }
 
@@ -63,7 +83,9 @@ object BoundedTls {
     val connection = current.get
     connection.bytes += result.bytesProduced
     if (result.bytesProduced == 0 && result.bytesConsumed > 0) {
-      connection.empty += 1
+      // tickets, which servers send, are longer
+      val size = if (result.getHandshakeStatus == NEED_WRAP) sizeOfAsking else sizeOfEmpty
+      connection.empty += (if (engine.getUseClientMode) 1 else 1 + result.bytesConsumed / size)
       if (connection.empty > mostEmpty + (connection.bytes >> 20)) {
         throw new SSLException(s"a connection sends more than $mostEmpty records without data")
       }

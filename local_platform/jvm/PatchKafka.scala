@@ -105,11 +105,12 @@ object PatchKafka {
         case _ => None
       }
     }
-    patch(folder, tls, 2, Some(kept)) { (name, types, inner) =>
-      if (types != "(Ljava/nio/ByteBuffer;)I") None
-      else name match {
-        case "read" => Some(new ReadSlice(inner))
-        case "write" => Some(new WrapBounded(inner))
+    patch(folder, tls, 3, Some(kept)) { (name, types, inner) =>
+      val ofOne = types == "(Ljava/nio/ByteBuffer;)I"
+      name match {
+        case "read" if ofOne => Some(new ReadSlice(inner))
+        case "write" if ofOne => Some(new WrapBounded(inner))
+        case "handshakeWrap" => Some(new TellKept(inner, "shakes"))
         case _ => None
       }
     }
@@ -386,17 +387,20 @@ object PatchKafka {
     }
   }
 
-  /** Reads for a while only, and passes what it makes of each record through the bounds of TLS. */
-  private class ReadSlice(inner: MethodVisitor) extends Change(inner, 3) {
+  /** Begins by a call of a method of the bounds of TLS, with what is kept of its connection. */
+  private class TellKept(inner: MethodVisitor, method: String, more: Int = 0) extends Change(inner, 1 + more) {
     override def visitCode(): Unit = {
       super.visitCode()
       super.visitVarInsn(Opcodes.ALOAD, 0)
       super.visitInsn(Opcodes.DUP)
       super.visitFieldInsn(Opcodes.GETFIELD, tls, kept, "Ljava/lang/Object;")
-      call(bounds, "begins", "(Ljava/lang/Object;)Ljava/lang/Object;")
+      call(bounds, method, "(Ljava/lang/Object;)Ljava/lang/Object;")
       super.visitFieldInsn(Opcodes.PUTFIELD, tls, kept, "Ljava/lang/Object;")
     }
+  }
 
+  /** Reads for a while only, and passes what it makes of each record through the bounds of TLS. */
+  private class ReadSlice(inner: MethodVisitor) extends TellKept(inner, "begins", 2) {
     override def visitMethodInsn(
         code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
       if (owner == engine && name == "unwrap") call(bounds, name, types.replace("(", s"(L$engine;"))

@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 ALERT, HANDSHAKE, DATA = 0x15, 0x16, 0x17
+KEYS, ASKING = b"\x18\0\0\x01\0", b"\x18\0\0\x01\x01"
+"""A message behind which another key holds; the second one asks for the same."""
 _VERSION = 0x303
 _MAC_KEY, _KEY, _BLOCK = 32, 16, 16
 _SUITE, _HASH, _LONG_KEY, _NONCE, _TAG = "TLS_AES_256_GCM_SHA384", "sha384", 32, 12, 16
@@ -35,7 +37,7 @@ class TlsStream:
                 self.handshake += self._receive()
             else:
                 break
-        self.plain.sendall(self._goes.read())
+        self.plain.sendall(self._ending(self._goes.read()))
 
     def records(self, count: int) -> bytes:
         """So many records of a byte each."""
@@ -69,9 +71,16 @@ class TlsStream:
         """Close the socket."""
         self.plain.close()
 
+    def _ending(self, records: bytes) -> bytes:
+        """What is sent in place of the records by which the handshake ends."""
+        return records
+
     def _receive(self) -> bytes:
         came = self.plain.recv(1 << 16)
-        self._came.write(came)
+        if came:
+            self._came.write(came)
+        else:
+            self._came.write_eof()
         return came
 
 
@@ -105,14 +114,20 @@ class EmptyRecords(TlsStream):
 
 
 class AnyRecords(TlsStream):
-    """A connection of TLS 1.3 that sends records of any kind, once it has shaken hands."""
+    """A connection of TLS 1.3 that sends records of any kind, once it has shaken hands.
 
-    def __init__(self, plain: socket.socket, context: ssl.SSLContext | None = None) -> None:
-        context = context or trusting()
+    `behind` stands behind the message by which the handshake ends, in the same record.
+    """
+
+    _secret: bytes
+
+    def __init__(self, plain: socket.socket, behind: bytes = b"") -> None:
+        context = trusting()
         context.minimum_version = ssl.TLSVersion.TLSv1_3
-        with _secrets(context) as secrets:
+        self._behind = behind
+        with _secrets(context) as self._secrets:
             super().__init__(plain, context)
-            _, secret = secrets()["CLIENT_TRAFFIC_SECRET_0"]
+            _, secret = self._secrets()["CLIENT_TRAFFIC_SECRET_0"]
         suite = self._tls.cipher()
         assert suite is not None
         assert suite[0] == _SUITE, suite
@@ -132,11 +147,25 @@ class AnyRecords(TlsStream):
         self._number += 1
         return head + self._cipher.encrypt(nonce.to_bytes(_NONCE), inner, head)
 
-    def key_update(self, *, asks: bool) -> bytes:
+    def key_updates(self, count: int = 1, *, asks: bool = False) -> bytes:
         """A record after which the next ones have another key; `asks` for the same of the other."""
-        record = self.record(HANDSHAKE, b"\x18\0\0\x01" + bytes([asks]))
-        self._use(_labelled(self._secret, b"traffic upd", len(self._secret)))
+        record = self.record(HANDSHAKE, (ASKING if asks else KEYS) * count)
+        for _ in range(count):
+            self._secret = _labelled(self._secret, b"traffic upd", len(self._secret))
+        self._use(self._secret)
         return record
+
+    def _ending(self, records: bytes) -> bytes:
+        if not self._behind:
+            return records
+        _, secret = self._secrets()["CLIENT_HANDSHAKE_TRAFFIC_SECRET"]
+        self._use(bytes.fromhex(secret))
+        # behind one that is no more than a sign for what stands between
+        last = records.rindex(struct.pack(">BH", DATA, _VERSION))
+        head, body = records[last:][:5], records[last:][5:]
+        nonce, kind = self._start, bytes([HANDSHAKE])
+        message = self._cipher.decrypt(nonce, body, head).removesuffix(kind)
+        return records[:last] + self.record(HANDSHAKE, message + self._behind)
 
     def _use(self, secret: bytes) -> None:
         self._secret, self._number = secret, 0

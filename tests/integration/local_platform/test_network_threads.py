@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.integration.local_platform.bounded import broker, connected
 from tests.integration.local_platform.clients import wait_until
 from tests.integration.local_platform.raw_kafka import RawConnection
 from tests.integration.local_platform.raw_tls import (
+    ASKING,
     DATA,
     HANDSHAKE,
     AnyRecords,
@@ -103,7 +105,7 @@ def _behind_a_request(client: AnyRecords) -> bytes:
 
 def _behind_a_change_of_keys(client: AnyRecords) -> bytes:
     """What answers it comes first, and hides that there is something to do."""
-    update = client.key_update(asks=True)
+    update = client.key_updates(asks=True)
     return update + client.record(HANDSHAKE, HELLO) + client.record(DATA, VERSIONS)
 
 
@@ -121,15 +123,38 @@ def test_a_handshake_that_begins_anew_ends_its_own_connection_alone() -> None:
         other.close()
 
 
-def test_keys_of_tls_may_change() -> None:
+def test_keys_of_tls_change_a_few_times() -> None:
     with tls_broker({}) as admin:
         login = replace(admin, user=APP.name, password=APP.password)
         client = RawConnection(admin.bootstrap_servers, login, around=AnyRecords)
         assert isinstance(client.socket, AnyRecords)
-        for asks in (True, False) * 20:
-            client.socket.plain.sendall(client.socket.key_update(asks=asks))
+        for asks in (True, False) * 5:
+            client.socket.plain.sendall(client.socket.key_updates(asks=asks))
             assert client.ask_for_versions(0) == NONE
         client.close()
+        # each answer is kept until something is sent
+        for records, asks in (
+            ([1] * 11, True),
+            ([100], True),
+            ([100] * 21, False),
+            ([3000], False),
+        ):
+            client = RawConnection(admin.bootstrap_servers, around=AnyRecords)
+            assert isinstance(client.socket, AnyRecords)
+            updates = (client.socket.key_updates(count, asks=asks) for count in records)
+            client.socket.plain.sendall(b"".join(updates))
+            assert client.is_closed(20), (records, asks)
+            client.close()
+
+
+def test_a_handshake_does_not_end_with_many_changes_of_keys() -> None:
+    """Each is answered by a record of its own, which is kept until it is sent."""
+    with tls_broker({}) as admin:
+        for count, closes in ((1, False), (3000, True)):
+            around = partial(AnyRecords, behind=ASKING * count)
+            client = RawConnection(admin.bootstrap_servers, around=around)
+            assert client.is_closed(20 if closes else 1) == closes
+            client.close()
 
 
 def test_a_read_that_fails_counts_as_time_of_its_domain() -> None:
