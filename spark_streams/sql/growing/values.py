@@ -19,6 +19,8 @@ _TRIMMED = 4
 """Steps for each pair of characters where the ends of a text are looked for."""
 _TEXT_OF_ELEMENT = 32
 """Bytes that an element has in text besides its own."""
+_LONGEST_PART = 100_000
+"""Characters that `left` and the like are told to take; one that takes more takes mostly all."""
 Made = tuple[Amount, Amount, Amount]
 """(bytes, elements, steps besides one for each byte that is read or written)."""
 
@@ -111,9 +113,10 @@ def _pad(node: Call, parts: Sequence[Need]) -> Made:
 
 
 def _part(node: Call, parts: Sequence[Need]) -> Made:
-    """A part of a text, whose length may stand in the text."""
+    """A part of a text, whose length may stand in the text; else it is bounded by the text."""
     last = node.args[-1]
     is_bounded = isinstance(last, Number) and (node.name in ("left", "right") or len(parts) > 2)
+    is_bounded = is_bounded and _literal(last) <= _LONGEST_PART
     size = Amount.of(4 * _literal(last)) if is_bounded else parts[0].size
     return size, Amount.of(1), Amount()
 

@@ -74,6 +74,10 @@ TAKEN = [
     "encode('a', s)",
     "encode(s, NULL)",
     "decode(i, 1, 'a', 'b')",
+    *(
+        f"decode(encode(s, '{one}'), '{one}')"
+        for one in ("UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
+    ),
     "from_utc_timestamp(at, '+02:00')",
     "from_utc_timestamp(at, s)",
     "convert_timezone(s, 'Asia/Tokyo', loc)",

@@ -68,6 +68,8 @@ def test_what_grows_is_not_computed_for_a_record_of_a_megabyte(text: str) -> Non
         "named_struct('a', s, 'b', t)",
         "array_distinct(split(s, ','))",
         "CAST(substring(s, 1, 20) AS decimal(20,0)) IS NULL AND length(s) > 5",
+        "substring(s, 2, 2147483647)",
+        "concat(left(s, 5000000), right(s, 5000000))",
     ],
 )
 def test_what_is_proportional_to_a_record_is_computed_for_a_hundred_kilobytes(text: str) -> None:
