@@ -1,5 +1,6 @@
 """The schema registry: ids of our schemas, and schemas of ids, whatever language they are in."""
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -9,7 +10,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from mesh_events import avro
-from mesh_events.compatibility import Level, breaks
+from mesh_events.compatibility import Level, breaks, misread
 from mesh_events.definition import Definition, Kind, Reference, Version
 from mesh_events.errors import (
     ConfigurationError,
@@ -189,8 +190,14 @@ class Registry:
         """Register an Avro schema under any subject; the same schema gives the same id.
 
         Raises:
-            RefusedError: `incompatible_schema`, with earlier ones of the subject.
+            RefusedError: `incompatible_schema`, with earlier ones of the subject: registries let
+                numbers and texts mean something else.
         """
+        if told := self._misread(subject, text):
+            raise RefusedError(
+                "incompatible_schema",
+                f"the result means something else than the latest schema of {subject}: {told}",
+            )
         try:
             return int(self._client.register_schema(subject, Schema(text, Kind.AVRO.value)))
         except SchemaRegistryError as error:
@@ -207,6 +214,18 @@ class Registry:
             raise self._fault(f"registering {subject}", error) from error
         except Exception as error:
             raise self._fault(f"registering {subject}", error) from error
+
+    def _misread(self, subject: str, text: str) -> str:
+        """What a new schema would read as something else in records of the subject's latest one."""
+        try:
+            earlier = [json.loads(one) for one in self.versions(subject).values()]
+        except RefusedError:
+            # of another language: the registry judges
+            return ""
+        new = json.loads(text)
+        if not earlier or new in earlier:
+            return ""
+        return "; ".join(f"{path}: {why}" for path, why in misread(new, earlier[-1]))
 
     def _broken(self, subject: str, text: str) -> str:
         """Which fields of the latest version a schema breaks, as far as our rules see it."""

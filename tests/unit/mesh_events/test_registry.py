@@ -77,6 +77,25 @@ def test_a_schema_that_breaks_another_is_refused_with_its_fields() -> None:
         found.register_text("p-value", record("string"))
 
 
+def test_a_result_that_registries_let_mean_something_else_is_refused() -> None:
+    """A timestamp that is a plain long from now on: no registry compares what a number counts."""
+
+    def of(kind: Any) -> str:
+        return json.dumps({"type": "record", "name": "R", "fields": [{"name": "a", "type": kind}]})
+
+    time = of({"type": "long", "logicalType": "timestamp-micros"})
+    found = registry(t__value=[Schema(time, "AVRO")])
+    found._client.register_schema = lambda *_: 7  # type: ignore[method-assign]
+    with pytest.raises(RefusedError, match="latest schema of t-value: a: timestamp-micros") as told:
+        found.register_text("t-value", of("long"))
+    assert told.value.code == "incompatible_schema"
+    assert found.register_text("t-value", time) == found.register_text("new-value", time) == 7
+    # a schema that stands there already is registered by whoever goes on with it
+    both = registry(t__value=[Schema(time, "AVRO"), Schema(of("long"), "AVRO")])
+    both._client.register_schema = lambda *_: 7  # type: ignore[method-assign]
+    assert both.register_text("t-value", time) == both.register_text("t-value", of("long")) == 7
+
+
 def test_a_schema_without_a_type_is_avro() -> None:
     found = registry(t=[AVRO, PROTO])
     assert found.definition(1) == Definition(Kind.AVRO, '"string"')
