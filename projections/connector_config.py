@@ -136,6 +136,12 @@ def _unfit_sink(config: Config) -> str | None:
     if wrong := [one for one in said if one not in _DRIVER]:
         known = ", ".join(sorted(_DRIVER))
         return f"connection.url: leave out {', '.join(wrong)}: allowed are {known}"
+    for setting in ("use.time.zone", "database.time_zone"):
+        if url["kind"] == "postgresql" and config.get(setting, "UTC") != "UTC":
+            return (
+                f"{setting}: leave it out: it makes other times of those that the zone does not "
+                "have, as when its clocks go forward"
+            )
     form = config.get("collection.name.format", "x").replace("${topic}", "x")
     if not _TABLE_FORM.fullmatch(form):
         return (

@@ -101,7 +101,8 @@ _POSTGRES: Mapping[str, Kind] = {
     "database.tcpKeepAlive": BOOLEAN,
     "database.query.timeout.ms": number(1000, 3_600_000),
     "connection.validation.timeout.ms": number(1000, 60_000),
-    "plugin.name": one_of("pgoutput", "decoderbufs"),
+    # decoderbufs passes over TRUNCATE, and may give a numeric as floating point
+    "plugin.name": one_of("pgoutput"),
     "slot.name": IDENTIFIER,
     "slot.drop.on.stop": BOOLEAN,
     "slot.failover": BOOLEAN,

@@ -179,10 +179,10 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     database as it uses, unless the config says otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
-        found = {**_POOL, **config, _FORM: _form(config), **_with_patience(config), UNNEST: "false"}
+        found = {**_POOL, **config, **_pinned_sink(config), **_with_nulls(config)}
         return with_exact_values(_kind(config), with_plain_names(with_headers_as_they_are(found)))
     if config.get("connector.class") != POSTGRES:
-        return dict(config)
+        return {**config, **_with_nulls(config)}
     own = slot_of(connector)
     found = {
         "plugin.name": "pgoutput",
@@ -197,6 +197,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "publish.via.partition.root": "true",
         # no setting of the driver is a domain's
         "driver.socketTimeout": str(_SOURCE_SILENCE_S),
+        **_with_nulls(config),
     }
     for name in (TABLES, "column.include.list", "column.exclude.list"):
         if name in found:
@@ -289,6 +290,26 @@ def _kind(config: Config) -> str:
     """The kind of a sink's database, "" where its address is none that is allowed."""
     url = JDBC.fullmatch(config.get("connection.url", ""))
     return url["kind"] if url else ""
+
+
+def _pinned_sink(config: Config) -> dict[str, str]:
+    """What a JDBC sink has in any case.
+
+    Times go into PostgreSQL in UTC: a zone whose clocks go forward lacks an hour.
+    """
+    # by its old name as well
+    zones = ["use.time.zone", *(one for one in ("database.time_zone",) if one in config)]
+    zone = dict.fromkeys(zones, "UTC") if _kind(config) == "postgresql" else {}
+    return {_FORM: _form(config), UNNEST: "false", **zone, **_with_patience(config)}
+
+
+def _with_nulls(config: Config) -> dict[str, str]:
+    """Have converters of JSON leave null what is null; they give the default of its field."""
+    return {
+        f"{side}.replace.null.with.default": "false"
+        for side in ("key.converter", "value.converter")
+        if config.get(side, "").endswith(".JsonConverter")
+    }
 
 
 def _with_patience(config: Config) -> dict[str, str]:

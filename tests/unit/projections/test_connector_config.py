@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from immutables import Map
 
 from mesh_events.connectors import OWN_SECRET, SHARED_SECRET
 from projections import connector_transforms
@@ -177,6 +178,8 @@ URL = SINK["connection.url"]
     [
         {"connection.url": f"{URL}?sslmode=require&currentSchema=a"},
         {"connection.url": "jdbc:mysql://db.test/reports"},
+        {"connection.url": "jdbc:mysql://db.test/reports", "use.time.zone": "Europe/Berlin"},
+        {"use.time.zone": "UTC"},
         {"collection.name.format": "crm.${topic}_x"},
     ],
 )
@@ -195,6 +198,8 @@ def test_a_sink_may_say_where_it_writes(changed: dict[str, str]) -> None:
         {"connection.url": "jdbc:oracle:thin:@config-https://evil.test"},
         {"connection.url": "jdbc:db2://h/db:traceFile=/x;"},
         {"collection.name.format": "x; DROP TABLE y"},
+        {"use.time.zone": "Europe/Berlin"},
+        {"database.time_zone": "Europe/Berlin"},
         {"connector.class": "JdbcSink"},
         {"connector.class": "JdbcSinkConnector"},
         {"connector.class": ""},
@@ -249,6 +254,7 @@ SOURCE_REFUSED = [
     {"publication.autocreate.mode": "all_tables"},
     {"publication.name": "p FOR ALL TABLES; DROP TABLE x"},
     {"slot.name": "A"},
+    {"plugin.name": "decoderbufs"},
     {"table.include.list": "public.a.b"},
     {"table.include.list": "orders"},
     {"table.include.list": 'public."Orders"'},
@@ -465,6 +471,24 @@ def test_no_sink_passes_values_by_without_their_types_whatever_its_config_on_the
     for config in (SINK, {**SINK, of: "true"}):
         assert pinned("east.out", config)[of] == "false"
     assert not_allowed({**SINK, of: "false"}) is None
+
+
+def test_times_go_into_postgresql_in_utc_whatever_a_config_on_the_log_says() -> None:
+    berlin = {**SINK, "use.time.zone": "Europe/Berlin"}
+    assert pinned("east.out", berlin)["use.time.zone"] == "UTC"
+    before = {**SINK, "database.time_zone": "Europe/Berlin"}
+    # as the log's state has it
+    assert pinned("east.out", Map(before))["database.time_zone"] == "UTC"
+    mysql = {**berlin, "connection.url": "jdbc:mysql://db.test/x"}
+    assert pinned("east.out", mysql)["use.time.zone"] == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("config", [OF_POSTGRES, SINK, {"connector.class": "org.example.Source"}])
+def test_null_is_null_in_json_as_well(config: dict[str, str]) -> None:
+    json = "org.apache.kafka.connect.json.JsonConverter"
+    found = pinned("east.x", {**config, "value.converter": json})
+    assert found["value.converter.replace.null.with.default"] == "false"
+    assert "key.converter.replace.null.with.default" not in found
 
 
 def test_a_sink_can_neither_name_nor_settle_the_transform_of_plain_names() -> None:
