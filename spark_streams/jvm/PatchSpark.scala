@@ -3,6 +3,7 @@ package mesh
 import java.nio.file.{Files, Path}
 import java.time.{DateTimeException, LocalDate}
 
+import com.fasterxml.jackson.core.{JsonGenerator, JsonParser, JsonToken}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
 
 /** Times of records as Spark can have them. */
@@ -18,26 +19,54 @@ object RecordTimes {
   def noDay(today: LocalDate): LocalDate = throw new DateTimeException("a time without a day")
 }
 
+/** Numbers of JSON as they are written. Spark copies those with a point or an exponent as doubles. */
+object JsonNumbers {
+  /** Writes the value that the parser stands at, and leaves it at its last token. */
+  def copy(generator: JsonGenerator, parser: JsonParser): Unit = {
+    var depth = 0
+    def one(): Unit = parser.currentToken match {
+      case JsonToken.VALUE_NUMBER_FLOAT => generator.writeNumber(parser.getText)
+      case token =>
+        if (token.isStructStart) depth += 1
+        if (token.isStructEnd) depth -= 1
+        generator.copyCurrentEvent(parser)
+    }
+    one()
+    while (depth > 0 && parser.nextToken() != null) one()
+  }
+}
+
 /**
- * Writes classes of Spark below a folder, which ask [[RecordTimes]]: that of its Kafka source, since
- * one record with a time that no microseconds hold ends a query, again at each start; and that by
- * which texts become timestamps, since `12:30` would be another value each day. They take the place
- * of Spark's where their jar comes first on the class path of a server.
+ * Writes classes of Spark's below a folder: its Kafka source, which asks [[RecordTimes]], since one
+ * record with a time that no microseconds hold ends a query, again at each start; that by which texts
+ * become timestamps, since `12:30` would be another value each day; and `get_json_object`, which
+ * copies by [[JsonNumbers]]. They take the place of Spark's where their jar comes first on the class
+ * path of a server.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
  * Spark runs without them unnoticed.
  */
 object PatchSpark {
-  /** What is asked, behind each call of a method in a class, and how many calls there are. */
+  /**
+   * Calls in a class of Spark's: ours is called with what they gave, or in their place.
+   *
+   * @param count how many of them there are.
+   */
   private case class Change(
-      in: String, owner: String, called: String, asked: String, types: String, expected: Int)
+      in: String, owner: String, called: String, behind: Boolean, ours: String, name: String, types: String, count: Int)
 
   private val changes = Seq(
     // one for the time itself, and one for the error that tells it
-    Change("org/apache/spark/sql/kafka010/KafkaRecordToRowConverter$",
-      "org/apache/kafka/clients/consumer/ConsumerRecord", "timestamp", "bounded", "(J)J", 2),
-    Change("org/apache/spark/sql/catalyst/util/SparkDateTimeUtils",
-      "java/time/LocalDate", "now", "noDay", "(Ljava/time/LocalDate;)Ljava/time/LocalDate;", 1))
+    Change(
+      "org/apache/spark/sql/kafka010/KafkaRecordToRowConverter$", "org/apache/kafka/clients/consumer/ConsumerRecord",
+      "timestamp", behind = true, "mesh/RecordTimes", "bounded", "(J)J", 2),
+    Change(
+      "org/apache/spark/sql/catalyst/util/SparkDateTimeUtils", "java/time/LocalDate",
+      "now", behind = true, "mesh/RecordTimes", "noDay", "(Ljava/time/LocalDate;)Ljava/time/LocalDate;", 1),
+    Change(
+      "org/apache/spark/sql/catalyst/expressions/json/GetJsonObjectEvaluator", "com/fasterxml/jackson/core/JsonGenerator",
+      "copyCurrentStructure", behind = false, "mesh/JsonNumbers", "copy",
+      "(Lcom/fasterxml/jackson/core/JsonGenerator;Lcom/fasterxml/jackson/core/JsonParser;)V", 1))
 
   def main(arguments: Array[String]): Unit = changes.foreach(write(_, Path.of(arguments(0))))
 
@@ -47,17 +76,15 @@ object PatchSpark {
     val writer = new ClassWriter(reader, 0)
     val patched = new Patched(writer, change)
     reader.accept(patched, 0)
-    if (patched.found != change.expected)
+    if (patched.found != change.count)
       throw new IllegalStateException(
-        s"${change.in} of this Spark calls ${change.called} ${patched.found} times, not " +
-          change.expected)
+        s"${change.in} of this Spark calls ${change.called} ${patched.found} times, not ${change.count}")
     val target = folder.resolve(s"${change.in}.class")
     Files.createDirectories(target.getParent)
     Files.write(target, writer.toByteArray)
   }
 
-  private class Patched(writer: ClassVisitor, change: Change)
-      extends ClassVisitor(Opcodes.ASM9, writer) {
+  private class Patched(writer: ClassVisitor, change: Change) extends ClassVisitor(Opcodes.ASM9, writer) {
     var found = 0
 
     override def visitMethod(
@@ -68,10 +95,10 @@ object PatchSpark {
     private class Calls(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
       override def visitMethodInsn(
           code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
-        super.visitMethodInsn(code, owner, called, types, ofInterface)
-        if (owner == change.owner && called == change.called) {
-          super.visitMethodInsn(
-            Opcodes.INVOKESTATIC, "mesh/RecordTimes", change.asked, change.types, false)
+        val isOne = owner == change.owner && called == change.called
+        if (!isOne || change.behind) super.visitMethodInsn(code, owner, called, types, ofInterface)
+        if (isOne) {
+          super.visitMethodInsn(Opcodes.INVOKESTATIC, change.ours, change.name, change.types, false)
           found += 1
         }
       }

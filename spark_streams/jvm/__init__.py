@@ -3,7 +3,7 @@
 What lives here: the Scala sources of SQL functions, of the server that statements run on,
 `DomainServer.scala`, which lacks what no statement may use, of `ClosedPorts.scala`, by which no
 server has other ports than its own, and of `PatchSpark.scala`, by which Spark's Kafka source reads
-records with any time; where they lie, and their names.
+records with any time, and numbers of JSON keep their digits; where they lie, and their names.
 What does not: how they are compiled and put on a server's class path (`local_platform.own_jars`),
 and what a statement asks them (`spark_streams.sql`).
 Why not in Python: Python cannot run in Spark's real-time mode (decision 0011).
@@ -27,7 +27,7 @@ SOURCES = tuple(
     )
 )
 PATCH = "mesh.PatchSpark"
-"""The main class that writes a class of Spark's below a folder."""
+"""The main class that writes classes of Spark's below a folder."""
 CONNECT_SERVER = "mesh.ConnectServer"
 """The main class of the server that runs links."""
 SERVER = "mesh.DomainServer"

@@ -1,0 +1,37 @@
+"""`get_json_object` gives numbers as they are written; Spark gives many of them as doubles."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.integration.sql.records import Statement, record, wire
+
+pytestmark = pytest.mark.platform
+
+SCHEMA = record("Paid", j="string")
+
+
+def values(spark: Any, expression: str, texts: list[str]) -> list[Any]:
+    statement = Statement(spark, f"SELECT {expression} AS v FROM c", {"c": {7: SCHEMA}}, {})
+    rows = [(None, wire(7, SCHEMA, {"j": text}), 0, at) for at, text in enumerate(texts)]
+    return [one["v"] for one in statement.values(rows)]
+
+
+def test_a_number_keeps_its_digits(spark: Any) -> None:
+    numbers = ["12345678901234567.89", "0.1000000000000000055", "1.10", "1E5", "-0.0", "1e400", "7"]
+    numbers += ["9223372036854775808.5", "1e999999999", "-1.5e-7", "9" * 900 + ".5"]
+    texts = [f'{{"a": {one}}}' for one in numbers]
+    assert values(spark, "get_json_object(j, '$.a')", texts) == numbers
+    inside = [f'{{"b": [{one}, {{"c": {one}}}, "x", null]}}' for one in numbers]
+    found = values(spark, "get_json_object(j, '$.b')", inside)
+    assert found == [f'[{one},{{"c":{one}}},"x",null]' for one in numbers]
+    assert values(spark, "get_json_object(j, '$.b[*]')", inside) == found
+    assert values(spark, "get_json_object(j, '$.b[1].c')", inside) == numbers
+
+
+def test_a_cast_of_a_number_in_json_is_exact(spark: Any) -> None:
+    exact = "CAST(get_json_object(j, '$.a') AS DECIMAL(38, 18))"
+    assert values(spark, exact, ['{"a": 12345678901234567.89}']) == [
+        Decimal("12345678901234567.890000000000000000")
+    ]
