@@ -1,11 +1,11 @@
 package mesh
 
 import org.apache.spark.sql.{AnalysisException, SparkSessionExtensions}
-import org.apache.spark.sql.catalyst.expressions.{Abs, Cast, Expression, Literal, UnaryExpression, UnaryMinus}
+import org.apache.spark.sql.catalyst.expressions.{Abs, Cast, EvalMode, Expression, Literal, UnaryExpression, UnaryMinus}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.types.{ArrayType, DataType, Decimal, DecimalType, MapType, StructType}
+import org.apache.spark.sql.types.{ArrayType, ByteType, DataType, Decimal, DecimalType, IntegerType, LongType, MapType, ShortType, StructType}
 
 /**
  * Decimals of up to 38 digits, exactly. Spark rounds what `-` and `abs` give to the 34 digits of
@@ -68,9 +68,16 @@ object Decimals {
   }
 }
 
-/** `-` and `abs` of long decimals become those below; of anything else they stay Spark's. */
+/**
+ * `-` and `abs` of long decimals become those below; of anything else they stay Spark's. TRY_CAST of
+ * a decimal to a smaller integer goes by a BIGINT, which is cut off: Spark goes by a double, and
+ * makes 1 of 0.99999999999999999.
+ */
 object ExactSigns extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.resolveExpressions {
+    case cast @ Cast(child, IntegerType | ShortType | ByteType, _, EvalMode.TRY)
+        if child.resolved && child.dataType.isInstanceOf[DecimalType] =>
+      cast.copy(child = Cast(child, LongType, cast.timeZoneId, EvalMode.TRY))
     case UnaryMinus(child, _) if child.resolved && Decimals.isLong(child.dataType) => ExactNegative(child)
     case Abs(child, _) if child.resolved && Decimals.isLong(child.dataType) => ExactAbs(child)
   }

@@ -312,6 +312,20 @@ def test_a_cast_is_exact_or_rounds_once(rows: Any, kind: str) -> None:
     assert differing(rows, texts, expected) == []
 
 
+@pytest.mark.parametrize(("kind", "bits"), [("INT", 32), ("SMALLINT", 16), ("TINYINT", 8)])
+def test_try_cast_to_an_integer_cuts_off_and_does_not_round(
+    rows: Any, kind: str, bits: int
+) -> None:
+    names = list(KINDS)
+
+    def expected(number: int, row: dict[str, Decimal | None]) -> int | None:
+        x = row[names[number]]
+        most = 2 ** (bits - 1)
+        return int(x) if x is not None and -most <= int(x) < most else None
+
+    assert differing(rows, [f"TRY_CAST({x} AS {kind})" for x in names], expected) == []
+
+
 COMPARED: dict[str, Callable[[Decimal, Decimal], Any]] = {
     "{x} = {y}": lambda x, y: x == y,
     "{x} <> {y}": lambda x, y: x != y,
