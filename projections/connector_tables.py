@@ -38,6 +38,14 @@ whose database sends more than 16 MiB at once."""
 _SOURCE_SILENCE_S, _SINK_SILENCE_S = 3660, 600
 """For how long a database may leave a statement without an answer: longer than any
 `database.query.timeout.ms` of a capture; a sink's take seconds, but for a lock."""
+_OF_MYSQL = f"connectTimeout=60000&socketTimeout={_SINK_SILENCE_S}000"
+_WAITING = {
+    "postgresql": f"socketTimeout={_SINK_SILENCE_S}",
+    "mysql": _OF_MYSQL,
+    # its server may name another one, and files of the client's
+    "mariadb": f"{_OF_MYSQL}&permitRedirect=false&allowLocalInfile=false",
+}
+"""Kind of database -> what its driver is told of waiting; MySQL's count milliseconds."""
 _FORM = "collection.name.format"
 _POOL = {"connection.pool.min_size": "1", "connection.pool.max_size": "2"}
 """Of a sink's task, which uses one at a time; Debezium's own are 5 and 32."""
@@ -316,11 +324,9 @@ def _with_patience(config: Config) -> dict[str, str]:
     """The address of a sink's database, with how long its driver waits for an answer."""
     address = config.get("connection.url", "")
     url = JDBC.fullmatch(address)
-    if url is None or url["kind"] != "postgresql":
+    if url is None:
         return {}
-    return {
-        "connection.url": f"{address}{'&' if url['more'] else '?'}socketTimeout={_SINK_SILENCE_S}"
-    }
+    return {"connection.url": f"{address}{'&' if url['more'] else '?'}{_WAITING[url['kind']]}"}
 
 
 def _listed(text: str) -> list[str]:

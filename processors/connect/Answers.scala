@@ -50,6 +50,6 @@ object Answers {
     new Array[Byte](bytes)
   }
 
-  private def tooLarge(bound: Int): AnswerTooLargeException =
+  private[mesh] def tooLarge(bound: Int): AnswerTooLargeException =
     new AnswerTooLargeException("the database sent more than " + bound + " bytes at once")
 }

@@ -18,7 +18,6 @@ object PatchDriver {
   private val answers = "mesh/Answers"
   private val patience = "mesh/Patience"
   private val ofPatience = s"L$patience;"
-  private val input = "Ljava/io/InputStream;"
   /** Fields and a method that the driver's stream is given. */
   private val received = "meshReceived"
   private val waiting = "meshWaiting"
@@ -27,7 +26,7 @@ object PatchDriver {
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
     write(folder, buffer, 1, new Buffer(_))
-    write(folder, stream, 16, new Stream(_))
+    write(folder, stream, 18, new Stream(_))
   }
 
   private abstract class Patched(writer: ClassVisitor) extends ClassVisitor(Opcodes.ASM9, writer) {
@@ -64,17 +63,14 @@ object PatchDriver {
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)
       (method, types) match {
-        case ("flush", "()V") =>
-          new Beginning(inner, visitor => {
-            forget(visitor)
-            tell(visitor, "asked", "()V")
-          })
-        case ("changeSocket", _) => new Beginning(new Inputs(inner), begin)
+        case ("flush", "()V") => new Beginning(inner, forget)
+        case ("changeSocket", _) => new Beginning(new Ends(inner), begin)
         case ("sendChar", "(I)V") => new Beginning(inner, tell(_, "sends", "(I)V", Opcodes.ILOAD))
         case ("setNetworkTimeout", "(I)V") =>
           new Beginning(inner, tell(_, "silence", "(I)V", Opcodes.ILOAD))
         case ("receiveInteger4", "()I") => new Beginning(inner, tell(_, "greeted", "()V"))
-        case ("receiveChar", "()I") => new Beginning(inner, count(_, "message", "()I"))
+        case ("receiveChar", "()I") =>
+          new Beginning(new Returning(inner), count(_, "message", "()I"))
         case ("receiveString", "(I)Ljava/lang/String;") | ("receiveErrorString", _) =>
           new Beginning(inner, visitor => {
             visitor.visitVarInsn(Opcodes.ILOAD, 1)
@@ -165,17 +161,32 @@ object PatchDriver {
       }
     }
 
-    /** Has what is read of a socket watched. */
-    private class Inputs(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+    /** Has what is read of a socket watched, and what is written to it. */
+    private class Ends(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
       override def visitMethodInsn(
           code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
         super.visitMethodInsn(code, owner, called, types, ofInterface)
-        if (owner == "java/net/Socket" && called == "getInputStream") {
+        if (owner == "java/net/Socket" && (called == "getInputStream" || called == "getOutputStream")) {
+          val end = types.drop(2)
           own(inner)
           inner.visitMethodInsn(
-            Opcodes.INVOKESTATIC, patience, "watched", s"($input$ofPatience)$input", false)
+            Opcodes.INVOKESTATIC, patience, "watched", s"($end$ofPatience)$end", false)
           changes += 1
         }
+      }
+    }
+
+    /** Has what is returned looked at. */
+    private class Returning(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitInsn(code: Int): Unit = {
+        if (code == Opcodes.IRETURN) {
+          inner.visitInsn(Opcodes.DUP)
+          own(inner)
+          inner.visitInsn(Opcodes.SWAP)
+          inner.visitMethodInsn(Opcodes.INVOKEVIRTUAL, patience, "receives", "(I)V", false)
+          changes += 1
+        }
+        super.visitInsn(code)
       }
     }
 

@@ -8,7 +8,8 @@ one that runs last in every source; behind all others of a JDBC sink run `PlainN
 classes: `NullFields.scala` keeps it from taking the default of a field for its null, `Traces.scala`
 keeps a record's text from writing lines into the trace of a failure. `PatchDriver.scala` changes
 PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it keeps of an answer, and
-`Patience.scala` for how long it waits for a login and an answer as a whole.
+`Patience.scala` for how long it waits for a login and a question as a whole. `PatchMysql.scala`
+does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
 `PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round.
 """
 
@@ -56,8 +57,11 @@ class Patch:
     main: str
 
 
+_BOUNDS = ("Answers", "Packets", "Patience")
 PATCHES = (
-    Patch("*/postgresql-*.jar", _scala("Answers", "Patience", "PatchDriver"), "mesh.PatchDriver"),
+    Patch("*/postgresql-*.jar", _scala(*_BOUNDS, "PatchDriver"), "mesh.PatchDriver"),
+    # its jar has a class of MariaDB's as well
+    Patch("*/mysql-connector-j-*.jar", _scala(*_BOUNDS, "PatchMysql"), "mesh.PatchMysql"),
     Patch(
         "*/debezium-connector-jdbc-*.jar",
         _scala("ExactColumns", "PatchSink"),

@@ -73,8 +73,8 @@ _KNOWN = {
         "which reads the table anew"
     ),
     r"mesh\.AnswerTooLargeException: ": (
-        "the database sent more at once than a connector may take of Connect's memory: 16 MiB, or "
-        "an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
+        "the database sent more at once than a connector may take of Connect's memory: 16 MiB, "
+        "1 MiB of MySQL, or an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
         "snapshot.fetch.size=50, or leave a large column out of the table"
     ),
     rf"{_NO_VALUE}(?!{_OF_ARRAY})": (

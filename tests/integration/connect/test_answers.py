@@ -6,19 +6,20 @@ And a bounded time: a task that waits for a database outlives its connector.
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from threading import Thread
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event
 
 import pytest
 import requests
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
 from local_platform.services.connect import DEBEZIUM
 from mesh_events.references import resolve
-from projections.connector_settings import JDBC_SINK
-from tests.kafka_client import eventually, fresh
+from tests.integration.connect.hanging import Serve, accepting, deaf_to, sink, traces
+from tests.kafka_client import fresh
 
 pytestmark = pytest.mark.platform
 _SSL_ASKED = 80877103
@@ -94,26 +95,18 @@ def answers_a_question_a_byte_at_a_time(client: socket.socket) -> None:
 
 
 @contextmanager
-def listening(speak: Callable[[socket.socket], None], tls: bytes = b"N") -> Iterator[int]:
+def listening(speak: Serve, tls: bytes = b"N") -> Iterator[int]:
     """Where a server listens that speaks so with each who comes."""
 
     def serve(client: socket.socket) -> None:
-        with closing(client), suppress(OSError):
-            (asked,) = struct.unpack("!4xi", client.recv(65536)[:8])
-            if asked == _SSL_ASKED:
-                client.sendall(tls)
-                client.recv(65536)
-            speak(client)
+        (first,) = struct.unpack("!4xi", client.recv(65536)[:8])
+        if first == _SSL_ASKED:
+            client.sendall(tls)
+            client.recv(65536)
+        speak(client)
 
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                Thread(target=serve, args=server.accept()[:1], daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        Thread(target=accept, daemon=True).start()
-        yield server.getsockname()[1]
-        server.shutdown(socket.SHUT_RDWR)
+    with accepting(serve) as found:
+        yield found
 
 
 @pytest.fixture
@@ -155,10 +148,29 @@ def shakes_hands_a_byte_at_a_time(client: socket.socket) -> None:
         time.sleep(0.5)
 
 
+def asks_without_end_for_a_copy(client: socket.socket) -> None:
+    """The driver answers each time that there is none, and waits on."""
+    let_in(client)
+    while True:
+        client.sendall(message(b"G", struct.pack("!bh", 0, 0)))
+        time.sleep(0.5)
+
+
+def written(mesh: Endpoints) -> str:
+    """A topic of some texts of nearly 1 MB, which a connection does not keep."""
+    topic, login = fresh("texts"), mesh.administration("east")
+    admin = AdminClient(login.config())
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
+    writing = Producer(login.config() | {"compression.type": "zstd", "batch.num.messages": 1})
+    for _ in range(24):
+        writing.produce(topic, value=b"x" * 900_000)
+        writing.poll(0)
+    assert writing.flush(60) == 0
+    return topic
+
+
 @pytest.mark.slow
 def test_a_task_waits_for_its_database_for_a_bounded_time(mesh: Endpoints) -> None:
-    """Seen by the state of the task: one that has failed is gone, with its threads."""
-    login = (mesh.connect_user, resolve(mesh.connect_password))
     servers = (
         (says_nothing, b"N"),
         (asks_without_end_for_a_password, b"N"),
@@ -166,39 +178,34 @@ def test_a_task_waits_for_its_database_for_a_bounded_time(mesh: Endpoints) -> No
         (answers_a_byte_at_a_time, b"N"),
         (shakes_hands_a_byte_at_a_time, b"S"),
         (answers_a_question_a_byte_at_a_time, b"N"),
+        (asks_without_end_for_a_copy, b"N"),
     )
 
-    def asked(method: str, name: str, **more: Any) -> Any:
-        url = f"{mesh.connect_url}/connectors/{name}"
-        return requests.request(method, url, auth=login, timeout=60, **more)
-
-    def failure(name: str) -> str | None:
-        found = asked("GET", f"{name}/status")
-        tasks = found.json()["tasks"] if found.ok else []
-        return tasks[0].get("trace") if tasks and tasks[0]["state"] == "FAILED" else None
+    def url(port: int, database: str = "d") -> str:
+        return f"jdbc:postgresql://127.0.0.1:{port}/{database}?socketTimeout=20"
 
     with ExitStack() as stack:
-        names: dict[str, str] = {}
-        for speak, tls in servers:
-            where = stack.enter_context(listening(speak, tls))
-            name = fresh("probe")
-            config = {
-                "connector.class": JDBC_SINK,
-                "topics": name,
-                "connection.url": f"jdbc:postgresql://127.0.0.1:{where}/d?socketTimeout=20",
-                "connection.username": "u",
-                "connection.password": "p",
-                "connection.pool.min_size": "1",
-            }
-            assert asked("PUT", f"{name}/config", json=config).ok
-            stack.callback(asked, "DELETE", name)
-            names[name] = speak.__name__
-        told: dict[str, str | None] = {}
-
-        def all_failed() -> bool:
-            told.update({name: failure(name) for name in names if not told.get(name)})
-            return all(told.values())
-
-        with suppress(AssertionError):
-            eventually(all_failed, "every task fails", 150)
-        assert not [speaks for name, speaks in names.items() if not told[name]]
+        configs = {
+            speak.__name__: sink(url(stack.enter_context(listening(speak, tls))))
+            for speak, tls in servers
+        }
+        over, login, topic = Event(), mesh.postgres_login(), written(mesh)
+        place = str(login["host"]), int(login["port"])
+        deaf = stack.enter_context(accepting(deaf_to(b"INSERT INTO", place, over)))
+        stack.callback(over.set)
+        kafka = mesh.administration("east").java().items()
+        reads = {f"consumer.override.{one}": text for one, text in kafka if "ssl." not in one}
+        hoist = "transforms.text.type", "org.apache.kafka.connect.transforms.HoistField$Value"
+        configs["reads_nothing_more"] = sink(
+            url(deaf, login["dbname"]),
+            **{"topics": topic, "connection.username": login["user"]},
+            **{"connection.password": login["password"], "schema.evolution": "basic"},
+            **{"primary.key.mode": "none", "collection.name.format": topic.replace("-", "_")},
+            **{"transforms": "text", hoist[0]: hoist[1], "transforms.text.field": "text"},
+            **{"value.converter": "org.apache.kafka.connect.storage.StringConverter"},
+            **{"key.converter": "org.apache.kafka.connect.storage.StringConverter"},
+            **reads,
+        )
+        told = traces(mesh, configs, 150)
+        assert not [speaks for speaks, trace in told.items() if not trace]
+        assert "Failed to flush records" in str(told["reads_nothing_more"])

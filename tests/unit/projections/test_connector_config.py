@@ -406,6 +406,18 @@ def test_a_database_that_is_silent_fails_a_task_whatever_a_config_says() -> None
     assert "socketTimeout" in str(unfit(wrong))
 
 
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [("mysql", ""), ("mariadb", "&permitRedirect=false&allowLocalInfile=false")],
+)
+def test_mysql_and_mariadb_that_are_silent_fail_a_task_as_well(kind: str, more: str) -> None:
+    address, waiting = f"jdbc:{kind}://db.test/x", "connectTimeout=60000&socketTimeout=600000"
+    for said, joint in ((address, "?"), (f"{address}?useSSL=true", "&")):
+        found = pinned("east.out", {**SINK, "connection.url": said})
+        assert found["connection.url"] == f"{said}{joint}{waiting}{more}"
+    assert "connectTimeout" in str(unfit({**SINK, "connection.url": f"{address}?connectTimeout=0"}))
+
+
 def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() -> None:
     own = {**OF_POSTGRES, "transforms": "a,b", "unavailable.value.placeholder": "not_there"}
     found, plain = pinned("east.shop", own), pinned("east.shop", OF_POSTGRES)
