@@ -24,5 +24,5 @@ END
 limits=-Dorg.apache.avro.limits.bytes.maxLength=16777216
 limits="$limits -Dorg.apache.avro.limits.string.maxLength=16777216"
 limits="$limits -Dorg.apache.avro.limits.collectionItems.maxLength=1048576"
-export KAFKA_OPTS="$limits -XX:+ExitOnOutOfMemoryError -Djava.security.auth.login.config=/tmp/connect.jaas -Dorg.apache.kafka.allowed.login.modules=$scram"
+export KAFKA_OPTS="$limits -XX:+ExitOnOutOfMemoryError -Duser.timezone=UTC -Djava.security.auth.login.config=/tmp/connect.jaas -Dorg.apache.kafka.allowed.login.modules=$scram"
 exec /opt/kafka/bin/connect-distributed.sh /tmp/connect.properties

@@ -24,6 +24,8 @@ from mesh_events.references import resolve
 from processors.connect import REST_EXTENSION
 
 HEAP_MB = 256
+IN_UTC = "-Duser.timezone=UTC"
+"""Java makes texts of times in a zone, and drivers give it to databases: in none of a host's."""
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
 _REST_AUTH = "org.apache.kafka.connect.rest.basic.auth.extension"
 
@@ -59,6 +61,7 @@ class Connect(Service):
             # without the thread that asked for memory a worker is none: the topics of configs and
             # positions are read by one thread each
             EXIT_ON_OUT_OF_MEMORY,
+            IN_UTC,
             *log4j_options(self.site.layout.conf),
             f"-Dorg.apache.kafka.allowed.login.modules={LOGIN_MODULE}",
             f"-Djava.security.auth.login.config={self._jaas}",

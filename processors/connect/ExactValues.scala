@@ -6,7 +6,7 @@ import java.util
 
 import org.apache.kafka.common.config.ConfigDef
 import org.apache.kafka.common.config.ConfigDef.{Importance, Type}
-import org.apache.kafka.connect.data.{Field, Schema, SchemaBuilder, Struct}
+import org.apache.kafka.connect.data.{Schema, SchemaBuilder, Struct}
 import org.apache.kafka.connect.header.ConnectHeaders
 import org.apache.kafka.connect.sink.SinkRecord
 import org.apache.kafka.connect.transforms.Transformation
@@ -14,10 +14,12 @@ import org.apache.kafka.connect.transforms.Transformation
 /**
  * Gives Debezium's JDBC sink arrays that a table of PostgreSQL has as they are, in the key and in the
  * value: decimals without a scale (VariableScaleDecimal), which it does not read in an array, and
- * days, which PostgreSQL is sent as numbers and reads as dates such as 120101, are texts.
+ * days, which PostgreSQL is sent as numbers and reads as dates such as 120101, or as texts in the zone
+ * and the calendar of Java's Date, are texts.
  *
  * Refuses a record with a value that the sink cannot write: a decimal without a scale for another
- * database, which has no type for it ([[PatchSink]] lets PostgreSQL's be numeric), and 24:00. The
+ * database, which has no type for it ([[PatchSink]] lets PostgreSQL's be numeric), a decimal of more
+ * digits than PostgreSQL has, which takes the sink minutes to find, and 24:00. The
  * error begins with a code, and names place and field. It runs behind [[PlainNames]], which bounds
  * schemas. It leaves headers out, which the sink does not use: it fails at two of one name, which
  * anybody may write. Nothing of Scala's own library is used, so that Connect needs no more jars for it.
@@ -38,8 +40,8 @@ class ExactValues extends Transformation[SinkRecord] {
     if (known.size >= mostKnown) known.clear()
     val key = exact(record, record.keySchema, "key", 0)
     val schema = exact(record, record.valueSchema, "value", 0)
-    requireTimes(record, record.key)
-    requireTimes(record, row(record.value))
+    requireValue(record, record.keySchema, record.key, "key")
+    requireRow(record)
     if ((key eq record.keySchema) && (schema eq record.valueSchema) && record.headers.isEmpty) record
     else
       record.newRecord(
@@ -82,7 +84,7 @@ class ExactValues extends Transformation[SinkRecord] {
       val after =
         // the sink calls the type of the array by the name of this schema
         if (isPostgres && ExactValues.isText(before))
-          copied(before, SchemaBuilder.string.name(before.name))
+          copied(before, SchemaBuilder.string.name(ExactValues.nameOfText(before.name)))
         else found
       if (after eq before) schema else copied(schema, described(schema, SchemaBuilder.array(after)))
     } else schema
@@ -122,8 +124,7 @@ class ExactValues extends Transformation[SinkRecord] {
       val items = value.asInstanceOf[util.List[_]].iterator
       while (items.hasNext) found.add(moved(before.valueSchema, after.valueSchema, items.next()))
       found
-    } else if (ExactValues.isOfAnyScale(before)) ExactValues.decimal(value.asInstanceOf[Struct])
-    else ExactValues.day(value.asInstanceOf[Integer])
+    } else ExactValues.text(before, value)
 
   private def movedStruct(after: Schema, value: Struct): Struct = {
     val found = new Struct(after)
@@ -137,36 +138,63 @@ class ExactValues extends Transformation[SinkRecord] {
   }
 
   /** What the sink writes of a value: of a change of Debezium's the row as it is then. */
-  private def row(value: Any): Any =
-    if (value.isInstanceOf[Struct]) {
-      val struct = value.asInstanceOf[Struct]
-      val name = struct.schema.name
-      if (name != null && name.endsWith(".Envelope") && struct.schema.field("after") != null)
-        struct.getWithoutDefault("after")
-      else value
-    } else value
+  private def requireRow(record: SinkRecord): Unit = {
+    val value = record.value
+    val schema = record.valueSchema
+    val name = if (schema == null) null else schema.name
+    if (name != null && name.endsWith(".Envelope") && value.isInstanceOf[Struct] &&
+      schema.field("after") != null) {
+      val after = value.asInstanceOf[Struct].getWithoutDefault("after")
+      requireValue(record, schema.field("after").schema, after, "after")
+    } else requireValue(record, schema, value, "value")
+  }
 
-  private def requireTimes(record: SinkRecord, value: Any): Unit =
-    if (value.isInstanceOf[Struct]) {
-      val struct = value.asInstanceOf[Struct]
-      val fields = struct.schema.fields
-      var index = 0
-      while (index < fields.size) {
-        val field = fields.get(index)
-        if (isEndOfDay(field, struct))
-          throw refusal(record, "value_not_exact", field.name, "a JDBC sink has no 24:00",
-            "write 23:59:59.999999, or leave the field out with ReplaceField")
-        index += 1
-      }
+  /** Their schemas have a bounded depth: see `exact`. */
+  private def requireValue(record: SinkRecord, schema: Schema, value: Any, place: String): Unit =
+    if (schema != null && value != null) {
+      if (ExactValues.isOfAnyScale(schema)) {
+        if (!ExactValues.isDecimal(value.asInstanceOf[Struct])) throw noDecimal(record, place)
+      } else if (value.isInstanceOf[BigDecimal]) {
+        if (!ExactValues.isDecimal(value.asInstanceOf[BigDecimal])) throw noDecimal(record, place)
+      } else if (value.isInstanceOf[Struct]) {
+        val struct = value.asInstanceOf[Struct]
+        val fields = struct.schema.fields
+        var index = 0
+        while (index < fields.size) {
+          val field = fields.get(index)
+          val found = struct.getWithoutDefault(field.name)
+          requireValue(record, field.schema, found, field.name)
+          index += 1
+        }
+      } else if (value.isInstanceOf[util.List[_]]) {
+        if (schema.valueSchema != null && ExactValues.isLookedAt(schema.valueSchema)) {
+          val items = value.asInstanceOf[util.List[_]].iterator
+          while (items.hasNext) requireValue(record, schema.valueSchema, items.next(), place)
+        }
+      } else if (value.isInstanceOf[util.Map[_, _]]) {
+        val entries = value.asInstanceOf[util.Map[Object, Object]].entrySet.iterator
+        while (entries.hasNext) {
+          val entry = entries.next()
+          requireValue(record, schema.keySchema, entry.getKey, place)
+          requireValue(record, schema.valueSchema, entry.getValue, place)
+        }
+      } else requireTime(record, schema, value, place)
     }
 
-  private def isEndOfDay(field: Field, struct: Struct): Boolean = {
-    val day = ExactValues.lengthOfDay(field.schema.name)
-    day > 0 && {
-      val value = struct.getWithoutDefault(field.name)
-      value.isInstanceOf[Number] && value.asInstanceOf[Number].longValue == day
+  private def requireTime(record: SinkRecord, schema: Schema, value: Any, place: String): Unit = {
+    val day = ExactValues.lengthOfDay(schema.name)
+    if (day > 0 && (value.isInstanceOf[Number] || value.isInstanceOf[util.Date])) {
+      val time = ExactValues.number(value)
+      if (time < 0 || time >= day)
+        throw refusal(record, "value_not_exact", place, "a JDBC sink has no 24:00",
+          "write 23:59:59.999999, or leave the field out with ReplaceField")
     }
   }
+
+  private def noDecimal(record: SinkRecord, place: String): RefusedException =
+    refusal(record, "value_not_exact", place,
+      "PostgreSQL has decimals of 131072 digits before the point and 16383 after it",
+      "write fewer, or a text")
 
   private def refusal(
       record: SinkRecord, code: String, name: String, why: String, step: String): RefusedException =
@@ -175,33 +203,79 @@ class ExactValues extends Transformation[SinkRecord] {
         record.originalKafkaOffset + ": " + name + ": " + why + ": " + step)
 }
 
-/** What Debezium calls the types of values, and values as PostgreSQL reads them. */
+/** What Debezium and Connect call the types of values, and values as PostgreSQL reads them. */
 object ExactValues {
+  private val mostBefore = 131072
+  private val mostBehind = 16383
+  /** So many digits are not longer. */
+  private val mostBytes = 61232
+  private val dayMs = 86400000L
+  private val day = "io.debezium.time.Date"
+
   def isOfAnyScale(schema: Schema): Boolean =
     "io.debezium.data.VariableScaleDecimal".equals(schema.name) &&
       Schema.Type.STRUCT.equals(schema.`type`)
 
   /** Whether values of this type are texts in an array. */
   def isText(schema: Schema): Boolean =
-    isOfAnyScale(schema) ||
-      "io.debezium.time.Date".equals(schema.name) && Schema.Type.INT32.equals(schema.`type`)
+    isOfAnyScale(schema) || isDay(schema.name) && Schema.Type.INT32.equals(schema.`type`)
 
-  def decimal(value: Struct): String =
-    new BigDecimal(new BigInteger(value.getBytes("value")), value.getInt32("scale").intValue).toString
+  /** By which the sink knows the type: with a name of its own Connect takes no text. */
+  def nameOfText(name: String): String = if (isDay(name)) day else name
+
+  /** Whether a value of this type may be refused. */
+  def isLookedAt(schema: Schema): Boolean = {
+    val kind = schema.`type`
+    schema.name != null || Schema.Type.STRUCT.equals(kind) || Schema.Type.ARRAY.equals(kind) ||
+    Schema.Type.MAP.equals(kind)
+  }
+
+  /** Whether it is one that PostgreSQL has, found without making its digits. */
+  def isDecimal(value: Struct): Boolean = {
+    val scale = value.schema.field("scale")
+    val digits = value.schema.field("value")
+    scale != null && Schema.Type.INT32.equals(scale.schema.`type`) &&
+    digits != null && Schema.Type.BYTES.equals(digits.schema.`type`) && {
+      val bytes = value.getBytes("value")
+      value.getInt32("scale") != null && bytes != null &&
+      bytes.length > 0 && bytes.length <= mostBytes && isDecimal(decimal(value))
+    }
+  }
+
+  def isDecimal(value: BigDecimal): Boolean =
+    value.scale <= mostBehind && value.unscaledValue.bitLength <= 8 * mostBytes &&
+      value.precision.toLong - value.scale <= mostBefore
+
+  private def decimal(value: Struct): BigDecimal =
+    new BigDecimal(new BigInteger(value.getBytes("value")), value.getInt32("scale").intValue)
+
+  def number(value: Any): Long =
+    if (value.isInstanceOf[util.Date]) value.asInstanceOf[util.Date].getTime
+    else value.asInstanceOf[Number].longValue
+
+  /** A value of an array as a text. */
+  def text(schema: Schema, value: Any): String =
+    if (isOfAnyScale(schema)) decimal(value.asInstanceOf[Struct]).toString
+    else if (value.isInstanceOf[util.Date]) dayText(Math.floorDiv(number(value), dayMs))
+    else dayText(number(value))
 
   /** It has no year 0, and no sign. */
-  def day(value: Integer): String = {
-    val date = LocalDate.ofEpochDay(value.longValue)
+  private def dayText(number: Long): String = {
+    val date = LocalDate.ofEpochDay(number)
     val year = date.getYear
     val shown = String.valueOf(if (year > 0) year else 1 - year)
     val rest = date.withYear(2000).toString.substring(4)
     "0".repeat(Math.max(0, 4 - shown.length)) + shown + rest + (if (year > 0) "" else " BC")
   }
 
+  private def isDay(name: String): Boolean =
+    day.equals(name) || "org.apache.kafka.connect.data.Date".equals(name)
+
   /** What 24:00 is in a type of times; 0 for other types. */
   def lengthOfDay(name: String): Long =
     if ("io.debezium.time.MicroTime".equals(name)) 86400000000L
-    else if ("io.debezium.time.Time".equals(name)) 86400000L
+    else if ("io.debezium.time.Time".equals(name)) dayMs
+    else if ("org.apache.kafka.connect.data.Time".equals(name)) dayMs
     else if ("io.debezium.time.NanoTime".equals(name)) 86400000000000L
     else 0L
 }

@@ -111,7 +111,8 @@ _REFUSALS = {
     ),
     "value_not_exact": (
         "the table cannot have the value: capture decimals as numeric(p,s), or as text with --set "
-        "decimal.handling.mode=string, and leave 24:00 out; to pass over such records, give "
+        "decimal.handling.mode=string, of at most 131072 digits before the point and 16383 after "
+        "it, and leave 24:00 out; to pass over such records, give "
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
     "column_not_exact": (

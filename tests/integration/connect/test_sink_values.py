@@ -1,19 +1,22 @@
 """A sink's table has the values of the captured table as they are, or says that it has not."""
 
+import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from io import SEEK_END, BytesIO
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 from confluent_kafka import Consumer, Producer
+from fastavro import parse_schema, schemaless_writer
 from psycopg import sql
 
 from local_platform import Endpoints
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.integration.test_cli_connect import drop_slots
-from tests.kafka_client import eventually, reading
+from tests.kafka_client import PATIENCE_S, eventually, reading, register_schema, seen_within
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.slow
@@ -58,12 +61,13 @@ def capture(
     request: pytest.FixtureRequest,
     columns: str,
     first: str,
+    *more: str,
 ) -> None:
     """Captures a new table with these columns, and has its first rows in the topic."""
     name, database = table
     database.execute(f"CREATE TABLE {name} ({columns})")
     database.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
-    sdm(*NOUN, "add", name, "--type", "debezium-postgres", "--table", name, "-d", owner.name)
+    sdm(*NOUN, "add", name, "--type", "debezium-postgres", "--table", name, *more, "-d", owner.name)
     request.addfinalizer(lambda: sdm(*NOUN, "drop", name, "-d", owner.name))
     database.execute(first)
     topic, listing = f"{owner.name}.{name}", ("topic", "list", "-d", owner.name)
@@ -186,3 +190,133 @@ def test_a_time_that_a_sink_cannot_write_is_a_dead_letter_and_the_next_one_arriv
     dead = f"{owner.name}.{name}-record.dead"
     letters = sdm("topic", "consume", dead, "--headers", "-d", owner.name).out
     assert letters.count(f"value_not_exact: {owner.name}.{name}-0 at offset") >= 2
+
+
+DECIMAL = {
+    "type": "record",
+    "name": "VariableScaleDecimal",
+    "namespace": "io.debezium.data",
+    "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
+    "connect.name": "io.debezium.data.VariableScaleDecimal",
+    "connect.version": 1,
+}
+
+
+def produce(
+    sdm: Sdm,
+    owner: Party,
+    mesh: Endpoints,
+    topic: str,
+    fields: dict[str, Any],
+    rows: list[dict[str, Any]],
+) -> None:
+    """Make the topic with these fields, name -> type in Avro, and write its rows.
+
+    Values of logical types are given as the numbers that they are.
+    """
+    named = [{"name": name, "type": kind} for name, kind in fields.items()]
+    schema = {"type": "record", "name": "Row", "fields": named}
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    number = register_schema(mesh, f"{topic}-value", json.dumps(schema))
+    parsed = parse_schema(json.loads(json.dumps(schema).replace("logicalType", "kind")))
+    writing = Producer(mesh.administration("east").config())
+    for one in rows:
+        text = BytesIO(b"\0" + number.to_bytes(4, "big"))
+        text.seek(0, SEEK_END)
+        schemaless_writer(text, parsed, one)
+        writing.produce(topic, text.getvalue())
+    assert writing.flush(60) == 0
+
+
+def test_a_decimal_of_too_many_digits_is_a_dead_letter_and_the_next_one_arrives(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """PostgreSQL has none of them, and to make their digits would take minutes."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    digits = (
+        *((400_000_000, b"\1"), (-262_144, b"\1"), (-400_000_000, b"\1"), (0, b"")),
+        *((16_384, b"\1"), (0, b"\x7f" * 70_000), (2, b"\x0f"), (-131_071, b"\1")),
+        (16_383, b"\1"),
+    )
+    written: list[dict[str, Any]] = [
+        {"id": at, "n": {"scale": scale, "value": value}, "many": []}
+        for at, (scale, value) in enumerate(digits)
+    ]
+    written.append({"id": 9, "n": {"scale": 1, "value": b"\x0f"}, "many": [written[0]["n"]]})
+    fields = {
+        "id": "int",
+        "n": DECIMAL,
+        "many": {"type": "array", "items": DECIMAL["connect.name"]},
+    }
+    produce(sdm, owner, mesh, topic, fields, written)
+    sink("position")
+    expected = [(6, Decimal("0.15")), (7, Decimal(10**131_071)), (8, Decimal((0, (1,), -16_383)))]
+    eventually(
+        lambda: rows(database, f"{name}_position", "id, n") == expected, "what is exact is there"
+    )
+    dead = f"{owner.name}.{name}-position.dead"
+    letters = sdm("topic", "consume", dead, "--headers", "-d", owner.name).out
+    for offset in (0, 1, 2, 3, 4, 5, 9):
+        assert f"value_not_exact: {topic}-0 at offset {offset}: " in letters
+
+
+def test_a_schema_whose_decimals_have_too_many_digits_is_no_different(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    name, database = table
+    topic, many = f"{owner.name}.{name}", 400_000_000
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    writing = Producer(mesh.administration("east").config())
+    for scale in (many, 2):
+        decimal = {"type": "bytes", "logicalType": "decimal", "precision": scale, "scale": scale}
+        fields = [{"name": "id", "type": "int"}, {"name": "n", "type": decimal}]
+        schema = {"type": "record", "name": "Row", "fields": fields}
+        number = register_schema(mesh, f"{topic}-{scale}-value", json.dumps(schema))
+        # id 1, and digits of one byte, 15
+        writing.produce(topic, b"\0" + number.to_bytes(4, "big") + b"\2\2\x0f")
+    assert writing.flush(60) == 0
+    sink("position")
+    expected = [(1, Decimal("0.15"))]
+    eventually(lambda: rows(database, f"{name}_position", "id, n") == expected, "it goes on")
+
+
+def test_days_and_times_of_connects_own_types_are_as_they_were(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    name, database = table
+    columns = "id int PRIMARY KEY, t time, d date, days date[], at timestamp"
+    days = "'{1500-03-01,2026-01-01,NULL}'"
+    written = (
+        f"INSERT INTO {name} VALUES (1, '24:00', NULL, NULL, NULL),"
+        f" (2, '23:59:59.999', '1500-03-01', {days}, '1500-03-01 12:00:00.123')"
+    )
+    connect = ("--set", "time.precision.mode=connect")
+    capture(sdm, owner, table, request, columns, written, *connect)
+    database.execute(f"INSERT INTO {name} VALUES (3, '0:00', '2026-01-01', {days}, NULL)")
+    sink("record", "--key", "record")
+    asked = "id, t::text, d::text, days::text, at::text"
+    expected = [one for one in rows(database, name, asked) if one[0] > 1]
+    assert len(expected) == 2
+    seen_within(PATIENCE_S, lambda: rows(database, f"{name}_record", asked) == expected)
+    assert rows(database, f"{name}_record", asked) == expected
+    dead = f"{owner.name}.{name}-record.dead"
+    letters = sdm("topic", "consume", dead, "--headers", "-d", owner.name).out
+    assert f"value_not_exact: {owner.name}.{name}-0 at offset" in letters
+
+
+def test_days_in_arrays_are_as_they_were(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """Java's Date makes texts of them in a zone, and in another calendar."""
+    name, database = table
+    kind: list[Any] = ["null", {"type": "int", "logicalType": "date"}]
+    fields = {"id": "int", "days": {"type": "array", "items": kind}}
+    days = [-171_605, 20_454, None, -719_163]
+    produce(sdm, owner, mesh, f"{owner.name}.{name}", fields, [{"id": 1, "days": days}])
+    sink("position")
+    expected = [(1, '{1500-03-01,2026-01-01,NULL,"0001-12-31 BC"}')]
+    seen_within(
+        PATIENCE_S, lambda: rows(database, f"{name}_position", "id, days::text") == expected
+    )
+    assert rows(database, f"{name}_position", "id, days::text") == expected

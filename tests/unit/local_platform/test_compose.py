@@ -18,7 +18,7 @@ from local_platform.endpoints import Endpoints
 from local_platform.jars import JarStore, read_lock
 from local_platform.jvm import AUTHORIZER, JVM_BOUNDS, POLICY
 from local_platform.log_files import MOST_BYTES
-from local_platform.services.connect import WORKER
+from local_platform.services.connect import IN_UTC, WORKER
 from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, avro_limits
 from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.services.registry import ACCESS, BOUNDS
@@ -178,6 +178,10 @@ def test_connect_ends_when_its_heap_is_full_as_on_the_local_platform() -> None:
     script = (FOLDER / "connect.sh").read_text()
     assert f" {EXIT_ON_OUT_OF_MEMORY} " in script
     assert SERVICES["connect"]["restart"] == "unless-stopped"
+
+
+def test_connect_lives_in_utc_whatever_zone_its_host_has() -> None:
+    assert f" {IN_UTC} " in (FOLDER / "connect.sh").read_text()
 
 
 def test_the_registry_has_the_local_platforms_rules() -> None:
