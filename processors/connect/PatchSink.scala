@@ -6,8 +6,8 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisi
 
 /**
  * Writes two classes of Debezium's JDBC sink below a folder, which ask [[ExactColumns]]: one where
- * the sink compares a record with its table, one where it names the type of a column. They take the
- * place of the sink's where their jar comes first among the jars of a plugin.
+ * the sink reads a table and compares a record with it, one where it names the type of a column. They
+ * take the place of the sink's where their jar comes first among the jars of a plugin.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of the
  * sink runs without it unnoticed.
@@ -15,45 +15,48 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisi
 object PatchSink {
   private val of = "io/debezium/connector/jdbc"
   private val dialect = s"$of/dialect/DatabaseDialect"
-  private val pair = s"(L$of/JdbcSinkRecord;L$of/relational/TableDescriptor;)"
+  private val table = s"$of/relational/TableDescriptor"
+  private val pair = s"(L$of/JdbcSinkRecord;L$table;)"
+  private val connection = "java/sql/Connection"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
     write(
       folder, s"$of/dialect/GeneralDatabaseDialect",
-      "resolveMissingFields", s"${pair}Ljava/util/Set;", new Comparing(_, _))
+      Map(
+        ("resolveMissingFields", s"${pair}Ljava/util/Set;") -> (new Comparing(_, _)),
+        ("readTable", s"(L$connection;Lio/debezium/metadata/CollectionId;)L$table;") -> (new Reading(_, _))))
     write(
       folder, s"$of/type/debezium/VariableScaleDecimalType",
-      "getTypeName", "(Lorg/apache/kafka/connect/data/Schema;Z)Ljava/lang/String;",
-      new Naming(_, _))
+      Map(
+        ("getTypeName", "(Lorg/apache/kafka/connect/data/Schema;Z)Ljava/lang/String;") ->
+          (new Naming(_, _))))
   }
 
-  private def write(
-      folder: Path, name: String, method: String, types: String,
-      patch: (MethodVisitor, Patched) => MethodVisitor): Unit = {
+  private type Patches = Map[(String, String), (MethodVisitor, Patched) => MethodVisitor]
+
+  private def write(folder: Path, name: String, patches: Patches): Unit = {
     val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
     val reader = try new ClassReader(source) finally source.close()
     val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
-    val patched = new Patched(writer, method, types, patch)
+    val patched = new Patched(writer, patches)
     reader.accept(patched, 0)
-    if (patched.changes != 1)
+    if (patched.changes != patches.size)
       throw new IllegalStateException(
-        s"$name.$method of this sink has ${patched.changes} places to ask, not 1")
+        s"$name of this sink has ${patched.changes} places to ask, not ${patches.size}")
     val target = folder.resolve(s"$name.class")
     Files.createDirectories(target.getParent)
     Files.write(target, writer.toByteArray)
   }
 
-  private class Patched(
-      writer: ClassVisitor, in: String, inTypes: String,
-      patch: (MethodVisitor, Patched) => MethodVisitor)
+  private class Patched(writer: ClassVisitor, patches: Patches)
       extends ClassVisitor(Opcodes.ASM9, writer) {
     var changes = 0
 
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)
-      if (method == in && types == inTypes) patch(inner, this) else inner
+      patches.get((method, types)).fold(inner)(patch => patch(inner, this))
     }
   }
 
@@ -65,6 +68,20 @@ object PatchSink {
       inner.visitVarInsn(Opcodes.ALOAD, 2)
       ask(inner, "require", s"${pair}V")
       of.changes += 1
+    }
+  }
+
+  private class Reading(inner: MethodVisitor, of: Patched)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitInsn(code: Int): Unit = {
+      if (code == Opcodes.ARETURN) {
+        inner.visitInsn(Opcodes.DUP)
+        inner.visitVarInsn(Opcodes.ALOAD, 0)
+        inner.visitVarInsn(Opcodes.ALOAD, 1)
+        ask(inner, "read", s"(L$table;L$dialect;L$connection;)V")
+        of.changes += 1
+      }
+      super.visitInsn(code)
     }
   }
 

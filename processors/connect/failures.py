@@ -116,8 +116,9 @@ _REFUSALS = {
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
     "column_not_exact": (
-        "run ALTER TABLE ... ALTER COLUMN ... TYPE numeric (numeric[] of an array); what was "
-        "rounded before is as it was once a connector under another name reads the topic anew"
+        "run ALTER TABLE ... ALTER COLUMN ... TYPE numeric (numeric[] of an array, or a domain "
+        "over it); what was rounded before is as it was once a connector under another name reads "
+        "the topic anew"
     ),
     **dict.fromkeys(
         ("name_not_plain", "default_not_plain", "parameter_not_plain"),

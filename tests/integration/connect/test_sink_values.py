@@ -36,6 +36,7 @@ def table(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
         made = "SELECT tablename FROM pg_tables WHERE tablename LIKE %s"
         for (one,) in database.execute(made, (f"{name}%",)).fetchall():
             database.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(one)))
+        database.execute(f"DROP DOMAIN IF EXISTS {name}_rougher, {name}_rough")
 
 
 @pytest.fixture
@@ -114,19 +115,25 @@ def test_a_decimal_of_any_scale_is_exact_in_a_sink_or_the_sink_fails(
     capture(sdm, owner, table, request, columns, written)
     database.execute(f"CREATE TABLE {name}_own ({columns})")
     database.execute(f"CREATE TABLE {name}_old (k double precision PRIMARY KEY)")
+    database.execute(f"CREATE DOMAIN {name}_rough AS double precision[]")
+    database.execute(f"CREATE DOMAIN {name}_rougher AS {name}_rough")
+    database.execute(f"CREATE TABLE {name}_domain (k numeric PRIMARY KEY, many {name}_rougher)")
     sink("record", "--key", "record")
     sink("position")
     sink("own", "--key", "record", "--set", "dialect.postgres.unnest.insert.enabled=false")
     # it may be active for a moment: the table is looked at with the first record
     sink("old", "--key", "record", "--no-wait")
+    sink("domain", "--key", "record", "--no-wait")
 
-    def failure() -> str:
-        shown = sdm(*NOUN, "describe", f"{owner.name}.{name}-old").document
+    def failure(suffix: str) -> str:
+        shown = sdm(*NOUN, "describe", f"{owner.name}.{name}-{suffix}").document
         return str(shown["failure"])
 
-    told = f"column_not_exact: public.{name}_old.k"
-    eventually(lambda: told in failure() and "ALTER TABLE" in failure(), "the column is told")
-    assert rows(database, f"{name}_old", "k, k") == []
+    for suffix, column in (("old", "k"), ("domain", "many")):
+        told = f"column_not_exact: public.{name}_{suffix}.{column};"
+        eventually(lambda s=suffix, t=told: t in failure(s), "the column is told")
+        assert "ALTER TABLE" in failure(suffix)
+        assert rows(database, f"{name}_{suffix}", "k, k") == []
 
     database.execute(f"UPDATE {name} SET v = v / 3 WHERE k = %s", (FIRST,))
     database.execute(f"DELETE FROM {name} WHERE k = %s", (SECOND,))
