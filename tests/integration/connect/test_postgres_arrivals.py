@@ -166,7 +166,9 @@ def schema(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
             f"CREATE SCHEMA {name}; CREATE TYPE {name}.mood AS ENUM ('sad', 'ok');"
             f"CREATE TYPE {name}.pair AS (a int, b text); CREATE DOMAIN {name}.word AS text;"
             f"CREATE DOMAIN {name}.moment AS timestamptz;"
-            f"CREATE DOMAIN {name}.fine AS numeric(2, 5)"
+            f"CREATE DOMAIN {name}.fine AS numeric(2, 5);"
+            f"CREATE DOMAIN {name}.amount AS numeric(20, 4);"
+            f"CREATE DOMAIN {name}.any_scale AS numeric"
         )
         yield name, database
         drop_slots(database, f"{name}_rows")
@@ -288,6 +290,11 @@ def test_days_that_the_calendar_left_out_are_the_keys_of_others_in_a_snapshot(
     ("kind", "value", "advice", "is_change"),
     [
         ("numeric(20, 4)", "NaN", "decimal.handling.mode=string", False),
+        ("{schema}.amount", "NaN", "decimal.handling.mode=string", False),
+        ("{schema}.amount", "NaN", "decimal.handling.mode=string", True),
+        ("{schema}.any_scale", "NaN", "decimal.handling.mode=string", False),
+        ("{schema}.any_scale", "NaN", "decimal.handling.mode=string", True),
+        ("numeric", "NaN", "decimal.handling.mode=string", True),
         ("numeric[]", "{NaN}", "a NaN in an array of decimals", False),
         ("{schema}.mood[]", "{sad,NULL}", "a NULL in one of an enum", False),
         ("{schema}.mood[]", "{sad,NULL}", "a NULL in one of an enum", True),
