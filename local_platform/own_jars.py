@@ -78,8 +78,8 @@ def compile_transformations(jar: Path, class_path: str) -> None:
 def patch_plugins(plugins: Path) -> None:
     """Compile a jar beside each jar of Connect's plugins that is patched; see `compile_once`.
 
-    It holds classes of PostgreSQL's driver, which bound what a database's answer takes of Connect's
-    memory, or of Debezium's sink. Connect reads a plugin's jars in the order of their names, and so
+    It holds classes of databases' drivers, which bound what an answer takes of Connect's memory, or
+    of Debezium's sink. Connect reads a plugin's jars in the order of their names, and so
     takes these.
     """
     for patch in connect.PATCHES:

@@ -1,15 +1,12 @@
 package mesh
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Connect's below a folder: records that ask [[NullFields]], and a herder that asks
- * [[Traces]]. They take the place of Kafka's where their jar comes first on the class path of the worker.
- *
- * Ends with IllegalStateException where a method is not as it is expected, so that no version of
- * Kafka runs without it unnoticed.
+ * [[Traces]]. Their jar comes first on the class path of the worker; see [[PatchedClass]].
  */
 object PatchConnect {
   private val schema = "org/apache/kafka/connect/data/Schema"
@@ -33,25 +30,12 @@ object PatchConnect {
 
   /** Write the class, whose method calls our static one in the place of another. */
   private def patch(
-      folder: Path, name: String, method: String, types: String, before: Call, ours: Call): Unit = {
-    val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
-    val reader = try new ClassReader(source) finally source.close()
-    val writer = new ClassWriter(reader, 0)
-    val patched = new Patched(writer, method, types, before, ours)
-    reader.accept(patched, 0)
-    if (patched.changes != before.times)
-      throw new IllegalStateException(
-        s"$name.$method of this Kafka has ${patched.changes} calls of ${before.method}, not ${before.times}")
-    val target = folder.resolve(s"$name.class")
-    Files.createDirectories(target.getParent)
-    Files.write(target, writer.toByteArray)
-  }
+      folder: Path, name: String, method: String, types: String, before: Call, ours: Call): Unit =
+    PatchedClass.write(folder, name, before.times)(new Patched(_, method, types, before, ours))
 
   private class Patched(
       writer: ClassVisitor, in: String, inTypes: String, before: Call, ours: Call)
-      extends ClassVisitor(Opcodes.ASM9, writer) {
-    var changes = 0
-
+      extends PatchedClass(writer) {
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)

@@ -1,16 +1,13 @@
 package mesh
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes two classes of PostgreSQL's driver below a folder, which ask [[Answers]] before they make
- * room for what a server sends, and [[Patience]] for how long they wait for it. They take the place of the driver's where their jar comes first
- * among the jars of a plugin.
- *
- * Ends with IllegalStateException where a method is not as it is expected, so that no version of
- * the driver runs without it unnoticed.
+ * room for what a server sends, and [[Patience]] for how long they wait for it. Their jar comes first
+ * among those of a plugin; see [[PatchedClass]].
  */
 object PatchDriver {
   private val stream = "org/postgresql/core/PGStream"
@@ -25,31 +22,12 @@ object PatchDriver {
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
-    write(folder, buffer, 1, new Buffer(_))
-    write(folder, stream, 18, new Stream(_))
-  }
-
-  private abstract class Patched(writer: ClassVisitor) extends ClassVisitor(Opcodes.ASM9, writer) {
-    var changes = 0
-  }
-
-  private def write(
-      folder: Path, name: String, expected: Int, patch: ClassVisitor => Patched): Unit = {
-    val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
-    val reader = try new ClassReader(source) finally source.close()
-    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
-    val patched = patch(writer)
-    reader.accept(patched, 0)
-    if (patched.changes != expected)
-      throw new IllegalStateException(
-        s"$name of this driver has ${patched.changes} places to bound, not $expected")
-    val target = folder.resolve(s"$name.class")
-    Files.createDirectories(target.getParent)
-    Files.write(target, writer.toByteArray)
+    PatchedClass.write(folder, buffer, 1)(new Buffer(_))
+    PatchedClass.write(folder, stream, 18)(new Stream(_))
   }
 
   /** The buffer grows by the texts that are read out of it. */
-  private class Buffer(writer: ClassVisitor) extends Patched(writer) {
+  private class Buffer(writer: ClassVisitor) extends PatchedClass(writer) {
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)
@@ -58,7 +36,7 @@ object PatchDriver {
   }
 
   /** Counts what has come until the stream sends again, and tells what it waits for. */
-  private class Stream(writer: ClassVisitor) extends Patched(writer) {
+  private class Stream(writer: ClassVisitor) extends PatchedClass(writer) {
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)
@@ -222,7 +200,7 @@ object PatchDriver {
   }
 
   /** Has `Answers` make the bytes that the method makes. */
-  private class Rooms(inner: MethodVisitor, method: String, of: Patched)
+  private class Rooms(inner: MethodVisitor, method: String, of: PatchedClass)
       extends MethodVisitor(Opcodes.ASM9, inner) {
     override def visitIntInsn(code: Int, kind: Int): Unit =
       if (code == Opcodes.NEWARRAY && kind == Opcodes.T_BYTE) {

@@ -1,17 +1,14 @@
 package mesh
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of MySQL's driver and of MariaDB's below a folder: one of each whose streams are
  * those of [[Packets]], and those that make room for as much as a packet says that it has, which may
- * be any number, and here ask before. They take the place of the drivers' where their jar comes first
- * among the jars of a plugin.
- *
- * Ends with IllegalStateException where a class is not as it is expected, so that no version of a
- * driver runs without it unnoticed.
+ * be any number, and here ask before. Their jar comes first among those of a plugin; see
+ * [[PatchedClass]].
  */
 object PatchMysql {
   private val patience = "mesh/Patience"
@@ -25,36 +22,16 @@ object PatchMysql {
     val folder = Path.of(arguments(0))
     val mysql = "com/mysql/cj/protocol/a"
     val maria = "org/mariadb/jdbc"
-    write(folder, s"$mysql/NativeSocketConnection", 7, new Streams(_, _))
-    write(folder, s"$maria/client/impl/StandardClient", 6, new Streams(_, _))
-    write(folder, s"$mysql/ColumnDefinitionReader", 1, new Rooms(_, _, "read"))
-    write(folder, s"$mysql/NativePacketPayload", 1, new Rooms(_, _, "readBytes"))
-    write(folder, s"$maria/message/ClientMessage", 3, new Rooms(_, _, "readPacket"))
-    write(folder, s"$maria/message/server/OkPacket", 6, new Rooms(_, _, "parse"))
-  }
-
-  private def write(
-      folder: Path, name: String, expected: Int, patch: (ClassVisitor, String) => Patched): Unit = {
-    val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
-    val reader = try new ClassReader(source) finally source.close()
-    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
-    val patched = patch(writer, name)
-    reader.accept(patched, 0)
-    if (patched.changes != expected)
-      throw new IllegalStateException(
-        s"$name of this driver has ${patched.changes} places to bound, not $expected")
-    val target = folder.resolve(s"$name.class")
-    Files.createDirectories(target.getParent)
-    Files.write(target, writer.toByteArray)
-  }
-
-  private abstract class Patched(writer: ClassVisitor) extends ClassVisitor(Opcodes.ASM9, writer) {
-    var changes = 0
+    val streams = Map(s"$mysql/NativeSocketConnection" -> 7, s"$maria/client/impl/StandardClient" -> 6)
+    for ((name, count) <- streams) PatchedClass.write(folder, name, count)(new Streams(_, name))
+    PatchedClass.write(folder, s"$mysql/ColumnDefinitionReader", 1)(new Rooms(_, "read"))
+    PatchedClass.write(folder, s"$mysql/NativePacketPayload", 1)(new Rooms(_, "readBytes"))
+    PatchedClass.write(folder, s"$maria/message/ClientMessage", 3)(new Rooms(_, "readPacket"))
+    PatchedClass.write(folder, s"$maria/message/server/OkPacket", 6)(new Rooms(_, "parse"))
   }
 
   /** Asks before there is room for bytes or columns, in methods whose names begin so. */
-  private class Rooms(writer: ClassVisitor, name: String, methods: String)
-      extends Patched(writer) {
+  private class Rooms(writer: ClassVisitor, methods: String) extends PatchedClass(writer) {
     private val columns = Set("com/mysql/cj/result/Field", "org/mariadb/jdbc/client/ColumnDecoder")
 
     override def visitMethod(
@@ -80,7 +57,7 @@ object PatchMysql {
     }
   }
 
-  private class Streams(writer: ClassVisitor, name: String) extends Patched(writer) {
+  private class Streams(writer: ClassVisitor, name: String) extends PatchedClass(writer) {
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)

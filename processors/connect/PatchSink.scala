@@ -1,16 +1,13 @@
 package mesh
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
-import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
+import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes two classes of Debezium's JDBC sink below a folder, which ask [[ExactColumns]]: one where
- * the sink reads a table and compares a record with it, one where it names the type of a column. They
- * take the place of the sink's where their jar comes first among the jars of a plugin.
- *
- * Ends with IllegalStateException where a method is not as it is expected, so that no version of the
- * sink runs without it unnoticed.
+ * the sink reads a table and compares a record with it, one where it names the type of a column.
+ * Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
 object PatchSink {
   private val of = "io/debezium/connector/jdbc"
@@ -33,26 +30,12 @@ object PatchSink {
           (new Naming(_, _))))
   }
 
+  private def write(folder: Path, name: String, patches: Patches): Unit =
+    PatchedClass.write(folder, name, patches.size)(new Patched(_, patches))
+
   private type Patches = Map[(String, String), (MethodVisitor, Patched) => MethodVisitor]
 
-  private def write(folder: Path, name: String, patches: Patches): Unit = {
-    val source = getClass.getClassLoader.getResourceAsStream(s"$name.class")
-    val reader = try new ClassReader(source) finally source.close()
-    val writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS)
-    val patched = new Patched(writer, patches)
-    reader.accept(patched, 0)
-    if (patched.changes != patches.size)
-      throw new IllegalStateException(
-        s"$name of this sink has ${patched.changes} places to ask, not ${patches.size}")
-    val target = folder.resolve(s"$name.class")
-    Files.createDirectories(target.getParent)
-    Files.write(target, writer.toByteArray)
-  }
-
-  private class Patched(writer: ClassVisitor, patches: Patches)
-      extends ClassVisitor(Opcodes.ASM9, writer) {
-    var changes = 0
-
+  private class Patched(writer: ClassVisitor, patches: Patches) extends PatchedClass(writer) {
     override def visitMethod(
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)

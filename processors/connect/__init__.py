@@ -10,7 +10,8 @@ keeps a record's text from writing lines into the trace of a failure. `PatchDriv
 PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it keeps of an answer, and
 `Patience.scala` for how long it waits for a login and a question as a whole. `PatchMysql.scala`
 does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
-`PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round.
+`PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round. All of
+these write by `PatchedClass.scala`.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _SOURCES = (
     "NullFields",
     "OwnTopics",
     "PatchConnect",
+    "PatchedClass",
     "PlainNames",
     "Traces",
     "WholeRows",
@@ -57,14 +59,14 @@ class Patch:
     main: str
 
 
-_BOUNDS = ("Answers", "Packets", "Patience")
+_BOUNDS = ("Answers", "Packets", "Patience", "PatchedClass")
 PATCHES = (
     Patch("*/postgresql-*.jar", _scala(*_BOUNDS, "PatchDriver"), "mesh.PatchDriver"),
     # its jar has a class of MariaDB's as well
     Patch("*/mysql-connector-j-*.jar", _scala(*_BOUNDS, "PatchMysql"), "mesh.PatchMysql"),
     Patch(
         "*/debezium-connector-jdbc-*.jar",
-        _scala("ExactColumns", "PatchSink"),
+        _scala("ExactColumns", "PatchedClass", "PatchSink"),
         "mesh.PatchSink",
     ),
 )
