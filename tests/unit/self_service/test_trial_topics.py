@@ -132,24 +132,26 @@ def test_a_statement_of_the_trials_name_is_not_dropped(bench: Bench) -> None:
     assert bench.log.image.statements[TRIAL].stands
 
 
+def require_in_use(bench: Bench, reason: str) -> None:
+    """The trial is refused, and its topic is there as before."""
+    with pytest.raises(RefusedError, match=reason) as refused:
+        bench.run()
+    assert refused.value.code == "topic_in_use"
+    assert FILLED in bench.cluster.topics
+
+
 def test_a_product_on_a_trials_topic_survives(bench: Bench) -> None:
     bench.leftover()
     about = story.product(product="east.tried", topic=FILLED)
     bench.log.say(intents.ProductPublished, "east", **about)
     story.settle(bench.log)
-    with pytest.raises(RefusedError, match=r"carries the product east\.tried") as refused:
-        bench.run()
-    assert refused.value.code == "topic_in_use"
-    assert FILLED in bench.cluster.topics
+    require_in_use(bench, r"carries the product east\.tried")
 
 
 def test_a_trials_topic_that_another_statement_reads_survives(bench: Bench) -> None:
     bench.leftover()
     bench.add("east.reader", "east.read", stream=FILLED, sql=f"SELECT * FROM {FILLED}")
-    with pytest.raises(RefusedError, match=r"filled by statement east\.reader") as refused:
-        bench.run()
-    assert refused.value.code == "topic_in_use"
-    assert FILLED in bench.cluster.topics
+    require_in_use(bench, r"filled by statement east\.reader")
 
 
 def test_what_a_broken_off_trial_left_is_removed(bench: Bench) -> None:
