@@ -160,11 +160,7 @@ def _columns(types: Types, query: Query) -> Any:
     except SqlError as error:
         # what fails for a constant is not of a column
         types(Query(query.lookups, None, (Out("one", Constant(None), None),)))
-        for out in query.out:
-            try:
-                types(Query(query.lookups, None, (out,)))
-            except SqlError as one:
-                raise SqlError(one.code, one.reason, out.place) from error
+        _place(error, query, lambda out: types(Query(query.lookups, None, (out,))))
         raise
 
 
@@ -191,12 +187,21 @@ def _fitting(columns: Any, query: Query, name: str, namespace: str) -> str:
     try:
         return result_schema(columns, name, namespace)
     except SqlError as error:
-        for out in query.out:
-            try:
-                result_schema(StructType([columns[out.name]]), name, namespace)
-            except SqlError as one:
-                raise SqlError(one.code, one.reason, out.place) from error
+        _place(
+            error,
+            query,
+            lambda out: result_schema(StructType([columns[out.name]]), name, namespace),
+        )
         raise
+
+
+def _place(error: SqlError, query: Query, judge: Callable[[Out], object]) -> None:
+    """Raise the error with the place of the first column that has it by itself, if one has."""
+    for out in query.out:
+        try:
+            judge(out)
+        except SqlError as one:
+            raise SqlError(one.code, one.reason, out.place) from error
 
 
 def _fault(types: Types, part: Query) -> str:
