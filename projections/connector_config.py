@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from mesh_events.connectors import is_reference
 from projections import connector_settings
 from projections.connector_rows import EVENT_ROUTER
-from projections.connector_settings import JDBC_SINK, MOST_TASKS, POSTGRES
+from projections.connector_settings import JDBC_SINK, MOST_TASKS, OLD_ZONE, POSTGRES, ZONE
 from projections.connector_tables import JDBC, TABLES, Table, beside, captured, filled, tables
 
 __all__ = ["JDBC_SINK", "MOST_TASKS", "POSTGRES", "Table", "captured", "filled"]
@@ -136,7 +136,7 @@ def _unfit_sink(config: Config) -> str | None:
     if wrong := [one for one in said if one not in _DRIVER]:
         known = ", ".join(sorted(_DRIVER))
         return f"connection.url: leave out {', '.join(wrong)}: allowed are {known}"
-    for setting in ("use.time.zone", "database.time_zone"):
+    for setting in (ZONE, OLD_ZONE):
         if url["kind"] == "postgresql" and config.get(setting, "UTC") != "UTC":
             return (
                 f"{setting}: leave it out: it makes other times of those that the zone does not "

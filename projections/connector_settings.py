@@ -34,6 +34,8 @@ JDBC_SINK = "io.debezium.connector.jdbc.JdbcSinkConnector"
 MOST_TASKS = 16
 UNNEST = "dialect.postgres.unnest.insert.enabled"
 """Of a JDBC sink: whether it writes batches by way of arrays."""
+ZONE, OLD_ZONE = "use.time.zone", "database.time_zone"
+"""Of a JDBC sink: the zone of times that have none, by both of its names."""
 _OF_PRIMITIVES = tuple(
     f"org.apache.kafka.connect.{one}"
     for one in (
@@ -194,8 +196,8 @@ _SINK: Mapping[str, Kind] = {
     "flush.max.retries": number(0, 1000),
     "flush.retry.delay.ms": number(1, 600_000),
     "quote.identifiers": BOOLEAN,
-    "use.time.zone": matching(r"[A-Za-z0-9_+:/-]{1,40}", "the name of a time zone"),
-    "database.time_zone": matching(r"[A-Za-z0-9_+:/-]{1,40}", "the name of a time zone"),
+    ZONE: matching(r"[A-Za-z0-9_+:/-]{1,40}", "the name of a time zone"),
+    OLD_ZONE: matching(r"[A-Za-z0-9_+:/-]{1,40}", "the name of a time zone"),
     # else batches pass values by without their types: a second of an interval is a million
     UNNEST: one_of("false"),
 }

@@ -16,7 +16,13 @@ from projections.connector_rows import (
     with_plain_names,
     with_whole_rows,
 )
-from projections.connector_settings import JDBC_SINK, POSTGRES, UNNEST
+from projections.connector_settings import (
+    JDBC_SINK,
+    OLD_ZONE,
+    POSTGRES,
+    UNNEST,
+    ZONE,
+)
 from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host
 
 Config = Mapping[str, str]
@@ -305,8 +311,7 @@ def _pinned_sink(config: Config) -> dict[str, str]:
 
     Times go into PostgreSQL in UTC: a zone whose clocks go forward lacks an hour.
     """
-    # by its old name as well
-    zones = ["use.time.zone", *(one for one in ("database.time_zone",) if one in config)]
+    zones = (one for one in (ZONE, OLD_ZONE) if one == ZONE or one in config)
     zone = dict.fromkeys(zones, "UTC") if _kind(config) == "postgresql" else {}
     return {_FORM: _form(config), UNNEST: "false", **zone, **_with_patience(config)}
 
