@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
+from functools import cache
 from typing import Any
 
 from self_service.cli import layout, times
@@ -89,15 +90,10 @@ def rendered(document: Any, form: Format) -> str:
         return json_text(plain, indent=2) + "\n"
     import yaml
 
-    class Dumper(yaml.SafeDumper):
-        """YAML's own types, and numbers with their digits."""
-
-    Dumper.add_representer(
-        Number, lambda dumper, one: dumper.represent_scalar(_YAML_FLOAT, _in_yaml(one))
-    )
+    dumper = _yaml_dumper()
 
     def dumped(*, unicode: bool) -> str:
-        text = yaml.dump(plain, Dumper=Dumper, sort_keys=False, allow_unicode=unicode, width=100)
+        text = yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=unicode, width=100)
         return str(text)
 
     text = dumped(unicode=True)
@@ -113,6 +109,20 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def json_line(document: Any) -> str:
     """A document as JSON in one line."""
     return json_text(_plain(document))
+
+
+@cache
+def _yaml_dumper() -> Any:
+    """YAML's own types, and numbers with their digits; made once, since each record asks."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Of this function."""
+
+    Dumper.add_representer(
+        Number, lambda dumper, one: dumper.represent_scalar(_YAML_FLOAT, _in_yaml(one))
+    )
+    return Dumper
 
 
 def _in_yaml(number: Number) -> str:
