@@ -28,6 +28,7 @@ from mesh_events.signing import SigningKey
 from mesh_events.vocabulary import EVENTS
 from processors.decision import version
 from projections.catalog import SCHEMA_REGISTERED
+from projections.rules.access import TARGET_FREE
 from projections.rules.catalog import TOPIC_EXISTS
 from projections.rules.identity import CLUSTER_REACHABLE
 
@@ -155,7 +156,7 @@ class Workload:
         request = asked.meta.id
         yield from self._accepted(asked, "west")
         granted = AccessGranted(meta=self._meta("east"), product=product, request=request)
-        yield from self._accepted(granted, "east", "target_free")
+        yield from self._accepted(granted, "east", TARGET_FREE)
         yield self._rights(AclApplied, request)
         yield from self._accepted(
             AccessRevoked(

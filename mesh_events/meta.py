@@ -74,7 +74,7 @@ def shortened(text: str) -> str:
     found = spelt(text[: LONGEST_REASON + 1])
     if len(found) > LONGEST_REASON:
         return f"{found[:LONGEST_REASON]}…"
-    return text if found == text else found
+    return found
 
 
 def milliseconds(moment: datetime) -> int:

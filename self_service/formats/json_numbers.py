@@ -5,6 +5,7 @@ text of that: 123456789012345678.91 would become 1.2345678901234568e+17.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
@@ -113,14 +114,8 @@ def written(
 
 def too_great(value: Any) -> Number | None:
     """A number within a value that no double has room for, if there is one."""
-    return next(
-        (
-            one
-            for one in _leaves(value)
-            if isinstance(one, Number) and one in (float("inf"), float("-inf"))
-        ),
-        None,
-    )
+    numbers = (one for one in _leaves(value) if isinstance(one, Number))
+    return next((one for one in numbers if math.isinf(one)), None)
 
 
 def _leaves(value: Any) -> Iterable[Any]:

@@ -166,8 +166,11 @@ def _why_one_number(union: Sequence[Any]) -> str | None:
 
 def _why_no_decimal(schema: Mapping[str, Any]) -> str | None:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
-    if not (isinstance(precision, int) and isinstance(scale, int)) or not (
-        precision >= 1 and 0 <= scale <= precision
+    if not (
+        isinstance(precision, int)
+        and isinstance(scale, int)
+        and precision >= 1
+        and 0 <= scale <= precision
     ):
         return f"{_DECIMAL} {precision} digits with the scale {scale}, which Avro does not have"
     if precision > MOST_DIGITS:
