@@ -4,7 +4,7 @@ Every fact about a desired thing names the `generation` that it satisfies; one t
 older generation than the log's latest is a no-op.
 """
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, ClassVar, Self
 
 from pydantic import Field
@@ -27,6 +27,8 @@ class Fact(Event):
 
 def _cut(value: Any) -> Any:
     match value:
+        case Enum():  # one of the mesh's own words, and a `str` too
+            return value
         case str():
             return shortened(value)
         case list():
