@@ -8,6 +8,10 @@ import os
 import random
 import shutil
 import tempfile
+
+# pytest imports it for a socket that the garbage collector closes. Within another import that is
+# `KeyError: <thread id>` there (python/cpython#91351, cured in 3.12).
+import tracemalloc  # noqa: F401
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
