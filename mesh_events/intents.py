@@ -47,6 +47,14 @@ class Intent(Event):
 
     kind: ClassVar[Kind] = Kind.INTENT
 
+    @property
+    def ordering_key(self) -> str:
+        """What it is about: a domain's intents on one thing are decided in the order of the log.
+
+        By default the record's key.
+        """
+        return self.key
+
 
 class ClusterRegistered(Intent):
     """Emitted by the operator when a Kafka cluster joins the mesh."""
@@ -227,6 +235,23 @@ class ProductUpdated(Intent):
         return f"product/{_path(self.product)}"
 
 
+class RequestIntent(Intent):
+    """What all answers to a request name: the product and the request."""
+
+    product: str = Field(description="Product id, <domain>.<name>")
+    request: str = Field(description="Id of the AccessRequested event")
+
+    @property
+    def key(self) -> str:
+        """`access/<product's domain>/<name>`."""
+        return f"access/{_path(self.product)}"
+
+    @property
+    def ordering_key(self) -> str:
+        """Each request is a thing of its own."""
+        return f"{self.key}/{self.request}"
+
+
 class AccessRequested(Intent):
     """Emitted by a consuming domain: one of its applications wants to read a product.
 
@@ -243,11 +268,9 @@ class AccessRequested(Intent):
         return f"access/{_path(self.product)}"
 
 
-class AccessGranted(Intent):
+class AccessGranted(RequestIntent):
     """Emitted by the product's owner: the request is granted."""
 
-    product: str = Field(description="Product id, <domain>.<name>")
-    request: str = Field(description="Id of the AccessRequested event")
     reason: str = Field(default="", description="Note of the owner")
     on_revoke: OnRevoke = Field(
         default=OnRevoke.PURGE, description="What becomes of the copy when the last grant ends"
@@ -256,36 +279,17 @@ class AccessGranted(Intent):
         default=Engine.SPARK, description="What copies, where this grant makes the link"
     )
 
-    @property
-    def key(self) -> str:
-        """`access/<product's domain>/<name>`."""
-        return f"access/{_path(self.product)}"
 
-
-class AccessDenied(Intent):
+class AccessDenied(RequestIntent):
     """Emitted by the product's owner: the request is denied, with a reason."""
 
-    product: str = Field(description="Product id, <domain>.<name>")
-    request: str = Field(description="Id of the AccessRequested event")
     reason: str = Field(description="Why, for the requester and the audit")
 
-    @property
-    def key(self) -> str:
-        """`access/<product's domain>/<name>`."""
-        return f"access/{_path(self.product)}"
 
-
-class AccessRevoked(Intent):
+class AccessRevoked(RequestIntent):
     """Emitted by owner, operator, or the consumer who gives it back: the grant ends now."""
 
-    product: str = Field(description="Product id, <domain>.<name>")
-    request: str = Field(description="Id of the AccessRequested event")
     reason: str = Field(description="Why, for the other side and the audit")
-
-    @property
-    def key(self) -> str:
-        """`access/<product's domain>/<name>`."""
-        return f"access/{_path(self.product)}"
 
 
 class LinkIntent(Intent):

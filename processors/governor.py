@@ -11,6 +11,7 @@ not count.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NoReturn
 
 import structlog
@@ -33,6 +34,7 @@ from processors.decision import Basis, decision_meta, decision_on, set_aside, ve
 from processors.log_watch import NoWatch, Watch
 from processors.mesh_clock import MeshClock
 from processors.metrics import Metrics
+from processors.ordering import Ordering, order_of
 from processors.quarantine import Copy, Samples
 from processors.quick_start import Beginning, FirstRecord
 from processors.reign import key_without_effect
@@ -93,6 +95,7 @@ class Governor:
         # counts how often everything was forgotten: what began before is of no use any more
         self._life = 0
         self._waits = Waits(CHECK_TIMEOUT_MS / 1000)
+        self._ordering = Ordering()
         # whether the next step begins with those that wait, not with those that arrived
         self._again_first = False
         self.forget()
@@ -107,6 +110,7 @@ class Governor:
         # (offset of a check's fact, offset of the intent it is about)
         self._answered: deque[tuple[int, int]] = deque()
         self._waits.clear()
+        self._ordering.clear()
         self._open: dict[int, Record] = {}
         self._samples = Samples()
         self._consequences = Consequent()
@@ -160,6 +164,7 @@ class Governor:
             for offset, entry in sorted(self.image.intents.undecided.items()):
                 self._queue(self.image, offset, entry)
             self._waits.clear()
+            self._ordering.clear()
             self._answered.clear()
         log.info("governor_started", epoch=started.offset, version=event.version)
         return started.offset
@@ -263,6 +268,7 @@ class Governor:
                     del self._open[at]
         elif event.offset not in undecided:
             self._open.pop(event.offset, None)
+            self._ordering.decided(event.offset, partial(self._queue_again, image))
         self._samples.keep(image.intents.unusable.holds)
 
     def _publish(self) -> None:
@@ -270,11 +276,18 @@ class Governor:
             self._rows.write([row])
             crash_point("after-row")
 
-    def _queue(self, image: Image, offset: int, entry: Entry) -> None:
+    def _queue(self, image: Image, offset: int, entry: Entry, *, first: bool = False) -> None:
         """Let an undecided intent wait for the turn of its domain."""
         key = image.identity.key_of(entry.signer)
         operator = key is not None and key.role is Role.OPERATOR and key.revoked is None
-        self._arrived.add(offset, key.domain if key is not None else "", urgent=operator)
+        domain = key.domain if key is not None else ""
+        self._arrived.add(offset, domain, urgent=operator, first=first)
+
+    def _queue_again(self, image: Image, offsets: list[int]) -> None:
+        """Let intents that were held behind another one be the next ones of their domain."""
+        for offset in reversed(offsets):
+            if (entry := image.intents.undecided.get(offset)) is not None:
+                self._queue(image, offset, entry, first=True)
 
     @property
     def waits(self) -> int:
@@ -324,11 +337,16 @@ class Governor:
             entry = state.intents.undecided.get(offset)
             if entry is None:
                 continue
+            order = order_of(state, entry)
+            if order is not None and self._ordering.holds(offset, order):
+                continue
             now = monotonic()
             waited = round(self._waits.waited(offset, now) * 1000)
             verdict = decide(state, entry, clock, waited, worker_skew)
             if isinstance(verdict, Waiting):
                 self._waits.add(offset, verdict.checks, now)
+                if order is not None:
+                    self._ordering.waits(offset, order)
             else:
                 self._waits.remove(offset)
                 if (record := self._undecided(offset)) is None:

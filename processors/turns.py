@@ -21,11 +21,17 @@ class Turns:
             self._urgent.clear()
             self._turns.clear()
 
-    def add(self, offset: int, domain: str, *, urgent: bool = False) -> None:
-        """A record is to be judged, behind those of its domain; `urgent` before all others."""
+    def add(self, offset: int, domain: str, *, urgent: bool = False, first: bool = False) -> None:
+        """A record is to be judged, behind those of its domain; `urgent` before all others.
+
+        One that is `first` is judged before the others of its domain.
+        """
         with self._lock:
             queue = self._urgent if urgent else self._turns.setdefault(domain, deque())
-            queue.append(offset)
+            if first:
+                queue.appendleft(offset)
+            else:
+                queue.append(offset)
 
     def has_next(self, until: int) -> bool:
         """Whether `take` has an offset up to `until`."""

@@ -149,6 +149,7 @@ class Ledger:
             return
         decided = self.entries[event.offset]
         self.waiting.discard(event.offset)
+        self._check_order(decided)
         verdict = decide(
             state,
             state.intents.undecided[event.offset],
@@ -174,6 +175,26 @@ class Ledger:
             if type(said).__name__ == "AccessGranted":
                 request = next(one for one in self.world.said if one.meta.id == said.request)
                 self.granted.add((request.application, request.product))
+
+    def _check_order(self, decided: Entry) -> None:
+        """What a domain says about one thing is decided in the log's order; operators overtake."""
+        if (order := self._order(decided)) is None:
+            return
+        earlier = [
+            at
+            for at in self.waiting - set(self.unusable)
+            if at < decided.offset and self._order(self.entries[at]) == order
+        ]
+        assert not earlier, f"{decided.offset} is decided, and {earlier} on {order} is not"
+
+    def _order(self, entry: Entry) -> tuple[str, bytes | None, str] | None:
+        if _intent(entry) is None:
+            return None
+        key = self.last.identity.keys.get(entry.signer or "")
+        if key is None or key.role == "operator":
+            return None
+        about = self.world.log.records[entry.offset].key
+        return key.domain, about, getattr(entry.event, "request", "")
 
     def _check_time(self, decision: Any, offset: int) -> None:
         """No single clock that is wrong moves the mesh's, or refuses what is said in time."""

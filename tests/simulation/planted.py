@@ -17,7 +17,9 @@ from processors.keepers.rights import RightsKeeper
 from processors.keepers.rows import RowsKeeper
 from processors.keepers.strangers import Strangers
 from processors.mesh_clock import MeshClock
+from processors.ordering import Ordering
 from processors.reign import LogReign
+from processors.turns import Turns
 from projections import access, fold, identity, links, unusable
 from projections import intents as pending
 from projections.identity import Identity
@@ -374,3 +376,20 @@ def freezes_end_while_clocks_disagree(patch: pytest.MonkeyPatch) -> None:
 @planted
 def rights_that_nobody_granted_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Strangers, "look", lambda *_: None)
+
+
+@planted
+def nobody_is_held_behind_an_earlier_intent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ordering, "holds", lambda *_: False)
+
+
+@planted
+def what_was_held_is_judged_last(patch: pytest.MonkeyPatch) -> None:
+    real = Turns.add
+
+    def add(
+        self: Any, offset: int, domain: str, *, urgent: bool = False, first: bool = False
+    ) -> None:
+        real(self, offset, domain, urgent=urgent)
+
+    patch.setattr(Turns, "add", add)

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from mesh_events import intents, signing
-from mesh_events.decisions import IntentQuarantined, MeshRole, RecordsSetAside
+from mesh_events.decisions import (
+    IntentAccepted,
+    IntentQuarantined,
+    IntentRejected,
+    MeshRole,
+    RecordsSetAside,
+)
 from mesh_events.emit import Receipt
 from mesh_events.errors import ConfigurationError
 from mesh_events.facts import CheckPassed
@@ -21,6 +27,8 @@ from processors.decision import decision_on
 from processors.governor import Governor
 from processors.quarantine import SAMPLES, Copy
 from processors.waiting import AGAIN
+from projections.access import State
+from projections.decide import CHECK_TIMEOUT_MS
 from projections.image import DEFAULT_BOUNDS, Bounds, Image
 from projections.quotas.kinds import Quotas
 from projections.verdict import Quarantined, Verdict
@@ -613,3 +621,108 @@ def test_a_step_passes_over_what_another_governor_has_decided_meanwhile(
 def quarantined(entry: Entry, _: Verdict, basis: Any) -> Any:
     """A decision of which people are given a copy."""
     return decision_on(entry, Quarantined("garbage", "cannot be read"), basis)
+
+
+SOON = {"topic_exists": Never(), "schema_registered": Never(), "target_free": Never()}
+
+
+def passed(governor: Governor, log: PaperLog, offset: int, *checks: str) -> None:
+    """The checks of one intent come out, and everything that follows is decided."""
+    for check in checks:
+        log.report(CheckPassed, offset=offset, check=check, evidence={})
+    governor.fold(log.records)
+    settle(governor, log)
+
+
+def words(log: PaperLog, waiting: str, domain: str = "east") -> list[int]:
+    """Updates of one product; those that are `w` have to wait for checks."""
+    return [
+        log.say(
+            intents.ProductUpdated,
+            domain,
+            product=story.PRODUCT,
+            topic_replaced=one == "w",
+            description=f"word {number}",
+        )
+        for number, one in enumerate(waiting)
+    ]
+
+
+def decided_of(log: PaperLog, offsets: Sequence[int]) -> list[tuple[int, str]]:
+    found = [log.event_at(one.offset) for one in log.records]
+    return [
+        (one.offset, type(one).__name__)
+        for one in found
+        if isinstance(one, IntentAccepted | IntentRejected) and one.offset in offsets
+    ]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_a_domain_says_about_one_product_is_decided_in_its_order(restarted: bool) -> None:
+    log = PaperLog()
+    story.published(log)
+    log.checks = SOON
+    governor = reigning(log)
+    said = words(log, "w..w.")
+    governor.fold(log.records)
+    settle(governor, log)
+    assert decided_of(log, said) == []
+    if restarted:
+        governor = reigning(log)
+        settle(governor, log)
+    assert governor.waiting().keys() == {said[0]}, "the check of the fourth is not begun"
+    said += words(log, "..")
+    passed(governor, log, said[0], "topic_exists", "schema_registered")
+    assert [at for at, _ in decided_of(log, said)] == said[:3]
+    passed(governor, log, said[3], "topic_exists", "schema_registered")
+    assert decided_of(log, said) == [(one, "IntentAccepted") for one in said]
+    assert governor.image.catalog[story.PRODUCT].description == "word 1"
+
+
+def test_a_revocation_behind_a_grant_that_waits_ends_it() -> None:
+    log = PaperLog()
+    story.published(log)
+    asked = [story.request(log, consumer) for consumer in ("west", "north")]
+    log.checks = SOON
+    governor = reigning(log)
+    about = [{"product": story.PRODUCT, "request": one, "reason": "so"} for one in asked]
+    grants = [log.say(intents.AccessGranted, "east", **one) for one in about]
+    revoked = log.say(intents.AccessRevoked, "east", **about[0])
+    governor.fold(log.records)
+    settle(governor, log)
+    passed(governor, log, grants[1], "target_free")
+    assert decided_of(log, [*grants, revoked]) == [(grants[1], "IntentAccepted")], "another request"
+    passed(governor, log, grants[0], "target_free")
+    order = [grants[1], grants[0], revoked]
+    assert decided_of(log, order) == [(one, "IntentAccepted") for one in order]
+    assert governor.image.access.requests[asked[0]].state is State.REVOKING
+
+
+def test_an_intent_that_waits_holds_no_other_domains_back_nor_other_things() -> None:
+    log = PaperLog()
+    story.published(log)
+    log.checks = SOON
+    governor = reigning(log)
+    first = words(log, "w")
+    others = words(log, "w", "west")
+    others.append(log.say(intents.ApplicationRegistered, "east", application="east.app"))
+    governor.fold(log.records)
+    settle(governor, log)
+    found = decided_of(log, [*first, *others])
+    assert sorted(found) == [(others[0], "IntentRejected"), (others[1], "IntentAccepted")]
+
+
+def test_what_was_held_is_decided_when_the_time_of_the_first_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = PaperLog()
+    story.published(log)
+    log.checks = SOON
+    governor = reigning(log)
+    said = words(log, "w..")
+    governor.fold(log.records)
+    settle(governor, log)
+    later(monkeypatch, CHECK_TIMEOUT_MS + 1000)
+    settle(governor, log)
+    kinds = ["IntentRejected", "IntentAccepted", "IntentAccepted"]
+    assert decided_of(log, said) == list(zip(said, kinds, strict=True))

@@ -19,6 +19,15 @@ def test_domains_take_turns_and_each_keeps_its_order() -> None:
     assert taken(turns) == [0, 5, 1, 6, 2, 3, 4]
 
 
+def test_what_is_first_comes_before_the_others_of_its_domain() -> None:
+    turns = Turns()
+    turns.add(3, "east")
+    turns.add(4, "west")
+    turns.add(2, "east", first=True)
+    turns.add(1, "east", first=True)
+    assert taken(turns) == [1, 4, 2, 3]
+
+
 def test_an_operator_overtakes_everybody() -> None:
     turns = Turns()
     turns.add(0, "east")
