@@ -70,11 +70,17 @@ def _cells(row: Row, columns: tuple[str, ...]) -> tuple[str, ...]:
         if row.beside and beside
         else "",
         "ratio": ratio(ours, beside) if ours and beside else "",
-        "goal": row.goal,
+        "goal": _goal(row, ours),
         "what bounds it": row.bound,
         "file, commit": f"`{row.file}`, {commit}",
     }
     return tuple(cells[column] for column in columns)
+
+
+def _goal(row: Row, figure: Mapping[str, float] | None) -> str:
+    if row.goal is None:
+        return ""
+    return f"{row.goal.text}{', missed' if figure and row.goal.is_missed(figure) else ''}"
 
 
 def _result(name: str) -> dict[str, Any]:
