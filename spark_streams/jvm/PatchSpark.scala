@@ -3,7 +3,7 @@ package mesh
 import java.nio.file.{Files, Path}
 import java.time.{DateTimeException, LocalDate}
 
-import com.fasterxml.jackson.core.{JsonGenerator, JsonParser, JsonToken}
+import com.fasterxml.jackson.core.{JsonGenerationException, JsonGenerator, JsonParser, JsonToken}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisitor, Opcodes}
 
 /** Times of records as Spark can have them. */
@@ -21,10 +21,14 @@ object RecordTimes {
 
 /** Numbers of JSON as they are written. Spark copies those with a point or an exponent as doubles. */
 object JsonNumbers {
-  /** Writes the value that the parser stands at, and leaves it at its last token. */
+  /**
+   * Writes the value that the parser stands at, and leaves it at its last token. Throws
+   * JsonGenerationException where there is none, as in an empty text.
+   */
   def copy(generator: JsonGenerator, parser: JsonParser): Unit = {
     var depth = 0
     def one(): Unit = parser.currentToken match {
+      case null => throw new JsonGenerationException("no value to copy", generator)
       case JsonToken.VALUE_NUMBER_FLOAT => generator.writeNumber(parser.getText)
       case token =>
         if (token.isStructStart) depth += 1

@@ -35,3 +35,9 @@ def test_a_cast_of_a_number_in_json_is_exact(spark: Any) -> None:
     assert values(spark, exact, ['{"a": 12345678901234567.89}']) == [
         Decimal("12345678901234567.890000000000000000")
     ]
+
+
+def test_a_text_without_a_value_is_null(spark: Any) -> None:
+    cut = ["", " ", "{", '{"a"', '{"a":', '{"a": [1.5', "[1.5,", "nul", "]"]
+    assert values(spark, "get_json_object(j, '$')", cut) == [None] * len(cut)
+    assert values(spark, "get_json_object(j, '$.a')", [*cut, "1.5", '{"a": 01.5}']) == [None] * 11
