@@ -36,13 +36,14 @@ object DomainServer {
 }
 
 /**
- * The session extension that refuses every source but Kafka, and every command. It adds `mesh_attempt`,
- * and computes decimals exactly.
+ * The session extension that refuses every source but Kafka, and every command. It adds `mesh_attempt`
+ * and `mesh_valid_texts`, and computes decimals exactly.
  */
 class DomainRules extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     Attempt.inject(extensions)
     Decimals.inject(extensions)
+    ValidTexts.inject(extensions)
     // hints are resolved before sources are: a file's types would be looked up in the file
     extensions.injectHintResolutionRule(_ => SourcesByName)
     extensions.injectCheckRule(_ => Sources.check(_))

@@ -24,6 +24,7 @@ SOURCES = tuple(
         "PatchSpark.scala",
         "Patterns.scala",
         "TableLookup.scala",
+        "ValidTexts.scala",
     )
 )
 PATCH = "mesh.PatchSpark"
@@ -38,6 +39,8 @@ CLOSED_PORTS = "org.apache.spark.mesh.ClosedPorts"
 """Spark's listener by which a server closes its ports for executors, of which it has none."""
 ATTEMPT = "mesh_attempt"
 """(expression) -> struct<value, fault: string>; every session of a domain's server has it."""
+VALID_TEXTS = "mesh_valid_texts"
+"""(expression) -> its value; an error that `ATTEMPT` catches where a string in it is no UTF-8."""
 LOOKUP = "mesh_lookup"
 """(table's name, key, record's partition) -> row."""
 MATCHES = "mesh_matches"

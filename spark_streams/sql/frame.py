@@ -11,6 +11,7 @@ from typing import Any
 
 from mesh_events.errors import RefusedError
 from spark_streams.copy import header, headers_before, source_header
+from spark_streams.jvm import VALID_TEXTS
 from spark_streams.provenance import Origin
 from spark_streams.sql import decimals, validated
 from spark_streams.sql.attempts import attempted, moment, no_moment
@@ -155,6 +156,7 @@ def selected(
     among = stays if stream.of_rows else None
     rows = limits.checked(rows, expressions, sources, names, among)
     out = f.struct(*[compiled(one.expression, sources).alias(one.name) for one in query.out])
+    out = f.call_function(VALID_TEXTS, out)
     rows = attempted(rows, "out", f.when(stays, out) if stream.of_rows else out)
     return rows.select("out", "fault", "key", "value", "partition", "offset", "headers")
 

@@ -78,13 +78,15 @@ FUNCTIONS: Mapping[str, Function] = {
         _STRINGS,
         "ascii:1 base64:1 bit_length:1 btrim:1-2 char:1 char_length:1 character_length:1 chr:1 "
         "concat:1+ contains:2 crc32:1 decode:2+ elt:2+ encode:2 endswith:2 find_in_set:2 hash:1+ "
-        "hex:1 initcap:1 instr:2 lcase:1 left:2 length:1 len:1 levenshtein:2-3 locate:2-3 lower:1 "
-        "ltrim:1-2 luhn_check:1 mask:1-5 md5:1 octet_length:1 parse_url:2-3 position:2-3 "
+        "hex:1 initcap:1 instr:2 is_valid_utf8:1 lcase:1 left:2 length:1 len:1 levenshtein:2-3 "
+        "locate:2-3 lower:1 ltrim:1-2 luhn_check:1 make_valid_utf8:1 mask:1-5 md5:1 "
+        "octet_length:1 parse_url:2-3 position:2-3 "
         "regexp_count:2 regexp_extract:2-3 regexp_extract_all:2-3 regexp_instr:2 regexp_like:2 "
         "regexp_substr:2 reverse:1 right:2 rtrim:1-2 sha:1 sha1:1 sha2:2 soundex:1 split:2-3 "
         "split_part:3 startswith:2 substr:2-3 substring:2-3 substring_index:3 to_binary:1-2 "
         "to_char:2 to_number:2 to_varchar:2 translate:3 trim:1 try_to_binary:1-2 try_to_number:2 "
-        "ucase:1 unbase64:1 unhex:1 upper:1 url_decode:1 url_encode:1 xxhash64:1+",
+        "try_validate_utf8:1 ucase:1 unbase64:1 unhex:1 upper:1 url_decode:1 url_encode:1 "
+        "xxhash64:1+",
     ),
     "concat_ws": Function(_STRINGS, 1, MANY, growth=Growth.JOINS),
     "format_number": Function(_STRINGS, 2, 2, growth=Growth.COUNT, counts=1),

@@ -25,6 +25,7 @@ _PLAIN = frozenset(
     | {"octet_length", "position", "regexp_count", "regexp_instr", "regexp_like", "sha", "sha1"}
     | {"sha2", "startswith", "xxhash64", "array_contains", "array_position", "array_size"}
     | {"arrays_overlap", "cardinality", "map_contains_key", "size", "json_array_length"}
+    | {"is_valid_utf8"}
     | {"equal_null", "isnotnull", "isnull", "to_number", "try_to_number", "format_number"}
 )
 SCALARS = _PLAIN | {

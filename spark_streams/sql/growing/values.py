@@ -205,6 +205,7 @@ _OF_FUNCTIONS: Mapping[str, Callable[[Call, Sequence[Need]], Made]] = {
     **dict.fromkeys(("btrim", "ltrim", "rtrim", "trim"), _trimmed),
     **dict.fromkeys(("translate", "mask", "lower", "lcase", "upper", "ucase"), _times(4)),
     **dict.fromkeys(("hex", "base64", "url_encode", "initcap", "encode", "decode"), _times(4)),
+    "make_valid_utf8": _times(4),
     **dict.fromkeys(("date_format", "from_unixtime", "to_char", "to_varchar"), _times(16)),
     "sequence": _sequence,
     "levenshtein": _distance,

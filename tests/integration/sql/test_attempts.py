@@ -104,6 +104,34 @@ def test_a_condition_with_a_lambda_without_a_value_drops_no_record(spark: Any, t
     assert topics(found) == ["out", "out.dead", "out"]
 
 
+TEXTS_OF_BYTES = [
+    "CAST(unhex(s) AS STRING)", "array('a', CAST(unhex(s) AS STRING))",
+    "CAST(array(unhex(s)) AS ARRAY<STRING>)", "map('a', CAST(unhex(s) AS STRING))",
+    "map(CAST(unhex(s) AS STRING), 1)", "named_struct('a', 1, 'b', CAST(unhex(s) AS STRING))",
+    "array(named_struct('a', array(CAST(unhex(s) AS STRING))))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS_OF_BYTES)
+def test_a_string_that_is_no_utf8_goes_to_the_dead_letters(spark: Any, text: str) -> None:
+    found = run(spark, f"SELECT {text} AS v FROM x c", {"s": "61"}, {"s": "61ff"}, {"s": "c3a9"})
+    assert topics(found) == ["out", "out.dead", "out"]
+    assert "Spark says INVALID_UTF8_STRING:" in reason(found[1])
+
+
+def test_a_field_that_is_no_utf8_goes_to_the_dead_letters_where_it_is_written(spark: Any) -> None:
+    bad = wire(7, VALUE, {**GOOD, "s": "QQ"}).replace(b"QQ", b"\xed\xa0")
+    rows = [(b"k", bad, 0, 0)]
+    for text, topic in {"s": "out.dead", "i": "out", "make_valid_utf8(s)": "out"}.items():
+        made = Statement(spark, f"SELECT {text} AS v FROM x c", {"c": {7: VALUE}}, {})
+        assert topics(made.run(rows)) == [topic], text
+
+
+def test_bytes_may_be_looked_at_as_a_string_that_is_no_utf8(spark: Any) -> None:
+    text = "SELECT hex(CAST(unhex(s) AS STRING)) AS v FROM x c WHERE CAST(unhex(s) AS STRING) > 'a'"
+    assert topics(run(spark, text, {"s": "62ff"})) == ["out"]
+
+
 def test_a_reason_holds_nothing_of_the_record(spark: Any) -> None:
     [found] = run(spark, "SELECT url_decode(s) AS v FROM x c", {"s": "%secret"})
     assert "secret" not in reason(found)
