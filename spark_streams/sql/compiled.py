@@ -44,6 +44,12 @@ _BEFORE: Mapping[str, Callable[[Any], Any]] = {
     "+": lambda this: _called("positive", this),
     "~": lambda this: _called("~", this),
 }
+_CASTS: Mapping[str, tree.Type] = {
+    "decimal": tree.Type("decimal", (10, 0)),
+    "double": tree.Type("double"),
+    "float": tree.Type("float"),
+}
+"""Calls that are casts. Spark's own calls are casts that nobody wrote: see `Decimals.scala`."""
 _CLOCKS = {"date": "DateType", "timestamp": "TimestampType", "timestamp_ntz": "TimestampNTZType"}
 
 
@@ -145,6 +151,9 @@ class _Compiler:
         for given in node.args:
             if isinstance(given, tree.Lambda):
                 return getattr(builtin, node.name)(*columns, self._function(given))
+        if node.name in _CASTS:
+            kind = spark_type(_CASTS[node.name])
+            return columns[0].cast(kind)
         if node.name in patterns.MATCHED:
             return patterns.called(node, columns, _called)
         return _called(node.name, *columns)

@@ -424,12 +424,59 @@ def test_a_decimal_is_not_rounded_in_silence(rows: Any, text: str) -> None:
     "text",
     [
         "a > 1", "a = 2.0", "a > 0.00", "c > 0.0", "k > 0", "coalesce(a, 0)", "h = 1.5", "a = a",
-        "CAST(a AS DECIMAL(38, 1)) > 1.5", "a > CAST(1.5 AS DECIMAL(38, 0))", "a > 1.5e0",
-        "CAST(b AS DECIMAL(38, 0)) = a", "CAST(b AS STRING) = '1'", "greatest(e, g, 1)",
+        "CAST(a AS DECIMAL(38, 1)) > 1.5", "a > CAST(1.5 AS DECIMAL(38, 0))",
+        "decimal(a) = 1", "CAST(b AS DECIMAL(38, 0)) = a", "CAST(b AS STRING) = '1'",
+        "greatest(e, g, 1)",
     ],
 )  # fmt: skip
 def test_what_rounds_no_decimal_is_taken(rows: Any, text: str) -> None:
     assert refused(rows, text) == ""
+
+
+BESIDE = {
+    "d": "DOUBLE", "f": "FLOAT", "n": "BIGINT", "i": "INT", "s": "SMALLINT",
+    "p": "DECIMAL(15, 2)", "q": "DECIMAL(16, 2)", "r": "DECIMAL(6, 2)",
+}  # fmt: skip
+
+
+def typed(text: str) -> str:
+    """The text with each letter of those as a column of its type."""
+    return re.sub(r"\b[dfnispqr]\b", lambda found: f"CAST(a AS {BESIDE[found[0]]})", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n = d", "n > f", "i = f", "q < d", "q = f", "n > 1.5e0", "i IN (f, 2)",
+        "n BETWEEN 1 AND d", "coalesce(i, f)", "greatest(n, d)", "nullif(n, d)", "n <=> d",
+        "CASE WHEN n > 1 THEN n ELSE d END", "CASE n WHEN d THEN 1 END", "array(n, d)",
+        "map('p', q, 'q', d)", "exists(array(n), v -> v = d)",
+        "d = CAST(9007199254740993 AS BIGINT)", "f = 16777217", "d > 0.1234567890123456",
+        "(n + 1) = d", "sqrt(coalesce(n, d))",
+        "array_contains(array(d), n)", "coalesce(array(n), array(d))", "if(true, n, d)",
+        "nvl(n, d)", "array_position(array(f), i)", "element_at(map(d, 1), n)",
+    ],
+)  # fmt: skip
+def test_a_number_is_not_rounded_to_a_double_in_silence(rows: Any, text: str) -> None:
+    why = refused(rows, typed(text))
+    assert re.search("would be rounded to (DOUBLE|FLOAT)", why), why
+    assert "CAST one of them, to a DECIMAL" in why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n + d > 1", "n * f", "n / d", "q % d", "-n + d", "sqrt(n)", "power(q, n)", "isnan(n)",
+        "sign(q)", "i = d", "s = f", "p = d", "p = f", "r = f", "d > 1", "f > 1", "d > -1",
+        "f = -1", "d = 1.5", "d = CAST(9007199254740992 AS BIGINT)", "f = 16777216", "d = 0.1",
+        "f = 0.1", "d = f",
+        "CAST(n AS DOUBLE) = d", "double(n) = d", "float(i) = f",
+        "n = CAST(d AS BIGINT)", "q = CAST(d AS DECIMAL(16, 2))",
+        "coalesce(d, 0)", "round(d, 2)", "d IN (1, 2.5)", "if(d > 1, d, 0)",
+    ],
+)  # fmt: skip
+def test_a_number_may_meet_a_double_that_holds_it_or_to_compute(rows: Any, text: str) -> None:
+    assert refused(rows, typed(text)) == ""
 
 
 def test_literals_are_negated_exactly(rows: Any) -> None:
