@@ -153,7 +153,8 @@ class DomainEngine:
 
     def _starting(self) -> EngineError:
         return EngineError(
-            ENGINE_STARTING, f"{self._domain}'s Spark Connect server is being started"
+            ENGINE_STARTING,
+            f"{self._domain}'s Spark Connect server does not answer this worker yet",
         )
 
     def _unavailable(self, why: str) -> EngineError:

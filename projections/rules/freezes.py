@@ -80,7 +80,7 @@ def _operators(case: Case, what: str) -> None:
     require(
         case.key.role is Role.OPERATOR,
         "operators_only",
-        f"only the mesh's operator may {what}: ask the operator",
+        f"only the mesh's operator may {what}: switch to mesh, or ask the operator",
     )
 
 

@@ -29,7 +29,7 @@ def _operator(case: Case, what: str) -> None:
     require(
         case.key.role is Role.OPERATOR,
         "operators_only",
-        f"only the mesh's operator may {what}: ask the operator",
+        f"only the mesh's operator may {what}: switch to mesh, or ask the operator",
     )
 
 

@@ -24,6 +24,15 @@ from self_service.cli.options import Saying
 from self_service.cli.output import Detail, Listing, note, show
 from self_service.cli.statement_wording import reading_application
 
+_NOT_ASKED = {
+    connector_config.POSTGRES: "the database does not answer from here, and was not asked whether "
+    "its tables tell whole rows of updates and deletes, have a key, and hold types that arrive as "
+    "they are: Connect reports none of it. docs/how-to/connect.md has what to look at",
+    connector_config.JDBC_SINK: "the database was not asked from here whether its table takes what "
+    "comes: Connect reports what is wrong when it runs",
+}
+"""What nobody has looked at where the database was not asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -135,7 +144,7 @@ class Change:
             case _:
                 return
         if not asked:
-            note("the database was not asked from here: Connect reports what is wrong when it runs")
+            note(_NOT_ASKED[config["connector.class"]])
 
     def _captured(self, image: Image, config: dict[str, str]) -> list[str]:
         """The tables that the connector captures already, from the same database.

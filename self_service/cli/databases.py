@@ -38,9 +38,10 @@ class Database:
 def database(ends: Endpoints, place: Place) -> Database:
     """The database that the options name; raises InvalidValueError."""
     address, port = address_of(place.host or f"{ends.postgres_host}:{ends.postgres_port}")
-    missing = None in (place.user, place.password, place.database)
+    needed = {"user": place.user, "password": place.password, "database": place.database}
+    missing = [f"--{name}" for name, value in needed.items() if value is None]
     if place.host is not None and missing:
-        raise InvalidValueError("another database needs --user, --password and --database")
+        raise InvalidValueError(f"another database needs {' and '.join(missing)}, too")
     return Database(
         address,
         port,

@@ -193,8 +193,9 @@ _READING = frozenset(
 
 def _path(name: str, examples: Sequence[str]) -> str:
     """A command with its nouns, such as `sdm topic create`."""
-    words = examples[0].split() if examples else []
-    return " ".join(words[: words.index(name) + 1]) if name in words else f"sdm {name}"
+    _, _, shown = examples[0].partition("sdm ") if examples else ("", "", "")
+    words = shown.split()
+    return " ".join(["sdm", *(words[: words.index(name) + 1] if name in words else [name])])
 
 
 def _spread(function: Function, name: str, path: str) -> Function:

@@ -228,7 +228,7 @@ def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
         "products": len(image.catalog),
         "rows_behind": rows,
     }
-    empty = "no link, statement or connector has failed, and no product lacks its topic"
+    empty = "nothing: no link, statement or connector has failed, and no product lacks its topic"
     now = image.ended_by(round(time.time() * 1000))
     calm = "no domain is frozen or in quarantine"
     parts = {

@@ -196,10 +196,11 @@ def describe(
     accesses = sorted(image.access.requests.values(), key=lambda one: one.offset)
     readers = [access_fields(one) for one in accesses if one.product == name]
     copies = [link_fields(one) for _, one in sorted(image.links.items()) if one.product == name]
+    whole = "nothing: its topic is there"
     parts = {
         "access": Listing(ACCESS_COLUMNS, readers, "nobody asked for it yet"),
         "links": Listing(LINK_COLUMNS, copies, "no copies"),
-        "failed": Listing(FAILED_COLUMNS, missing_topics(image, name), "its topic is there"),
+        "failed": Listing(FAILED_COLUMNS, missing_topics(image, name), whole),
     }
     show(Detail(shown, parts), reading.output)
 

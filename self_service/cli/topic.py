@@ -15,6 +15,7 @@ from mesh_events.errors import (
 from mesh_events.topics import INTERNAL_PREFIXES
 from projections.links import Copy
 from projections.rules import names
+from self_service.cli import interruption
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
 from self_service.cli.logins import Login
@@ -97,6 +98,7 @@ def create(
     admin = brokers.admin(login.connection(mesh, acting.domain, name))
     if _present(admin, name):
         raise RefusedError("topic_exists", f"{name} exists already: see `sdm topic describe`")
+    interruption.became(f"{name} may be there: see `sdm topic describe {name}`")
     brokers.create_topic(admin, name, partitions, settings)
     shown: dict[str, Any] = {"topic": name, "partitions": partitions}
     if draft is not None and schema is not None:
@@ -185,6 +187,8 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
     from self_service.cli.denial import advising
 
     given.check()
+    if given.schema is None:
+        interruption.became("nothing was written")
     mesh = Mesh()
     connection = login.connection(mesh, acting.domain, name)
     with advising(mesh, name, connection.user, writing=True):
@@ -200,7 +204,14 @@ def produce(acting: Acting, login: Login, given: Input, name: Name) -> None:
         )
         shape = producing.Lines(given.key, given.separator, given.key_field)
         # all are encoded before the first is written: a bad line writes nothing
-        pairs = list(producing.records(given.lines(), shape, keys, values))
+        try:
+            pairs = list(producing.records(given.lines(), shape, keys, values))
+        except MeshError:
+            note("nothing was written")
+            raise
+    interruption.became(
+        f"of {len(pairs)} records some may be written to {name}: see `sdm topic describe {name}`"
+    )
     with advising(mesh, name, connection.user, writing=True):
         written = producing.write(connection, name, pairs)
     last = [{"partition": one, "offset": offset} for one, offset in written[-1:]]

@@ -299,6 +299,7 @@ def test_a_line_that_does_not_fit_the_schema_writes_nothing(
     text = '{"userid": 3}\n{"userid": "four"}\n'
     told = sdm("topic", "produce", topic, "-d", owner.name, stdin=text, code=ExitCode.USAGE)
     assert "line 2" in told.err
+    assert "nothing was written" in told.err
     assert len(sdm("topic", "consume", topic, "-d", owner.name).lines) == 2
 
 

@@ -69,6 +69,11 @@ def test_ctrl_c_while_modules_are_loaded_is_one_line(module: str) -> None:
             ("topic", "create", "east.x", "--partitions", "1", "-d", "east"),
             "interrupted: `sdm topic create` may be done in part: look before you run it again",
         ),
+        (("topic", "produce", "east.x", "-d", "east"), "interrupted: nothing was written"),
+        (
+            ("topic", "produce", "east.x", "--schema", "x.avsc", "-d", "east"),
+            "interrupted: `sdm topic produce` may be done in part: look before you run it again",
+        ),
     ],
 )
 def test_the_line_says_what_a_command_may_have_changed(
