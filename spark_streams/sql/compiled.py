@@ -50,6 +50,9 @@ _CASTS: Mapping[str, tree.Type] = {
     "float": tree.Type("float"),
 }
 """Calls that are casts. Spark's own calls are casts that nobody wrote: see `Decimals.scala`."""
+_SECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_JSON = {"timestampFormat": f"{_SECONDS}XXX", "timestampNTZFormat": _SECONDS}
+"""How `to_json` writes times: Spark's own way cuts them to milliseconds."""
 _CLOCKS = {"date": "DateType", "timestamp": "TimestampType", "timestamp_ntz": "TimestampNTZType"}
 
 
@@ -151,6 +154,8 @@ class _Compiler:
         for given in node.args:
             if isinstance(given, tree.Lambda):
                 return getattr(builtin, node.name)(*columns, self._function(given))
+        if node.name == "to_json":
+            return builtin.to_json(columns[0], _JSON)
         if node.name in _CASTS:
             kind = spark_type(_CASTS[node.name])
             return columns[0].cast(kind)

@@ -308,7 +308,7 @@ for _text in (
     "zip_with(k, array(NULL), (e, o) -> o)",
     "get_json_object('{\"é\": [{\"💥\": null}]}', '$.é[0]')", "get_json_object('', '$')",
     "get_json_object(s, '')", "get_json_object(NULL, '$')", "get_json_object(s, NULL)",
-    "to_json(a)", "to_json(named_struct('é', NULL, 'at', at, 'x', x))", "binary(s)", "binary(i)",
+    "to_json(a)", "to_json(named_struct('é', NULL, 'day', day, 'x', x))", "binary(s)", "binary(i)",
     "binary(NULL)", "regexp_extract(s, '(A)(d)', NULL)", "regexp_extract(s, '(A)(d)', pmod(l, 3))",
     "regexp_extract(s, '(A)(d)', if(b, '1', 'x'))", "regexp_extract(s, '(A)(d)', abs(d % 3))",
     "regexp_extract_all(s, '(a)', tinyint(b))", "regexp_extract_all(s, '(a)', abs(p % 1))",

@@ -41,3 +41,14 @@ def test_a_text_without_a_value_is_null(spark: Any) -> None:
     cut = ["", " ", "{", '{"a"', '{"a":', '{"a": [1.5', "[1.5,", "nul", "]"]
     assert values(spark, "get_json_object(j, '$')", cut) == [None] * len(cut)
     assert values(spark, "get_json_object(j, '$.a')", [*cut, "1.5", '{"a": 01.5}']) == [None] * 11
+
+
+def test_a_time_is_written_with_its_microseconds(spark: Any) -> None:
+    moments = ["1582-10-10 01:02:03.000004", "2026-01-31 10:00:00.999999", "0001-01-01 00:00:00"]
+    for kind, zone in (("TIMESTAMP", "Z"), ("TIMESTAMP_NTZ", "")):
+        written = f"to_json(named_struct('at', CAST(j AS {kind}), 'all', array(CAST(j AS {kind}))))"
+        texts = [
+            f"{one.replace(' ', 'T')}{'' if '.' in one else '.000000'}{zone}" for one in moments
+        ]
+        wanted = [f'{{"at":"{one}","all":["{one}"]}}' for one in texts]
+        assert values(spark, written, moments) == wanted
