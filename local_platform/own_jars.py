@@ -75,18 +75,22 @@ def compile_transformations(jar: Path, class_path: str) -> None:
     compile_once(jar, with_compiler, _TRANSFORMATIONS, manifests, connect.PATCH)
 
 
-def patch_plugins(plugins: Path) -> None:
+def patch_plugins(plugins: Path, class_path: str) -> None:
     """Compile a jar beside each jar of Connect's plugins that is patched; see `compile_once`.
 
-    It holds classes of databases' drivers, which bound what an answer takes of Connect's memory, or
-    of Debezium's sink. Connect reads a plugin's jars in the order of their names, and so
-    takes these.
+    It holds classes of databases' drivers, which bound what an answer takes of Connect's memory, of
+    Debezium's sink, or of the Avro converter. Connect reads a plugin's jars in the order of their
+    names, and so takes these.
+
+    Args:
+        plugins: the folder of plugins.
+        class_path: what Connect runs from.
     """
     for patch in connect.PATCHES:
         for patched in sorted(plugins.glob(patch.jars)):
-            jar = patched.with_name(f"bounded-{patched.name}")
-            class_path = f"{joined(sorted(patched.parent.glob('*.jar')))}:{_tools()}"
-            compile_once(jar, class_path, patch.sources, patch=patch.main)
+            jar = patched.with_name(f"a-bounded-{patched.name}")
+            beside = joined(sorted(patched.parent.glob("*.jar")))
+            compile_once(jar, f"{beside}:{class_path}:{_tools()}", patch.sources, patch=patch.main)
 
 
 def plugins_digest() -> str:

@@ -32,7 +32,7 @@ def connect_plugins(store: JarStore, cache: Path) -> Path:
             shutil.copyfile(store.path(jar), folder / Path(jar.path).name)
         with zipfile.ZipFile(folder / "manifest.jar", "w") as manifest:
             manifest.writestr(_MANIFEST, _CONVERTER)
-        patch_plugins(work)
+        patch_plugins(work, store.class_path("kafka"))
 
     version = store.one("apicurio-registry-utils-converter").version
     name = f"plugins-{debezium.version}-{sink.version}-{version}-{plugins_digest()}"

@@ -25,7 +25,7 @@ import org.apache.kafka.connect.transforms.Transformation
  * anybody may write. Nothing of Scala's own library is used, so that Connect needs no more jars for it.
  */
 class ExactValues extends Transformation[SinkRecord] {
-  private val mostKnown = 100
+  private val mostKnown = 2000
   private val mostLevels = 50
   private val known = new util.IdentityHashMap[Schema, Schema]()
   private var isPostgres = false

@@ -25,11 +25,12 @@ class PlainNames extends Transformation[SinkRecord] {
   private val texts =
     Pattern.compile("[\\p{Lu}\\p{Ll}\\p{Lo}\\p{Nd} _.,:+/@#()\\[\\]{}=%*!<>-]{0,1000}")
   private val types = Pattern.compile("[A-Za-z0-9_ (),.\\[\\]-]{0,100}")
-  private val mostKnown = 100
   private val mostSchemas = 10000
   private val mostLevels = 50
   private val longestShown = 100
   private val known = new util.IdentityHashMap[Schema, Schema]()
+  // schemas below those that are known: as many as one may have are kept, of all topics
+  private var knownSchemas = 0
 
   override def config: ConfigDef = new ConfigDef()
 
@@ -48,14 +49,19 @@ class PlainNames extends Transformation[SinkRecord] {
   private def check(record: SinkRecord, schema: Schema, value: Any, side: String): Unit =
     if (schema != null) {
       if (!known.containsKey(schema)) {
-        walk(record, schema, side)
-        if (known.size >= mostKnown) known.clear()
+        val found = walk(record, schema, side)
+        if (knownSchemas + found > mostSchemas) {
+          known.clear()
+          knownSchemas = 0
+        }
         known.put(schema, schema)
+        knownSchemas += found
       }
     } else if (value.isInstanceOf[util.Map[_, _]] || value.isInstanceOf[util.List[_]])
       throw refusal(record, "schema_missing", side, "write it with a schema")
 
-  private def walk(record: SinkRecord, root: Schema, side: String): Unit = {
+  /** How many schemas the record's has; throws RefusedException for one that is not plain. */
+  private def walk(record: SinkRecord, root: Schema, side: String): Int = {
     val schemas = new util.ArrayDeque[Schema]()
     val places = new util.ArrayDeque[String]()
     val seen = new util.IdentityHashMap[Schema, Schema]()
@@ -96,6 +102,7 @@ class PlainNames extends Transformation[SinkRecord] {
         }
       }
     }
+    seen.size
   }
 
   private def requireParameters(record: SinkRecord, schema: Schema, place: String): Unit = {

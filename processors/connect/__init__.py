@@ -10,8 +10,9 @@ keeps a record's text from writing lines into the trace of a failure. `PatchDriv
 PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it keeps of an answer, and
 `Patience.scala` for how long it waits for a login and a question as a whole. `PatchMysql.scala`
 does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
-`PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round. All of
-these write by `PatchedClass.scala`.
+`PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round.
+`PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
+connectors keep of schemas. All of these write by `PatchedClass.scala`.
 """
 
 from dataclasses import dataclass
@@ -68,5 +69,10 @@ PATCHES = (
         "*/debezium-connector-jdbc-*.jar",
         _scala("ExactColumns", "PatchedClass", "PatchSink"),
         "mesh.PatchSink",
+    ),
+    Patch(
+        "*/apicurio-registry-utils-converter-*.jar",
+        _scala("BoundedSchemas", "PatchConverter", "PatchedClass"),
+        "mesh.PatchConverter",
     ),
 )
