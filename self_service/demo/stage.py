@@ -59,7 +59,7 @@ class Stage:
 
     def tell(self, line: str) -> None:
         """Say what happened."""
-        self.console.print(f"    {line}", markup=False)
+        self.console.print(f"    {line}", markup=False, soft_wrap=True)
 
     def sdm(self, *words: str, refused: bool = False, quiet: bool = False) -> Answer:
         """Run one command; a failure ends the story unless a refusal is what is expected."""
@@ -82,7 +82,7 @@ class Stage:
 
     def watched(self, *words: str) -> None:
         """Run one command whose progress the reader sees as it goes."""
-        self.console.print(f"    [dim]$ sdm {' '.join(words)}[/dim]")
+        self.console.print(f"    [dim]$ sdm {' '.join(words)}[/dim]", soft_wrap=True)
         command = [sys.executable, "-m", "self_service.cli", *words, "-o", "json"]
         done = subprocess.run(
             command, env=self._environment, stdout=subprocess.DEVNULL, check=False
