@@ -193,10 +193,10 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     database as it uses, unless the config says otherwise.
     """
     if config.get("connector.class") == JDBC_SINK:
-        found = {**_POOL, **config, **_pinned_sink(config), **_with_nulls(config)}
+        found = {**_POOL, **config, **_pinned_sink(config), **_with_json(config)}
         return with_exact_values(_kind(config), with_plain_names(with_headers_as_they_are(found)))
     if config.get("connector.class") != POSTGRES:
-        return {**config, **_with_nulls(config)}
+        return {**config, **_with_json(config)}
     own = slot_of(connector)
     found = {
         "plugin.name": "pgoutput",
@@ -211,7 +211,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "publish.via.partition.root": "true",
         # no setting of the driver is a domain's
         "driver.socketTimeout": str(_SOURCE_SILENCE_S),
-        **_with_nulls(config),
+        **_with_json(config),
     }
     for name in (TABLES, "column.include.list", "column.exclude.list"):
         if name in found:
@@ -316,12 +316,17 @@ def _pinned_sink(config: Config) -> dict[str, str]:
     return {_FORM: _form(config), UNNEST: "false", **zone, **_with_patience(config)}
 
 
-def _with_nulls(config: Config) -> dict[str, str]:
-    """Have converters of JSON leave null what is null; they give the default of its field."""
+def _with_json(config: Config) -> dict[str, str]:
+    """Have converters of JSON leave null what is null; they give the default of its field.
+
+    Of the schemas of a table that changes they keep the latest: a thousand fill Connect's heap.
+    """
+    settings = {"replace.null.with.default": "false", "schemas.cache.size": "10"}
     return {
-        f"{side}.replace.null.with.default": "false"
+        f"{side}.{name}": value
         for side in ("key.converter", "value.converter")
         if config.get(side, "").endswith(".JsonConverter")
+        for name, value in settings.items()
     }
 
 

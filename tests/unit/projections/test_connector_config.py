@@ -500,6 +500,7 @@ def test_null_is_null_in_json_as_well(config: dict[str, str]) -> None:
     json = "org.apache.kafka.connect.json.JsonConverter"
     found = pinned("east.x", {**config, "value.converter": json})
     assert found["value.converter.replace.null.with.default"] == "false"
+    assert found["value.converter.schemas.cache.size"] == "10"
     assert "key.converter.replace.null.with.default" not in found
 
 
