@@ -80,7 +80,8 @@ def topic_exists(topic: str, admin: ClusterAdmin) -> Finding:
         return Finding(
             where,
             "unknown_topic",
-            f"there is no topic {topic} on cluster {admin.name}: create it, then publish again",
+            f"there is no topic {topic} on cluster {admin.name}: list them, or "
+            "create it, then publish again",
         )
     return Finding({**where, "topic_id": found.id, "partitions": str(found.partitions)})
 

@@ -34,7 +34,7 @@ def _(intent: AccessRequested, case: Case) -> Verdict:
     require(
         intent.application in case.image.identity.applications,
         "unknown_application",
-        f"there is no application {intent.application}: register it first",
+        f"there is no application {intent.application}: list them, or register it first",
     )
     product = case.image.catalog.get(intent.product)
     require(

@@ -54,7 +54,7 @@ def _(intent: ProductUpdated, case: Case) -> Verdict:
     require(
         intent.product in case.image.catalog,
         "unknown_product",
-        f"there is no product {intent.product}: publish it first",
+        f"there is no product {intent.product}: search the catalog, or publish it",
     )
     if intent.description is not None:
         names.text(intent.description, "the description")
@@ -82,7 +82,7 @@ def _own(case: Case, product: str) -> None:
     require(
         owner in case.image.identity.domains,
         "unknown_domain",
-        f"there is no domain {owner}: register it first",
+        f"there is no domain {owner}: list them, or register it first",
     )
 
 

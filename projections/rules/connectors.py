@@ -221,7 +221,7 @@ def _reads(
         application is None
         or (domain_of(application) == domain and application in image.identity.applications),
         "unknown_application",
-        f"{domain} has no application {application}: register it first",
+        f"{domain} has no application {application}: list them, or register it first",
     )
     topics = connector_config.reads(config)
     _few(connector, topics)

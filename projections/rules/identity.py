@@ -163,7 +163,7 @@ def _known_domain(case: Case, domain: str) -> None:
     require(
         domain in case.image.identity.domains,
         "unknown_domain",
-        f"there is no domain {domain}: register it first",
+        f"there is no domain {domain}: list them, or register it first",
     )
 
 

@@ -168,7 +168,7 @@ def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: 
             and intent.application in case.image.identity.applications
         ),
         "unknown_application",
-        f"{domain} has no application {intent.application}: register it first",
+        f"{domain} has no application {intent.application}: list them, or register it",
     )
     missing = not_granted(case.image, domain, intent.application, cluster, sources)
     require(
