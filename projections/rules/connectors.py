@@ -27,6 +27,7 @@ from projections.identity import Role
 from projections.image import Image
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
+from projections.rules.parties import require_application
 from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
 from projections.sources import not_granted, way_back
@@ -217,12 +218,7 @@ def _reads(
         f"{connector}: topics.regex: name each topic in `topics`, so that its right to read "
         "can be given",
     )
-    require(
-        application is None
-        or (domain_of(application) == domain and application in image.identity.applications),
-        "unknown_application",
-        f"{domain} has no application {application}: list them, or register it first",
-    )
+    require_application(image, domain, application)
     topics = connector_config.reads(config)
     _few(connector, topics)
     for topic in topics:

@@ -4,6 +4,7 @@ from mesh_events.intents import DomainFrozen, DomainQuarantined, DomainReleased,
 from mesh_events.meta import MESH_DOMAIN, milliseconds
 from projections.identity import Role
 from projections.rules import names
+from projections.rules.parties import require_operator
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
 
@@ -39,7 +40,7 @@ def _(intent: DomainFrozen, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: DomainThawed, case: Case) -> Verdict:
-    _operators(case, "end a freeze")
+    require_operator(case, "end a freeze")
     _known(case, intent.domain)
     names.text(intent.reason, "the reason")
     require(
@@ -52,7 +53,7 @@ def _(intent: DomainThawed, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: DomainQuarantined, case: Case) -> Verdict:
-    _operators(case, "put a domain into quarantine")
+    require_operator(case, "put a domain into quarantine")
     _one(case, intent.domain)
     names.text(intent.reason, "the reason")
     require(
@@ -65,7 +66,7 @@ def _(intent: DomainQuarantined, case: Case) -> Verdict:
 
 @judge.register
 def _(intent: DomainReleased, case: Case) -> Verdict:
-    _operators(case, "release a domain")
+    require_operator(case, "release a domain")
     _one(case, intent.domain)
     names.text(intent.reason, "the reason")
     require(
@@ -74,14 +75,6 @@ def _(intent: DomainReleased, case: Case) -> Verdict:
         f"{intent.domain} is not in quarantine",
     )
     return Accepted()
-
-
-def _operators(case: Case, what: str) -> None:
-    require(
-        case.key.role is Role.OPERATOR,
-        "operators_only",
-        f"only the mesh's operator may {what}: switch to mesh, or ask the operator",
-    )
 
 
 def _one(case: Case, domain: str) -> None:

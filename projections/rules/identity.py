@@ -16,6 +16,7 @@ from mesh_events.signing import is_proven, is_public_key, is_weak_key
 from projections.identity import Role
 from projections.quotas.kinds import Kind
 from projections.rules import logins, names
+from projections.rules.parties import require_operator
 from projections.rules.quotas import require_room
 from projections.rules.ruling import judge
 from projections.verdict import Accepted, Case, Verdict, require
@@ -23,14 +24,6 @@ from projections.verdict import Accepted, Case, Verdict, require
 CLUSTER_REACHABLE = "cluster_reachable"
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _REFERENCE = re.compile(r"(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)")
-
-
-def _operator(case: Case, what: str) -> None:
-    require(
-        case.key.role is Role.OPERATOR,
-        "operators_only",
-        f"only the mesh's operator may {what}: switch to mesh, or ask the operator",
-    )
 
 
 def _speaks_for(case: Case, domain: str) -> None:
@@ -43,7 +36,7 @@ def _speaks_for(case: Case, domain: str) -> None:
 
 @judge.register
 def _(intent: ClusterRegistered, case: Case) -> Verdict:
-    _operator(case, "register clusters")
+    require_operator(case, "register clusters")
     if intent.cluster not in case.image.identity.clusters:
         names.cluster(intent.cluster)
     require(
@@ -87,7 +80,7 @@ def _own_registry(intent: ClusterRegistered) -> None:
 
 @judge.register
 def _(intent: DomainRegistered, case: Case) -> Verdict:
-    _operator(case, "register domains")
+    require_operator(case, "register domains")
     names.domain(intent.domain)
     logins.not_an_administrator(case, intent.domain)
     logins.not_an_administrator(case, intents_login(intent.domain))

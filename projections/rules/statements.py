@@ -6,7 +6,6 @@ and nothing comes back to where it came from.
 
 from dataclasses import replace
 
-from mesh_events.intents import domain_of
 from mesh_events.statements import (
     Begin,
     StatementAdded,
@@ -21,6 +20,7 @@ from projections import steps
 from projections.identity import Role
 from projections.quotas.kinds import Kind
 from projections.rules import life, names
+from projections.rules.parties import require_application
 from projections.rules.quotas import require_record, require_room
 from projections.rules.ruling import judge
 from projections.sources import not_granted, way_back
@@ -161,15 +161,7 @@ def _reads(case: Case, intent: Wording, domain: str, cluster: str, destination: 
     )
     for topic in (*sources, *intent.names):
         names.legal_topic(topic)
-    require(
-        intent.application is None
-        or (
-            domain_of(intent.application) == domain
-            and intent.application in case.image.identity.applications
-        ),
-        "unknown_application",
-        f"{domain} has no application {intent.application}: list them, or register it",
-    )
+    require_application(case.image, domain, intent.application)
     missing = not_granted(case.image, domain, intent.application, cluster, sources)
     require(
         not missing,

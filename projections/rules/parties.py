@@ -1,0 +1,25 @@
+"""Whether who speaks, or is spoken of, is one that an intent may name: shared by several rules."""
+
+from mesh_events.intents import domain_of
+from projections.identity import Role
+from projections.image import Image
+from projections.verdict import Case, require
+
+
+def require_operator(case: Case, what: str) -> None:
+    """Refuse with `operators_only` who is not the mesh's operator."""
+    require(
+        case.key.role is Role.OPERATOR,
+        "operators_only",
+        f"only the mesh's operator may {what}: switch to mesh, or ask the operator",
+    )
+
+
+def require_application(image: Image, domain: str, application: str | None) -> None:
+    """Refuse with `unknown_application` one that the domain does not have; None names none."""
+    known = image.identity.applications
+    require(
+        application is None or (domain_of(application) == domain and application in known),
+        "unknown_application",
+        f"{domain} has no application {application}: list them, or register it first",
+    )
