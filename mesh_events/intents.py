@@ -235,37 +235,36 @@ class ProductUpdated(Intent):
         return f"product/{_path(self.product)}"
 
 
-class RequestIntent(Intent):
-    """What all answers to a request name: the product and the request."""
+class AccessIntent(Intent):
+    """What all intents about access name: the product."""
 
     product: str = Field(description="Product id, <domain>.<name>")
-    request: str = Field(description="Id of the AccessRequested event")
 
     @property
     def key(self) -> str:
         """`access/<product's domain>/<name>`."""
         return f"access/{_path(self.product)}"
 
-    @property
-    def ordering_key(self) -> str:
-        """Each request is a thing of its own."""
-        return f"{self.key}/{self.request}"
 
-
-class AccessRequested(Intent):
+class AccessRequested(AccessIntent):
     """Emitted by a consuming domain: one of its applications wants to read a product.
 
     The event's id is the id of the request from here on.
     """
 
-    product: str = Field(description="Product id, <domain>.<name>")
     application: str = Field(description="Application id, <domain>.<name>")
     reason: str = Field(description="Why, for the owner and the audit")
 
+
+class RequestIntent(AccessIntent):
+    """What all answers to a request name."""
+
+    request: str = Field(description="Id of the AccessRequested event")
+
     @property
-    def key(self) -> str:
-        """`access/<product's domain>/<name>`."""
-        return f"access/{_path(self.product)}"
+    def ordering_key(self) -> str:
+        """Each request is a thing of its own."""
+        return f"{self.key}/{self.request}"
 
 
 class AccessGranted(RequestIntent):

@@ -1,7 +1,7 @@
 """The order of what a domain says about one thing: later intents wait for an earlier one's check.
 
-A domain that updates a product twice means the second word, also where the first one has to wait
-until the world was looked at. What it says about other things goes on meanwhile.
+A domain that updates a product twice means the second update, also where the first one waits for
+a check. Its intents on other things are decided meanwhile.
 """
 
 import threading
