@@ -38,7 +38,7 @@ class Row:
         file: the result that it stands in.
         ours: where.
         beside: what the floor or the peer of the same run is called, and where it stands.
-        goal: what it was to be, if anything was said.
+        goal: what it was to be; None for no goal.
         bound: what bounds it.
         short: whether it stands in the README as well.
     """

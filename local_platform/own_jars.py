@@ -88,6 +88,7 @@ def patch_plugins(plugins: Path, class_path: str) -> None:
     """
     for patch in connect.PATCHES:
         for patched in sorted(plugins.glob(patch.jars)):
+            # a name before those of all plugins
             jar = patched.with_name(f"a-bounded-{patched.name}")
             beside = joined(sorted(patched.parent.glob("*.jar")))
             compile_once(jar, f"{beside}:{class_path}:{_tools()}", patch.sources, patch=patch.main)

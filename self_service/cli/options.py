@@ -193,9 +193,9 @@ _READING = frozenset(
 
 def _path(name: str, examples: Sequence[str]) -> str:
     """A command with its nouns, such as `sdm topic create`."""
-    _, _, shown = examples[0].partition("sdm ") if examples else ("", "", "")
-    words = shown.split()
-    return " ".join(["sdm", *(words[: words.index(name) + 1] if name in words else [name])])
+    words = examples[0].partition("sdm ")[2].split() if examples else []
+    nouns = words[: words.index(name)] if name in words else []
+    return " ".join(["sdm", *nouns, name])
 
 
 def _spread(function: Function, name: str, path: str) -> Function:

@@ -623,7 +623,15 @@ def quarantined(entry: Entry, _: Verdict, basis: Any) -> Any:
     return decision_on(entry, Quarantined("garbage", "cannot be read"), basis)
 
 
-SOON = {"topic_exists": Never(), "schema_registered": Never(), "target_free": Never()}
+SLOW = {"topic_exists": Never(), "schema_registered": Never(), "target_free": Never()}
+
+
+def waiting_for_checks() -> tuple[PaperLog, Governor]:
+    """A published product; from now on no check comes out by itself."""
+    log = PaperLog()
+    story.published(log)
+    log.checks = SLOW
+    return log, reigning(log)
 
 
 def passed(governor: Governor, log: PaperLog, offset: int, *checks: str) -> None:
@@ -659,10 +667,7 @@ def decided_of(log: PaperLog, offsets: Sequence[int]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_what_a_domain_says_about_one_product_is_decided_in_its_order(restarted: bool) -> None:
-    log = PaperLog()
-    story.published(log)
-    log.checks = SOON
-    governor = reigning(log)
+    log, governor = waiting_for_checks()
     said = words(log, "w..w.")
     governor.fold(log.records)
     settle(governor, log)
@@ -683,7 +688,7 @@ def test_a_revocation_behind_a_grant_that_waits_ends_it() -> None:
     log = PaperLog()
     story.published(log)
     asked = [story.request(log, consumer) for consumer in ("west", "north")]
-    log.checks = SOON
+    log.checks = SLOW
     governor = reigning(log)
     about = [{"product": story.PRODUCT, "request": one, "reason": "so"} for one in asked]
     grants = [log.say(intents.AccessGranted, "east", **one) for one in about]
@@ -699,10 +704,7 @@ def test_a_revocation_behind_a_grant_that_waits_ends_it() -> None:
 
 
 def test_an_intent_that_waits_holds_no_other_domains_back_nor_other_things() -> None:
-    log = PaperLog()
-    story.published(log)
-    log.checks = SOON
-    governor = reigning(log)
+    log, governor = waiting_for_checks()
     first = words(log, "w")
     others = words(log, "w", "west")
     others.append(log.say(intents.ApplicationRegistered, "east", application="east.app"))
@@ -715,10 +717,7 @@ def test_an_intent_that_waits_holds_no_other_domains_back_nor_other_things() -> 
 def test_what_was_held_is_decided_when_the_time_of_the_first_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    log = PaperLog()
-    story.published(log)
-    log.checks = SOON
-    governor = reigning(log)
+    log, governor = waiting_for_checks()
     said = words(log, "w..")
     governor.fold(log.records)
     settle(governor, log)
