@@ -24,8 +24,11 @@ from projections.image import Image
 log = structlog.get_logger(__name__)
 AGAIN_S = 30.0
 """Wait after a call that failed."""
-LEAST_BYTES_S, LEAST_PERCENT = 16 * 1024.0, 2.0
-"""A login's least share: below it the client of an ordinary service would be slowed."""
+LEAST_BYTES_S, LEAST_PERCENT = 2 * 1024.0, 2.0
+"""A login's least share: one record a second, as the local brokers count it.
+
+The default budget has as much for 1 024 domains.
+"""
 LEAST_PARTS = 8
 """Parts of the budget; the share of a login is one part at most."""
 

@@ -1,14 +1,18 @@
 """The quotas keeper: each login of intents gets its share of the budget."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from benchmarks.report import RESULTS
+from local_platform.jvm import JVM_BOUNDS
 from mesh_events import facts, intents
 from mesh_events.client_quotas import PRODUCED, REQUESTS
 from processors.keepers import quotas
 from processors.keepers.quotas import LEAST_BYTES_S, LEAST_PERCENT, Budget, QuotasKeeper
+from processors.settings import WorkerSettings
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import PaperLog
@@ -60,10 +64,20 @@ def world() -> World:
 
 
 def test_the_shares_of_all_logins_never_exceed_the_budget_above_the_least_share() -> None:
+    for logins in range(1, 513):
+        assert BUDGET.share(logins)[PRODUCED] * logins <= BUDGET.bytes_s
     for logins in range(1, 33):
-        share = BUDGET.share(logins)
-        assert share[PRODUCED] * logins <= BUDGET.bytes_s
-        assert share[REQUESTS] * logins <= BUDGET.request_percent
+        assert BUDGET.share(logins)[REQUESTS] * logins <= BUDGET.request_percent
+
+
+def test_what_all_domains_append_at_the_brokers_bound_is_less_than_was_measured_to_be_folded() -> (
+    None
+):
+    budget = WorkerSettings.model_fields["log_quota_kib_s"].default * 1024
+    times = JVM_BOUNDS["mesh.appends.times"]
+    records = times * budget / JVM_BOUNDS["mesh.appends.record.bytes"]
+    figures = json.loads((RESULTS / "replay.json").read_text())["figures"]
+    assert records < figures["replay, signatures checked"]["events/s"]
 
 
 def test_one_login_alone_has_no_more_than_an_eighth() -> None:
