@@ -34,7 +34,8 @@ def emergencies(image: Image, time: int | None) -> list[dict[str, Any]]:
 
 def _emergency(one: Freeze | Quarantine) -> dict[str, Any]:
     frozen = isinstance(one, Freeze)
-    end = f"sdm {'thaw' if frozen else 'release'} {one.domain} --reason WHY --domain {MESH_DOMAIN}"
+    whom = "--all" if one.domain == MESH_DOMAIN else one.domain
+    end = f"sdm {'thaw' if frozen else 'release'} {whom} --reason WHY --domain {MESH_DOMAIN}"
     return {
         "domain": one.domain,
         "measure": "frozen" if frozen else "quarantined",

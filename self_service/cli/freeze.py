@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 app = noun("Emergencies.")
 Domain = Annotated[
-    str,
-    typer.Argument(help="The domain; without it, all of them.", autocompletion=completion.domains),
+    str | None, typer.Argument(help="The domain.", autocompletion=completion.domains)
 ]
+All = Annotated[bool, typer.Option("--all", help="Every domain, in place of NAME.")]
 One = Annotated[str, typer.Argument(help="The domain.", autocompletion=completion.domains)]
 
 
@@ -30,7 +30,7 @@ One = Annotated[str, typer.Argument(help="The domain.", autocompletion=completio
     app,
     "freeze",
     "sdm freeze west --for 2h --reason 'its key was seen elsewhere' --domain mesh",
-    "sdm freeze --for 1d --reason 'restoring the clusters' --domain mesh",
+    "sdm freeze --all --for 1d --reason 'restoring the clusters' --domain mesh",
 )
 def freeze(
     saying: Saying,
@@ -38,27 +38,30 @@ def freeze(
         str, typer.Option("--for", metavar="DURATION", help="For so long, such as 90m or 2h30m.")
     ],
     reason: Reason,
-    name: Domain = MESH_DOMAIN,
+    name: Domain = None,
+    every: All = False,
 ) -> None:
     """Let nothing count that a domain says, for a time; what is in force stays in force.
 
     Who reads goes on reading: `sdm quarantine` takes its rights as well.
     """
+    domain = _whom(name, every=every)
     try:
         end = datetime.now(UTC) + parse_duration(duration)
     except OverflowError:
         raise InvalidValueError(f"--for {duration[:80]}: the year has four digits") from None
-    said = _say(saying, lambda meta: DomainFrozen(meta=meta, domain=name, until=end, reason=reason))
-    whom = "" if name == MESH_DOMAIN else f" {name}"
-    note(f"end it before its time with `sdm thaw{whom} --reason WHY --domain {MESH_DOMAIN}`")
-    show(Detail({**said.fields(), "domain": name, "until": stamp(end)}), saying.output)
+    said = _say(saying, lambda meta: DomainFrozen(meta=meta, domain=domain, until=end, reason=reason))
+    whom = "--all" if domain == MESH_DOMAIN else domain
+    note(f"end it before its time with `sdm thaw {whom} --reason WHY --domain {MESH_DOMAIN}`")
+    show(Detail({**said.fields(), "domain": domain, "until": stamp(end)}), saying.output)
 
 
 @command(app, "thaw", "sdm thaw west --reason 'new key registered' --domain mesh")
-def thaw(saying: Saying, reason: Reason, name: Domain = MESH_DOMAIN) -> None:
+def thaw(saying: Saying, reason: Reason, name: Domain = None, every: All = False) -> None:
     """End a freeze before its time."""
-    said = _say(saying, lambda meta: DomainThawed(meta=meta, domain=name, reason=reason))
-    show(Detail({**said.fields(), "domain": name}), saying.output)
+    domain = _whom(name, every=every)
+    said = _say(saying, lambda meta: DomainThawed(meta=meta, domain=domain, reason=reason))
+    show(Detail({**said.fields(), "domain": domain}), saying.output)
 
 
 @command(app, "quarantine", "sdm quarantine west --reason 'a laptop was stolen' --domain mesh")
@@ -89,6 +92,13 @@ def release(saying: Saying, reason: Reason, name: One) -> None:
         Until.APPLIED,
     )
     show(Detail({**said.fields(), "domain": name}), saying.output)
+
+
+def _whom(name: str | None, *, every: bool) -> str:
+    """The domain that the event names: the mesh's own stands for every one."""
+    if (name is None) is not every:
+        raise InvalidValueError("name one domain, or say --all for every domain")
+    return name or MESH_DOMAIN
 
 
 def _say(saying: Saying, make: "Make", default: Until = Until.DECIDED) -> "Said":

@@ -104,6 +104,16 @@ def test_every_read_of_state_can_be_asked_as_of_a_time_and_an_offset() -> None:
         assert {"--as-of", "--at-offset"} <= options, read
 
 
+@pytest.mark.parametrize("whom", [[], ["west", "--all"]])
+@pytest.mark.parametrize("command", [["freeze", "--for", "1h"], ["thaw"]])
+def test_a_freeze_and_a_thaw_are_of_one_domain_or_with_all_of_every_one(
+    command: list[str], whom: list[str], tmp_path: Path
+) -> None:
+    told = sdm(*command, *whom, "--reason", "it leaks", home=tmp_path)
+    assert told.exit_code == ExitCode.USAGE
+    assert "name one domain, or say --all for every domain" in told.stderr
+
+
 def test_every_intent_can_be_waited_for_and_said_for_another_domain() -> None:
     intents = [
         *("domain register", "application register", "key register", "key revoke"),

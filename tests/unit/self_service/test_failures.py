@@ -34,6 +34,15 @@ def test_what_runs_is_no_failure() -> None:
     assert failures(running().image) == []
 
 
+def test_a_freeze_of_every_domain_is_shown_with_what_ends_it() -> None:
+    log = running()
+    until = log.now + 60_000
+    log.operator(intents.DomainFrozen, domain="mesh", until=at(until), reason="it leaks")
+    log.govern()
+    (frozen,) = emergencies(log.image, until - 1)
+    assert frozen["next"] == "`sdm thaw --all --reason WHY --domain mesh` ends it"
+
+
 def test_a_freeze_and_a_quarantine_are_shown_with_what_ends_them() -> None:
     log = running()
     until = log.now + 60_000
