@@ -36,6 +36,13 @@ from projections.quotas.kinds import Quotas
 from snapshots.place import open_store
 from snapshots.store import Store
 
+SWITCH_S = 0.0005
+"""Seconds after which a thread that computes hands the interpreter to one that waits for it.
+
+Signing, checking and sending release it, several times for each decision, and by Python's default
+wait 5 ms to have it back while the event loop is busy: decisions were a third fewer.
+"""
+
 
 def build(settings: WorkerSettings) -> faust.App:
     """The app with everything it needs, nothing started yet."""
@@ -105,6 +112,7 @@ def main() -> int:
         sys.stderr.write(f"the worker cannot start: {error}\n")
         return 1
     full_collections.keep_short()
+    sys.setswitchinterval(SWITCH_S)
     worker = faust.Worker(app, loglevel="warn", redirect_stdouts=False, quiet=True)
     worker.execute_from_commandline()
     return 0
