@@ -50,7 +50,9 @@ def freeze(
         end = datetime.now(UTC) + parse_duration(duration)
     except OverflowError:
         raise InvalidValueError(f"--for {duration[:80]}: the year has four digits") from None
-    said = _say(saying, lambda meta: DomainFrozen(meta=meta, domain=domain, until=end, reason=reason))
+    said = _say(
+        saying, lambda meta: DomainFrozen(meta=meta, domain=domain, until=end, reason=reason)
+    )
     whom = "--all" if domain == MESH_DOMAIN else domain
     note(f"end it before its time with `sdm thaw {whom} --reason WHY --domain {MESH_DOMAIN}`")
     show(Detail({**said.fields(), "domain": domain, "until": stamp(end)}), saying.output)
