@@ -43,7 +43,7 @@ def start_positions(
 def _start(partition: int, tail: Tail, floor: int | None, source: tuple[int, int]) -> int:
     low, end = source
     if tail.next is None:
-        position = _of_empty(partition, tail, floor, low)
+        position = _of_empty(partition, tail, floor, source)
     else:
         position = tail.next
         if floor is not None and position < floor:
@@ -63,11 +63,15 @@ def _start(partition: int, tail: Tail, floor: int | None, source: tuple[int, int
     return position
 
 
-def _of_empty(partition: int, tail: Tail, floor: int | None, low: int) -> int:
-    """Nothing there: right for a partition that never had a record, and only then.
+def _of_empty(partition: int, tail: Tail, floor: int | None, source: tuple[int, int]) -> int:
+    """Nothing there: right where the source has nothing either, or never had a record copied.
 
-    From one that begins at 0 nothing was removed: what it holds are aborted transactions.
+    From one that begins at 0 nothing was removed: what it holds are aborted transactions. Where all
+    was copied and the source is empty as well, retention has removed it from both.
     """
+    low, end = source
+    if tail.low > 0 and floor == low == end:
+        return end
     if tail.low > 0:
         raise _lost(partition, "was emptied", floor)
     if floor is None:

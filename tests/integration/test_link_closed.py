@@ -66,6 +66,16 @@ def test_an_emptied_copy_is_lost(paused: RealLink) -> None:
     assert_closed(paused, "destination_lost")
 
 
+def test_a_link_goes_on_where_its_source_was_emptied_as_well(paused: RealLink) -> None:
+    empty(paused, paused.east)
+    empty(paused, paused.west)
+    paused.desk.resume()
+    paused.reconcile_until(lambda: paused.desk.link.state is State.ACTIVE)
+    paused.produce(*[(n % 2, None, b"new", None) for n in range(4)])
+    paused.reconcile_until(lambda: count(paused.copy()) == 4)
+    assert not paused.desk.said(LinkFailed)
+
+
 def test_a_copy_that_was_made_anew_is_lost(paused: RealLink) -> None:
     recreate(paused, paused.west)
     paused.desk.resume()

@@ -18,6 +18,7 @@ from spark_streams.tail import Tail
         ("the tail may be the source's first record", Tail(0, 5, 7), 7, (7, 9), 7),
         ("no record was copied yet", Tail(0, 0, None), 4, (4, 9), 4),
         ("only an aborted transaction is there", Tail(0, 5, None), 0, (0, 9), 0),
+        ("retention has emptied both, of all that was copied", Tail(5, 5, None), 7, (7, 7), 7),
     ],
 )
 def test_where_a_copy_starts(
@@ -33,6 +34,9 @@ def test_where_a_copy_starts(
         ("destination_lost", Tail(0, 5, 7), 8, (0, 9)),
         ("destination_lost", Tail(5, 5, None), 7, (0, 9)),
         ("destination_lost", Tail(5, 5, None), None, (0, 9)),
+        ("destination_lost", Tail(5, 5, None), None, (7, 7)),
+        ("destination_lost", Tail(5, 5, None), 7, (0, 7)),
+        ("destination_lost", Tail(5, 5, None), 7, (8, 8)),
         ("destination_lost", Tail(5, 5, None), 0, (0, 9)),
         ("destination_lost", Tail(0, 5, None), 5, (0, 9)),
         ("destination_lost", Tail(0, 0, None), 5, (0, 9)),
