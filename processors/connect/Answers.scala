@@ -6,6 +6,12 @@ import java.io.IOException
 class AnswerTooLargeException(message: String) extends IOException(message)
 
 /**
+ * The arrays of one row would take more than a connector may of Connect's memory. An error, since
+ * Debezium says of any exception only that the value cannot be converted.
+ */
+class ArraysTooLargeError(message: String) extends Error(message)
+
+/**
  * Bounds what PostgreSQL's driver keeps of a database's answer: the bytes of one message, and those
  * of all messages until the driver sends something again. [[PatchDriver]] has the driver ask this
  * before it makes room, since the driver has no bound of its own for errors, notices and changes,
@@ -49,6 +55,57 @@ object Answers {
     if (bytes < 0 || bytes > 2 * longestText) throw tooLarge(longestText)
     new Array[Byte](bytes)
   }
+
+  /** Of the arrays of one row. */
+  private val mostElements = 200000
+  /** Of settings that a server reports, which the driver keeps until the connection ends. */
+  private val mostSettings = 200
+  private val longestSetting = 8192
+  private val arrayHead = 12
+  private val dimensionHead = 8
+  private val mostDimensions = 6
+
+  /** How many elements the arrays of the row have that the thread is at. */
+  private val elements = new ThreadLocal[Array[Int]] {
+    override def initialValue(): Array[Int] = new Array[Int](1)
+  }
+
+  def nextRow(): Unit = elements.get()(0) = 0
+
+  /** An element, or an array within an array: some bytes on the way, a hundred in memory. */
+  def element(): Unit = holds(1)
+
+  /** An array in binary form says how many elements it has before they come. */
+  def array(bytes: Array[Byte]): Unit = {
+    val head = java.nio.ByteBuffer.wrap(bytes)
+    val dimensions = head.getInt()
+    if (dimensions < 0 || dimensions > mostDimensions) throw tooManyElements()
+    var count = 1L
+    var one = 0
+    while (one < dimensions) {
+      val size = head.getInt(arrayHead + one * dimensionHead)
+      if (size < 0) throw tooManyElements()
+      count *= size
+      if (count > mostElements) throw tooManyElements()
+      one += 1
+    }
+    if (dimensions > 0) holds(count.toInt)
+  }
+
+  /** Before the driver keeps a setting that a server reports, beside those that it has. */
+  def setting(known: java.util.Map[String, String], name: String, value: String): Unit = {
+    if (name.length + value.length > longestSetting) throw tooLarge(longestSetting)
+    if (known.size >= mostSettings && !known.containsKey(name)) throw tooLarge(longestSetting)
+  }
+
+  private def holds(more: Int): Unit = {
+    val counted = elements.get()
+    counted(0) += more
+    if (counted(0) > mostElements) throw tooManyElements()
+  }
+
+  private def tooManyElements() = new ArraysTooLargeError(
+    "the arrays of a row have more than " + mostElements + " elements")
 
   private[mesh] def tooLarge(bound: Int): AnswerTooLargeException =
     new AnswerTooLargeException("the database sent more than " + bound + " bytes at once")

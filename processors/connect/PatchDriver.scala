@@ -5,13 +5,16 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
- * Writes two classes of PostgreSQL's driver below a folder, which ask [[Answers]] before they make
+ * Writes classes of PostgreSQL's driver below a folder, which ask [[Answers]] before they make
  * room for what a server sends, and [[Patience]] for how long they wait for it. Their jar comes first
  * among those of a plugin; see [[PatchedClass]].
  */
 object PatchDriver {
   private val stream = "org/postgresql/core/PGStream"
   private val buffer = "org/postgresql/core/VisibleBufferedInputStream"
+  private val executor = "org/postgresql/core/QueryExecutorBase"
+  private val arrays = "org/postgresql/jdbc/ArrayDecoding"
+  private val rows = "org/postgresql/jdbc/PgResultSet"
   private val answers = "mesh/Answers"
   private val patience = "mesh/Patience"
   private val ofPatience = s"L$patience;"
@@ -24,6 +27,86 @@ object PatchDriver {
     val folder = Path.of(arguments(0))
     PatchedClass.write(folder, buffer, 1)(new Buffer(_))
     PatchedClass.write(folder, stream, 18)(new Stream(_))
+    PatchedClass.write(folder, executor, 3)(new Kept(_))
+    PatchedClass.write(folder, arrays, 3)(new Arrays(_))
+    PatchedClass.write(folder, rows, 1)(new Rows(_))
+  }
+
+  /** What the driver keeps of a server until the connection ends. */
+  private class Kept(writer: ClassVisitor) extends PatchedClass(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      method match {
+        case "onParameterStatus" => new Beginning(inner, this, setting)
+        // no connector listens for notifications, or looks at the warnings of a connection
+        case "addNotification" | "addWarning" =>
+          inner.visitCode()
+          inner.visitInsn(Opcodes.RETURN)
+          inner.visitMaxs(0, 0)
+          inner.visitEnd()
+          changes += 1
+          null
+        case _ => inner
+      }
+    }
+
+    private def setting(visitor: MethodVisitor): Unit = {
+      visitor.visitVarInsn(Opcodes.ALOAD, 0)
+      visitor.visitFieldInsn(Opcodes.GETFIELD, executor, "parameterStatuses", "Ljava/util/TreeMap;")
+      visitor.visitVarInsn(Opcodes.ALOAD, 1)
+      visitor.visitVarInsn(Opcodes.ALOAD, 2)
+      ask(visitor, "setting", "(Ljava/util/Map;Ljava/lang/String;Ljava/lang/String;)V")
+    }
+  }
+
+  /** An array says how many elements it has, or has one after the other. */
+  private class Arrays(writer: ClassVisitor) extends PatchedClass(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      method match {
+        case "readBinaryArray" =>
+          new Beginning(inner, this, visitor => {
+            visitor.visitVarInsn(Opcodes.ALOAD, 2)
+            ask(visitor, "array", "([B)V")
+          })
+        case "buildArrayList" => new Elements(inner)
+        case _ => inner
+      }
+    }
+
+    private class Elements(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitMethodInsn(
+          code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit = {
+        if (owner == s"$arrays$$PgArrayList" && called == "add") {
+          ask(inner, "element", "()V")
+          changes += 1
+        }
+        super.visitMethodInsn(code, owner, called, types, ofInterface)
+      }
+    }
+  }
+
+  /** The driver goes on to the next row of an answer. */
+  private class Rows(writer: ClassVisitor) extends PatchedClass(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      if (method == "next" && types == "()Z")
+        new Beginning(inner, this, ask(_, "nextRow", "()V"))
+      else inner
+    }
+  }
+
+  /** Does something before all that the method does. */
+  private class Beginning(inner: MethodVisitor, of: PatchedClass, begin: MethodVisitor => Unit)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      begin(inner)
+      of.changes += 1
+    }
   }
 
   /** The buffer grows by the texts that are read out of it. */
@@ -41,22 +124,22 @@ object PatchDriver {
         access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
       val inner = super.visitMethod(access, method, types, generic, raised)
       (method, types) match {
-        case ("flush", "()V") => new Beginning(inner, forget)
-        case ("changeSocket", _) => new Beginning(new Ends(inner), begin)
-        case ("sendChar", "(I)V") => new Beginning(inner, tell(_, "sends", "(I)V", Opcodes.ILOAD))
+        case ("flush", "()V") => new Beginning(inner, this, forget)
+        case ("changeSocket", _) => new Beginning(new Ends(inner), this, begin)
+        case ("sendChar", "(I)V") => new Beginning(inner, this, tell(_, "sends", "(I)V", Opcodes.ILOAD))
         case ("setNetworkTimeout", "(I)V") =>
-          new Beginning(inner, tell(_, "silence", "(I)V", Opcodes.ILOAD))
-        case ("receiveInteger4", "()I") => new Beginning(inner, tell(_, "greeted", "()V"))
+          new Beginning(inner, this, tell(_, "silence", "(I)V", Opcodes.ILOAD))
+        case ("receiveInteger4", "()I") => new Beginning(inner, this, tell(_, "greeted", "()V"))
         case ("receiveChar", "()I") =>
-          new Beginning(new Returning(inner), count(_, "message", "()I"))
+          new Beginning(new Returning(inner), this, count(_, "message", "()I"))
         case ("receiveString", "(I)Ljava/lang/String;") | ("receiveErrorString", _) =>
-          new Beginning(inner, visitor => {
+          new Beginning(inner, this, visitor => {
             visitor.visitVarInsn(Opcodes.ILOAD, 1)
             count(visitor, "text", "(I)I")
           })
         case ("receiveTupleV3", _) => new Rooms(new Counting(inner), "room", this)
         // changes come without end, and nothing of the driver's keeps them
-        case ("receive", "(I)[B") => new Beginning(new Rooms(inner, "room", this), handOn)
+        case ("receive", "(I)[B") => new Beginning(new Rooms(inner, "room", this), this, handOn)
         case _ => new Texts(inner)
       }
     }
@@ -109,6 +192,7 @@ object PatchDriver {
     }
 
     private def handOn(visitor: MethodVisitor): Unit = {
+      ask(visitor, "nextRow", "()V")
       visitor.visitVarInsn(Opcodes.ALOAD, 0)
       visitor.visitVarInsn(Opcodes.ALOAD, 0)
       visitor.visitFieldInsn(Opcodes.GETFIELD, stream, received, "I")
@@ -128,15 +212,6 @@ object PatchDriver {
       visitor.visitVarInsn(Opcodes.ALOAD, 0)
       visitor.visitInsn(Opcodes.SWAP)
       visitor.visitMethodInsn(Opcodes.INVOKESPECIAL, stream, counted, "(I)I", false)
-    }
-
-    private class Beginning(inner: MethodVisitor, begin: MethodVisitor => Unit)
-        extends MethodVisitor(Opcodes.ASM9, inner) {
-      override def visitCode(): Unit = {
-        super.visitCode()
-        begin(inner)
-        changes += 1
-      }
     }
 
     /** Has what is read of a socket watched, and what is written to it. */

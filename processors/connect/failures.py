@@ -77,6 +77,11 @@ _KNOWN = {
         "1 MiB of MySQL, or an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
         "snapshot.fetch.size=50, or leave a large column out of the table"
     ),
+    r"mesh\.ArraysTooLargeError: ": (
+        "the arrays of one row have more than 200 000 elements together, which would fill Connect's "
+        "memory: leave the column out with `sdm connect connector update NAME --set "
+        "column.exclude.list=SCHEMA.TABLE.COLUMN`"
+    ),
     rf"{_NO_VALUE}(?!{_OF_ARRAY})": (
         "the value has none in the topic: capture decimals as text with --set "
         "decimal.handling.mode=string, or leave the column out with --set column.exclude.list, in "
