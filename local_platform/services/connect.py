@@ -205,4 +205,6 @@ WORKER = {
     # the only worker of its group need not wait for others
     "scheduled.rebalance.max.delay.ms": "0",
     "offset.flush.interval.ms": "5000",
+    # what a sink's consumer has of a broker's answer, compressed; 50 MiB by default
+    "consumer.fetch.max.bytes": str(8 * 1024 * 1024),
 }

@@ -5,8 +5,9 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
- * Writes classes of Connect's below a folder: records that ask [[NullFields]], and a herder that asks
- * [[Traces]]. Their jar comes first on the class path of the worker; see [[PatchedClass]].
+ * Writes classes of Connect's below a folder: records that ask [[NullFields]], a herder that asks
+ * [[Traces]], and a consumer of Kafka's, by [[PatchConsumer]]. Their jar comes first on the class path
+ * of the worker; see [[PatchedClass]].
  */
 object PatchConnect {
   private val schema = "org/apache/kafka/connect/data/Schema"
@@ -23,6 +24,7 @@ object PatchConnect {
       "trace", "(Ljava/lang/Throwable;)Ljava/lang/String;",
       Call("java/lang/Throwable", "printStackTrace", "(Ljava/io/PrintStream;)V", times = 1),
       Call("mesh/Traces", "print", "(Ljava/lang/Throwable;Ljava/io/PrintStream;)V"))
+    PatchConsumer.write(folder)
   }
 
   /** A method that is called, so many times. */

@@ -6,10 +6,11 @@ one that runs last in every source; behind all others of a JDBC sink run `PlainN
 `ExactValues.scala`.
 `LoginFilter.scala` stands before the REST API. `PatchConnect.scala` changes two of Connect's
 classes: `NullFields.scala` keeps it from taking the default of a field for its null, `Traces.scala`
-keeps a record's text from writing lines into the trace of a failure. `PatchDriver.scala` changes
-PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it keeps of an answer, and
-`Patience.scala` for how long it waits for a login and a question as a whole. `PatchMysql.scala`
-does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
+keeps a record's text from writing lines into the trace of a failure. `PatchConsumer.scala` changes
+two of Kafka's consumer: `BoundedPolls.scala` bounds what a poll unpacks.
+`PatchDriver.scala` changes PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it
+keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
+whole. `PatchMysql.scala` does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
 `PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
 connectors keep of schemas. All of these write by `PatchedClass.scala`.
@@ -21,11 +22,13 @@ from pathlib import Path
 from projections.connector_rows import EXACT_VALUES, OWN_TOPICS, PLAIN_NAMES, WHOLE_ROWS
 
 _SOURCES = (
+    "BoundedPolls",
     "ExactValues",
     "LoginFilter",
     "NullFields",
     "OwnTopics",
     "PatchConnect",
+    "PatchConsumer",
     "PatchedClass",
     "PlainNames",
     "Traces",

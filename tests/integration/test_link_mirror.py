@@ -67,6 +67,30 @@ def test_every_kind_of_record_arrives_as_it_was(link: RealMirror) -> None:
     assert {run.engine for _, run, _ in link.lineage.told} == {"MIRRORMAKER"}
 
 
+@pytest.mark.long
+def test_records_that_unpack_to_more_than_the_heap_are_copied_by_the_same_process(
+    link: RealMirror, connect_pid: Callable[[], int | None]
+) -> None:
+    """Each is some bytes on disk; those of a transaction that is aborted do not arrive."""
+    settings = link.east.login.config(
+        transactional_id=f"{link.topic}.writer",
+        compression_type="zstd",
+        message_max_bytes=2**21,
+        batch_num_messages=1,
+    )
+    producer, before = Producer(settings), connect_pid()
+    producer.init_transactions()
+    for number, commits in enumerate((True, False, True)):
+        producer.begin_transaction()
+        for _ in range(150):
+            producer.produce(link.topic, bytes([number]) + b"x" * 1_000_000, b"k", 0)
+            producer.poll(0)
+        producer.commit_transaction() if commits else producer.abort_transaction()
+    link.reconcile_until(link.caught_up, 240)
+    assert [value[0] for _, _, value, _ in link.copy()[0] if value] == [0] * 150 + [2] * 150
+    assert connect_pid() == before
+
+
 def test_aborted_transactions_of_the_source_do_not_arrive(link: RealMirror) -> None:
     settings = link.east.login.config(transactional_id=f"{link.topic}.writer")
     producer = Producer(settings)
