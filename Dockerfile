@@ -16,7 +16,7 @@ RUN python -m local_platform.containers.jars /jars
 
 FROM apache/kafka:4.3.1 AS connect
 COPY --from=jars /jars/plugins /opt/plugins
-# before Kafka's own jars: four of its classes are replaced
+# before Kafka's own jars: five of its classes are replaced
 ENV CLASSPATH=/opt/plugins/sdm-transformations/sdm-transformations.jar
 
 FROM apache/kafka:4.3.1 AS kafka

@@ -7,7 +7,8 @@ one that runs last in every source; behind all others of a JDBC sink run `PlainN
 `LoginFilter.scala` stands before the REST API. `PatchConnect.scala` changes two of Connect's
 classes: `NullFields.scala` keeps it from taking the default of a field for its null, `Traces.scala`
 keeps a record's text from writing lines into the trace of a failure. `PatchConsumer.scala` changes
-two of Kafka's consumer: `BoundedPolls.scala` bounds what a poll unpacks.
+two of Kafka's consumer: `BoundedPolls.scala` bounds what a poll unpacks. `PatchLetters.scala`
+changes Connect's reporter: `DeadLetters.scala` waits until a dead letter is written.
 `PatchDriver.scala` changes PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it
 keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
 whole. `PatchMysql.scala` does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
@@ -23,12 +24,14 @@ from projections.connector_rows import EXACT_VALUES, OWN_TOPICS, PLAIN_NAMES, WH
 
 _SOURCES = (
     "BoundedPolls",
+    "DeadLetters",
     "ExactValues",
     "LoginFilter",
     "NullFields",
     "OwnTopics",
     "PatchConnect",
     "PatchConsumer",
+    "PatchLetters",
     "PatchedClass",
     "PlainNames",
     "Traces",

@@ -120,6 +120,11 @@ _REFUSALS = {
         "it, and leave 24:00 out; to pass over such records, give "
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
+    "dead_letter_not_written": (
+        "the record stays unread until it is there: look whether the topic of dead letters takes "
+        "it (its brokers, the right to write, its size: the operator runs `sdm kafka configs "
+        "--alter --topic TOPIC --add-config max.message.bytes=17825792`)"
+    ),
     "column_not_exact": (
         "run ALTER TABLE ... ALTER COLUMN ... TYPE numeric (numeric[] of an array, or a domain "
         "over it); what was rounded before is as it was once a connector under another name reads "
@@ -138,12 +143,14 @@ _REFUSED = re.compile(
     r"mesh\.RefusedException: (?P<refusal>"
     r"(?:value_not_captured|table_truncated|column_not_exact): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|topic_not_own: [a-z0-9-]{1,63}"
+    r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
     r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large|value_not_exact): "
     r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
 )
 """A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
-with the domain, of `ExactColumns`, its code with the column, or of `PlainNames` and `ExactValues`,
-the code with the record's place and the field. No error but theirs has that class."""
+with the domain, of `DeadLetters`, its code with the topic and Kafka's error, of `ExactColumns`, its
+code with the column, or of `PlainNames` and `ExactValues`, the code with the record's place and the
+field. No error but theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

@@ -145,6 +145,13 @@ def test_what_a_sinks_table_cannot_have_is_reported_with_its_place_or_column() -
     assert told.startswith(f"{column}; run ALTER TABLE")
 
 
+def test_a_dead_letter_that_is_not_written_is_reported_with_its_topic() -> None:
+    refusal = "dead_letter_not_written: east.orders.dead: RecordTooLargeException"
+    told = cause(Part(0, "FAILED", f"mesh.RefusedException: {refusal}: \n\tat x"))
+    assert told.startswith(f"{refusal}; the record stays unread until it is there: ")
+    assert "max.message.bytes=17825792" in told
+
+
 @pytest.mark.parametrize(
     "changed",
     [
