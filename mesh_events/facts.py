@@ -184,12 +184,23 @@ class LinkActivated(LinkFact):
     destination_topic: str = Field(description="Topic that is written")
     destination_topic_id: str = Field(description="Kafka's id of the destination topic")
     positions: dict[str, int] = Field(description="Partition -> first source offset to be copied")
+    source_ends: dict[str, int] = Field(
+        default_factory=dict,
+        description="Partition -> source offset behind the last record that the source had at the "
+        "start: the copy is filled once it has come there; empty: not known",
+    )
 
 
 class LinkAdvanced(LinkFact):
     """A floor of the link's progress: everything before `positions` is in the destination."""
 
     positions: dict[str, int] = Field(description="Partition -> next source offset to be copied")
+    incarnation: int = Field(default=0, description="The start that `source_ends` are of")
+    source_ends: dict[str, int] = Field(
+        default_factory=dict,
+        description="Takes the place of those of the start, where they were not known or their "
+        "records are gone from the source before they were copied; empty: they stay",
+    )
 
 
 class LinkStopped(LinkFact):

@@ -48,6 +48,8 @@ class Link:
     """A copy of a product in another cluster.
 
     `positions` maps partition -> next source offset known to be safely behind us;
+    `source_ends` maps partition -> source offset behind the last record that the source had when
+    the link last started, empty before its first start in this life;
     `copied_from` and `copied_to` (ms of the log) tell the audit how long data was there.
     `told` holds the ids of the facts counted last at this generation: anybody can append a copy of
     one.
@@ -77,6 +79,7 @@ class Link:
     source_topic_id: str | None = None
     destination_topic_id: str | None = None
     positions: Map[str, int] = field(default_factory=Map)
+    source_ends: Map[str, int] = field(default_factory=Map)
     failure: str | None = None
     failure_code: str | None = None
     copied_from: int | None = None
@@ -105,6 +108,20 @@ class Link:
     def is_paused_by_reader(self) -> bool:
         """Whether it stands still for a consumer, and not for the product's owner or the mesh."""
         return self.paused_by not in (None, MESH_DOMAIN, domain_of(self.product))
+
+    @property
+    def missing(self) -> int:
+        """Source offsets that the copy lacks of what the source held when the link last started."""
+        at = self.positions
+        return sum(max(0, end - at.get(p, 0)) for p, end in self.source_ends.items())
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the copy has all that the source held when the link last started.
+
+        That stays so until its next start; one that was created anew has not started yet.
+        """
+        return bool(self.source_ends) and self.missing == 0
 
     @property
     def is_active(self) -> bool:
@@ -260,13 +277,20 @@ def _reported(link: Link, event: LinkFact, time: int) -> Link:
                 source_topic_id=event.source_topic_id,
                 destination_topic_id=event.destination_topic_id,
                 positions=forward(known, event.positions),
+                source_ends=Map(event.source_ends),
                 failure=None,
                 failure_code=None,
                 copied_from=link.copied_from or time,
                 copied_to=None,
             )
         case LinkAdvanced():
-            return replace(link, positions=forward(link.positions, event.positions))
+            # a copy of a fact on an earlier start says nothing about this one
+            told = event.source_ends if event.incarnation == link.incarnation else {}
+            return replace(
+                link,
+                positions=forward(link.positions, event.positions),
+                source_ends=Map(told) if told else link.source_ends,
+            )
         case LinkStopped() if link.desired is not Desired.RUNNING:
             paused = link.desired is Desired.PAUSED
             return replace(

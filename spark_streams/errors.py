@@ -21,6 +21,7 @@
 | `table_recreated` | yes | a table of a statement was deleted and made again |
 | `table_partitions_added` | no | a table of a statement has more partitions than at first |
 | `source_not_granted` | with the grant | a statement's source is not granted any more |
+| `table_filling` | with the copy | a statement's table is a copy that its link has not filled yet |
 | `domain_quarantined` | with the release | a statement's domain is cut off |
 | `no_schema` | yes | a topic that a statement reads has no schema |
 | `registry_differs` | no | the cluster's own registry has something else under a schema's id |
@@ -35,8 +36,9 @@ from mesh_events.errors import MeshError
 
 ENGINE_FULL, STARTS_EXHAUSTED = "engine_full", "starts_exhausted"
 ENGINE_STARTING, ENGINE_UNAVAILABLE = "engine_starting", "engine_unavailable"
-WITHHELD = frozenset({"source_not_granted", "domain_quarantined"})
-"""What ends by itself once the log says so: a grant, a release."""
+TABLE_FILLING = "table_filling"
+WITHHELD = frozenset({"source_not_granted", "domain_quarantined", TABLE_FILLING})
+"""What ends by itself once the log says so: a grant, a release, a copy that is filled."""
 RETRIABLE = frozenset(
     {
         "source_missing",

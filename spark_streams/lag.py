@@ -23,6 +23,15 @@ def behind(source: PartitionLog, topic: str, position: Mapping[int, int]) -> dic
     return {p: last[p].offset + 1 - position[p] if p in last else 0 for p in position}
 
 
+def record_ends(source: PartitionLog, topic: str, position: Mapping[int, int]) -> dict[int, int]:
+    """Partition -> source offset behind its last record; `position` where no record is behind it.
+
+    A copy that has come there has all that the source holds now. Arguments as those of `behind`.
+    """
+    late = behind(source, topic, position)
+    return {partition: at + late[partition] for partition, at in position.items()}
+
+
 def copied(
     source: PartitionLog,
     source_topic: str,

@@ -64,8 +64,11 @@ class Voice(Protocol[F_co]):
     def goes_on(self) -> None:
         """It still runs; for the lineage only."""
 
-    def advanced(self, positions: Mapping[int, int]) -> None:
-        """Everything before `positions` is in the destination."""
+    def advanced(self, positions: Mapping[int, int], source_ends: Mapping[int, int]) -> None:
+        """Everything before `positions` is in the destination.
+
+        source_ends: what `Kind.news` gave, {} if nothing.
+        """
 
     def stopped(self, positions: Mapping[int, int]) -> None:
         """It stands still as desired, and the fence is closed."""
@@ -137,6 +140,12 @@ class Kind(Protocol[F]):
         """Partition -> source offset before which everything is in the destination.
 
         Of a running flow; raises CopyError if a topic is not the known one.
+        """
+
+    def news(self, ends: "Ends[F]", reached: Mapping[int, int]) -> Mapping[int, int] | None:
+        """What the log is to be told at once of a running flow that has come so far; else None.
+
+        Partition -> source offset up to which a copy has to come to be filled, {} if that stays.
         """
 
     def patience_s(self, flow: F, stall_s: float) -> float:

@@ -43,17 +43,19 @@ class Pace:
 class Memory:
     """What this process knows of a link at one generation; losing it costs a repetition at most.
 
-    Times are the clock's; `not_before` is the earliest next try after the fault `code`, which
-    `is_silence` of the engine; `waiting` maps a partition that is behind to its position and since
-    when it stands there. For that it was started anew `stalls` times, the last time since partition
-    `stood[0]` stood at `stood[1]`, and has not got on since. `starts` were handed to the engine
-    since it last got on beyond the positions `furthest`; the last one at `started`.
+    Times are the clock's; `not_before` is the earliest next try after the fault `code`, told with
+    `reason`, which `is_silence` of the engine; `waiting` maps a partition that is behind to its
+    position and since when it stands there. For that it was started anew `stalls` times, the last
+    time since partition `stood[0]` stood at `stood[1]`, and has not got on since. `starts` were
+    handed to the engine since it last got on beyond the positions `furthest`; the last one at
+    `started`.
     """
 
     generation: int
     since: float
     attempts: int = 0
     code: str | None = None
+    reason: str | None = None
     is_silence: bool = False
     not_before: float = _NEVER
     looked: float = _NEVER

@@ -244,6 +244,7 @@ class Flows(Generic[F]):
             if not self._kind.has_new_partitions(ends):
                 reached = self._kind.reached(ends)
                 self._require_progress(voice, reached)
+                news = self._kind.news(ends, reached)
         except CopyError:
             raise
         except MeshError as error:
@@ -259,8 +260,8 @@ class Flows(Generic[F]):
         self._note_progress(flow, reached)
         moved = sum(max(0, at - flow.positions.get(str(p), 0)) for p, at in reached.items())
         late = now - memory.advanced >= self._pace.advance
-        if moved and (late or moved >= self._pace.advance_records):
-            voice.advanced(reached)
+        if news is not None or (moved and (late or moved >= self._pace.advance_records)):
+            voice.advanced(reached, news or {})
             self._remember(flow, advanced=now)
         if now - memory.lineage >= self._pace.lineage:
             voice.goes_on()
@@ -349,9 +350,8 @@ class Flows(Generic[F]):
         attempts = self._memory[flow.id].attempts + 1
         wait = wait_before(attempts, self._pace.retry_first, self._pace.retry_most)
         until = self._pace.clock() + wait if fault.retriable else _FOR_A_PERSON
-        self._remember(
-            flow, attempts=attempts, code=fault.code, not_before=until, is_silence=is_silence
-        )
+        self._remember(flow, attempts=attempts, code=fault.code, reason=fault.reason)
+        self._remember(flow, not_before=until, is_silence=is_silence)
 
     def _final(self, flow: F, fault: CopyError) -> CopyError:
         """The fault, or that there were too many starts: each leaves a login for ever."""
@@ -368,12 +368,10 @@ class Flows(Generic[F]):
             return True
         if memory.is_silence and trouble is None:
             return True
-        withheld = flow.desired is Desired.RUNNING and self._kind.withheld(flow, image) is not None
-        if (memory.code in WITHHELD) is not withheld:
-            return True
-        if withheld:
-            return False
-        return self._pace.clock() >= memory.not_before
+        withheld = self._kind.withheld(flow, image) if flow.desired is Desired.RUNNING else None
+        if withheld is not None:
+            return (withheld.code, withheld.reason) != (memory.code, memory.reason)
+        return memory.code in WITHHELD or self._pace.clock() >= memory.not_before
 
     def _remember(self, flow: F, **changes: Any) -> None:
         self._memory[flow.id] = replace(self._memory[flow.id], **changes)

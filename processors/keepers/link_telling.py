@@ -60,6 +60,7 @@ class Telling:
             destination_topic=self.link.topic,
             destination_topic_id=started.destination.id,
             positions=_named(started.positions),
+            **started.plan.more(),
         )
         self._end(RunState.ABORT, at)
         self._tell(RunState.START, run)
@@ -68,10 +69,13 @@ class Telling:
         """The copy still runs; for the lineage only."""
         self._tell(RunState.RUNNING, open_run(self.link))
 
-    def advanced(self, positions: Mapping[int, int]) -> None:
-        """Everything before `positions` is in the destination."""
-        named = _named(positions)
-        self._report(LinkAdvanced, f"link-advanced-{_digest(named)}", positions=named)
+    def advanced(self, positions: Mapping[int, int], source_ends: Mapping[int, int]) -> None:
+        """Everything before `positions` is in the destination, which is filled at `source_ends`."""
+        named, ends = _named(positions), _named(source_ends)
+        step = f"link-advanced-{_digest((named, self.link.incarnation, ends) if ends else named)}"
+        incarnation = self.link.incarnation if ends else 0
+        more = {"source_ends": ends, "incarnation": incarnation}
+        self._report(LinkAdvanced, step, positions=named, **more)
 
     def stopped(self, positions: Mapping[int, int]) -> None:
         """The copy stands still as desired, and the fence is closed."""

@@ -1,7 +1,7 @@
 """The links keeper: every link copies, stands still or is gone, as the log says."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -30,6 +30,7 @@ from projections.image import Image
 from projections.links import Link
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import CopyError
+from spark_streams.lag import behind, record_ends
 from spark_streams.log import PartitionLog
 from spark_streams.provenance import Origin
 from spark_streams.resume import start_positions
@@ -311,6 +312,25 @@ class Copying:
         origin = Origin(link.source_cluster, source.id)
         return positions(read_tail(ends.tail_log, link.topic, source.partitions, origin))
 
+    def news(self, ends: Ends[Link], reached: Mapping[int, int]) -> Mapping[int, int] | None:
+        """That the copy is filled, or what fills it where the log does not know that.
+
+        Statements wait for this. A source that has lost records since the start, as by compaction,
+        has no more to copy in their partitions: then the copy is filled where it stands.
+        """
+        link = ends.flow
+        if link.is_filled:
+            return None
+        at = {int(p): max(known, reached.get(int(p), 0)) for p, known in link.positions.items()}
+        if not link.source_ends:
+            # started by a worker that did not tell them
+            return record_ends(ends.source_log, link.source_topic, at)
+        wanted = {int(p): end for p, end in link.source_ends.items()}
+        lacking = {p: at.get(p, 0) for p, end in wanted.items() if at.get(p, 0) < end}
+        if any(behind(ends.source_log, link.source_topic, lacking).values()):
+            return None
+        return wanted | lacking if lacking else {}
+
     def patience_s(self, link: Link, stall_s: float) -> float:
         """Every record of the source comes out."""
         del link
@@ -339,7 +359,7 @@ class Mirroring(Copying):
         return replace(super().plan(ends), keeps_times=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class CopyPlan:
     """What one start of a link has found out.
 
@@ -348,6 +368,7 @@ class CopyPlan:
     """
 
     keeps_times: bool = False
+    _source_ends: Mapping[int, int] = field(default_factory=dict, init=False)
 
     def start(
         self, ends: Ends[Link], source: Topic, destination: Topic, origin: Origin, *, fresh: bool
@@ -361,12 +382,14 @@ class CopyPlan:
         floor = {} if fresh else added | known
         bounds = ends.source_log.bounds(link.source_topic, range(source.partitions))
         compacts = destination.config.get("cleanup.policy") == "compact"
-        return start_positions(tails, floor, bounds, compacted=compacts and self.keeps_times)
+        starts = start_positions(tails, floor, bounds, compacted=compacts and self.keeps_times)
+        self._source_ends = record_ends(ends.source_log, link.source_topic, starts)
+        return starts
 
     def work(self, writer: str, login: Connection) -> None:
         """Nothing is done with a record."""
         del writer, login
 
     def more(self) -> Mapping[str, Any]:
-        """Nothing else is told."""
-        return {}
+        """Where the copy has to come to have all that the source holds at this start."""
+        return {"source_ends": {str(p): end for p, end in sorted(self._source_ends.items())}}

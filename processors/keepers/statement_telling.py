@@ -59,8 +59,9 @@ class StatementTelling:
         """It still runs; for the lineage only."""
         self._tell(RunState.RUNNING, open_run(self.flow))
 
-    def advanced(self, positions: Mapping[int, int]) -> None:
-        """Every record before `positions` was dealt with."""
+    def advanced(self, positions: Mapping[int, int], source_ends: Mapping[int, int]) -> None:
+        """Every record before `positions` was dealt with; nothing is filled."""
+        del source_ends
         named = _named(positions)
         self._report(StatementAdvanced, f"statement-advanced-{_digest(named)}", positions=named)
 

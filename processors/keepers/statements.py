@@ -4,7 +4,7 @@ Each domain's statements run on the domain's own Spark Connect server, in a lane
 domain whose server is slow or gone holds up nobody else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -25,11 +25,12 @@ from processors.keepers.statement_plan import (
 )
 from processors.keepers.statement_telling import StatementTelling
 from processors.lineage import Lineage
+from projections.filling import copying, unfilled, waits_for
 from projections.image import Image
 from projections.sources import refused
 from projections.statements import Statement
 from spark_streams.engine import FlowEngine
-from spark_streams.errors import CopyError, EngineError
+from spark_streams.errors import TABLE_FILLING, CopyError, EngineError
 from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import Schemas, planned, record_name, require_same
 
@@ -145,25 +146,26 @@ class Streaming:
         )
 
     def withheld(self, statement: Statement, image: Image) -> CopyError | None:
-        """A quarantine, or a source that is not granted any more."""
+        """A quarantine, a source that is not granted any more, a table that is still filled."""
         if statement.domain in image.identity.quarantines:
             return CopyError(
                 "domain_quarantined",
                 f"{statement.domain} is in quarantine: the statement goes on after its release",
             )
-        missing = refused(image, statement)
-        if not missing:
-            return None
-        reader = statement.application or f"an application of {statement.domain}"
-        return CopyError(
-            "source_not_granted",
-            f"{', '.join(missing)} is not granted to {reader} any more: the statement goes on "
-            "when it is granted again, or drop it",
-        )
+        if missing := refused(image, statement):
+            reader = statement.application or f"an application of {statement.domain}"
+            return CopyError(
+                "source_not_granted",
+                f"{', '.join(missing)} is not granted to {reader} any more: the statement goes on "
+                "when it is granted again, or drop it",
+            )
+        # one that runs has begun over full tables, and goes on when a link starts again
+        return None if statement.is_active else _filling(image, statement)
 
     def require_still(self, statement: Statement) -> None:
-        """A grant may have ended, or a quarantine begun, since the start began."""
-        withheld = self.withheld(statement, self._latest())
+        """A grant may have ended, a quarantine or a table begun, since the start began."""
+        image = self._latest()
+        withheld = self.withheld(statement, image) or _filling(image, statement)
         if withheld is not None:
             raise withheld
 
@@ -179,11 +181,13 @@ class Streaming:
     def plan(self, ends: Ends[Statement]) -> StatementPlan:
         """The text, over topics and schemas as they are now; its result's schema is registered."""
         statement = ends.flow
+        self.require_still(statement)
         source = ends.source_topic(fresh=True)
         require_no_more_partitions(ends, source)
         tables = {name: _table(ends, name) for name in statement.tables}
         for table in tables.values():
             _require_known_partitions(statement, table)
+            _require_filled_one(self._latest(), statement, table)
         # what is registered from here on may be in records behind these ends
         asked_at = {one.name: _ends_of(ends, one) for one in (source, *tables.values())}
         try:
@@ -229,6 +233,10 @@ class Streaming:
             _require_known_partitions(statement, table)
         return dict(self._engine.progress(statement.id))
 
+    def news(self, ends: Ends[Statement], reached: Mapping[int, int]) -> None:
+        """Nothing waits for how far a statement has come."""
+        del ends, reached
+
     def patience_s(self, statement: Statement, stall_s: float) -> float:
         """Long: how far a query has come is told with a whole batch only."""
         del statement
@@ -238,6 +246,23 @@ class Streaming:
 def _rests(statement: Statement) -> bool:
     """Whether nobody has to look: no server is started to see that what is fenced does not run."""
     return statement.is_over or statement.is_at_rest
+
+
+def _filling(image: Image, statement: Statement) -> CopyError | None:
+    """Why a statement may not start yet: a table is a copy that has not all of its rows."""
+    link = unfilled(image, statement)
+    return CopyError(TABLE_FILLING, waits_for(link)) if link is not None else None
+
+
+def _require_filled_one(image: Image, statement: Statement, table: Topic) -> None:
+    """Raise EngineError where a table is another topic than the one that its link has filled."""
+    links = copying(image, statement, table.name)
+    if links and table.id not in {link.destination_topic_id for link in links}:
+        raise EngineError(
+            "table_recreated",
+            f"the table {table.name} was deleted and made again, not by its link {links[0].id}: "
+            "remove the link (which purges the copy) and create it again; then it is read anew",
+        )
 
 
 def _require_known_partitions(statement: Statement, table: Topic) -> None:

@@ -12,7 +12,7 @@ from projections.image import Image
 from projections.links import Desired, Link
 from projections.statements import Statement
 from self_service.cli.times import stamp
-from spark_streams.errors import RETRIABLE, WITHHELD
+from spark_streams.errors import RETRIABLE, TABLE_FILLING, WITHHELD
 
 COLUMNS = ("kind", "name", "code", "since", "next", "reason")
 EMERGENCIES = ("domain", "measure", "until", "by", "next", "reason")
@@ -93,6 +93,8 @@ def _resources(image: Image) -> Iterator[tuple[str, Link | Statement | Connector
 def _next(kind: str, one: Link | Statement | Connector) -> str:
     """What ends the failure: time, a decision, or a person."""
     code = one.failure_code or ""
+    if code == TABLE_FILLING:
+        return "starts when the link has filled the copy"
     if code in WITHHELD:
         return "goes on when it is granted or released"
     # Kafka Connect's tasks are started again whatever has failed

@@ -16,7 +16,7 @@ from projections.identity import LOGIN_TAKEN, Application, Credentials, Domain
 from projections.image import Image
 from projections.links import link_id
 from self_service.cli.options import Until
-from spark_streams.errors import RETRIABLE, WITHHELD
+from spark_streams.errors import RETRIABLE, TABLE_FILLING, WITHHELD
 
 _STANDS = "(it stands on the log and does not run: update or drop it)"
 
@@ -245,7 +245,7 @@ def _stated(image: Image, intent: StatementIntent) -> Progress:
         case StatementDropped():
             return _of(statement.state is StatementState.DROPPED)
     failed = statement.state is StatementState.FAILED
-    if failed and statement.failure_code not in RETRIABLE:
+    if failed and statement.failure_code not in RETRIABLE | {TABLE_FILLING}:
         return Progress.OVERTAKEN
     return _of(statement.state is StatementState.ACTIVE)
 
