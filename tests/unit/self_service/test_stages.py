@@ -174,7 +174,12 @@ def test_a_published_product_has_nothing_to_wait_for(log: PaperLog) -> None:
 
 @pytest.mark.parametrize(
     ("code", "reached"),
-    [("source_not_granted", REACHED), ("domain_quarantined", REACHED), ("query_failed", PENDING)],
+    [
+        ("source_not_granted", REACHED),
+        ("domain_quarantined", REACHED),
+        ("table_filling", REACHED),
+        ("query_failed", PENDING),
+    ],
 )
 def test_a_quarantine_waits_for_no_statement_that_has_failed_for_want_of_a_right(
     log: PaperLog, code: str, reached: object
@@ -193,3 +198,21 @@ def test_a_quarantine_waits_for_no_statement_that_has_failed_for_want_of_a_right
     log.report(facts.AclRemoved, subject="domain/east", **cut, bindings=[])
     quarantine = last(log, intents.DomainQuarantined)
     assert progress(log.image, quarantine, Until.APPLIED) is reached
+
+
+@pytest.mark.parametrize(
+    ("code", "reached"),
+    [("table_filling", PENDING), ("query_failed", PENDING), ("source_not_granted", OVERTAKEN)],
+)
+def test_a_statement_that_starts_by_itself_is_waited_for(
+    log: PaperLog, code: str, reached: object
+) -> None:
+    log.say(statements.StatementAdded, "east", **story.statement())
+    log.govern()
+    found = log.image.statements[story.STATEMENT]
+    about = {"statement": found.id, "generation": found.generation}
+    log.report(
+        statements.StatementFailed, **about, code=code, reason="it stands still", retriable=False
+    )
+    added = last(log, statements.StatementAdded)
+    assert progress(log.image, added, Until.ACTIVE) is reached
