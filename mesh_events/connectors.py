@@ -104,6 +104,9 @@ class ConnectorActivated(ConnectorFact):
     run: str = Field(description="OpenLineage run id")
     tasks: int = Field(description="How many tasks run")
     restarts: int = Field(description="Restarts by the keeper since it last ran")
+    topic_ids: dict[str, str] = Field(
+        default_factory=dict, description="Of a sink: topic that it reads -> Kafka's id of it"
+    )
 
 
 class ConnectorFailed(ConnectorFact):
@@ -113,6 +116,10 @@ class ConnectorFailed(ConnectorFact):
     reason: str = Field(description="What happened and the next step")
     tasks: list[int] = Field(
         default_factory=list, description="Tasks that have failed; empty: the connector itself"
+    )
+    topic_ids: dict[str, str] = Field(
+        default_factory=dict,
+        description="Of a sink that was started before: topic that it read -> Kafka's id of it",
     )
 
 

@@ -43,6 +43,8 @@ _LOST = frozenset(
     }
 )
 """Errors of a client that did not get through to a broker."""
+_SHOWN = 5
+"""Topics that an error names."""
 _LISTING = "listing access rights"
 CLUSTERS_DEFAULT = -1
 """As many replicas of a new topic as the cluster makes by default."""
@@ -77,6 +79,9 @@ class ClusterAdmin(Protocol):
 
     def topic(self, name: str) -> Topic | None:
         """The topic, or None."""
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
+        """Topic -> its id, of those that exist."""
 
     def topic_names(self) -> set[str]:
         """The names of all topics."""
@@ -129,6 +134,9 @@ class ClusterAdmin(Protocol):
 
     def end_transactions(self, transactional_id: str) -> None:
         """Abort what a transactional id has left open; whoever used it can commit nothing more."""
+
+    def delete_group(self, group: str) -> bool:
+        """Delete a consumer group with its positions; False while it has members."""
 
     def connection(self, principal: str, password: str) -> Connection:
         """How a principal logs in here."""
@@ -207,6 +215,33 @@ class KafkaAdmin:
             return Topic(
                 name, str(described.topic_id), len(described.partitions), self._config(name)
             )
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
+        """Topic -> its id, of those that exist."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+        doing = f"describing topics {', '.join(wanted[:_SHOWN])}"
+        with self._doing(doing):
+            told = self._admin.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
+            missing = {KafkaError.UNKNOWN_TOPIC_OR_PART}
+            found = {name: self._result(told[name], doing, gone=missing) for name in wanted}
+            return {name: str(one.topic_id) for name, one in found.items() if one is not None}
+
+    def delete_group(self, group: str) -> bool:
+        """Delete a consumer group with its positions; False while it has members."""
+        doing = f"deleting the consumer group {group}"
+        with self._doing(doing):
+            told = self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
+            try:
+                told.result(TIMEOUT_S + 1)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.NON_EMPTY_GROUP:
+                    return False
+            except TimeoutError:
+                pass  # told below
+            self._result(told, doing, gone={KafkaError.GROUP_ID_NOT_FOUND})
+            return True
 
     def create_topic(
         self,

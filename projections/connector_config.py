@@ -71,6 +71,22 @@ def writes(config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*named, *captures, *(topic for _, topic in beside(config))]))
 
 
+def is_by_record_key(config: Config) -> bool:
+    """Whether each row of a sink is found again by the key of its record alone.
+
+    So a record that is read once more, at whatever offset, is the row that it was.
+    """
+    return (
+        config.get("connector.class") == JDBC_SINK
+        and config.get("insert.mode") == "upsert"
+        and config.get("primary.key.mode") == "record_key"
+        and not any(
+            name.startswith("transforms.") and value.endswith("InsertField$Key")
+            for name, value in config.items()
+        )
+    )
+
+
 def foreign_topics(config: Config, domain: str) -> list[str]:
     """Settings that name topics outside of the domain's prefix, and what is routed there.
 

@@ -1,6 +1,7 @@
 """Connectors: what Kafka Connect is to run for each domain, and how it is."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
@@ -32,6 +33,9 @@ class Connector:
     `told` holds the ids of the facts counted last at this generation. The operator has stopped one
     that is `held`. `reading` are the topics that a sink read when it was ACTIVE last: its run goes
     on with them until another config is. `correlation` is the conversation of the last word on it.
+    Of a sink, `topic_ids` maps each topic that it has read to Kafka's id of it, which its positions
+    are of; `rows_of` maps (place, topic), see `places`, to the id of the topic whose records are
+    rows there. Both outlive the config, and the connector itself where one of its name is added.
     """
 
     id: str
@@ -57,6 +61,8 @@ class Connector:
     reading: tuple[str, ...] = ()
     held: bool = False
     ended: tuple[EndedRun, ...] = ()
+    topic_ids: Map[str, str] = field(default_factory=Map)
+    rows_of: Map[tuple[str, str], str] = field(default_factory=Map)
 
     @property
     def domain(self) -> str:
@@ -72,6 +78,17 @@ class Connector:
     def reads(self) -> tuple[str, ...]:
         """Topics that it reads; none for a source."""
         return connector_config.reads(self.config)
+
+    @property
+    def places(self) -> dict[str, tuple[str, str]]:
+        """Topic that it reads -> (place where its records become rows, topic).
+
+        A place is a table, or what stands for the connector itself where no table is known.
+        """
+        tables = {
+            one.topic: f"{one.namespace}/{one.name}" for one in connector_config.filled(self.config)
+        }
+        return {topic: (tables.get(topic, self.id), topic) for topic in self.reads}
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -120,6 +137,8 @@ def added(
         changed_at=time,
         held=before.held if before is not None else False,
         ended=before.ended if before is not None else (),
+        topic_ids=before.topic_ids if before is not None else Map(),
+        rows_of=before.rows_of if before is not None else Map(),
     )
     return connectors.set(event.connector, connector)
 
@@ -166,7 +185,7 @@ def _reported(connector: Connector, event: ConnectorFact) -> Connector:
     match event:
         case ConnectorActivated() if connector.desired is Desired.RUNNING:
             return replace(
-                connector,
+                _with_topics(connector, event.topic_ids),
                 state=State.ACTIVE,
                 principal=event.principal,
                 run=event.run,
@@ -179,8 +198,23 @@ def _reported(connector: Connector, event: ConnectorFact) -> Connector:
         case ConnectorHalted() if connector.desired is not Desired.RUNNING:
             return replace(life.halted(connector), tasks=0)
         case ConnectorFailed():
-            return life.failed(connector, event.reason, event.code)
+            read = _with_topics(connector, event.topic_ids)
+            return life.failed(read, event.reason, event.code)
     return connector
+
+
+def _with_topics(connector: Connector, topic_ids: Mapping[str, str]) -> Connector:
+    """Which topics' records it has read, and made rows of."""
+    if not topic_ids:
+        return connector
+    read = {topic: topic_ids[topic] for topic in connector.reads if topic in topic_ids}
+    places = connector.places
+    rows = {places[topic]: known for topic, known in read.items()}
+    return replace(
+        connector,
+        topic_ids=connector.topic_ids.update(read),
+        rows_of=connector.rows_of.update(rows),
+    )
 
 
 def _configured(connector: Connector, event: Configured) -> Connector:

@@ -6,13 +6,13 @@ loses its rights first.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import structlog
 
 from mesh_events.connectors import Configured
-from mesh_events.errors import MeshError, RefusedError
+from mesh_events.errors import InfrastructureError, MeshError, RefusedError
 from processors import logins
 from processors.clusters import ClusterAdmin
 from processors.connect.cluster import ConnectCluster
@@ -20,6 +20,7 @@ from processors.connect.principals import principal_of
 from processors.connect.rest import Deployed, cause
 from processors.crash_points import crash_point
 from processors.error_files import ErrorFiles
+from processors.keepers import sink_topics
 from processors.keepers.connector_telling import ConnectorTelling
 from processors.keepers.flow_ends import until
 from processors.keepers.flow_pace import Pace
@@ -67,6 +68,7 @@ class Memory:
     failure, also of the generation before; `before`: that at `deployed`; `since` it runs;
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
     has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
+    `started`: the topics, with their ids, as which a sink was started.
     """
 
     generation: int
@@ -81,6 +83,7 @@ class Memory:
     shaken: bool = False
     seen_in: int = -1
     lineage: float = _NEVER
+    started: sink_topics.TopicIds = field(default_factory=dict)
 
 
 class Around(Protocol):
@@ -136,6 +139,7 @@ class Look:
     reign: Reign
     memory: Memory
     deployed: Deployed | None = None
+    topics: sink_topics.TopicIds = field(default_factory=dict)
 
     def settle(self, image: Image) -> bool:
         """Do what is next; whether nothing more is to be done for now."""
@@ -147,14 +151,20 @@ class Look:
             if not self.connector.is_at_rest:
                 self.voice.halted()
             return True
-        if (reason := withheld(self.connector, image)) is not None:
+        if (reason := withheld(self.connector, image) or self._unfit(image)) is not None:
             if not self._still():
                 return False
             self.tell(reason.code, str(reason))
             # what comes back begins anew
             self.memory = Memory(self.connector.generation)
             return True
+        if sink_topics.has_other_positions(self.connector, self.memory.started, self.topics):
+            return self._reads_anew(image)
         return self._runs(image)
+
+    def disarm_unfit(self, image: Image) -> bool:
+        """Take the rights of a sink whose topics are not those that it has read."""
+        return self._unfit(image) is None or self.disarm()
 
     def disarm(self) -> bool:
         """Take all of its rights and see them gone."""
@@ -208,7 +218,7 @@ class Look:
             full = cleared(connector.id, connector.cluster, text)
             self.keeper.errors.save("connector", connector.id, code, full)
         told = cleared(connector.id, connector.cluster, reason)
-        self.voice.failed(code, told[:_LONGEST], list(tasks))
+        self.voice.failed(code, told[:_LONGEST], list(tasks), self.memory.started)
 
     def _now(self) -> float:
         return self.keeper.pace.clock()
@@ -220,6 +230,34 @@ class Look:
         self.memory = replace(
             self.memory, attempts=attempts, not_before=not_before, since=None, shaken=True
         )
+
+    def _unfit(self, image: Image) -> RefusedError | None:
+        """Why a sink may not read its topics as they are at this moment."""
+        reads = self.connector.reads
+        self.topics = self.cluster().topic_ids(reads) if reads else {}
+        started = self.memory.started
+        return sink_topics.refusal(self.connector, image.connectors, started, self.topics)
+
+    def _reads_anew(self, image: Image) -> bool:
+        """Read from the begin what was made anew: its positions are another topic's."""
+        connector, epoch = self.connector, self.reign.epoch
+        if self.deployed is not None and not self.deployed.is_still:
+            if self.deployed.connector.state != "STOPPED":
+                self.reign.check()
+                self.connect.api.stop(connector.id)
+            return False
+        self.reign.check()
+        if not self.cluster().delete_group(sink_topics.group_of(connector.id)):
+            # its consumer leaves, or is taken for gone in a while: then the next look goes on
+            return True
+        was_active = connector.state is State.ACTIVE
+        if was_active:
+            self.tell(sink_topics.RECREATED, sink_topics.read_anew(connector, self.topics))
+        taken = self._now() if was_active else None
+        self.memory = Memory(
+            connector.generation, deployed=taken, seen_in=epoch, started=self.topics
+        )
+        return self._runs(image)
 
     def _runs(self, image: Image) -> bool:
         """Deploy, help and watch."""
@@ -292,7 +330,12 @@ class Look:
         self._note_failure()
         failed = self.memory.failed
         self.memory = replace(
-            self.memory, deployed=self._now(), before=failed, since=None, lonely=None
+            self.memory,
+            deployed=self._now(),
+            before=failed,
+            since=None,
+            lonely=None,
+            started=self.topics,
         )
         return False
 
@@ -356,9 +399,15 @@ class Look:
             if self.memory.shaken and now - since < MENDED_S:
                 return False
             self.voice.activated(
-                principal_of(self.connector.id), len(deployed.tasks), self.memory.attempts
+                principal_of(self.connector.id),
+                len(deployed.tasks),
+                self.memory.attempts,
+                self.topics,
             )
             self.memory = replace(self.memory, shaken=False, seen_in=self.reign.epoch)
+        elif any(topic not in self.connector.topic_ids for topic in self.topics):
+            # one that ran before topics had ids on the log, or a topic that was created later
+            self.voice.reads(self.topics)
         elif now - self.memory.lineage >= self.keeper.pace.lineage:
             self.memory = replace(self.memory, lineage=now)
             self.voice.goes_on()
@@ -390,6 +439,11 @@ class Look:
             latest = self.keeper.latest()
             if (reason := withheld(connector, latest)) is not None:
                 raise reason
+            if admin.topic_ids(connector.reads) != self.topics:
+                topics = ", ".join(connector.reads)
+                raise InfrastructureError(
+                    f"a topic of {topics} was created or deleted at this moment", retriable=True
+                )
             self.reign.check()
             admin.grant(sorted(wanted - actual))
             admin.withdraw(sorted(actual - wanted))

@@ -1,6 +1,6 @@
 """What the keeper says about one connector: facts on the log, runs in the lineage."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -34,19 +34,20 @@ class ConnectorTelling:
     lineage: Lineage
     schema_text: Callable[[int], str | None] | None = None
 
-    def activated(self, principal: str, tasks: int, restarts: int) -> None:
-        """It and all of its tasks run."""
-        run, found = new_id(), self.connector
-        at = self._report(
-            ConnectorActivated,
-            f"connector-activated-{found.changed}",
-            principal=principal,
-            run=run,
-            tasks=tasks,
-            restarts=restarts,
-        )
+    def activated(
+        self, principal: str, tasks: int, restarts: int, topic_ids: Mapping[str, str]
+    ) -> None:
+        """It and all of its tasks run; a sink reads the topics with these ids."""
+        run = new_id()
+        at = self._activated(principal, run, tasks, restarts, topic_ids)
         self._end(RunState.ABORT, at)
         self._tell(RunState.START, run)
+
+    def reads(self, topic_ids: Mapping[str, str]) -> None:
+        """Ids of its topics which the log has not; its run goes on."""
+        found = self.connector
+        if found.run is not None and found.principal is not None:
+            self._activated(found.principal, found.run, found.tasks, 0, topic_ids)
 
     def goes_on(self) -> None:
         """It still runs; for the lineage only."""
@@ -57,8 +58,17 @@ class ConnectorTelling:
         at = self._report(ConnectorHalted, f"connector-halted-{self.connector.changed}")
         self._end(RunState.COMPLETE, at)
 
-    def failed(self, code: str, reason: str, tasks: Sequence[int] = ()) -> None:
-        """It does not run; said once, as long as the log says the same already."""
+    def failed(
+        self,
+        code: str,
+        reason: str,
+        tasks: Sequence[int] = (),
+        topic_ids: Mapping[str, str] | None = None,
+    ) -> None:
+        """It does not run; said once, as long as the log says the same already.
+
+        A sink that was started, and may have read something, has the ids of its topics.
+        """
         found, reason = self.connector, shortened(reason)
         if (found.failure_code, found.failure) == (code, reason):
             return
@@ -70,12 +80,31 @@ class ConnectorTelling:
             code=code,
             reason=reason,
             tasks=list(tasks),
+            topic_ids=dict(topic_ids or {}),
         )
         self._end(RunState.FAIL, at, reason)
 
     def ended(self, run: EndedRun) -> None:
         """A run that the log says has ended; for the lineage only."""
         self._tell(RunState(run.end.value), run.run, run.reason or None, at=run.time)
+
+    def _activated(
+        self,
+        principal: str,
+        run: str,
+        tasks: int,
+        restarts: int,
+        topic_ids: Mapping[str, str],
+    ) -> int:
+        return self._report(
+            ConnectorActivated,
+            f"connector-activated-{self.connector.changed}",
+            principal=principal,
+            run=run,
+            tasks=tasks,
+            restarts=restarts,
+            topic_ids=dict(topic_ids),
+        )
 
     def _end(self, kind: RunState, at: int, reason: str | None = None) -> None:
         """The open run has ended: the log says so first, so that a crash in between is seen.

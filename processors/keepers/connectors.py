@@ -20,6 +20,7 @@ import structlog
 from mesh_events.errors import MeshError, RefusedError
 from processors.connect.cluster import NO_CONNECT, ConnectCluster
 from processors.error_files import ErrorFiles
+from processors.keepers import sink_topics
 from processors.keepers.checks import Clusters
 from processors.keepers.connector_look import SILENT_S, Look, Memory, withheld
 from processors.keepers.connector_telling import ConnectorTelling
@@ -38,7 +39,9 @@ AGAIN_S = 300.0
 """A failure with the same code is told again so often at most, however its words change."""
 FIRST_LOOK_S = 3.0
 """An answer of Connect is waited for so long while an ACTIVE on the log is not confirmed."""
-_WITHHELD = frozenset({"domain_quarantined", "source_not_granted"})
+_WITHHELD = frozenset(
+    {"domain_quarantined", "source_not_granted", sink_topics.RECREATED, sink_topics.MISSING}
+)
 _NEVER = float("-inf")
 
 
@@ -167,6 +170,7 @@ class ConnectorsKeeper:
                     deployed = connect.api.deployed(*((FIRST_LOOK_S,) if is_first else ()))
                 self._silent.pop(cluster, None)
             except MeshError as error:
+                self._disarm_unfit(left.values(), image)
                 self._is_silent(cluster, error, left.values())
                 return True
             for name, look in list(left.items()):
@@ -182,6 +186,12 @@ class ConnectorsKeeper:
                 return False
             time.sleep(POLL_S)
         return True
+
+    def _disarm_unfit(self, looks: Iterable[Look], image: Image) -> None:
+        """Take the rights of sinks whose topics were made anew, also while Connect is silent."""
+        for look in looks:
+            if look.connector.is_sink and _wanted(look.connector, image):
+                self._guarded(look, partial(look.disarm_unfit, image))
 
     def _of(
         self, connect: ConnectCluster, connector: Connector, image: Image, reign: Reign

@@ -48,7 +48,12 @@ def describe(reading: Reading, name: Name) -> None:
     image = mesh.image(reading)
     found = lookup.connector(image, lookup.identity(name, current_domain(mesh.home) or ""))
     file = mesh.error_file("connector", found.id, found.failure_code)
-    told = {**fields(found), "failure_file": file, "reads": list(found.reads)}
+    told = {
+        **fields(found),
+        "failure_file": file,
+        "reads": list(found.reads),
+        "topic_ids": {topic: found.topic_ids.get(topic) for topic in found.reads},
+    }
     if reading.is_now and found.stands:
         told |= _in_connect(mesh, found.id)
     parts = {"config": settings_of(found.config)}

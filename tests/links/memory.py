@@ -85,6 +85,8 @@ class MemoryCluster:
         self.strange: set[Acl] = set()
         self.logins: dict[str, str | None] = {}
         self.quotas: dict[str, Mapping[str, float]] = {}
+        self.busy_groups: set[str] = set()
+        self.deleted_groups: list[str] = []
         self.down = False
         self._guard = threading.Lock()
 
@@ -104,6 +106,17 @@ class MemoryCluster:
         self._answer()
         found = self.topics.get(name)
         return found.described if found else None
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
+        self._answer()
+        return {name: self.topics[name].described.id for name in names if name in self.topics}
+
+    def delete_group(self, group: str) -> bool:
+        self._answer()
+        if group in self.busy_groups:
+            return False
+        self.deleted_groups.append(group)
+        return True
 
     def create_topic(
         self, name: str, partitions: int, config: Mapping[str, str], replicas: int = -1

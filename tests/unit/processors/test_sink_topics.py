@@ -1,0 +1,239 @@
+"""A sink over a topic that was made anew changes no row of the earlier one, and misses nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from mesh_events.connectors import (
+    ConnectorActivated,
+    ConnectorAdded,
+    ConnectorDropped,
+    ConnectorUpdated,
+)
+from mesh_events.rows import ConnectorState
+from projections.connectors import Connector
+from self_service.cli import jdbc_sink
+from self_service.cli.databases import Database
+from self_service.cli.jdbc_sink import Key
+from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnector
+
+TOPIC, GROUP, OTHER = "east.orders", f"connect-{NAME}", "east.later"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MemoryConnector:
+    found = MemoryConnector(tmp_path)
+    make_anew(found)
+    return found
+
+
+def make_anew(made: MemoryConnector) -> str:
+    """The topic is deleted and made again; its new id."""
+    made.east.delete_topic(TOPIC)
+    made.east.create_topic(TOPIC, 1, {})
+    return made.east.topic_ids([TOPIC])[TOPIC]
+
+
+def config(key: Key = Key.POSITION, table: str = "orders", name: str = NAME) -> dict[str, str]:
+    database = Database("db.invalid", 5432, "sdm", "shop", is_shared=True)
+    settings = jdbc_sink.config(name, [TOPIC], database, key)
+    return {**settings, "collection.name.format": table}
+
+
+def add(
+    made: MemoryConnector, key: Key = Key.POSITION, table: str = "orders", name: str = NAME
+) -> None:
+    given = config(key, table, name)
+    made.log.say(ConnectorAdded, "east", connector=name, config=given)
+    made.log.govern()
+    made.look(times=3)
+
+
+def update(made: MemoryConnector, table: str) -> None:
+    made.log.say(ConnectorUpdated, "east", connector=NAME, config=config(table=table))
+    made.log.govern()
+    made.look(times=4)
+
+
+def named(made: MemoryConnector, name: str) -> Connector:
+    return made.log.image.connectors[name]
+
+
+def test_a_sink_by_position_stands_still_without_rights_once_its_topic_is_another(
+    made: MemoryConnector,
+) -> None:
+    add(made)
+    before = made.east.topic_ids([TOPIC])
+    assert dict(made.connector.topic_ids) == before
+    make_anew(made)
+    made.look(times=5)
+    assert made.said() == ["Activated", "source_recreated"]
+    assert made.connector.state is ConnectorState.FAILED
+    assert "collection.name.format=${topic}_2" in (made.connector.failure or "")
+    assert made.api.found[NAME].is_still
+    assert not made.east.rights(principal=PRINCIPAL)
+    assert dict(made.connector.topic_ids) == before
+
+
+def test_another_keeper_refuses_it_as_well(made: MemoryConnector) -> None:
+    add(made)
+    make_anew(made)
+    made.keeper = made.new_keeper()
+    made.look(times=3)
+    assert made.said() == ["Activated", "source_recreated"]
+
+
+def test_in_another_table_it_begins_anew_and_the_earlier_table_is_never_filled_again(
+    made: MemoryConnector,
+) -> None:
+    add(made)
+    now = make_anew(made)
+    made.look(times=2)
+    made.api.calls.clear()
+    made.east.busy_groups = {GROUP}
+    update(made, "later")
+    assert made.api.calls == []
+    made.east.busy_groups = set()
+    made.look(times=2)
+    assert made.east.deleted_groups == [GROUP]
+    assert made.api.calls == [f"put {NAME}", f"resume {NAME}"]
+    assert made.connector.state is ConnectorState.ACTIVE
+    assert dict(made.connector.topic_ids) == {TOPIC: now}
+    update(made, "orders")
+    assert made.connector.failure_code == "source_recreated"
+    assert made.east.deleted_groups == [GROUP]
+
+
+@pytest.mark.parametrize("name", [NAME, OTHER])
+def test_a_sink_that_is_added_over_the_rows_of_one_that_was_dropped_is_refused(
+    made: MemoryConnector, name: str
+) -> None:
+    add(made)
+    made.say(ConnectorDropped)
+    made.look(times=6)
+    assert made.connector.is_over
+    make_anew(made)
+    add(made, name=name)
+    assert named(made, name).failure_code == "source_recreated"
+    assert not made.east.rights(principal=f"mesh.connect.{name}")
+
+
+def test_a_sink_that_comes_back_for_another_table_does_not_go_on_at_its_old_positions(
+    made: MemoryConnector,
+) -> None:
+    add(made)
+    made.say(ConnectorDropped)
+    made.look(times=6)
+    make_anew(made)
+    add(made, table="later")
+    assert made.east.deleted_groups == [GROUP]
+    assert made.connector.state is ConnectorState.ACTIVE
+
+
+def test_a_sink_by_the_records_key_reads_the_new_topic_from_its_begin_once(
+    made: MemoryConnector,
+) -> None:
+    add(made, Key.RECORD)
+    now = make_anew(made)
+    made.api.calls.clear()
+    made.look(times=8)
+    assert made.said() == ["Activated", "source_recreated", "Activated"]
+    assert made.api.calls == [f"stop {NAME}", f"resume {NAME}"]
+    assert made.east.deleted_groups == [GROUP]
+    assert dict(made.connector.topic_ids) == {TOPIC: now}
+
+
+def test_a_record_key_that_has_the_offset_is_no_key_of_the_record(made: MemoryConnector) -> None:
+    by_offset = {
+        **config(Key.RECORD),
+        "transforms": "at",
+        "transforms.at.type": "org.apache.kafka.connect.transforms.InsertField$Key",
+        "transforms.at.offset.field": "place",
+    }
+    made.log.say(ConnectorAdded, "east", connector=NAME, config=by_offset)
+    made.log.govern()
+    made.look(times=3)
+    make_anew(made)
+    made.look(times=3)
+    assert made.connector.state is ConnectorState.FAILED
+
+
+def test_a_sink_that_ran_before_is_not_disturbed_and_its_topic_is_noted(
+    made: MemoryConnector,
+) -> None:
+    made.east.delete_topic(TOPIC)
+    add(made)
+    assert not made.connector.topic_ids
+    run = made.connector.run
+    now = make_anew(made)
+    made.api.calls.clear()
+    made.look(times=5)
+    assert made.said() == ["Activated", "Activated"]
+    assert dict(made.connector.topic_ids) == {TOPIC: now}
+    assert made.connector.run == run
+    assert made.api.calls == []
+    told = [kind.name for kind, *_ in made.lineage.told]
+    assert (told.count("START"), told.count("ABORT")) == (1, 0)
+
+
+@pytest.mark.parametrize("key", list(Key))
+def test_a_topic_that_is_gone_is_told_and_may_come_back_as_another(
+    made: MemoryConnector, key: Key
+) -> None:
+    add(made, key)
+    made.east.delete_topic(TOPIC)
+    made.look(times=3)
+    assert made.said() == ["Activated", "source_missing"]
+    assert not made.east.rights(principal=PRINCIPAL)
+    make_anew(made)
+    made.look(times=4)
+    last = "source_recreated" if key is Key.POSITION else "Activated"
+    assert made.said() == ["Activated", "source_missing", last]
+
+
+def test_no_right_is_given_for_a_topic_that_is_made_anew_while_rights_are_given(
+    made: MemoryConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(made)
+    before = made.east.topic_ids([TOPIC])
+    make_anew(made)
+    answers = iter([before])
+    found = made.east.topic_ids
+    monkeypatch.setattr(made.east, "topic_ids", lambda names: next(answers, found(names)))
+    made.east.bindings.clear()
+    made.look()
+    assert not made.east.rights(principal=PRINCIPAL)
+
+
+def test_a_sink_that_fails_before_it_ever_ran_has_its_topic_on_the_log(
+    made: MemoryConnector,
+) -> None:
+    made.api.fails[NAME] = "org.A: a row was refused\n\tat x"
+    add(made)
+    assert "Activated" not in made.said()
+    make_anew(made)
+    made.keeper = made.new_keeper()
+    made.look(times=3)
+    assert made.connector.failure_code == "source_recreated"
+
+
+def test_its_rights_go_while_connect_is_silent(made: MemoryConnector) -> None:
+    add(made)
+    made.api.down = True
+    make_anew(made)
+    made.look()
+    assert not made.east.rights(principal=PRINCIPAL)
+
+
+def test_a_topic_id_is_of_what_the_fact_names_and_the_sink_reads(made: MemoryConnector) -> None:
+    add(made)
+    last = made.reign.facts[-1]
+    assert isinstance(last, ConnectorActivated)
+    strange = last.model_copy(
+        update={
+            "meta": last.meta.model_copy(update={"id": "another"}),
+            "topic_ids": {"east.users": "x"},
+        }
+    )
+    made.log.append(strange, by="keeper")
+    assert set(made.connector.topic_ids) == {TOPIC}
