@@ -183,7 +183,8 @@ def rotate(
 ) -> None:
     """Change a key of the mesh itself: operator, governor or keeper. Needs the root key.
 
-    The worker is restarted, and the old key revoked. What was cut off goes on when asked again.
+    The worker is restarted, and the old key revoked. What was cut off goes on when asked again,
+    with the key that it made; with --compromised another key is made, and every older one revoked.
     """
     from mesh_events.emit import LogWriter
     from self_service.cli import key_rotation
@@ -196,6 +197,11 @@ def rotate(
         rotation = key_rotation.Rotation(
             mesh.home, MeshRole(role), writer, root, lambda: mesh.image().identity, actor_id(actor)
         )
+        if rotation.was_cut_off and not compromised:
+            note(
+                f"an earlier rotation of the {role.lower()}'s key was cut off: it is finished now, "
+                "and the key that it made stays; if that one is to end, give this command again"
+            )
         done = rotation.run(reason, restart_governor, compromised=compromised)
     fields = {
         "role": done.role.lower(),

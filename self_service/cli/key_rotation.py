@@ -1,6 +1,7 @@
 """Changing a key of the mesh itself: bring a new one in, let the worker take it, end the old one.
 
 Every step looks first whether it was done: a rotation that was cut off goes on when asked again.
+One of a key that was seen elsewhere always makes a new key, since the one in use is to end.
 Files beside `<role>.key`: `<role>.next.key` until the new key is in its place, and
 `<role>.previous.key` until the old one is revoked.
 """
@@ -58,13 +59,19 @@ class Rotation:
         self._next = self._current.with_name(f"{role.lower()}.next.key")
         self._previous = self._current.with_name(f"{role.lower()}.previous.key")
 
+    @property
+    def was_cut_off(self) -> bool:
+        """Whether an earlier rotation of the key did not come to its end."""
+        return self._next.exists() or self._previous.exists()
+
     def run(self, reason: str, restart: Callable[[], None], *, compromised: bool) -> Rotated:
         """Change the key.
 
         Args:
             reason: why the old one ends.
             restart: makes the worker use the new one; returns once it governs.
-            compromised: end the old one before the worker is restarted, not after.
+            compromised: the key in use now ends, whatever was cut off before, and does so before
+                the worker is restarted, not after.
 
         Raises:
             RefusedError: the root key is not the one that founded this mesh; another command
@@ -93,7 +100,10 @@ class Rotation:
                 f"this root key ({self._root.public}) did not found the mesh: its root is "
                 f"{identity.root}; give that one with --root-key",
             )
-        if not self._previous.exists() or self._next.exists():
+        if compromised:
+            # who has the key in use may have one that waits beside it, too
+            self._next.unlink(missing_ok=True)
+        if compromised or not self._previous.exists() or self._next.exists():
             self._replace(identity)
         new = SigningKey.load(self._current).public
         old = self._old(new)
