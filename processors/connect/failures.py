@@ -55,7 +55,11 @@ _KNOWN = {
     (
         r"org\.apache\.kafka\.connect\.errors\.ConnectException: "
         r"Configured primary key mode 'record_key' cannot have null schema"
-    ): ("the records of the topic have no key: take --key position, where each record is a row"),
+    ): (
+        "the records of the topic have no key, or one that is a single value, as of the schema "
+        '"string", and no record with fields, which become columns: write keys that are records, '
+        "or take --key position, where each record is a row"
+    ),
     (
         r"org\.postgresql\.util\.PSQLException: "
         r"ERROR: there is no unique or exclusion constraint matching the ON CONFLICT "

@@ -428,6 +428,10 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "--key position",
         ),
         (
+            f"{CONNECT}: Configured primary key mode 'record_key' cannot have null schema",
+            'or one that is a single value, as of the schema "string"',
+        ),
+        (
             f"{PSQL}: ERROR: there is no unique or exclusion constraint matching the ON CONFLICT s",
             "no primary key",
         ),
