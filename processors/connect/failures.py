@@ -82,8 +82,8 @@ _KNOWN = {
         "snapshot.fetch.size=50, or leave a large column out of the table"
     ),
     r"mesh\.ArraysTooLargeError: ": (
-        "the arrays of one row have more than 200 000 elements together, which would fill Connect's "
-        "memory: leave the column out with `sdm connect connector update NAME --set "
+        "the arrays of one row have more than 200 000 elements together, which would fill the "
+        "memory of Connect: leave the column out with `sdm connect connector update NAME --set "
         "column.exclude.list=SCHEMA.TABLE.COLUMN`"
     ),
     rf"{_NO_VALUE}(?!{_OF_ARRAY})": (
