@@ -13,6 +13,8 @@ changes Connect's reporter: `DeadLetters.scala` waits until a dead letter is wri
 keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
 whole. `PatchMysql.scala` does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
 `PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round.
+`PatchDebezium.scala` changes its PostgreSQL connector: `BoundedMatches.scala` bounds for how long
+a text of a database is compared with a pattern.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
 connectors keep of schemas. All of these write by `PatchedClass.scala`.
 """
@@ -71,6 +73,11 @@ PATCHES = (
     Patch("*/postgresql-*.jar", _scala(*_BOUNDS, "PatchDriver"), "mesh.PatchDriver"),
     # its jar has a class of MariaDB's as well
     Patch("*/mysql-connector-j-*.jar", _scala(*_BOUNDS, "PatchMysql"), "mesh.PatchMysql"),
+    Patch(
+        "*/debezium-connector-postgres-*.jar",
+        _scala("BoundedMatches", "PatchDebezium", "PatchedClass"),
+        "mesh.PatchDebezium",
+    ),
     Patch(
         "*/debezium-connector-jdbc-*.jar",
         _scala("ExactColumns", "PatchedClass", "PatchSink"),

@@ -114,6 +114,11 @@ _REFUSALS = {
         "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
         "skipped.operations=t`, which leaves the rows in the topic"
     ),
+    "pattern_too_slow": (
+        "the default of a column, or an index of a table without a primary key, takes too long to "
+        "be read, as one of many operators or commas with a line end behind them: leave the column "
+        "out with --set column.exclude.list, change its default, or give the table a primary key"
+    ),
     "topic_not_own": (
         "its transforms lead a record to a topic whose name does not begin with the domain's: "
         "change their replacements, or what the rows of an outbox name"
@@ -148,13 +153,15 @@ _REFUSED = re.compile(
     r"(?:value_not_captured|table_truncated|column_not_exact): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
+    r"|pattern_too_slow: (?:(?:column|index) [\w$-]{1,63}|a text)"
     r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large|value_not_exact): "
     r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
 )
 """A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
 with the domain, of `DeadLetters`, its code with the topic and Kafka's error, of `ExactColumns`, its
-code with the column, or of `PlainNames` and `ExactValues`, the code with the record's place and the
-field. No error but theirs has that class."""
+code with the column, of `BoundedMatches`, its code with the column or the index, or of `PlainNames`
+and `ExactValues`, the code with the record's place and the field. No error but theirs has that
+class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

@@ -441,6 +441,12 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         ("mesh.RefusedException: value_not_captured: a.b.c: left out", "REPLICA IDENTITY FULL"),
         ("mesh.RefusedException: name_not_plain: east.a-0 at offset 7: b: x", "ReplaceField"),
         ("mesh.RefusedException: topic_not_own: east: a record leads", "what the rows of an out"),
+        ("mesh.RefusedException: pattern_too_slow: column a: the", "pattern_too_slow: column a; "),
+        (
+            "mesh.RefusedException: pattern_too_slow: index a-b$: the",
+            "give the table a primary key",
+        ),
+        ("mesh.RefusedException: pattern_too_slow: a text: the", "pattern_too_slow: a text; "),
     ],
 )
 def test_a_failure_that_trying_again_does_not_mend_names_the_way_out(trace: str, way: str) -> None:

@@ -1,0 +1,72 @@
+package mesh
+
+import java.nio.file.Path
+
+import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
+
+/**
+ * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
+ * database with patterns ask [[BoundedMatches]]. Their jar comes first among those of the plugin; see
+ * [[PatchedClass]].
+ */
+object PatchDebezium {
+  private val of = "io/debezium/connector/postgresql"
+  private val pattern = "java/util/regex/Pattern"
+  private val logger = "org/slf4j/Logger"
+  private val texts = "Ljava/lang/CharSequence;"
+  private val toMatcher = s"($texts)Ljava/util/regex/Matcher;"
+  private val toParts = s"($texts)[Ljava/lang/String;"
+  private val toAnswer = "(Ljava/lang/String;)Z"
+  private val toLog = "(Ljava/lang/String;Ljava/lang/Throwable;)V"
+
+  /** Class -> its methods that are changed, and the places in them. */
+  private val places = Map(
+    s"$of/connection/PostgresConnection" -> (Set("isTableUniqueIndexIncluded"), 2),
+    s"$of/connection/PostgresDefaultValueConverter" ->
+      (Set("extractDefault", "parseDefaultValue"), 3),
+    s"$of/connection/AbstractReplicationMessageColumn$$TypeMetadataImpl" ->
+      (Set("parseModifiers"), 2),
+    s"$of/connection/PostgresReplicationConnection" ->
+      (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream"), 5),
+    s"$of/PgSnapshot" -> (Set("valueOf"), 1))
+
+  def main(arguments: Array[String]): Unit =
+    for ((name, (methods, count)) <- places)
+      PatchedClass.write(Path.of(arguments(0)), name, count)(new Patched(_, methods))
+
+  private class Patched(writer: ClassVisitor, methods: Set[String]) extends PatchedClass(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String]) = {
+      val inner = super.visitMethod(access, method, types, generic, raised)
+      if (methods(method)) new Asking(inner, method) else inner
+    }
+
+    private class Asking(inner: MethodVisitor, method: String)
+        extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitMethodInsn(
+          code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
+        (owner, called, types, method) match {
+          case (`pattern`, "matcher", `toMatcher`, "isTableUniqueIndexIncluded") =>
+            askOf("matcherOfIndex", pattern, toMatcher, "java/lang/String")
+          case (`pattern`, "matcher" | "split", `toMatcher` | `toParts`, _) =>
+            ask(called, s"(L$pattern;${types.drop(1)}")
+          case ("java/lang/String", "matches", `toAnswer`, _) =>
+            ask("matches", "(Ljava/lang/String;Ljava/lang/String;)Z")
+          case (`logger`, "debug", `toLog`, "parseDefaultValue") =>
+            askOf("passOver", logger, toLog, "io/debezium/relational/Column")
+          case _ => super.visitMethodInsn(code, owner, called, types, ofInterface)
+        }
+
+      /** Ask with the first argument of the method beside those of what was called. */
+      private def askOf(asked: String, owner: String, types: String, first: String): Unit = {
+        inner.visitVarInsn(Opcodes.ALOAD, 1)
+        ask(asked, s"(L$owner;${types.drop(1).replace(")", s"L$first;)")}")
+      }
+
+      private def ask(asked: String, types: String): Unit = {
+        inner.visitMethodInsn(Opcodes.INVOKESTATIC, "mesh/BoundedMatches", asked, types, false)
+        changes += 1
+      }
+    }
+  }
+}

@@ -1,0 +1,111 @@
+"""A text of a database that Debezium compares with a pattern for ever fails its connector alone."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from local_platform import Endpoints, LocalPlatform
+from local_platform.settings import PlatformSettings
+from projections.connector_tables import slot_of
+from tests.integration.connect.test_published_tables import rows
+from tests.integration.connect.test_whole_rows import NOUN, captured, described, schema
+from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.kafka_client import eventually, fresh
+
+__all__ = ["owner", "schema", "sdm"]
+pytestmark = pytest.mark.slow
+_END_OF_DUMP = "JNI global refs"
+SLOW_INDEX = (
+    f"a text NOT NULL);CREATE UNIQUE INDEX by_text ON {{table}} (((a || '{' x' * 60}\n')::varchar))"
+)
+SLOW_DEFAULT = f"id int PRIMARY KEY, a text DEFAULT concat('{'x, ' * 40}x\n', ''))"
+HONEST = (
+    "id int NOT NULL, word text NOT NULL DEFAULT concat('a, b, c', 'd'), n int DEFAULT 7,"
+    " at timestamptz DEFAULT now(), note text DEFAULT 'it''s (a, b)');"
+    "CREATE UNIQUE INDEX by_word ON {table} (lower(word), (id + 1));"
+    "CREATE UNIQUE INDEX by_id ON {table} (id)"
+)
+
+
+def create(database: Any, table: str, columns: str) -> None:
+    database.execute(f"CREATE TABLE {table} ({columns.format(table=table)}")
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+
+
+@contextmanager
+def added(sdm: Sdm, owner: Party, table: str) -> Iterator[str]:
+    """The id of a connector that captures one table, which need not stream."""
+    name = fresh("slow")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", table)
+    sdm(*adding, "-d", owner.name, "--until", "decided")
+    try:
+        yield f"{owner.name}.{name}"
+    finally:
+        sdm(*NOUN, "drop", name, "-d", owner.name)
+
+
+def threads(settings: PlatformSettings) -> str:
+    """What all threads of Connect do, which Java writes into its log when it is asked."""
+    [connect] = [one for one in LocalPlatform(settings).status() if one.name == "connect"]
+    assert connect.pid is not None
+    before = connect.log.stat().st_size
+
+    def dump() -> str:
+        return connect.log.read_bytes()[before:].decode(errors="replace")
+
+    os.kill(connect.pid, signal.SIGQUIT)
+    eventually(lambda: _END_OF_DUMP in dump(), "Connect tells its threads")
+    return dump()
+
+
+@pytest.mark.parametrize(
+    ("columns", "place"), [(SLOW_INDEX, "index by_text"), (SLOW_DEFAULT, "column a")]
+)
+def test_a_text_that_a_pattern_takes_for_ever_fails_its_connector_and_leaves_no_thread(
+    sdm: Sdm,
+    owner: Party,
+    mesh: Endpoints,
+    settings: PlatformSettings,
+    schema: tuple[str, Any],
+    columns: str,
+    place: str,
+) -> None:
+    name, database = schema
+    create(database, f"{name}.slow", columns)
+    create(database, f"{name}.honest", HONEST)
+    database.execute(f"INSERT INTO {name}.honest VALUES (1)")
+    beside = captured(sdm, owner, schema, "honest")
+    try:
+        with added(sdm, owner, f"{name}.slow") as connector:
+
+            def has_failed() -> bool:
+                found = described(sdm, connector)
+                return found["state"] == "FAILED" and bool(found["failure"])
+
+            eventually(has_failed, "the connector has failed")
+            assert f"pattern_too_slow: {place}; " in described(sdm, connector)["failure"]
+            assert "java.util.regex" not in threads(settings)
+            database.execute(f"INSERT INTO {name}.honest VALUES (2)")
+            found = rows(sdm, owner, "honest", 2)
+            assert [(op, row["id"]) for op, _, row in found] == [("r", 1), ("c", 2)]
+            assert {row["word"] for _, _, row in found} == {"a, b, cd"}
+    finally:
+        sdm(*NOUN, "drop", beside, "-d", owner.name)
+
+
+def test_a_column_with_a_slow_default_can_be_left_out(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    name, database = schema
+    create(database, f"{name}.slow", SLOW_DEFAULT)
+    active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+    with added(sdm, owner, f"{name}.slow") as connector:
+        eventually(lambda: described(sdm, connector)["state"] == "FAILED", "it has failed")
+        left = ("--set", f"column.exclude.list={name}.slow.a")
+        sdm(*NOUN, "update", connector, *left, "-d", owner.name, "--until", "decided")
+        slot = (slot_of(connector),)
+        eventually(lambda: database.execute(active, slot).fetchone(), "it streams")
