@@ -45,13 +45,30 @@ _SOURCE_SILENCE_S, _SINK_SILENCE_S = 3660, 600
 """For how long a database may leave a statement without an answer: longer than any
 `database.query.timeout.ms` of a capture; a sink's take seconds, but for a lock."""
 _OF_MYSQL = f"connectTimeout=60000&socketTimeout={_SINK_SILENCE_S}000"
-_WAITING = {
+NOT_OF_MYSQL = (
+    "authentication_kerberos_client",
+    "authentication_ldap_sasl_client",
+    "authentication_oci_client",
+    "authentication_openid_connect_client",
+    "authentication_webauthn_client",
+    "mysql_clear_password",
+    "mysql_old_password",
+)
+"""Login methods of MySQL's driver that a server may not ask a sink for: it has a password, which it
+shows in a bounded time and not as it is. The driver can be told of these alone."""
+OF_MARIADB = ("caching_sha2_password", "client_ed25519", "mysql_native_password")
+"""Those that a server may ask MariaDB's driver for."""
+_PINNED = {
     "postgresql": f"socketTimeout={_SINK_SILENCE_S}",
-    "mysql": _OF_MYSQL,
+    "mysql": f"{_OF_MYSQL}&disabledAuthenticationPlugins={','.join(NOT_OF_MYSQL)}",
     # its server may name another one, and files of the client's
-    "mariadb": f"{_OF_MYSQL}&permitRedirect=false&allowLocalInfile=false",
+    "mariadb": (
+        f"{_OF_MYSQL}&permitRedirect=false&allowLocalInfile=false"
+        f"&restrictedAuth={','.join(OF_MARIADB)}"
+    ),
 }
-"""Kind of database -> what its driver is told of waiting; MySQL's count milliseconds."""
+"""Kind of database -> what its driver is told of waiting and of logins; MySQL's count
+milliseconds."""
 _FORM = "collection.name.format"
 _POOL = {"connection.pool.min_size": "1", "connection.pool.max_size": "2"}
 """Of a sink's task, which uses one at a time; Debezium's own are 5 and 32."""
@@ -313,7 +330,7 @@ def _pinned_sink(config: Config) -> dict[str, str]:
     """
     zones = (one for one in (ZONE, OLD_ZONE) if one == ZONE or one in config)
     zone = dict.fromkeys(zones, "UTC") if _kind(config) == "postgresql" else {}
-    return {_FORM: _form(config), UNNEST: "false", **zone, **_with_patience(config)}
+    return {_FORM: _form(config), UNNEST: "false", **zone, **_with_bounds(config)}
 
 
 def _with_json(config: Config) -> dict[str, str]:
@@ -330,13 +347,13 @@ def _with_json(config: Config) -> dict[str, str]:
     }
 
 
-def _with_patience(config: Config) -> dict[str, str]:
-    """The address of a sink's database, with how long its driver waits for an answer."""
+def _with_bounds(config: Config) -> dict[str, str]:
+    """The address of a sink's database, with what its driver may do for a server."""
     address = config.get("connection.url", "")
     url = JDBC.fullmatch(address)
     if url is None:
         return {}
-    return {"connection.url": f"{address}{'&' if url['more'] else '?'}{_WAITING[url['kind']]}"}
+    return {"connection.url": f"{address}{'&' if url['more'] else '?'}{_PINNED[url['kind']]}"}
 
 
 def _listed(text: str) -> list[str]:

@@ -4,11 +4,17 @@ import itertools
 import socket
 import struct
 import time
+import zipfile
 from contextlib import ExitStack
 
 import pytest
 
 from local_platform import Endpoints
+from local_platform.jars import JarStore, read_lock
+from local_platform.plugins import connect_plugins
+from local_platform.settings import PlatformSettings
+from projections.connector_settings import JDBC_SINK
+from projections.connector_tables import NOT_OF_MYSQL, pinned
 from tests.integration.connect.hanging import Serve, accepting, sink, traces
 
 pytestmark = pytest.mark.slow
@@ -116,6 +122,26 @@ def rows_without_end(client: socket.socket) -> None:
         client.sendall(b"".join(packet(place + one, b"\0") for one in range(1000)))
 
 
+def asks_for_work_without_end(client: socket.socket) -> None:
+    """By SCRAM, whose server says how often the password is hashed."""
+    client.sendall(greeting())
+    switch = b"\xfeauthentication_ldap_sasl_client\0SCRAM-SHA-256"
+    client.sendall(packet(taken(client) + 1, switch))
+    first = client.recv(65536)
+    if not first:
+        raise ConnectionError
+    nonce = first[4:].partition(b"r=")[2].rstrip(b"\0")
+    work = b",s=c2FsdHNhbHRzYWx0c2FsdA==,i=2147483647"
+    client.sendall(packet(first[3] + 1, b"\x01r=" + nonce + b"more" + work))
+    client.recv(1)
+
+
+def asks_for_a_password_as_it_is(client: socket.socket) -> None:
+    client.sendall(greeting())
+    client.sendall(packet(taken(client) + 1, b"\xfedialog\0\x04Password: "))
+    client.recv(1)
+
+
 def _configs(stack: ExitStack, servers: dict[str, tuple[str, Serve]]) -> dict[str, dict[str, str]]:
     return {
         what: sink(
@@ -152,3 +178,42 @@ def test_an_answer_of_mysql_that_is_too_large_ends_the_connection(
     with ExitStack() as stack:
         told = traces(mesh, _configs(stack, {one.__name__: (kind, one) for one in every}), 150)
     assert not [what for what, trace in told.items() if not trace]
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_a_sink_refuses_a_login_by_a_method_that_is_not_of_a_list(
+    mesh: Endpoints, kind: str
+) -> None:
+    """Before its first step, whose work the server may choose."""
+    every = (asks_for_work_without_end, asks_for_a_password_as_it_is)
+    configs = {}
+    with ExitStack() as stack:
+        for one in every:
+            address = f"jdbc:{kind}://127.0.0.1:{stack.enter_context(accepting(one))}/d"
+            # as the mesh has Connect run it
+            url = pinned("east.out", {"connector.class": JDBC_SINK, "connection.url": address})
+            configs[one.__name__] = sink(url["connection.url"])
+        told = traces(mesh, configs, 60)
+    assert not [what for what, trace in told.items() if not trace]
+
+
+def test_every_login_method_of_mysqls_driver_is_allowed_or_disabled(
+    settings: PlatformSettings,
+) -> None:
+    """The driver is told of those that it may not take: a version with more needs a decision."""
+    allowed = {"caching_sha2_password", "mysql_native_password", "sha256_password"}
+    store = JarStore(settings.cache / "jars", read_lock())
+    plugins = connect_plugins(store, settings.cache)
+    [jar] = plugins.glob("debezium-connector-jdbc/mysql-connector-j-*.jar")
+    folder = "com/mysql/cj/protocol/a/authentication/"
+    with zipfile.ZipFile(jar) as opened:
+        classes = {
+            one: opened.read(one)
+            for one in opened.namelist()
+            if one.startswith(folder) and one.endswith(".class") and "$" not in one
+        }
+    names = {*allowed, *NOT_OF_MYSQL}
+    found = [[name for name in names if name.encode() in text] for text in classes.values()]
+    assert len(classes) == len(names)
+    assert {name for one in found for name in one} == names
+    assert all(found)

@@ -24,7 +24,7 @@ from projections.connector_config import (
     unfit,
     writes,
 )
-from projections.connector_tables import pinned, slot_of
+from projections.connector_tables import NOT_OF_MYSQL, pinned, slot_of
 
 SMT = "org.apache.kafka.connect.transforms"
 OF_POSTGRES = {
@@ -406,16 +406,31 @@ def test_a_database_that_is_silent_fails_a_task_whatever_a_config_says() -> None
     assert "socketTimeout" in str(unfit(wrong))
 
 
+ALLOWED_BY_MARIADB = "caching_sha2_password,client_ed25519,mysql_native_password"
+OF_MARIADB = f"&permitRedirect=false&allowLocalInfile=false&restrictedAuth={ALLOWED_BY_MARIADB}"
+
+
 @pytest.mark.parametrize(
     ("kind", "more"),
-    [("mysql", ""), ("mariadb", "&permitRedirect=false&allowLocalInfile=false")],
+    [
+        ("mysql", f"&disabledAuthenticationPlugins={','.join(NOT_OF_MYSQL)}"),
+        ("mariadb", OF_MARIADB),
+    ],
 )
-def test_mysql_and_mariadb_that_are_silent_fail_a_task_as_well(kind: str, more: str) -> None:
+def test_mysql_and_mariadb_are_bounded_in_waiting_and_in_logins(kind: str, more: str) -> None:
     address, waiting = f"jdbc:{kind}://db.test/x", "connectTimeout=60000&socketTimeout=600000"
     for said, joint in ((address, "?"), (f"{address}?useSSL=true", "&")):
         found = pinned("east.out", {**SINK, "connection.url": said})
         assert found["connection.url"] == f"{said}{joint}{waiting}{more}"
-    assert "connectTimeout" in str(unfit({**SINK, "connection.url": f"{address}?connectTimeout=0"}))
+    for one in ("connectTimeout=0", "disabledAuthenticationPlugins=x", "restrictedAuth=dialog"):
+        wrong = {**SINK, "connection.url": f"{address}?{one}"}
+        assert one.partition("=")[0] in str(unfit(wrong))
+
+
+def test_no_server_asks_mysqls_driver_for_a_login_whose_work_it_chooses() -> None:
+    assert "authentication_ldap_sasl_client" in NOT_OF_MYSQL
+    known = {"mysql_native_password", "sha256_password", "caching_sha2_password"}
+    assert known.isdisjoint(NOT_OF_MYSQL)
 
 
 def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() -> None:
