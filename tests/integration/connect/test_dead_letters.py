@@ -52,7 +52,7 @@ def sink(
     def add() -> str:
         sdm(
             *(*NOUN, "add", name, "--type", "jdbc-sink", "--topic", f"{owner.name}.{name}"),
-            *("--set", f"collection.name.format={name}", "--no-wait", *own),
+            *("--set", f"collection.name.format={name}", "--until", "decided", *own),
         )
         request.addfinalizer(lambda: sdm(*NOUN, "drop", name, *own))
         return f"{owner.name}.{name}"
