@@ -30,9 +30,10 @@ TABLES = "table.include.list"
 JDBC = re.compile(
     r"jdbc:(?P<kind>postgresql|mysql|mariadb)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>[0-9]{1,5}))?"
     r"/(?P<database>[A-Za-z0-9_-]+)(?:[?](?P<more>[A-Za-z]+=[A-Za-z0-9_.-]*"
-    r"(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*))?"
+    r"(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*"
+    r"(?:&(?:disabledAuthenticationPlugins|restrictedAuth)=[a-z0-9_,]+)?))?"
 )
-"""An address of a database."""
+"""An address of a database; the lists at its end are the mesh's own, see `pinned`."""
 HEARTBEATS, TRANSACTIONS = "Debezium's heartbeats", "Debezium's transactions"
 """What Debezium may write beside the rows of tables."""
 HEARTBEAT_PREFIX = "topic.heartbeat.prefix"

@@ -211,7 +211,8 @@ def _connector(said: Plain, kind: str, fields: Plain, offset: int) -> None:
     if kind == "ConnectorAdded":
         home = said["domains"][name.split(".")[0]]
         state = {"desired": "RUNNING", "state": "CREATED", "tasks": 0, **fresh}
-        known[name] = {**fields, "cluster": home, **state}
+        # those of this story capture tables, and read no topic
+        known[name] = {**fields, "cluster": home, "topic_ids": {}, **state}
     elif kind == "ConnectorUpdated":
         state = "CREATED" if known[name]["desired"] == "RUNNING" else known[name]["state"]
         given = {one: fields[one] for one in ("config", "application")}
@@ -306,6 +307,8 @@ def _created(said: Plain, fields: Plain, offset: int) -> None:
         "incarnation": past["incarnation"],
         "source": (source["cluster"], source["topic"]),
         "positions": known["positions"],
+        # nobody knows what the source holds before the next start
+        "source_ends": {},
         "destination": known["destination"],
     }
 
@@ -323,6 +326,10 @@ def _reported(link: Plain, kind: str, fact: Plain) -> None:
             link["positions"] = {}
         link.update(state="ACTIVE", copy="PRESENT", incarnation=fact["incarnation"])
         link["destination"] = fact["destination_topic_id"]
+        link["source_ends"] = fact["source_ends"]
+    elif kind == "LinkAdvanced":
+        known = _same(link, fact, "incarnation") and fact["source_ends"]
+        link["source_ends"] = known or link["source_ends"]
     elif kind == "LinkFailed":
         link.update(state="FAILED")
     elif kind == "LinkStopped" and link["desired"] == "PAUSED":

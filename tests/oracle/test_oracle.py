@@ -110,7 +110,7 @@ def told_by_fold(image: Image) -> Plain:
             name: (
                 (found.desired, found.state, found.copy, found.generation, found.incarnation),
                 (found.source_cluster, found.source_topic),
-                dict(found.positions),
+                (dict(found.positions), dict(found.source_ends)),
             )
             for name, found in image.links.items()
         },
@@ -123,7 +123,8 @@ def told_by_fold(image: Image) -> Plain:
             for name, found in image.statements.items()
         },
         "connectors": {
-            name: {k: getattr(found, k) for k in CONNECTOR} | {"config": dict(found.config)}
+            name: {k: getattr(found, k) for k in CONNECTOR}
+            | {"config": dict(found.config), "topic_ids": dict(found.topic_ids)}
             for name, found in image.connectors.items()
         },
         "undecided": open_offsets(image),
@@ -158,7 +159,7 @@ def told_by_oracle(records: list[Plain]) -> Plain:
             name: (
                 tuple(found[k] for k in ("desired", "state", "copy", "generation", "incarnation")),
                 found["source"],
-                found["positions"],
+                (found["positions"], found["source_ends"]),
             )
             for name, found in told["links"].items()
         },
@@ -171,7 +172,7 @@ def told_by_oracle(records: list[Plain]) -> Plain:
             for name, found in told["statements"].items()
         },
         "connectors": {
-            name: {k: found.get(k) for k in CONNECTOR} | {"config": found["config"]}
+            name: {k: found.get(k) for k in (*CONNECTOR, "topic_ids")} | {"config": found["config"]}
             for name, found in told["connectors"].items()
         },
     }
@@ -332,6 +333,7 @@ class AnyLog(RuleBasedStateMachine):
     @precondition(lambda self: self.log.image.links)
     @rule(kind=st.sampled_from(LINK_FACTS), which=ANY, slip=SLIPS, step=SLIPS,
           positions=st.dictionaries(st.sampled_from("01"), st.integers(0, 9), max_size=2),
+          ends=st.dictionaries(st.sampled_from("01"), st.integers(0, 9), max_size=2),
           signer=st.sampled_from(["keeper", "keeper", "keeper", "east"]))  # fmt: skip
     def report_on_link(
         self,
@@ -340,6 +342,7 @@ class AnyLog(RuleBasedStateMachine):
         slip: int,
         step: int,
         positions: dict[str, int],
+        ends: dict[str, int],
         signer: str,
     ) -> None:
         link = self._any(sorted(self.log.image.links.items()), which)[1]
@@ -348,8 +351,8 @@ class AnyLog(RuleBasedStateMachine):
             "link": link.id, "generation": link.generation + slip, "incarnation": incarnation,
             "principal": f"link-{incarnation}", "run": "run", "source_topic": link.source_topic,
             "source_topic_id": "S", "destination_topic": link.topic, "destination_topic_id": "D",
-            "positions": positions, "code": "c", "reason": "r", "retriable": True,
-            "topic": link.topic, "topic_id": "D", "unexpected_readers": [],
+            "positions": positions, "source_ends": ends, "code": "c", "reason": "r",
+            "retriable": True, "topic": link.topic, "topic_id": "D", "unexpected_readers": [],
         }  # fmt: skip
         fields = {name: every[name] for name in kind.model_fields if name != "meta"}
         self.log.append(self.log.make(kind, "mesh", **fields), by=signer)
@@ -375,7 +378,7 @@ class AnyLog(RuleBasedStateMachine):
         every = {
             "connector": found.id, "generation": found.generation + slip, "principal": "p",
             "run": "run", "tasks": [0] if kind is connectors.ConnectorFailed else 1,
-            "restarts": restarts, "code": "c", "reason": "r",
+            "restarts": restarts, "code": "c", "reason": "r", "topic_ids": {"east.users": "T"},
         }  # fmt: skip
         fields = {name: every[name] for name in kind.model_fields if name != "meta"}
         self.log.append(self.log.make(kind, "mesh", **fields), by=signer)
