@@ -13,7 +13,7 @@ from processors.clusters import KafkaAdmin
 from processors.keepers.quotas import Budget
 from tests.mesh_kit import Domain, Mesh
 
-SHARE = Budget(bytes_s=16 * 1024, request_percent=0).share(1)
+SHARE = Budget(bytes_s=8 * 16 * 1024, request_percent=0).share(1)
 
 
 @pytest.fixture
