@@ -219,7 +219,7 @@ def transactions(login: Connection, topic: str, commits: Sequence[bool]) -> None
 
 def test_aborted_transactions_are_looked_for_from_the_offset_on_that_is_fetched() -> None:
     """Kafka reads the index of a segment from its start: 21 000 entries, one after the other."""
-    with broker({"mesh.work.ms": 100}, [CROWD]) as admin:
+    with broker({"mesh.work.ms": 400}, [CROWD]) as admin:
         topic, count = new_topic(admin, "crowd.aborted"), 1_500
         transactions(admin, topic, [False] * count)
         reader = connected(admin, CROWD)
