@@ -1,6 +1,7 @@
 """Databases that take a connection and keep their sink waiting, and how long its task does."""
 
 import socket
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from threading import Event, Thread
@@ -14,6 +15,13 @@ from projections.connector_settings import JDBC_SINK
 from tests.kafka_client import eventually, fresh
 
 Serve = Callable[[socket.socket], None]
+TLS_ASKED = 80877103
+"""What a client of PostgreSQL begins with that asks for TLS."""
+
+
+def message(kind: bytes, body: bytes) -> bytes:
+    """A message of PostgreSQL's."""
+    return kind + struct.pack("!i", len(body) + 4) + body
 
 
 @contextmanager
@@ -59,6 +67,15 @@ def asked(mesh: Endpoints, method: str, name: str, **more: Any) -> Any:
     login = (mesh.connect_user, resolve(mesh.connect_password))
     url = f"{mesh.connect_url}/connectors/{name}"
     return requests.request(method, url, auth=login, timeout=60, **more)
+
+
+def address_faults(mesh: Endpoints, config: Mapping[str, str]) -> list[str]:
+    """What Connect says against the address of a capture, which it has the driver call."""
+    url = f"{mesh.connect_url}/connector-plugins/{config['connector.class']}/config/validate"
+    login = (mesh.connect_user, resolve(mesh.connect_password))
+    found = requests.put(url, json=config, auth=login, timeout=60).json()["configs"]
+    told = {one["value"]["name"]: list(one["value"]["errors"]) for one in found}
+    return told["database.hostname"]
 
 
 def failure(mesh: Endpoints, name: str) -> str | None:

@@ -11,23 +11,25 @@ from contextlib import ExitStack, contextmanager
 from threading import Event
 
 import pytest
-import requests
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from local_platform import Endpoints
 from local_platform.services.connect import DEBEZIUM
-from mesh_events.references import resolve
-from tests.integration.connect.hanging import Serve, accepting, deaf_to, sink, traces
+from tests.integration.connect.hanging import (
+    TLS_ASKED,
+    Serve,
+    accepting,
+    address_faults,
+    deaf_to,
+    message,
+    sink,
+    traces,
+)
 from tests.kafka_client import fresh
 
 pytestmark = pytest.mark.platform
-_SSL_ASKED = 80877103
 _ERROR_BYTES = 64 << 20
-
-
-def message(kind: bytes, body: bytes) -> bytes:
-    return kind + struct.pack("!i", len(body) + 4) + body
 
 
 def let_in(client: socket.socket) -> None:
@@ -100,7 +102,7 @@ def listening(speak: Serve, tls: bytes = b"N") -> Iterator[int]:
 
     def serve(client: socket.socket) -> None:
         (first,) = struct.unpack("!4xi", client.recv(65536)[:8])
-        if first == _SSL_ASKED:
+        if first == TLS_ASKED:
             client.sendall(tls)
             client.recv(65536)
         speak(client)
@@ -131,11 +133,7 @@ def test_an_answer_that_is_too_large_ends_the_connection(mesh: Endpoints, port: 
         "database.password": "p",
         "database.dbname": "d",
     }
-    url = f"{mesh.connect_url}/connector-plugins/{DEBEZIUM}/config/validate"
-    login = (mesh.connect_user, resolve(mesh.connect_password))
-    found = requests.put(url, json=config, auth=login, timeout=60)
-    told = {one["value"]["name"]: one["value"]["errors"] for one in found.json()["configs"]}
-    [fault] = told["database.hostname"]
+    [fault] = address_faults(mesh, config)
     assert "An I/O error occurred" in fault or "The connection attempt failed" in fault
     assert len(fault) < 1000
 

@@ -13,13 +13,19 @@ from typing import Any
 
 import psycopg
 import pytest
-import requests
 from psycopg import sql
 
 from local_platform import Endpoints, PlatformSettings
 from local_platform.services.connect import DEBEZIUM
-from mesh_events.references import resolve
-from tests.integration.connect.hanging import Serve, accepting, asked, failure
+from tests.integration.connect.hanging import (
+    TLS_ASKED,
+    Serve,
+    accepting,
+    address_faults,
+    asked,
+    failure,
+    message,
+)
 from tests.integration.test_cli import Party, Sdm, owner, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh
@@ -31,7 +37,6 @@ NOUN = ("connect", "connector")
 FEW, MANY = 50_000, 210_000
 TEXTS = 1009
 """PostgreSQL's number of the type text[]."""
-_TLS_ASKED = 80877103
 Change = Callable[[bytes, bytes], bytes]
 
 
@@ -106,7 +111,7 @@ def between(place: tuple[str, int], change: Callable[[], Change]) -> Serve:
 
     def serve(client: socket.socket) -> None:
         with socket.create_connection(place) as database:
-            if struct.unpack("!4xi", client.recv(8, socket.MSG_PEEK))[0] == _TLS_ASKED:
+            if struct.unpack("!4xi", client.recv(8, socket.MSG_PEEK))[0] == TLS_ASKED:
                 client.recv(8)
                 client.sendall(b"N")
             Thread(target=answer, args=(database, client), daemon=True).start()
@@ -114,10 +119,6 @@ def between(place: tuple[str, int], change: Callable[[], Change]) -> Serve:
                 database.sendall(asked_of)
 
     return serve
-
-
-def message(kind: bytes, body: bytes) -> bytes:
-    return kind + struct.pack("!i", len(body) + 4) + body
 
 
 class Described:
@@ -218,17 +219,8 @@ def test_a_setting_that_is_too_long_ends_the_connection(mesh: Endpoints) -> None
 
     def faults(change: Change) -> list[str]:
         with accepting(between(place, lambda: change)) as port:
-            return validated(mesh, {**capture(login, port, "t", "probe"), "name": "probe"})
+            return address_faults(mesh, {**capture(login, port, "t", "probe"), "name": "probe"})
 
     assert faults(message) == []
     [fault] = faults(settings_at_each_question)
     assert "The connection attempt failed" in fault or "An I/O error occurred" in fault
-
-
-def validated(mesh: Endpoints, config: dict[str, str]) -> list[str]:
-    """What Connect says against the address of a capture, which it has the driver call."""
-    url = f"{mesh.connect_url}/connector-plugins/{DEBEZIUM}/config/validate"
-    user = (mesh.connect_user, resolve(mesh.connect_password))
-    found = requests.put(url, json=config, auth=user, timeout=60).json()["configs"]
-    told = {one["value"]["name"]: list(one["value"]["errors"]) for one in found}
-    return told["database.hostname"]
