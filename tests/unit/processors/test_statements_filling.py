@@ -7,9 +7,10 @@ from immutables import Map
 
 from mesh_events.rows import StatementState
 from mesh_events.statements import StatementActivated, StatementFailed
-from projections.access import EMPTY, Access, State, put
+from projections.access import EMPTY, put
 from projections.links import Copy, Desired, Link
 from projections.links import State as LinkIs
+from tests.links.granted import access_by
 from tests.statements.memory import NAME, MemoryStatement
 
 USERS = "west.users"
@@ -51,22 +52,7 @@ class Joined(MemoryStatement):
         """The log says something about the link."""
         known = self.desk.image.links.get(LINK.id, LINK)
         link = replace(known, **changes)  # type: ignore[arg-type]
-        access = Access(
-            request="r1",
-            offset=0,
-            product=link.product,
-            application="east.app",
-            cluster="east",
-            topic=USERS,
-            link=link.id,
-            reason="",
-            requested_by="east",
-            requested_at=0,
-            state=State.GRANTED,
-            generation=0,
-            changed=0,
-        )
-        self.change(links=Map({link.id: link}), access=put(EMPTY, access))
+        self.change(links=Map({link.id: link}), access=put(EMPTY, access_by(link, "east.app")))
 
     def change(self, **parts: object) -> None:
         at = self.desk.image.offset + 1

@@ -10,11 +10,12 @@ from mesh_events.intents import OnRevoke
 from mesh_events.rows import StatementState
 from mesh_events.statements import Begin
 from projections import links
-from projections.access import Access, State, put
+from projections.access import put
 from projections.filling import copying, unfilled, waits_for
 from projections.image import Image
 from projections.links import Desired, Link
 from projections.statements import Statement
+from tests.links.granted import access_by
 from tests.unit.projections import test_links as story
 
 LINK = story.ACTIVE[story.ID]
@@ -26,23 +27,8 @@ def filled_at(link: Link, **ends: int) -> Link:
 
 def image(link: Link, tables: tuple[str, ...] = ("east.users",)) -> tuple[Image, Statement]:
     """A statement on cluster two that reads the copy under a grant, and a topic of its own."""
-    access = Access(
-        request="r1",
-        offset=3,
-        product=link.product,
-        application="west.app",
-        cluster=link.cluster,
-        topic=link.topic,
-        link=link.id,
-        reason="",
-        requested_by="west",
-        requested_at=0,
-        state=State.GRANTED,
-        generation=3,
-        changed=3,
-    )
-    empty = Image()
-    found = empty._replace(links=Map({link.id: link}), access=put(empty.access, access))
+    empty, granted = Image(), access_by(link, "west.app")
+    found = empty._replace(links=Map({link.id: link}), access=put(empty.access, granted))
     statement = Statement(
         id="west.joined",
         cluster=link.cluster,
