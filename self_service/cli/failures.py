@@ -32,16 +32,20 @@ def emergencies(image: Image, time: int | None) -> list[dict[str, Any]]:
     return [_emergency(one) for one in found]
 
 
+def ending(command: str, domain: str) -> str:
+    """The command that ends what is in force for a domain, or for every one: `thaw`, `release`."""
+    whom = "--all" if domain == MESH_DOMAIN else domain
+    return f"`sdm {command} {whom} --reason WHY --domain {MESH_DOMAIN}`"
+
+
 def _emergency(one: Freeze | Quarantine) -> dict[str, Any]:
     frozen = isinstance(one, Freeze)
-    whom = "--all" if one.domain == MESH_DOMAIN else one.domain
-    end = f"sdm {'thaw' if frozen else 'release'} {whom} --reason WHY --domain {MESH_DOMAIN}"
     return {
         "domain": one.domain,
         "measure": "frozen" if frozen else "quarantined",
         "until": stamp(one.until) if isinstance(one, Freeze) else None,
         "by": one.by,
-        "next": f"`{end}` ends it",
+        "next": f"{ending('thaw' if frozen else 'release', one.domain)} ends it",
         "reason": one.reason,
     }
 

@@ -45,6 +45,8 @@ def freeze(
 
     Who reads goes on reading: `sdm quarantine` takes its rights as well.
     """
+    from self_service.cli.failures import ending
+
     domain = _whom(name, every=every)
     try:
         end = datetime.now(UTC) + parse_duration(duration)
@@ -53,8 +55,7 @@ def freeze(
     said = _say(
         saying, lambda meta: DomainFrozen(meta=meta, domain=domain, until=end, reason=reason)
     )
-    whom = "--all" if domain == MESH_DOMAIN else domain
-    note(f"end it before its time with `sdm thaw {whom} --reason WHY --domain {MESH_DOMAIN}`")
+    note(f"end it before its time with {ending('thaw', domain)}")
     show(Detail({**said.fields(), "domain": domain, "until": stamp(end)}), saying.output)
 
 
@@ -74,12 +75,14 @@ def quarantine(saying: Saying, reason: Reason, name: One) -> None:
     Grants stay, and apply again after the release. What others read of it goes on: remove links,
     or pause them, to stop that.
     """
+    from self_service.cli.failures import ending
+
     said = _say(
         saying,
         lambda meta: DomainQuarantined(meta=meta, domain=name, reason=reason),
         Until.APPLIED,
     )
-    note(f"end it with `sdm release {name} --reason WHY --domain {MESH_DOMAIN}`")
+    note(f"end it with {ending('release', name)}")
     if current_domain(Mesh().home) == name:
         note(f"{name} cannot read the log any more: `sdm switch-domain {MESH_DOMAIN}` to go on")
     show(Detail({**said.fields(), "domain": name}), saying.output)
