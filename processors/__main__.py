@@ -40,7 +40,7 @@ SWITCH_S = 0.0005
 """Seconds after which a thread that computes hands the interpreter to one that waits for it.
 
 Signing, checking and sending release it, several times for each decision, and by Python's default
-wait 5 ms to have it back while the event loop is busy: decisions were a third fewer.
+wait up to 5 ms to have it back while the event loop is busy.
 """
 
 
