@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.simulation.kept import keep_schedules, kept_schedules
 from tests.simulation.planted import PLANTED
-from tests.simulation.schedules import FoundError, again, explore
-from tests.simulation.simulation import replaced, simulate
+from tests.simulation.schedules import FoundError, again, explore, run
+from tests.simulation.world import Act
 
 USUAL = 10_000
 PARTS = 8
@@ -26,7 +27,7 @@ class Found:
 
     seed: int
     text: str
-    acts: list[tuple[str, int, int]]
+    acts: list[Act]
 
 
 def main() -> int:
@@ -36,12 +37,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="the same seed gives the same schedules")
     parser.add_argument("--replay", metavar="JSON", help="run one schedule, as a fault printed it")
     parser.add_argument("--planted", action="store_true", help="take checks out, and see it found")
+    parser.add_argument("--keep", action="store_true", help="with --planted: keep what shows them")
     given = parser.parse_args()
     if given.replay:
         return _replay(given.replay)
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
+    if given.keep and not given.planted:
+        parser.error("--keep belongs to --planted")
     if given.planted:
-        return _planted(max(1, given.schedules), seed)
+        return _planted(max(1, given.schedules), seed, keep=given.keep)
     return _many(max(1, given.schedules), seed)
 
 
@@ -78,27 +82,52 @@ def _tell(found: Found) -> int:
     return 1
 
 
-def _planted(most: int, seed: int) -> int:
-    """Take each check out by itself; 0 if every time something is found that must not be."""
-    missed = 0
-    for name, plant in PLANTED.items():
-        began = time.monotonic()
-        with pytest.MonkeyPatch.context() as patch:
-            plant(patch)
-            try:
-                explore(most, seed, shrink=False)
-            except FoundError as found:
-                verdict = f"found: {found.text[:100]}"
-            else:
-                verdict, missed = f"NOT FOUND in {most} schedules", missed + 1
-        say(f"{name}\n    {time.monotonic() - began:.0f} s, {verdict}")
+def _planted(most: int, seed: int, *, keep: bool) -> int:
+    """Take each check out by itself; 0 if every time something is found that must not be.
+
+    To keep schedules, a search is made for those faults only that no kept one shows.
+    """
+    kept, missed = kept_schedules(), 0
+    sought = [name for name in PLANTED if not (keep and name in kept and _shows(name, kept[name]))]
+    with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = {pool.submit(_seek, name, most, seed, keep): name for name in sought}
+        for job in as_completed(jobs):
+            name, (took, found) = jobs[job], job.result()
+            missed += found is None
+            verdict = f"NOT FOUND in {most} schedules" if found is None else found.text[:100]
+            say(f"{name}\n    {took:.0f} s, {verdict}")
+            if keep and found is not None:
+                kept[name] = found.acts
+                keep_schedules({name: kept[name] for name in sorted(kept) if name in PLANTED})
     return 1 if missed else 0
+
+
+def _shows(name: str, acts: list[Act]) -> bool:
+    """Whether a schedule shows the fault."""
+    with pytest.MonkeyPatch.context() as patch:
+        PLANTED[name](patch)
+        try:
+            run(acts)
+        except FoundError:
+            return True
+    return False
+
+
+def _seek(name: str, most: int, seed: int, shortest: bool) -> tuple[float, Found | None]:
+    """Seconds of a search with one check taken out, and what it found."""
+    began = time.monotonic()
+    with pytest.MonkeyPatch.context() as patch:
+        PLANTED[name](patch)
+        try:
+            explore(most, seed, shrink=shortest)
+        except FoundError as found:
+            return time.monotonic() - began, Found(seed, found.text, found.acts)
+    return time.monotonic() - began, None
 
 
 def _replay(text: str) -> int:
     acts = [(str(name), int(a), int(b)) for name, a, b in json.loads(text)]
-    with replaced():
-        world = simulate(acts)
+    world = run(acts)
     say(f"every invariant held: {len(acts)} acts, {len(world.log.records)} records")
     return 0
 

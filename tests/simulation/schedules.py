@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.simulation.acts import SCENES, drawn
 from tests.simulation.simulation import replaced, simulate
-from tests.simulation.world import Act
+from tests.simulation.world import Act, World
 
 NUMBERS = st.integers(0, 7)
 SCHEDULES: st.SearchStrategy[list[Act]] = st.builds(
@@ -28,6 +28,19 @@ class FoundError(Exception):
     def __init__(self, text: str, acts: list[Act]) -> None:
         super().__init__(f"{text}\nrun it alone: {again(acts)}")
         self.text, self.acts = text, acts
+
+
+def run(acts: list[Act]) -> World:
+    """Run one schedule.
+
+    Raises:
+        FoundError: it shows a fault.
+    """
+    with replaced():
+        try:
+            return simulate(acts)
+        except Exception as fault:
+            raise FoundError(f"{type(fault).__name__}: {fault}", acts) from fault
 
 
 def explore(schedules: int, number: int, *, shrink: bool = True) -> None:
@@ -52,13 +65,13 @@ def explore(schedules: int, number: int, *, shrink: bool = True) -> None:
         print_blob=False,
     )
     @given(SCHEDULES)
-    def run(acts: list[Act]) -> None:
+    def attempt(acts: list[Act]) -> None:
         last[:] = acts
         simulate(acts)
 
     with replaced():
         try:
-            run()
+            attempt()
         except Exception as fault:
             # hypothesis runs the shortest one last
             text = f"{type(fault).__name__}: {fault}".partition("\nFalsifying")[0]

@@ -43,6 +43,20 @@ def accepting(serve: Serve) -> Iterator[int]:
         server.shutdown(socket.SHUT_RDWR)
 
 
+@contextmanager
+def connected(place: tuple[str, int]) -> Iterator[socket.socket]:
+    """A connection that ends with the block, also while another thread waits for what it brings.
+
+    To close it is not enough: that thread's call keeps it open, and the server its transaction.
+    """
+    with socket.create_connection(place) as found:
+        try:
+            yield found
+        finally:
+            with suppress(OSError):
+                found.shutdown(socket.SHUT_RDWR)
+
+
 def deaf_to(question: bytes, place: tuple[str, int], over: Event) -> Serve:
     """A database as the one at `place`, but that it reads nothing more once it is asked that."""
 
@@ -52,7 +66,7 @@ def deaf_to(question: bytes, place: tuple[str, int], over: Event) -> Serve:
                 client.sendall(told)
 
     def serve(client: socket.socket) -> None:
-        with socket.create_connection(place) as database:
+        with connected(place) as database:
             Thread(target=answer, args=(database, client), daemon=True).start()
             while asked := client.recv(65536):
                 if question in asked:
