@@ -23,6 +23,7 @@ from tests.integration.connect.hanging import (
     accepting,
     address_faults,
     asked,
+    connected,
     failure,
     message,
 )
@@ -110,7 +111,7 @@ def between(place: tuple[str, int], change: Callable[[], Change]) -> Serve:
                 client.sendall(changed(kind, exactly(database, length - 4)))
 
     def serve(client: socket.socket) -> None:
-        with socket.create_connection(place) as database:
+        with connected(place) as database:
             if struct.unpack("!4xi", client.recv(8, socket.MSG_PEEK))[0] == TLS_ASKED:
                 client.recv(8)
                 client.sendall(b"N")
