@@ -6,8 +6,10 @@ import os
 import random
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -88,13 +90,20 @@ def _planted(most: int, seed: int, *, keep: bool) -> int:
     To keep schedules, a search is made for those faults only that no kept one shows.
     """
     kept, missed = kept_schedules(), 0
-    sought = [name for name in PLANTED if not (keep and name in kept and _shows(name, kept[name]))]
+    known = kept.keys() & PLANTED.keys() if keep else set()
+    shown = {name for name in known if _shown(name, partial(run, kept[name])) is not None}
     with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = {pool.submit(_seek, name, most, seed, keep): name for name in sought}
+        jobs = {
+            pool.submit(_seek, name, most, seed, keep): name
+            for name in PLANTED
+            if name not in shown
+        }
         for job in as_completed(jobs):
             name, (took, found) = jobs[job], job.result()
             missed += found is None
-            verdict = f"NOT FOUND in {most} schedules" if found is None else found.text[:100]
+            verdict = f"NOT FOUND in {most} schedules"
+            if found is not None:
+                verdict = f"found: {found.text[:100]}"
             say(f"{name}\n    {took:.0f} s, {verdict}")
             if keep and found is not None:
                 kept[name] = found.acts
@@ -102,27 +111,23 @@ def _planted(most: int, seed: int, *, keep: bool) -> int:
     return 1 if missed else 0
 
 
-def _shows(name: str, acts: list[Act]) -> bool:
-    """Whether a schedule shows the fault."""
+def _shown(name: str, search: Callable[[], object]) -> FoundError | None:
+    """What a search finds with one check taken out."""
     with pytest.MonkeyPatch.context() as patch:
         PLANTED[name](patch)
         try:
-            run(acts)
-        except FoundError:
-            return True
-    return False
+            search()
+        except FoundError as found:
+            return found
+    return None
 
 
 def _seek(name: str, most: int, seed: int, shortest: bool) -> tuple[float, Found | None]:
     """Seconds of a search with one check taken out, and what it found."""
     began = time.monotonic()
-    with pytest.MonkeyPatch.context() as patch:
-        PLANTED[name](patch)
-        try:
-            explore(most, seed, shrink=shortest)
-        except FoundError as found:
-            return time.monotonic() - began, Found(seed, found.text, found.acts)
-    return time.monotonic() - began, None
+    found = _shown(name, partial(explore, most, seed, shrink=shortest))
+    took = time.monotonic() - began
+    return took, None if found is None else Found(seed, found.text, found.acts)
 
 
 def _replay(text: str) -> int:
