@@ -1,7 +1,8 @@
-"""`python -m local_platform up|down|status|domain-server`: a thin entry beside `sdm`.
+"""`python -m local_platform up|down|status|...`: a thin entry beside `sdm`.
 
 `domain-server NAME` starts a domain's own Spark Connect server unless it runs, prints where it
-answers and a reference to its token, as JSON, and ends when it is ready.
+answers and a reference to its token, as JSON, and ends when it is ready. `connect-worker NAME` does
+so with its own Kafka Connect worker, which `stop-connect-worker NAME` stops.
 """
 
 import argparse
@@ -48,16 +49,35 @@ def _status(platform: LocalPlatform) -> None:
         )
 
 
+def _start_server(platform: LocalPlatform, domain: str) -> None:
+    def announce(remote: str, token: str) -> None:
+        _say(json.dumps({"remote": remote, "token": token}))
+
+    platform.domain_server(domain, announce=announce)
+
+
+def _start_worker(platform: LocalPlatform, domain: str) -> None:
+    def announce(url: str, user: str, password: str) -> None:
+        _say(json.dumps({"url": url, "user": user, "password": password}))
+
+    platform.connect_worker(domain, announce=announce)
+
+
 def main() -> int:
     """Run one command; return 1 with a clear sentence where it failed."""
     parser = argparse.ArgumentParser(prog="python -m local_platform", description=__doc__)
-    parser.add_argument("command", choices=["up", "down", "status", "domain-server"])
-    parser.add_argument("domain", nargs="?", help="domain-server: whose")
+    of_domains = {
+        "domain-server": _start_server,
+        "connect-worker": _start_worker,
+        "stop-connect-worker": LocalPlatform.stop_connect_worker,
+    }
+    parser.add_argument("command", choices=["up", "down", "status", *of_domains])
+    parser.add_argument("domain", nargs="?", help=f"{', '.join(of_domains)}: whose")
     parser.add_argument("--fresh", action="store_true", help="up: empty the data first")
     parser.add_argument("--services", help="names, separated by commas; default: all")
     options = parser.parse_args()
-    if (options.command == "domain-server") != (options.domain is not None):
-        parser.error("domain-server NAME names a domain, and nothing else does")
+    if (options.command in of_domains) != (options.domain is not None):
+        parser.error(f"{', '.join(of_domains)} name a domain, and nothing else does")
     try:
         names = options.services.split(",") if options.services else None
         platform = LocalPlatform(read_settings(), names)
@@ -65,11 +85,8 @@ def main() -> int:
             platform.up(fresh=options.fresh, report=_reporter())
         elif options.command == "down":
             _say("stopped: " + (", ".join(platform.down()) or "nothing was running"))
-        elif options.command == "domain-server":
-            platform.domain_server(
-                options.domain,
-                told=lambda remote, token: _say(json.dumps({"remote": remote, "token": token})),
-            )
+        elif options.command in of_domains:
+            of_domains[options.command](platform, options.domain)
         else:
             _status(platform)
     except PlatformError as fault:

@@ -1,42 +1,88 @@
-"""Which domains have a Spark Connect server of their own here: recorded when one is first needed.
+"""Which domains have a server of their own here: recorded when one is first needed.
 
-A domain keeps its number, and with it its port, for the life of the mesh.
+A domain keeps its number, and with it its port, until its server is not needed any more.
 """
 
 import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 from local_platform.errors import ServiceFailedError
 from local_platform.layout import Layout
 from mesh_events.files import write_atomically
 
-PREFIX = "spark-"
-"""A domain's server is the service `spark-<domain>`."""
-FIRST_OFFSET = 3
-MOST = 29
-"""The ports between that of the class archive's job and the database."""
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of server that each domain has one of.
+
+    prefix: a domain's is the service `<prefix><domain>`
+    first_offset: of its ports, relative to the base
+    most: so many ports there are
+    what: in a sentence
+    """
+
+    prefix: str
+    first_offset: int
+    most: int
+    what: str
+
+    def record(self, layout: Layout) -> Path:
+        """Where it is written which domains have one."""
+        return layout.run / f"{self.prefix}servers.json"
 
 
-def numbers(layout: Layout) -> dict[str, int]:
-    """Domain -> its number, in the order in which they came."""
+# the ports between that of the class archive's job and the database
+SPARK = Kind("spark-", 3, 29, "Spark server")
+# those between the two clusters of Kafka
+CONNECT = Kind("connect-", 100, 60, "Kafka Connect worker")
+KINDS = (SPARK, CONNECT)
+
+
+def command(name: str) -> list[str]:
+    """The command line of `python -m local_platform <name>`, which takes a domain as well."""
+    return [sys.executable, "-m", "local_platform", name]
+
+
+def numbers(layout: Layout, kind: Kind) -> dict[str, int]:
+    """Domain -> its number."""
     try:
-        found: dict[str, int] = json.loads(layout.domain_servers.read_bytes())
+        found: dict[str, int] = json.loads(kind.record(layout).read_bytes())
     except FileNotFoundError:
         return {}
     return found
 
 
-def remember(layout: Layout, domain: str) -> None:
+def port_offset(layout: Layout, service: str) -> int | None:
+    """The port of a domain's server relative to the base; None for what is none."""
+    for kind in KINDS:
+        number = numbers(layout, kind).get(service.removeprefix(kind.prefix))
+        if service.startswith(kind.prefix) and number is not None:
+            return kind.first_offset + number
+    return None
+
+
+def remember(layout: Layout, domain: str, kind: Kind) -> None:
     """Give a domain its number, if it has none yet; callers take turns.
 
     Raises:
         ServiceFailedError: there are too many already.
     """
-    known = numbers(layout)
+    known = numbers(layout, kind)
     if domain in known:
         return
-    if len(known) >= MOST:
+    free = set(range(kind.most)) - set(known.values())
+    if not free:
         raise ServiceFailedError(
-            f"{MOST} domains have a Spark server here already, which is all that there are ports "
-            f"for: {domain} cannot have one on this mesh"
+            f"{kind.most} domains have a {kind.what} here already, which is all that there are "
+            f"ports for: {domain} cannot have one on this mesh"
         )
-    write_atomically(layout.domain_servers, json.dumps({**known, domain: len(known)}))
+    write_atomically(kind.record(layout), json.dumps({**known, domain: min(free)}))
+
+
+def forget(layout: Layout, domain: str, kind: Kind) -> None:
+    """Take a domain's number back; callers take turns."""
+    known = numbers(layout, kind)
+    if known.pop(domain, None) is not None:
+        write_atomically(kind.record(layout), json.dumps(known))

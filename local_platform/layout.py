@@ -75,11 +75,6 @@ class Layout:
         return self.run / "wanted.json"
 
     @property
-    def domain_servers(self) -> Path:
-        """Which domains have a Spark server of their own (JSON: domain -> number)."""
-        return self.run / "domain-servers.json"
-
-    @property
     def generators(self) -> Path:
         """What generators are to write, `<name>.json`."""
         return self.run / "generators"

@@ -10,17 +10,19 @@ from dataclasses import replace
 from datetime import datetime
 
 from local_platform import accounts, certificates
-from local_platform.domain_servers import PREFIX, remember
+from local_platform.domain_servers import CONNECT, SPARK, Kind, forget, remember
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
 from local_platform.fetch import Fetcher
 from local_platform.files import last_lines, sync
-from local_platform.launch import extend, launch, one_at_a_time, starting_or_living
+from local_platform.launch import extend, launch, one_at_a_time, reduce, starting_or_living
 from local_platform.plugins import connect_plugins
+from local_platform.ports import HOST
 from local_platform.process import Identity, rss, stop_group
 from local_platform.remains import living, stop_living
 from local_platform.services import catalogue, chosen, wanted_generators
 from local_platform.services.base import Service
+from local_platform.services.domain_connect import DomainConnect
 from local_platform.services.domain_spark import DomainSpark
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
@@ -32,6 +34,7 @@ Report = Callable[[Progress], None]
 
 # Connect may take 15 s, the others less; then the supervisor has killed what did not stop.
 _STOP_TIMEOUT_S = 60.0
+_WORKER_STOPS_S = 30.0
 _POLL_S = 0.05
 
 
@@ -107,7 +110,7 @@ class LocalPlatform:
         self,
         domain: str,
         timeout_s: float = 240,
-        told: Callable[[str, str], None] = lambda *_: None,
+        announce: Callable[[str, str], None] = lambda *_: None,
     ) -> tuple[str, str]:
         """Start a domain's own Spark Connect server unless it runs.
 
@@ -116,7 +119,7 @@ class LocalPlatform:
         Args:
             domain: whose.
             timeout_s: for it to become ready, seconds.
-            told: called with what is returned, before the server is waited for.
+            announce: called with what is returned, before the server is waited for.
 
         Returns:
             Where it answers, and a reference to the token of who may use it.
@@ -124,27 +127,67 @@ class LocalPlatform:
         Raises:
             PlatformError: as `up`; also if no mesh runs here.
         """
-        name = f"{PREFIX}{domain}"
+        wait = self._ask_for(SPARK, domain)
+        server = DomainSpark(self._site, domain)
+        # the mesh may run at another port base than this command was told
+        port = self._port_of(server.name)
+        remote = server.remote if port is None else f"sc://localhost:{port}"
+        announce(remote, server.token_reference())
+        wait(timeout_s)
+        return remote, server.token_reference()
+
+    def connect_worker(
+        self,
+        domain: str,
+        timeout_s: float = 240,
+        announce: Callable[[str, str, str], None] = lambda *_: None,
+    ) -> tuple[str, str, str]:
+        """Start a domain's own Kafka Connect worker unless it runs; see `domain_server`.
+
+        Returns:
+            Where it answers, who may use it, and a reference to the password of that.
+        """
+        wait = self._ask_for(CONNECT, domain)
+        worker = DomainConnect(self._site, domain)
+        port = self._port_of(worker.name)
+        url = worker.url if port is None else f"http://{HOST}:{port}"
+        announce(url, worker.user, worker.password_reference())
+        wait(timeout_s)
+        return url, worker.user, worker.password_reference()
+
+    def stop_connect_worker(self, domain: str) -> None:
+        """Stop a domain's own Connect worker; nothing is to do where it or the mesh does not run.
+
+        Raises:
+            ServiceFailedError: it did not stop.
+        """
+        name = f"{CONNECT.prefix}{domain}"
+        with one_at_a_time(self._site):
+            supervisor = self._supervisor()
+            if supervisor is None:
+                return
+            if any(one.name == name for one in self.status()):
+                reduce(self._site, supervisor, self._every, name, _WORKER_STOPS_S)
+            forget(self._layout, domain, CONNECT)
+
+    def _ask_for(self, kind: Kind, domain: str) -> Callable[[float], None]:
+        """Let the mesh keep a domain's server; what waits for it, so many seconds."""
         with one_at_a_time(self._site):
             supervisor = self._supervisor()
             if supervisor is None:
                 raise ServiceFailedError(f"no mesh runs at {self._layout.home}: run `sdm up`")
-            remember(self._layout, domain)
-            wanted = LocalPlatform(self._site.settings, [name])
+            remember(self._layout, domain, kind)
+            wanted = LocalPlatform(self._site.settings, [f"{kind.prefix}{domain}"])
             asked = wanted._extend(supervisor)
-        found = self._domain_server(domain)
-        told(*found)
-        if asked is not None:
-            wanted._follow(_silent, timeout_s, asked)
-        return found
 
-    def _domain_server(self, domain: str) -> tuple[str, str]:
-        server = DomainSpark(self._site, domain)
-        # the mesh may run at another port base than this command was told
-        found = next((one for one in self.status() if one.name == server.name), None)
-        if found is None or found.port is None:
-            return server.remote, server.token_reference()
-        return f"sc://localhost:{found.port}", server.token_reference()
+        def wait(timeout_s: float) -> None:
+            if asked is not None:
+                wanted._follow(_silent, timeout_s, asked)
+
+        return wait
+
+    def _port_of(self, name: str) -> int | None:
+        return next((one.port for one in self.status() if one.name == name), None)
 
     def fetch(self, report: Report | None = None, *, verify: bool = False) -> None:
         """Fetch and unpack what servers run from; the next call finds nothing to do.

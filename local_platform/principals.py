@@ -27,6 +27,7 @@ from confluent_kafka.admin import (
 from local_platform.endpoints import CONNECT_GROUP
 from local_platform.errors import NotReadyError
 from mesh_events.kafka import Connection
+from processors.connect.principals import group_of
 
 _TIMEOUT_S = 5
 _NO_TOPIC = "sdm.never-created"
@@ -65,6 +66,12 @@ CONNECT_RIGHTS = (
     Right("ALL", "TOPIC", "connect-status"),
     Right("ALL", "GROUP", CONNECT_GROUP),
     Right("ALL", "TRANSACTIONAL_ID", f"connect-cluster-{CONNECT_GROUP}"),
+    # the same of the workers that domains have of their own
+    Right("ALL", "TOPIC", "connect-configs.", prefixed=True),
+    Right("ALL", "TOPIC", "connect-positions.", prefixed=True),
+    Right("ALL", "TOPIC", "connect-status.", prefixed=True),
+    Right("ALL", "GROUP", group_of(""), prefixed=True),
+    Right("ALL", "TRANSACTIONAL_ID", f"connect-cluster-{group_of('')}", prefixed=True),
 )
 
 

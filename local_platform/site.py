@@ -6,6 +6,7 @@ from pathlib import Path
 from local_platform import domain_servers
 from local_platform.credentials import Credentials
 from local_platform.endpoints import ClusterEndpoint, Endpoints
+from local_platform.errors import UnknownServiceError
 from local_platform.files import private_folder
 from local_platform.jars import JarStore, read_lock
 from local_platform.layout import Layout
@@ -57,11 +58,13 @@ class Site:
         return Connection(self.address(f"kafka-{cluster}"), principal, password, self.tls)
 
     def port(self, listener: str) -> int:
-        """Return the port of a listener (see `ports.OFFSETS`), or of a domain's Spark server."""
+        """Return the port of a listener (see `ports.OFFSETS`), or of a server of a domain's own."""
         if listener in OFFSETS:
             return port(self.settings.port_base, listener)
-        number = domain_servers.numbers(self.layout)[listener.removeprefix(domain_servers.PREFIX)]
-        return self.settings.port_base + domain_servers.FIRST_OFFSET + number
+        offset = domain_servers.port_offset(self.layout, listener)
+        if offset is None:
+            raise UnknownServiceError(f"{listener} has no port here")
+        return self.settings.port_base + offset
 
     def address(self, listener: str) -> str:
         """Return "127.0.0.1:<port>" of a listener."""

@@ -55,7 +55,7 @@ class DomainEngine:
         self._fault: EngineError | None = None
         self._patient, self._turn = patient, Lock()
         # the last run of the command: until it ends, the server is being started
-        self._asking: Asking | None = None
+        self._asking: Asking[DomainSpark] | None = None
 
     def states(self) -> States:
         """Every living query, and those that failed."""
@@ -140,7 +140,8 @@ class DomainEngine:
             raise self._unavailable("none is named in SDM_DOMAIN_SPARK")
         asking = self._asking
         if asking is None:
-            asking = self._asking = Asking([*self._settings.domain_spark_command, self._domain])
+            command = [*self._settings.domain_spark_command, self._domain]
+            asking = self._asking = Asking(command, DomainSpark)
         found = asking.answer(patient=self._patient)
         if found.ended:
             # how it ended is reported once; the next call runs the command again

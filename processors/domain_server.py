@@ -1,4 +1,4 @@
-"""Asking for a domain's Spark Connect server by a command that starts it if it does not run."""
+"""Asking for a server of a domain by a command that starts it if it does not run."""
 
 import json
 import os
@@ -9,11 +9,11 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Generic, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from processors.settings import DomainSpark
+Server = TypeVar("Server", bound=BaseModel)
 
 TIMEOUT_S = 270.0
 """A command that takes longer is ended."""
@@ -24,7 +24,7 @@ _MOST_SHOWN = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Generic[Server]):
     """The state of one run of the command.
 
     server: where it answers, or will when it has started; None while that is not known.
@@ -32,28 +32,29 @@ class Answer:
     ended: whether the command has ended; else the server is being started.
     """
 
-    server: DomainSpark | None
+    server: Server | None
     fault: str | None
     ended: bool
 
 
-class Asking:
+class Asking(Generic[Server]):
     """One run of the command, in a thread of its own.
 
     Args:
-        command: prints {"remote": ..., "token": ...} on a line as soon as it knows them, and ends
-            with 0 when the server is ready. What it leaves running may keep its pipes open.
+        command: prints where the server answers, as JSON on a line, as soon as it knows that, and
+            ends with 0 when the server is ready. What it leaves running may keep its pipes open.
+        kind: the fields of that line.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._command = command
+    def __init__(self, command: Sequence[str], kind: type[Server]) -> None:
+        self._command, self._kind = command, kind
         self._spoke, self._heard, self._ended = (threading.Event() for _ in range(3))
-        self._found: DomainSpark | None = None
+        self._found: Server | None = None
         self._said = ""
         self._fault: str | None = f"{command[0]} was not run"
         threading.Thread(target=self._run, daemon=True).start()
 
-    def answer(self, *, patient: bool) -> Answer:
+    def answer(self, *, patient: bool) -> Answer[Server]:
         """What is known of the server, `FIRST_WORD_S` from the first call on at the latest.
 
         patient: wait until the command has ended.
@@ -106,7 +107,7 @@ class Asking:
         with pipe:
             self._said = pipe.readline(_MOST_SHOWN).strip()
             with suppress(ValueError, ValidationError):
-                self._found = DomainSpark.model_validate(json.loads(self._said))
+                self._found = self._kind.model_validate(json.loads(self._said))
                 self._heard.set()
             self._spoke.set()
             while pipe.read(_MOST_SHOWN):

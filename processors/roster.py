@@ -76,7 +76,7 @@ def enforcers(
     The connection is the governor's at the governance cluster; `image` tells the state of the log
     as the governor has folded it, `waiting` what it found waiting for a check.
     """
-    clusters, connect, gate = Admins(settings.tls), settings.connect(), Lock()
+    clusters, connects, gate = Admins(settings.tls), settings.connects(), Lock()
     schemas = SchemaIds(settings.registry, own_registry)
     starts = Starts()
     strangers = Strangers(founding.rights(), settings.drift, settings.look_s, starts)
@@ -86,7 +86,7 @@ def enforcers(
             registry,
             waiting,
             SideBySide("checks"),
-            Servers(settings.tls, ClusterLogs(settings.tls), connect),
+            Servers(settings.tls, ClusterLogs(settings.tls), connects),
             Most(settings.link_partitions, settings.statement_partitions),
         ),
         CredentialsKeeper(clusters, settings.secrets(), SideBySide("credentials")),
@@ -120,7 +120,7 @@ def enforcers(
             lanes=SideBySide("statements"),
         ),
         ConnectorsKeeper(
-            connect,
+            connects,
             clusters,
             image,
             LineageTopic(connection),

@@ -1,6 +1,5 @@
 """What the worker is told: by the local platform's file, or by `SDM_*` variables."""
 
-import sys
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +14,9 @@ from mesh_events.registry import Registry
 from mesh_events.settings import HomeSettings, default_home
 from mesh_events.transport import Tls
 from processors.connect.cluster import ConnectCluster
+from processors.connect.connects import Connects
+from processors.connect.own_worker import IDLE_S, Commands, ConnectWorker, OwnWorker
+from processors.connect.principals import group_of
 from processors.connect.reachable import ReachableEntry
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
@@ -109,11 +111,23 @@ class WorkerSettings(BaseSettings):
     spark_remote, spark_token: a Spark Connect server for links of all domains that are not named in
         `SDM_DOMAIN_SPARK`; without one, those also run on a server of the domain's own
         (`SDM_SPARK_REMOTE`, `SDM_SPARK_TOKEN`)
-    connect_url, connect_user, connect_password: Kafka Connect's REST API; without an address no
-        connector can be added, and those there are fail with `connect_unavailable`
+    domain_connect: domain -> its own Connect worker, whose `group.id` is `connect.<domain>`
+        (`SDM_DOMAIN_CONNECT`, JSON: url, user, password)
+    domain_connect_command: for domains that are not named there: starts a domain's own worker
+        unless it runs, is given the domain as last argument, prints {"url": ..., "user": ...,
+        "password": ...} as soon as it knows them, and ends when the worker is ready
+        (`SDM_DOMAIN_CONNECT_COMMAND`, JSON)
+    domain_connect_stop_command: stops a worker that was started so and is not needed any more, is
+        given the domain as last argument (`SDM_DOMAIN_CONNECT_STOP_COMMAND`, JSON); without one
+        workers run on
+    connect_idle_s: seconds that no connector has needed a worker for when it is stopped
+        (`SDM_CONNECT_IDLE_S`)
+    connect_url, connect_user, connect_password: the REST API of a Connect cluster for links by
+        MirrorMaker, and for connectors of all domains where they have no workers of their own;
+        a connector without any fails with `connect_unavailable`
     connect_secrets: folder whose files connectors may name, written by the worker and read by
         Connect under the same path
-    connect_group: the Connect workers' group
+    connect_group: the group of the workers of `connect_url`
     connect_shared_database: host:port of a database whose password all domains share, if any
     connect_databases: the other databases that connectors may reach, each as
         host:port[/database][=domain,...]; a host may begin with `*.` (`SDM_CONNECT_DATABASES`,
@@ -165,6 +179,10 @@ class WorkerSettings(BaseSettings):
     links_per_domain: int = Field(default=bounds.LINKS_PER_DOMAIN, ge=1, le=1_000_000)
     domain_spark: dict[str, DomainSpark] = Field(default_factory=dict)
     domain_spark_command: list[str] = Field(default_factory=list)
+    domain_connect: dict[str, ConnectWorker] = Field(default_factory=dict)
+    domain_connect_command: list[str] = Field(default_factory=list)
+    domain_connect_stop_command: list[str] = Field(default_factory=list)
+    connect_idle_s: float = Field(default=IDLE_S, ge=1, le=86_400)
     connect_url: str | None = None
     connect_user: str = ""
     connect_password: str = ""
@@ -239,21 +257,46 @@ class WorkerSettings(BaseSettings):
         return SubjectRules(RegistryRest(self.registry_url, self.registry_user, password))
 
     def connect(self) -> ConnectCluster | None:
-        """The Connect cluster, if there is one; raises ConfigurationError without its folder."""
+        """The Connect cluster of `connect_url`; raises ConfigurationError without its folder."""
         if self.connect_url is None:
             return None
-        if self.connect_secrets is None:
-            raise ConfigurationError(
-                "SDM_CONNECT_SECRETS is not set: name the folder that Connect reads secrets from"
-            )
+        login = self.connect_user, resolve(self.connect_password)
+        return self._connect_cluster(Connect(self.connect_url, login), self.connect_group)
+
+    def connects(self) -> Connects:
+        """The Connect cluster of each domain; raises ConfigurationError as `connect`."""
+        start, commands = self.domain_connect_command, self._connect_commands()
+
+        def own(domain: str) -> ConnectCluster | None:
+            named = self.domain_connect.get(domain)
+            if named is None and not start:
+                return None
+            return self._connect_cluster(OwnWorker(domain, commands, named), group_of(domain))
+
+        if start or self.domain_connect:
+            self._connect_secrets()
+        return Connects(self.connect(), own)
+
+    def _connect_commands(self) -> Commands:
+        stop = self.domain_connect_stop_command
+        return Commands(self.domain_connect_command, stop, self.connect_idle_s)
+
+    def _connect_cluster(self, api: Connect, group: str) -> ConnectCluster:
         return ConnectCluster(
-            Connect(self.connect_url, (self.connect_user, resolve(self.connect_password))),
-            ConnectSecrets(self.connect_secrets),
-            self.connect_group,
+            api,
+            self._connect_secrets(),
+            group,
             self.connect_shared_database,
             tuple(self.connect_databases),
             self.connect_classes,
         )
+
+    def _connect_secrets(self) -> ConnectSecrets:
+        if self.connect_secrets is None:
+            raise ConfigurationError(
+                "SDM_CONNECT_SECRETS is not set: name the folder that Connect reads secrets from"
+            )
+        return ConnectSecrets(self.connect_secrets)
 
     def lineage_receiver(self) -> HttpReceiver | None:
         """Who lineage is forwarded to, None for nobody; raises ConfigurationError."""
@@ -286,6 +329,7 @@ class _LocalPlatform(PydanticBaseSettingsSource):
     def __call__(self) -> dict[str, Any]:
         """Field -> value."""
         # the local platform is one way to run the worker, not a need of it
+        from local_platform import domain_servers
         from local_platform.endpoints import Endpoints
         from local_platform.errors import NoLocalMeshError
 
@@ -304,7 +348,9 @@ class _LocalPlatform(PydanticBaseSettingsSource):
             "registry_password": found.registry_password,
             "spark_remote": found.spark_remote,
             "spark_token": found.spark_token,
-            "domain_spark_command": [sys.executable, "-m", "local_platform", "domain-server"],
+            "domain_spark_command": domain_servers.command("domain-server"),
+            "domain_connect_command": domain_servers.command("connect-worker"),
+            "domain_connect_stop_command": domain_servers.command("stop-connect-worker"),
             "connect_url": found.connect_url,
             "connect_user": found.connect_user,
             "connect_password": found.connect_password,

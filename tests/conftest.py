@@ -32,6 +32,7 @@ HOME = pytest.StashKey[Path]()
 OF_TESTS = {
     # clusters are looked at as often as a worker may, so that tests of drift wait for less
     "SDM_LOOK_S": "6",
+    "SDM_CONNECT_IDLE_S": "20",
     # servers of tests live for minutes
     "SDM_QUICK_JAVA": "true",
     # a server takes ten seconds to start, and half a gigabyte

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
-from local_platform.domain_servers import PREFIX
+from local_platform.domain_servers import CONNECT, SPARK
 from local_platform.layout import Layout
 from local_platform.ports import OFFSETS
-from local_platform.state import PlatformState
+from local_platform.state import PlatformState, ServiceStatus
 from mesh_events.references import resolve
 from tests.conftest import new_settings, start
 from tests.mesh_kit import Mesh
@@ -53,7 +53,12 @@ def domain_server(endpoints: Endpoints, domain: str) -> tuple[str, str]:
 
 def spark_service(domain: str) -> str:
     """The service that is a domain's Spark server."""
-    return f"{PREFIX}{domain}"
+    return f"{SPARK.prefix}{domain}"
+
+
+def connect_service(domain: str) -> str:
+    """The service that is a domain's Connect worker."""
+    return f"{CONNECT.prefix}{domain}"
 
 
 @pytest.fixture(scope="session")
@@ -66,9 +71,20 @@ def kit(mesh: Endpoints, settings: PlatformSettings) -> Iterator[Mesh]:
 
 def pid_of(settings: PlatformSettings, service: str) -> int | None:
     """The process that is a service of a mesh now; None while there is none."""
+    found = _status_of(settings, service)
+    return None if found is None else found.pid
+
+
+def restarts_of(settings: PlatformSettings, service: str) -> int:
+    """How often a service of a mesh died and was started again."""
+    found = _status_of(settings, service)
+    return 0 if found is None else found.restarts
+
+
+def _status_of(settings: PlatformSettings, service: str) -> ServiceStatus | None:
     state = PlatformState.load(Layout(settings.home).state)
     assert state is not None, f"nothing was started at {settings.home}"
-    return next((one.pid for one in state.services if one.name == service), None)
+    return next((one for one in state.services if one.name == service), None)
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,12 @@ of all services in start order; a new server is a class here and a line there.
 from collections.abc import Iterable, Sequence
 
 from local_platform import generators
-from local_platform.domain_servers import PREFIX, numbers
+from local_platform.domain_servers import CONNECT, KINDS, SPARK, numbers
 from local_platform.errors import UnknownServiceError
 from local_platform.services.base import Service
 from local_platform.services.class_archive import SparkClasses
 from local_platform.services.connect import Connect
+from local_platform.services.domain_connect import DomainConnect
 from local_platform.services.domain_spark import DomainSpark
 from local_platform.services.generator import GeneratorService
 from local_platform.services.kafka import KafkaBroker
@@ -26,7 +27,7 @@ SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect")
 STOP_ORDER = (
     ("class-archive",),
     ("governor", "found"),
-    (PREFIX, "connect"),
+    (SPARK.prefix, CONNECT.prefix, "connect"),
     ("registry", "registry-west"),
     ("kafka-west", "kafka-east"),
     ("postgres",),
@@ -43,7 +44,8 @@ def catalogue(site: Site) -> tuple[Service, ...]:
         Registry(site),
         *([Registry(site, "registry-west", "west")] if site.has_west_registry else []),
         Connect(site),
-        *(DomainSpark(site, domain) for domain in numbers(site.layout)),
+        *(DomainSpark(site, domain) for domain in numbers(site.layout, SPARK)),
+        *(DomainConnect(site, domain) for domain in numbers(site.layout, CONNECT)),
         Founding(site),
         Governor(site),
         SparkClasses(site),
@@ -83,7 +85,7 @@ def stop_waves(names: Iterable[str]) -> list[list[str]]:
     """Services by the wave in which they stop."""
     waves: list[list[str]] = [[] for _ in STOP_ORDER]
     for name in names:
-        kind = PREFIX if name.startswith(PREFIX) else name
+        kind = next((one.prefix for one in KINDS if name.startswith(one.prefix)), name)
         found = (number for number, wave in enumerate(STOP_ORDER) if kind in wave)
         waves[next(found, 0)].append(name)
     return waves

@@ -1,5 +1,7 @@
 """Kafka Connect on the east cluster: Debezium, MirrorMaker 2, Avro by default."""
 
+from pathlib import Path
+
 import requests
 
 from local_platform.class_archive import ClassArchive
@@ -38,10 +40,25 @@ class Connect(Service):
     listeners = ("connect",)
     stop_timeout = 15.0
 
+    user = "admin"
+    """Who may use its REST API; the password is that of (`connect`, user)."""
+
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self._settings = site.layout.conf / "connect.properties"
-        self._jaas = site.layout.conf / "connect.jaas"
+        self._conf = site.layout.conf
+
+    @property
+    def _settings(self) -> Path:
+        return self._conf / f"{self.name}.properties"
+
+    @property
+    def _jaas(self) -> Path:
+        return self._conf / f"{self.name}.jaas"
+
+    @property
+    def url(self) -> str:
+        """Base address of its REST API."""
+        return f"http://{self.site.address(self.name)}"
 
     def prepare(self) -> None:
         """Write the worker's settings, the REST users and the folder of connectors' secrets."""
@@ -75,7 +92,7 @@ class Connect(Service):
         self._archive().make(pid, self.data)
 
     def _archive(self) -> ClassArchive:
-        return ClassArchive(self.site.cache / "archives", self.name, self._class_path())
+        return ClassArchive(self.site.cache / "archives", "connect", self._class_path())
 
     def _class_path(self) -> str:
         """Kafka's own jars, and the mesh's plugins."""
@@ -91,21 +108,20 @@ class Connect(Service):
         self._ask_for_plugins(12)
 
     def _ask_for_plugins(self, timeout_s: float) -> None:
-        user = ("admin", self.site.credentials.password("connect", "admin"))
-        url = f"http://{self.site.address('connect')}/connector-plugins"
+        user, name = (self.user, self.site.credentials.password("connect", self.user)), self.name
         try:
-            answer = requests.get(url, auth=user, timeout=timeout_s)
+            answer = requests.get(f"{self.url}/connector-plugins", auth=user, timeout=timeout_s)
         except requests.RequestException as fault:
-            raise NotReadyError(f"connect: {type(fault).__name__}") from fault
+            raise NotReadyError(f"{name}: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:
-            raise NotReadyError(f"connect: GET /connector-plugins answered {answer.status_code}")
+            raise NotReadyError(f"{name}: GET /connector-plugins answered {answer.status_code}")
         if DEBEZIUM not in {plugin["class"] for plugin in answer.json()}:
-            raise NotReadyError("connect: the Debezium plugin is not loaded")
+            raise NotReadyError(f"{name}: the Debezium plugin is not loaded")
 
     def _write_rest_users(self) -> None:
-        users = self.site.layout.conf / "connect.users"
-        password = self.site.credentials.password("connect", "admin")
-        write_atomically(users, f"admin: {password}\n", mode=0o600)
+        users = self._conf / f"{self.name}.users"
+        password = self.site.credentials.password("connect", self.user)
+        write_atomically(users, f"{self.user}: {password}\n", mode=0o600)
         login = f'{_REST_AUTH}.PropertyFileLoginModule required file="{users}";'
         write_atomically(self._jaas, f"KafkaConnect {{\n  {login}\n}};\n", mode=0o600)
 
@@ -113,7 +129,7 @@ class Connect(Service):
         plugins = connect_plugins(self.site.jars, self.site.cache)
         return (
             {
-                "listeners": f"http://{self.site.address('connect')}",
+                "listeners": self.url,
                 "plugin.path": str(plugins),
             }
             | self._clients()
@@ -121,7 +137,12 @@ class Connect(Service):
             | self._avro("key")
             | self._avro("value")
             | WORKER
+            | self._own_topics()
         )
+
+    def _own_topics(self) -> dict[str, str]:
+        """Where it keeps what it knows, beside those of `WORKER`."""
+        return {}
 
     def _clients(self) -> dict[str, str]:
         """How the worker's own clients log in; those of connectors begin with the same."""

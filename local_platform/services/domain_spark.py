@@ -4,7 +4,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from local_platform import accounts
-from local_platform.domain_servers import PREFIX
+from local_platform.domain_servers import SPARK
 from local_platform.own_jars import pyspark_folder
 from local_platform.services.base import Command
 from local_platform.services.java import packaged_runtime
@@ -27,7 +27,7 @@ class DomainSpark(SparkConnect):
 
     def __init__(self, site: Site, domain: str) -> None:
         super().__init__(site)
-        self.name = f"{PREFIX}{domain}"
+        self.name = f"{SPARK.prefix}{domain}"
         self.listeners = (self.name,)
 
     def prepare(self) -> None:

@@ -20,7 +20,10 @@ from processors.rights import Binding, Operation, Resource, reader
 from projections import connector_config, connector_settings, connector_tables
 from projections.connector_rows import with_own_topics
 
-NO_CONNECT = "this mesh has no Kafka Connect: set SDM_CONNECT_URL for its worker"
+NO_CONNECT = (
+    "this mesh has no Kafka Connect: set SDM_CONNECT_URL, or SDM_DOMAIN_CONNECT_COMMAND, for its "
+    "worker"
+)
 """Why nothing that needs Connect runs where a worker has no address of it."""
 _CLIENTS = ("producer", "consumer", "admin")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")

@@ -9,6 +9,11 @@ def principal_of(connector: str) -> str:
     return f"{PRINCIPALS}{connector}"
 
 
+def group_of(domain: str) -> str:
+    """The group of a domain's own Connect workers; no domain is called `connect`."""
+    return f"connect.{domain}"
+
+
 def offsets_of(domain: str) -> str:
     """The topic of the positions of a domain's sources, at the domain's cluster.
 

@@ -77,6 +77,21 @@ class Connect:
     def __init__(self, url: str, login: tuple[str, str]) -> None:
         self.url, self._login = url.rstrip("/"), login
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing runs there, since nobody has needed it yet."""
+        return False
+
+    def rest(self) -> bool:
+        """Stop it, since nothing is to run there now; whether it is one that is stopped so."""
+        return False
+
+    def _reach(self) -> None:
+        """Find where it answers, before each call."""
+
+    def _lose(self) -> None:
+        """It did not answer a call."""
+
     def deployed(self, patience_s: float = _TIMEOUT_S) -> dict[str, Deployed]:
         """Every connector, by name; an answer is waited for so many seconds."""
         path = "/connectors?expand=status&expand=info"
@@ -179,6 +194,7 @@ class Connect:
         *,
         patience_s: float = _TIMEOUT_S,
     ) -> Any:
+        self._reach()
         doing = f"Kafka Connect at {self.url}"
         deadline = time.monotonic() + min(_PATIENCE_S, patience_s)
         while True:
@@ -193,6 +209,7 @@ class Connect:
                     allow_redirects=False,
                 )
             except requests.RequestException as error:
+                self._lose()
                 raise InfrastructureError(
                     f"{doing} does not answer ({type(error).__name__}): see `sdm status`",
                     retriable=True,

@@ -24,7 +24,7 @@ from mesh_events.registry import Registry
 from mesh_events.statements import Begin, StatementAdded, StatementUpdated, Wording
 from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin
-from processors.connect.cluster import ConnectCluster
+from processors.connect.connects import Connects
 from processors.keepers import fence
 from processors.keepers.findings import (
     Finding,
@@ -88,12 +88,12 @@ class Servers(NamedTuple):
 
     tls: how a new cluster's brokers are reached.
     logs: reads the ends of topics.
-    connect: validates connectors; None where the mesh has none.
+    connects: the Connect cluster of each domain, which validates its connectors.
     """
 
     tls: Tls | None = None
     logs: Logs | None = None
-    connect: ConnectCluster | None = None
+    connects: Connects = Connects()
 
 
 class ChecksKeeper:
@@ -127,7 +127,7 @@ class ChecksKeeper:
         self._of_statements = PartitionLimit(most.statements, OF_STATEMENTS)
         self._clusters, self._registry, self._lanes = clusters, registry, lanes or OneByOne()
         self._waiting = waiting
-        self._tls, self._logs, self._connect = servers or Servers()
+        self._tls, self._logs, self._connects = servers or Servers()
         # (offset, check) -> since when it fails, s of the monotonic clock
         self._failing: dict[tuple[int, str], float] = {}
 
@@ -219,8 +219,9 @@ class ChecksKeeper:
                     logs.destination(image, home) if logs is not None else None,
                 )
             case (name, Configured()) if name == CONNECTOR_SOUND:
-                home = image.identity.domains[domain_of(intent.connector)].cluster
-                return connector_sound(intent, self._clusters(image, home), self._connect)
+                domain = domain_of(intent.connector)
+                admin = self._clusters(image, image.identity.domains[domain].cluster)
+                return connector_sound(intent, admin, self._connects.of(domain))
         return Finding(code="unknown_check", reason=f"this mesh has no check {check}")
 
     def _target_free(self, image: Image, intent: AccessGranted) -> Finding:

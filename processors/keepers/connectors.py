@@ -7,7 +7,7 @@ first, whether Connect answers or not.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +19,9 @@ import structlog
 
 from mesh_events.errors import MeshError, RefusedError
 from processors.connect.cluster import NO_CONNECT, ConnectCluster
+from processors.connect.connects import Connects
+from processors.connect.own_worker import StartingError
+from processors.connect.rest import Deployed
 from processors.error_files import ErrorFiles
 from processors.keepers import sink_topics
 from processors.keepers.checks import Clusters
@@ -28,7 +31,7 @@ from processors.keepers.flow_pace import Pace
 from processors.keepers.keeper import Reign, ReignOverError, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, in_turn
 from processors.lineage import Lineage
-from projections.connectors import Connector
+from projections.connectors import Connector, State
 from projections.image import Image
 from projections.links import Desired
 
@@ -50,7 +53,7 @@ class ConnectorsKeeper:
     """Keeps the connectors.
 
     Args:
-        connect: the Connect cluster; None where the mesh has none.
+        connects: the Connect cluster of each domain.
         clusters: gives a cluster's admin.
         latest: the state by the latest record of the log, which may be newer than the one that is
             looked at.
@@ -58,13 +61,14 @@ class ConnectorsKeeper:
         gate: held while rights that hang on grants are given; the rights keeper holds it while it
             takes them, so that none is given again by an older state.
         pace: how often to look.
-        lanes: connectors of different clusters are kept side by side.
+        lanes: connectors of different Connect clusters, and of different clusters of Kafka, are
+            kept side by side.
         settle_s: a look goes on for so long while something is on its way, seconds.
         schema_text: the schema with an id, for the lineage; None where it is not told.
         errors: where the full texts of errors are kept; None: nowhere.
     """
 
-    connect: ConnectCluster | None
+    connects: Connects
     clusters: Clusters
     latest: Callable[[], Image]
     lineage: Lineage
@@ -84,29 +88,43 @@ class ConnectorsKeeper:
     _missing: object = None
 
     def reconcile(self, image: Image, reign: Reign) -> None:
-        """Compare and repair every connector once, each cluster's in a lane of its own."""
-        if self.connect is None:
-            self._tell_missing(image, reign)
-            return
+        """Compare and repair every connector once, those of each cluster in a lane of their own."""
         self._born = self.pace.clock() if self._born is None else self._born
-        here: dict[str, list[Connector]] = {}
+        here: dict[str, tuple[ConnectCluster, list[Connector]]] = {}
+        without: list[Connector] = []
         for one in image.connectors.values():
-            if not one.is_over:
-                here.setdefault(one.cluster, []).append(one)
+            if one.is_over:
+                continue
+            connect = self.connects.of(one.domain)
+            if connect is None:
+                without.append(one)
+            else:
+                lane = f"connect/{connect.group}/{one.cluster}"
+                here.setdefault(lane, (connect, []))[1].append(one)
+        if without:
+            self._tell_missing(without, image, reign)
         parts = image.connectors, image.identity, image.access, image.links, reign
-        connect = self.connect
 
-        def job(cluster: str) -> Job:
-            return lambda: self._cluster(connect, cluster, here[cluster], parts, image, reign)
+        def job(lane: str) -> Job:
+            return lambda: self._lane(lane, *here[lane], parts, image, reign)
 
-        due = [cluster for cluster in here if self._due(cluster, parts)]
-        self.lanes.run({f"connect/{cluster}": job(cluster) for cluster in due}, image, reign)
+        jobs = {lane: job(lane) for lane in here if self._due(lane, parts)}
+        needed = {connect.group for connect, _ in here.values()}
+        self.lanes.run({**jobs, **self._resting(needed)}, image, reign)
 
-    def _tell_missing(self, image: Image, reign: Reign) -> None:
+    def _resting(self, needed: Collection[str]) -> dict[str, Job]:
+        """What stops the workers of domains that have no connector any more."""
+        return {
+            f"connect/{one.group}": partial(_rest, one)
+            for one in self.connects.known()
+            if one.group not in needed and not one.api.is_stopped
+        }
+
+    def _tell_missing(self, without: Iterable[Connector], image: Image, reign: Reign) -> None:
         """No connector is looked at: the log does not say of any that it runs."""
         if self._missing is image.connectors:
             return
-        for one in image.connectors.values():
+        for one in without:
             if one.desired is Desired.RUNNING and one.failure_code not in _WITHHELD:
                 voice = ConnectorTelling(one, image, reign, self.lineage, self.schema_text)
                 voice.failed("connect_unavailable", NO_CONNECT)
@@ -129,15 +147,15 @@ class ConnectorsKeeper:
         self._told[thing] = now
         return True
 
-    def _due(self, cluster: str, parts: tuple[object, ...]) -> bool:
-        seen, at = self._looked.get(cluster, ((), _NEVER))
+    def _due(self, lane: str, parts: tuple[object, ...]) -> bool:
+        seen, at = self._looked.get(lane, ((), _NEVER))
         same = len(seen) == len(parts) and all(map(is_, seen, parts))
         return not same or self.pace.clock() - at >= self.pace.look
 
-    def _cluster(
+    def _lane(
         self,
+        lane: str,
         connect: ConnectCluster,
-        cluster: str,
         standing: list[Connector],
         parts: tuple[object, ...],
         image: Image,
@@ -146,13 +164,13 @@ class ConnectorsKeeper:
         turns = in_turn(sorted(standing, key=lambda one: one.id), lambda one: one.domain)
         # what is not to run comes first: its rights are to go, whatever holds up the others
         order = sorted(turns, key=lambda one: _wanted(one, image))
-        done = self._look(connect, cluster, order, image, reign)
-        self._looked[cluster] = (parts if done else (), self.pace.clock())
+        done = self._look(lane, connect, order, image, reign)
+        self._looked[lane] = (parts if done else (), self.pace.clock())
 
     def _look(
         self,
+        lane: str,
         connect: ConnectCluster,
-        cluster: str,
         standing: list[Connector],
         image: Image,
         reign: Reign,
@@ -163,28 +181,54 @@ class ConnectorsKeeper:
         for look in left.values():
             if not _wanted(look.connector, image):
                 self._guarded(look, look.disarm)
+        if all(_rests(look.connector) for look in left.values()) and connect.api.rest():
+            return True
         while left:
             try:
-                is_first = any(look.is_unconfirmed for look in left.values())
-                with guarded(f"Kafka Connect at {connect.api.url}"):
-                    deployed = connect.api.deployed(*((FIRST_LOOK_S,) if is_first else ()))
-                self._silent.pop(cluster, None)
-            except MeshError as error:
-                self._disarm_unfit(left.values(), image)
-                self._is_silent(cluster, error, left.values())
+                deployed = self._deployed(lane, connect, left.values(), image)
+            except StartingError:
+                deployed = None
+            except MeshError:
                 return True
-            for name, look in list(left.items()):
-                look.deployed = deployed.get(name)
-                if self._guarded(look, partial(look.settle, image)):
-                    del left[name]
-                if self.pace.clock() > deadline and left:
-                    return False
+            if deployed is not None and not self._settle(left, deployed, deadline, image):
+                return False
             if not left:
                 break
             if self.pace.clock() >= deadline or self.latest() is not image:
                 # the rest comes with the next, fresher image
                 return False
             time.sleep(POLL_S)
+        return True
+
+    def _deployed(
+        self, lane: str, connect: ConnectCluster, left: Collection[Look], image: Image
+    ) -> Mapping[str, Deployed]:
+        """What Connect runs; if it does not answer, what should run there is reported as failed."""
+        is_first = any(look.is_unconfirmed for look in left)
+        try:
+            with guarded(f"Kafka Connect at {connect.api.url}"):
+                deployed = connect.api.deployed(*((FIRST_LOOK_S,) if is_first else ()))
+        except MeshError as error:
+            self._disarm_unfit(left, image)
+            self._is_silent(lane, error, left)
+            raise
+        self._silent.pop(lane, None)
+        return deployed
+
+    def _settle(
+        self,
+        left: dict[str, Look],
+        deployed: Mapping[str, Deployed],
+        deadline: float,
+        image: Image,
+    ) -> bool:
+        """Settle each connector once, and leave out what is done; whether the time sufficed."""
+        for name, look in list(left.items()):
+            look.deployed = deployed.get(name)
+            if self._guarded(look, partial(look.settle, image)):
+                del left[name]
+            if self.pace.clock() > deadline and left:
+                return False
         return True
 
     def _disarm_unfit(self, looks: Iterable[Look], image: Image) -> None:
@@ -225,16 +269,20 @@ class ConnectorsKeeper:
         self._memories[look.connector.id] = look.memory
         return done
 
-    def _is_silent(self, cluster: str, error: MeshError, left: Iterable[Look]) -> None:
-        """Connect does not answer: after a while, that is told of what should run there.
+    def _is_silent(self, lane: str, error: MeshError, left: Iterable[Look]) -> None:
+        """Connect does not answer: after a while, what should run there is reported as failed.
 
-        At once of what was not seen to run in this reign: ACTIVE means that it runs.
+        At once of what was not seen to run in this reign: ACTIVE means that it runs. What never ran
+        waits for a worker that is being started, and has not failed.
         """
-        now = self.pace.clock()
-        since = self._silent.setdefault(cluster, now)
-        log.warning("connect_silent", cluster=cluster, error=str(error))
+        now, starts = self.pace.clock(), isinstance(error, StartingError)
+        since = self._silent.setdefault(lane, now)
+        if not starts:
+            log.warning("connect_silent", connect=lane, error=str(error))
         for look in left:
             if now - since < SILENT_S and not look.is_unconfirmed:
+                continue
+            if starts and look.connector.state is not State.ACTIVE:
                 continue
             if look.connector.desired is Desired.RUNNING:
                 if look.is_unconfirmed:
@@ -244,6 +292,15 @@ class ConnectorsKeeper:
                 self._memories[look.connector.id] = look.memory
                 if look.connector.failure_code not in _WITHHELD:
                     look.tell("connect_unavailable", str(error), text=error.text)
+
+
+def _rest(connect: ConnectCluster) -> None:
+    connect.api.rest()
+
+
+def _rests(connector: Connector) -> bool:
+    """Whether it is not to run, and does not."""
+    return connector.desired is Desired.PAUSED and connector.is_at_rest
 
 
 def _wanted(connector: Connector, image: Image) -> bool:

@@ -4,11 +4,15 @@ from typing import Annotated, Any
 
 import typer
 
+from mesh_events.errors import InfrastructureError
+from processors.connect.principals import group_of
+from processors.connect.rest import Connect
 from projections.connector_config import JDBC_SINK, POSTGRES
-from self_service.cli import debezium, jdbc_sink
+from self_service.cli import connect_workers, debezium, jdbc_sink
 from self_service.cli.connect_app import app, connector_app
 from self_service.cli.context import Mesh
-from self_service.cli.options import Shown, command
+from self_service.cli.exits import NotFoundError
+from self_service.cli.options import OfDomain, Shown, command
 from self_service.cli.output import Detail, Listing, show
 
 _REPOSITORY = (
@@ -56,19 +60,32 @@ _ELSEWHERE = (
 
 @command(app, "list", "sdm connect list -o json")
 def list_workers(shown: Shown) -> None:
-    """List the Connect clusters of the mesh."""
+    """List the Connect workers that run: the mesh's own, and one for each domain with connectors.
+
+    The mesh's own copies links by MirrorMaker.
+    """
     mesh = Mesh()
-    items = [{"connect": mesh.endpoints.connect_group, **_about(mesh)}]
-    columns = ("connect", "url", "version", "connectors", "failed")
-    show(Listing(columns, items, "no Connect cluster: run `sdm up`"), shown.output)
+    items = [{"connect": mesh.endpoints.connect_group, "domain": None, **_about(mesh.connect)}]
+    items += [
+        {"connect": group_of(domain), "domain": domain, **_about(api)}
+        for domain, api in connect_workers.running().items()
+    ]
+    columns = ("connect", "domain", "url", "version", "connectors", "failed")
+    show(Listing(columns, items, "no Connect worker: run `sdm up`"), shown.output)
 
 
-@command(app, "describe", "sdm connect describe")
-def describe(shown: Shown) -> None:
-    """Describe the Connect cluster: where it answers, what it runs, which plugins it has."""
+@command(app, "describe", "sdm connect describe", "sdm connect describe -d shop")
+def describe(shown: Shown, of: OfDomain = None) -> None:
+    """Describe a Connect worker, the mesh's own by default: what it runs, which plugins it has."""
     mesh = Mesh()
-    fields = {"connect": mesh.endpoints.connect_group, **_about(mesh)}
-    parts = {"plugins": Listing(("class", "type", "version"), _plugins(mesh, every=False))}
+    api = mesh.connect if of is None else connect_workers.running().get(of)
+    if api is None:
+        raise NotFoundError(
+            f"no Connect worker of {of} runs: it is started for the domain's first connector"
+        )
+    group = mesh.endpoints.connect_group if of is None else group_of(of)
+    fields = {"connect": group, "domain": of, **_about(api)}
+    parts = {"plugins": Listing(("class", "type", "version"), _plugins(api, every=False))}
     show(Detail(fields, parts), shown.output)
 
 
@@ -79,8 +96,8 @@ def plugins(
         bool, typer.Option("--all", help="Also converters, transforms and predicates.")
     ] = False,
 ) -> None:
-    """List the connectors that the Connect cluster can run."""
-    items = _plugins(Mesh(), every=every)
+    """List the connectors that a Connect worker can run."""
+    items = _plugins(Mesh().connect, every=every)
     show(Listing(("class", "type", "version"), items, "no plugins"), shown.output)
 
 
@@ -99,25 +116,30 @@ def repository(shown: Shown) -> None:
             "brings": None,
             "example": "sdm connect connector add NAME -f connector.yaml",
         }
-        for one in _plugins(Mesh(), every=False)
+        for one in _plugins(Mesh().connect, every=False)
         if one["class"] not in known
     ]
     columns = ("type", "direction", "class", "example")
     show(Listing(columns, [*_REPOSITORY, *_ELSEWHERE, *others]), shown.output)
 
 
-def _about(mesh: Mesh) -> dict[str, Any]:
-    api = mesh.connect.api
-    worker, deployed = api.worker(), api.deployed()
+def _about(api: Connect) -> dict[str, Any]:
+    told: dict[str, Any] = {"url": api.url, "version": None, "kafka_cluster_id": None}
+    try:
+        worker, deployed = api.worker(), api.deployed()
+    except InfrastructureError as error:
+        # one that hangs hides none of the others
+        return {**told, "connectors": None, "failed": [], "detail": str(error)}
     return {
-        "url": api.url,
+        **told,
         "version": worker.get("version"),
         "kafka_cluster_id": worker.get("kafka_cluster_id"),
         "connectors": len(deployed),
         "failed": sorted(one.name for one in deployed.values() if one.failed),
+        "detail": None,
     }
 
 
-def _plugins(mesh: Mesh, *, every: bool) -> list[dict[str, Any]]:
-    found = mesh.connect.api.plugins(every=every)
+def _plugins(api: Connect, *, every: bool) -> list[dict[str, Any]]:
+    found = api.plugins(every=every)
     return sorted(found, key=lambda one: (one["type"], one["class"]))

@@ -6,6 +6,7 @@ from typing import Any
 
 from mesh_events.connectors import ConnectorAdded, ConnectorIntent, ConnectorUpdated
 from mesh_events.errors import RefusedError
+from mesh_events.intents import domain_of
 from mesh_events.references import resolve
 from processors.connect.captured_tables import require_tables
 from processors.connect.cluster import ConnectCluster
@@ -47,8 +48,9 @@ class Change:
 
     def settle(self, *, dry_run: bool, description: str = "") -> None:
         """Check it, say it, and show what became of it."""
-        image, connect = self.mesh.image(), self.mesh.connect
+        image = self.mesh.image()
         self._require_fit(image)
+        connect = self.mesh.connect_of(domain_of(self.connector))
         application = self.application or self._reader(image)
         self._require_allowed(image, application)
         if self.password is not None and not (self.saying.wait or dry_run):

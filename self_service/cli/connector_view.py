@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from mesh_events.errors import MeshError
+from mesh_events.intents import domain_of
 from projections.connectors import Connector
-from self_service.cli import lookup
+from self_service.cli import connect_workers, lookup
 from self_service.cli.callers import current_domain
 from self_service.cli.connect_app import Name, connector_app
 from self_service.cli.connector_saying import settings_of
@@ -55,7 +56,7 @@ def describe(reading: Reading, name: Name) -> None:
         "topic_ids": {topic: found.topic_ids.get(topic) for topic in found.reads},
     }
     if reading.is_now and found.stands:
-        told |= _in_connect(mesh, found.id)
+        told |= _in_connect(found.id)
     parts = {"config": settings_of(found.config)}
     show(Detail(told, parts), reading.output)
 
@@ -85,10 +86,12 @@ def fields(found: Connector) -> dict[str, Any]:
     }
 
 
-def _in_connect(mesh: Mesh, name: str) -> dict[str, Any]:
+def _in_connect(name: str) -> dict[str, Any]:
     """What Connect itself says of it now, and the topics that it has used."""
     try:
-        api = mesh.connect.api
+        api = connect_workers.running().get(domain_of(name))
+        if api is None:
+            return {"in_connect": "its domain's worker does not run", "topics": None}
         found = api.deployed().get(name)
         if found is None:
             return {"in_connect": "not there", "topics": []}

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mesh_events.registry import Registry
     from mesh_events.transport import Tls
     from processors.connect.cluster import ConnectCluster
+    from processors.connect.rest import Connect
     from projections.image import Image
     from projections.trust import Trusted
     from self_service.cli.options import Reading
@@ -73,19 +74,27 @@ class Mesh:
         return Registry.at_home(self.home, self.profile)
 
     @cached_property
-    def connect(self) -> "ConnectCluster":
-        """The Connect cluster, and the folder of its secrets."""
+    def connect(self) -> "Connect":
+        """The mesh's own Connect worker."""
         from mesh_events.references import resolve
-        from processors.connect.cluster import ConnectCluster
         from processors.connect.rest import Connect
+
+        ends = self.endpoints
+        return Connect(ends.connect_url, (ends.connect_user, resolve(ends.connect_password)))
+
+    def connect_of(self, domain: str) -> "ConnectCluster":
+        """A domain's own Connect worker, started when it is asked, and its folder of secrets."""
+        from processors.connect.cluster import ConnectCluster
+        from processors.connect.principals import group_of
         from processors.connect.secrets import ConnectSecrets
         from processors.settings import ConnectReach
+        from self_service.cli import connect_workers
 
         ends, reach = self.endpoints, ConnectReach()
         return ConnectCluster(
-            Connect(ends.connect_url, (ends.connect_user, resolve(ends.connect_password))),
+            connect_workers.started(domain),
             ConnectSecrets(ends.connect_secrets),
-            ends.connect_group,
+            group_of(domain),
             ends.shared_database,
             tuple(reach.connect_databases),
             reach.connect_classes,

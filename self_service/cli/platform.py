@@ -189,10 +189,11 @@ def _confirm_loss(home: Path) -> None:
 
 def _is_well(service: "ServiceStatus", now: float) -> bool:
     """Whether it is ready, or a domain's server that is being started; `now` in Unix seconds."""
-    from local_platform.domain_servers import PREFIX
+    from local_platform.domain_servers import KINDS
     from local_platform.state import State
 
-    if service.state == State.STARTING and service.name.startswith(PREFIX):
+    of_domains = tuple(kind.prefix for kind in KINDS)
+    if service.state == State.STARTING and service.name.startswith(of_domains):
         return now - service.since < _LONGEST_START_S
     return service.state == State.READY
 

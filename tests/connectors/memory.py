@@ -11,6 +11,8 @@ from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.facts import Fact
 from mesh_events.meta import Event, Meta, derived_id, now
 from processors.connect.cluster import ConnectCluster
+from processors.connect.connects import Connects
+from processors.connect.own_worker import StartingError
 from processors.connect.rest import Connect, Deployed, Part
 from processors.connect.secrets import ConnectSecrets
 from processors.error_files import ErrorFiles
@@ -29,7 +31,8 @@ NAME, PRINCIPAL = story.CONNECTOR, f"mesh.connect.{story.CONNECTOR}"
 class MemoryConnect(Connect):
     """A Connect cluster: what is put runs at once, unless it is told to `fail`.
 
-    A task that has failed stays so until it is started again. `down` refuses every call.
+    A task that has failed stays so until it is started again. `down` refuses every call, and
+    so does one that `starts`. `rests` counts how often one that `may_rest` was told to.
     """
 
     found: dict[str, Deployed] = field(default_factory=dict)
@@ -37,15 +40,25 @@ class MemoryConnect(Connect):
     calls: list[str] = field(default_factory=list)
     refusal: RefusedError | None = None
     down: bool = False
+    starts: bool = False
+    may_rest: bool = False
+    rests: int = 0
+    looks: int = 0
     url: str = "memory"
     broken: set[str] = field(default_factory=set)
     patience_s: float = 0.0
 
     def _answer(self, call: str = "") -> None:
+        if self.starts:
+            raise StartingError("the worker is being started", retriable=True)
         if self.down:
             raise InfrastructureError("Kafka Connect does not answer", retriable=True)
         if call:
             self.calls.append(call)
+
+    def rest(self) -> bool:
+        self.rests += self.may_rest
+        return self.may_rest
 
     def _known(self, name: str) -> Deployed:
         if name not in self.found:
@@ -68,6 +81,7 @@ class MemoryConnect(Connect):
 
     def deployed(self, patience_s: float = 30.0) -> dict[str, Deployed]:
         self.patience_s = patience_s
+        self.looks += 1
         self._answer()
         return dict(self.found)
 
@@ -152,16 +166,15 @@ class MemoryConnector:
         story.published(self.log)
         self.east, self.api = MemoryCluster("east"), MemoryConnect()
         self.secrets = ConnectSecrets(folder)
-        self.connect: ConnectCluster | None = ConnectCluster(
-            self.api, self.secrets, "workers", "db.invalid:5432"
-        )
+        self.connect = ConnectCluster(self.api, self.secrets, "workers", "db.invalid:5432")
+        self.connects = Connects(self.connect)
         self.errors = ErrorFiles(folder.with_name(f"{folder.name}-home"))
         self.reign, self.lineage, self.time = PaperReign(self.log), LineageList(), 100.0
         self.keeper = self.new_keeper()
 
     def new_keeper(self) -> ConnectorsKeeper:
         return ConnectorsKeeper(
-            self.connect,
+            self.connects,
             lambda *_: self.east,
             lambda: self.log.image,
             self.lineage,

@@ -13,12 +13,15 @@ from confluent_kafka import Producer
 from psycopg import sql
 
 from local_platform import Endpoints
+from local_platform.settings import PlatformSettings
+from mesh_events.intents import domain_of
 from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.connect.principals import principal_of
 from processors.rights import Resource
 from self_service.cli.exits import ExitCode
-from tests.integration.test_cli import Party, Sdm, filled, owner, register, sdm
+from tests.integration.connect_owner import owner, shared, worker_of
+from tests.integration.test_cli import Party, Sdm, filled, register, sdm
 from tests.kafka_client import eventually, fresh, read, reading
 
 pytestmark = pytest.mark.slow
@@ -70,9 +73,10 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
     cluster: str,
     table: tuple[str, Any],
     mesh: Endpoints,
+    settings: PlatformSettings,
 ) -> None:
     name, database = table
-    party = register(sdm, cluster)
+    party = shared(sdm, settings, cluster)
     connector, topic = f"{party.name}.{name}", f"{party.name}.{name}"
     principal = principal_of(connector)
     added = sdm(
@@ -133,7 +137,8 @@ def others_keep_off(sdm: Sdm, connector: str, other: Party) -> None:
 
 def configs(mesh: Endpoints, connector: str) -> str:
     """What Connect keeps of a connector's configs, and of its tasks'."""
-    values = read(reading(mesh.administration("east"), fresh("configs")), "connect-configs")
+    topic = f"connect-configs.{domain_of(connector)}"
+    values = read(reading(mesh.administration("east"), fresh("configs")), topic)
     assert not isinstance(values, str), values
     found = [one.decode() for one in values if one and connector.encode() in one]
     assert found
@@ -141,9 +146,10 @@ def configs(mesh: Endpoints, connector: str) -> str:
 
 
 def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helped(
-    sdm: Sdm, owner: Party, table: tuple[str, Any], mesh: Endpoints
+    sdm: Sdm, table: tuple[str, Any], mesh: Endpoints
 ) -> None:
-    name, database = table
+    # its transaction ends with its time, and others of its domain wait for that
+    owner, (name, database) = register(sdm, "east"), table
     connector, other = f"{owner.name}.{name}", register(sdm, "east")
     foreign = f"{other.name}.{name}"
     adding = (
@@ -276,7 +282,9 @@ def test_the_worker_itself_may_only_write_its_own_topics(mesh: Endpoints) -> Non
         for right in admin(mesh, cluster).rights("connect")
         if right.resource is Resource.TOPIC
     }
-    assert topics == {"connect-configs", "connect-offsets", "connect-status"}
+    own = {"connect-configs", "connect-offsets", "connect-status"}
+    of_domains = {"connect-configs.", "connect-positions.", "connect-status."}
+    assert topics == own | of_domains
 
 
 def test_a_secret_in_a_config_is_refused(sdm: Sdm, owner: Party) -> None:
@@ -361,9 +369,8 @@ def test_a_table_whose_changes_cannot_be_told_is_refused_with_the_statement_that
 ODD = ["Mixed", "mixed", "x$y", "order lines", "Zoë ☃", "a(b)*+|d", "axy"]
 
 
-def test_a_table_is_captured_by_its_exact_name_and_no_other_is(
-    sdm: Sdm, owner: Party, mesh: Endpoints
-) -> None:
+def test_a_table_is_captured_by_its_exact_name_and_no_other_is(sdm: Sdm, mesh: Endpoints) -> None:
+    owner = register(sdm, "east")
     schema, own = f"odd_{uuid4().hex[:8]}", ("-d", owner.name)
     wanted = ["mixed", "x$y", "order lines", "Zoë ☃", "a(b)*+|d"]
     with psycopg.connect(**mesh.postgres_login(), autocommit=True) as database:
@@ -689,10 +696,17 @@ def test_a_sink_by_position_has_each_record_once_and_takes_new_columns(
             database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(target)))
 
 
-def test_what_there_is_to_connect_with_is_listed(sdm: Sdm, mesh: Endpoints) -> None:
-    [worker] = sdm("connect", "list").document
-    assert worker["url"] == mesh.connect_url
-    assert worker["version"]
+def test_what_there_is_to_connect_with_is_listed(
+    sdm: Sdm, owner: Party, mesh: Endpoints, settings: PlatformSettings
+) -> None:
+    worker_of(settings, owner.name)
+    workers = {one["domain"]: one for one in sdm("connect", "list").document}
+    assert workers[None]["url"] == mesh.connect_url != workers[owner.name]["url"]
+    # other tests' workers come and go
+    assert workers[None]["version"] == workers[owner.name]["version"] != ""
+    of_domain = sdm("connect", "describe", "-d", owner.name).document
+    assert of_domain["connect"] == workers[owner.name]["connect"] == f"connect.{owner.name}"
+    sdm("connect", "describe", "-d", fresh("none"), code=ExitCode.NOT_FOUND)
     told = sdm("connect", "describe").document
     classes = {one["class"].rpartition(".")[2] for one in told["plugins"]}
     assert {"PostgresConnector", "MirrorSourceConnector"} <= classes

@@ -17,7 +17,8 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from psycopg import sql
 
 from local_platform import Endpoints
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh, reading
 

@@ -33,6 +33,7 @@ from tests.faults.run.stage import WAIT_S, Stage, eventually, outsider
 from tests.faults.run.takeover import awake, die, sleeping
 from tests.integration.statements.conftest import PARTITIONS
 from tests.integration.statements.conftest import Stage as Flow
+from tests.mesh_fixtures import connect_service
 from tests.mesh_kit import fresh
 
 STARTING = ("statement-after-fence", "statement-after-tail", "statement-after-grant",
@@ -255,7 +256,7 @@ def kill_connect(stage: Stage) -> float:
     captured.until(ConnectorState.ACTIVE)
     for _ in range(2):
         captured.insert()
-        before = stage.kill("connect")
+        before = stage.kill(connect_service(stage.owner.name))
         began = time.monotonic()
         captured.insert()
         stage.back(before)

@@ -13,7 +13,8 @@ from psycopg import sql
 
 from local_platform import Endpoints
 from processors.clusters import KafkaAdmin
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading, register_schema
 
 __all__ = ["owner", "sdm"]

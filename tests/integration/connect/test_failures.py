@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-import requests
 from psycopg import sql
 
 from local_platform import Endpoints
-from mesh_events.references import resolve
-from tests.integration.test_cli import Party, Sdm, filled, owner, sdm
+from local_platform.settings import PlatformSettings
+from tests.integration.connect_owner import owner, worker_of
+from tests.integration.test_cli import Party, Sdm, filled, sdm
 from tests.kafka_client import eventually, fresh
 
 __all__ = ["owner", "sdm"]
@@ -21,7 +21,7 @@ FORGED = "mesh.RefusedException: table_truncated: public.users: x"
 
 
 def test_a_record_writes_no_cause_of_its_own_into_a_failure(
-    sdm: Sdm, owner: Party, mesh: Endpoints, tmp_path: Path
+    sdm: Sdm, owner: Party, mesh: Endpoints, settings: PlatformSettings, tmp_path: Path
 ) -> None:
     """The database quotes the row that it refuses, with its line ends."""
     topic, name, table = filled(sdm, tmp_path, owner), fresh("sink"), f"checked_{uuid4().hex[:8]}"
@@ -48,13 +48,11 @@ def test_a_record_writes_no_cause_of_its_own_into_a_failure(
             row = json.dumps({"userid": 3, "phone": hostile})
             sdm("topic", "produce", topic, "--key-field", "userid", *own, stdin=row)
 
-            login = (mesh.connect_user, resolve(mesh.connect_password))
-            status = f"{mesh.connect_url}/connectors/{owner.name}.{name}/status"
-            traces: list[str] = []
+            worker, traces = worker_of(settings, owner.name), []
 
             def failed() -> bool:
-                tasks = requests.get(status, auth=login, timeout=10).json()["tasks"]
-                traces.extend(task["trace"] for task in tasks if "trace" in task)
+                found = worker.deployed()[f"{owner.name}.{name}"]
+                traces.extend(part.trace for part in found.failed)
                 return bool(traces)
 
             eventually(failed, "the sink has failed")

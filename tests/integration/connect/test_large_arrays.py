@@ -27,10 +27,11 @@ from tests.integration.connect.hanging import (
     failure,
     message,
 )
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh
-from tests.mesh_fixtures import pid_of
+from tests.mesh_fixtures import connect_service, pid_of
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.slow
@@ -75,7 +76,7 @@ def test_a_row_whose_arrays_are_too_large_fails_its_connector_alone(
     insert(table, 1, FEW, FEW)
     sdm(*NOUN, "add", name, "--type", "debezium-postgres", "--table", name, *of)
     try:
-        before = pid_of(settings, "connect")
+        before = pid_of(settings, connect_service(owner.name))
         insert(table, 2, FEW, FEW)
         insert(table, 3, MANY // 2, MANY // 2)
         describe = (*NOUN, "describe", f"{owner.name}.{name}")
@@ -86,7 +87,7 @@ def test_a_row_whose_arrays_are_too_large_fails_its_connector_alone(
         insert(table, 4, 1, 1)
         captured = ("topic", "consume", f"{owner.name}.{name}", "-o", "json", *of)
         eventually(lambda: '"id": 4' in sdm(*captured).out, "the rows behind it come", 120)
-        assert pid_of(settings, "connect") == before
+        assert pid_of(settings, connect_service(owner.name)) == before
     finally:
         sdm(*NOUN, "drop", name, *of)
 

@@ -10,9 +10,12 @@ from confluent_kafka import Producer
 from psycopg import sql
 
 from local_platform import Endpoints
-from tests.integration.connect.test_many_schemas import server
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from local_platform.settings import PlatformSettings
+from tests.integration.connect_owner import owner, worker_of
+from tests.integration.sql.records import wire
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, register_schema
+from tests.mesh_fixtures import connect_service, pid_of
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.platform
@@ -23,34 +26,26 @@ RECORDS, LETTERS = 300, 1_000_000
 def fill(mesh: Endpoints, topic: str) -> None:
     """Writes records of an id and a long text, each one a batch that is compressed."""
     fields = [{"name": "id", "type": "int"}, {"name": "text", "type": "string"}]
-    schema = json.dumps({"type": "record", "name": "Large", "fields": fields})
-    number = register_schema(mesh, f"{topic}-value", schema)
+    schema = {"type": "record", "name": "Large", "fields": fields}
+    number = register_schema(mesh, f"{topic}-value", json.dumps(schema))
     options = {"compression.type": "zstd", "batch.num.messages": 1, "message.max.bytes": 2**21}
     writing = Producer(mesh.administration("east").config() | options)
     for one in range(RECORDS):
-        text = _number(one) + _number(LETTERS) + b"x" * LETTERS
-        writing.produce(topic, b"\0" + number.to_bytes(4, "big") + text)
+        writing.produce(topic, wire(number, schema, {"id": one, "text": "x" * LETTERS}))
         writing.poll(0)
     assert writing.flush(60) == 0
 
 
-def _number(value: int) -> bytes:
-    """A number as Avro writes it, 7 bits a byte, for those that are not negative."""
-    value, found = value << 1, b""
-    while value > 127:
-        value, found = value >> 7, found + bytes([value & 127 | 128])
-    return found + bytes([value])
-
-
 def test_a_poll_of_records_that_unpack_to_more_than_the_heap_arrives_as_a_whole(
-    sdm: Sdm, owner: Party, mesh: Endpoints
+    sdm: Sdm, owner: Party, mesh: Endpoints, settings: PlatformSettings
 ) -> None:
     name, own = f"large_{uuid4().hex[:8]}", ("-d", owner.name)
     sink, table = fresh("large"), sql.Identifier(name)
     topic = f"{owner.name}.{name}"
     sdm("topic", "create", topic, "--partitions", "1", *own)
     fill(mesh, topic)
-    before = server(sdm)
+    worker_of(settings, owner.name)
+    before = pid_of(settings, connect_service(owner.name))
     asked = sql.SQL("SELECT id, length(text) FROM {} ORDER BY __connect_offset").format(table)
 
     def rows(database: psycopg.Connection[Any]) -> list[Any]:
@@ -67,7 +62,7 @@ def test_a_poll_of_records_that_unpack_to_more_than_the_heap_arrives_as_a_whole(
             )
             expected = [(one, LETTERS) for one in range(RECORDS)]
             eventually(lambda: rows(database) == expected, "all records are rows, in order", 240)
-            assert server(sdm) == before
+            assert pid_of(settings, connect_service(owner.name)) == before
         finally:
             sdm("connect", "connector", "drop", sink, *own)
             database.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))

@@ -12,13 +12,16 @@ from confluent_kafka import Producer
 from psycopg import sql
 
 from local_platform import Endpoints
+from local_platform.settings import PlatformSettings
 from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from projections.connector_config import JDBC_SINK
 from projections.connector_tables import pinned
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading, register_schema
+from tests.mesh_fixtures import pid_of
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.platform
@@ -38,17 +41,16 @@ def tree(name: str, levels: int) -> dict[str, Any]:
     return {"type": "record", "name": f"{name}_root", "fields": fields}
 
 
-def server(sdm: Sdm) -> dict[str, Any]:
-    """Connect's process."""
-    [found] = [one for one in sdm("status").document["services"] if one["service"] == "connect"]
-    return {name: found[name] for name in ("pid", "restarts")}
-
-
 @pytest.mark.parametrize(
     ("refused", "kept"), [(150, 20), pytest.param(0, 900, marks=pytest.mark.long)]
 )
 def test_many_schemas_take_a_bounded_part_of_the_heap(
-    sdm: Sdm, owner: Party, mesh: Endpoints, refused: int, kept: int
+    sdm: Sdm,
+    owner: Party,
+    mesh: Endpoints,
+    settings: PlatformSettings,
+    refused: int,
+    kept: int,
 ) -> None:
     """A schema that is too large makes a dead letter, and of the others not all are kept."""
     name, login = fresh("trees"), mesh.postgres_login()
@@ -94,12 +96,12 @@ def test_many_schemas_take_a_bounded_part_of_the_heap(
         except psycopg.errors.UndefinedTable:
             return 0
 
-    before = server(sdm)
+    before = pid_of(settings, "connect")
     connect.put(f"trees-{name}", pinned(f"{owner.name}.{name}", config))
     try:
         with psycopg.connect(**login, autocommit=True, prepare_threshold=None) as database:
             eventually(lambda: rows(database) == kept, "what is not too large is in the table", 180)
-        assert server(sdm) == before
+        assert pid_of(settings, "connect") == before
         letters = read(reading(mesh.administration("east"), fresh("dead")), dead) if refused else []
         assert len(letters) == refused
     finally:

@@ -20,7 +20,8 @@ from local_platform import Endpoints
 from processors.connect.postgres_types import ARRIVALS
 from projections.connector_tables import slot_of
 from self_service.cli.exits import ExitCode
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh, reading
 
@@ -178,7 +179,7 @@ def schema(mesh: Endpoints) -> Iterator[tuple[str, Any]]:
 def make(database: Any, schema: str, columns: dict[str, str]) -> str:
     """A table with these columns, column -> type."""
     every = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    table = f"{schema}.rows".format(schema=schema)
+    table = f"{schema}.{schema}"
     database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {every})".replace(
         "{schema}", schema))  # fmt: skip
     database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
@@ -202,14 +203,14 @@ def captured_twice(
     """The row of a snapshot, and that of an insert from PostgreSQL's log."""
     place, database = schema
     row, name = ", ".join(values).replace("{schema}", place), f"{place}-rows".replace("_", "-")
-    database.execute(f"INSERT INTO {place}.rows VALUES (1, {row})")
-    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.rows")
+    database.execute(f"INSERT INTO {place}.{place} VALUES (1, {row})")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.{place}")
     # another test may hold the last slot for a moment
     sdm(*adding, *settings, "-d", owner.name, "--until", "decided")
     try:
         eventually(lambda: is_streaming(database, f"{owner.name}.{name}"), "the connector streams")
-        database.execute(f"INSERT INTO {place}.rows VALUES (2, {row})")
-        return read(mesh, f"{owner.name}.rows")
+        database.execute(f"INSERT INTO {place}.{place} VALUES (2, {row})")
+        return read(mesh, f"{owner.name}.{place}")
     finally:
         sdm(*NOUN, "drop", name, "-d", owner.name)
 
@@ -274,14 +275,14 @@ def test_days_that_the_calendar_left_out_are_the_keys_of_others_in_a_snapshot(
     sdm: Sdm, owner: Party, mesh: Endpoints, schema: tuple[str, Any]
 ) -> None:
     place, database = schema
-    database.execute(f"CREATE TABLE {place}.rows (id int, day date PRIMARY KEY)")
-    database.execute(f"INSERT INTO {place}.rows VALUES (1, '1582-10-06'), (2, '1582-10-16')")
+    database.execute(f"CREATE TABLE {place}.{place} (id int, day date PRIMARY KEY)")
+    database.execute(f"INSERT INTO {place}.{place} VALUES (1, '1582-10-06'), (2, '1582-10-16')")
     name = f"{place}-rows".replace("_", "-")
-    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.rows")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", f"{place}.{place}")
     told = sdm(*adding, "-d", owner.name, "--until", "decided").err
     try:
-        assert f"{place}.rows.day (date) is in a key: by such values two rows" in told
-        assert [row["day"] for row in read(mesh, f"{owner.name}.rows")] == [-141426, -141426]
+        assert f"{place}.{place}.day (date) is in a key: by such values two rows" in told
+        assert [row["day"] for row in read(mesh, f"{owner.name}.{place}")] == [-141426, -141426]
     finally:
         sdm(*NOUN, "drop", name, "-d", owner.name)
 
@@ -421,12 +422,12 @@ def test_values_that_would_be_lost_are_told_before_the_connector_starts(
     place, database = schema
     make(database, place, {"day": "date", "list": "int[]", "word": "text"})
     adding = (*NOUN, "add", fresh("told"), "--type", "debezium-postgres", "-d", owner.name)
-    captured = (*adding, "--table", f"{place}.rows", "--dry-run")
+    captured = (*adding, "--table", f"{place}.{place}", "--dry-run")
     told = sdm(*captured).err
-    assert f"values of {place}.rows.day (date) that do not arrive as they are: infinity" in told
-    assert f"values of {place}.rows.list (integer[]) that do not" in told
+    assert f"values of {place}.{place}.day (date) that do not arrive as they are: infinity" in told
+    assert f"values of {place}.{place}.list (integer[]) that do not" in told
     assert "word" not in told
-    without = sdm(*captured, "--set", f"column.exclude.list={place}.rows.day").err
+    without = sdm(*captured, "--set", f"column.exclude.list={place}.{place}.day").err
     assert "(date)" not in without
 
 

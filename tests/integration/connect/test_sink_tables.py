@@ -9,7 +9,8 @@ from psycopg import sql
 
 from local_platform import Endpoints
 from self_service.cli.exits import ExitCode
-from tests.integration.test_cli import Party, Sdm, filled, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, filled, sdm
 from tests.kafka_client import fresh
 
 __all__ = ["owner", "sdm"]

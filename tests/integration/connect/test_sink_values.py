@@ -14,7 +14,8 @@ from fastavro import parse_schema, schemaless_writer
 from psycopg import sql
 
 from local_platform import Endpoints
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import PATIENCE_S, eventually, reading, register_schema, seen_within
 

@@ -13,8 +13,10 @@ from local_platform.settings import PlatformSettings
 from projections.connector_tables import slot_of
 from tests.integration.connect.test_published_tables import rows
 from tests.integration.connect.test_whole_rows import NOUN, captured, described, schema
-from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh
+from tests.mesh_fixtures import connect_service
 
 __all__ = ["owner", "schema", "sdm"]
 pytestmark = pytest.mark.slow
@@ -49,9 +51,10 @@ def added(sdm: Sdm, owner: Party, table: str) -> Iterator[str]:
         sdm(*NOUN, "drop", name, "-d", owner.name)
 
 
-def threads(settings: PlatformSettings) -> str:
-    """What all threads of Connect do, which Java writes into its log when it is asked."""
-    [connect] = [one for one in LocalPlatform(settings).status() if one.name == "connect"]
+def threads(settings: PlatformSettings, domain: str) -> str:
+    """What all threads of a domain's Connect worker do; Java writes it into the worker's log."""
+    service = connect_service(domain)
+    [connect] = [one for one in LocalPlatform(settings).status() if one.name == service]
     assert connect.pid is not None
     before = connect.log.stat().st_size
 
@@ -90,7 +93,9 @@ def test_a_text_that_a_pattern_takes_for_ever_fails_its_connector_and_leaves_no_
             eventually(has_failed, "the connector has failed")
             assert f"pattern_too_slow: {place}; " in described(sdm, connector)["failure"]
             # one that compares for ever is in each of them; a trace may be logged in between
-            eventually(lambda: "java.util.regex" not in threads(settings), "no thread compares")
+            eventually(
+                lambda: "java.util.regex" not in threads(settings, owner.name), "no thread compares"
+            )
             database.execute(f"INSERT INTO {name}.honest VALUES (2)")
             found = rows(sdm, owner, "honest", 2)
             assert [(op, row["id"]) for op, _, row in found] == [("r", 1), ("c", 2)]

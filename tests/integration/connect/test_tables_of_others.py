@@ -15,7 +15,8 @@ from mesh_events.emit import Emitter
 from self_service.cli import databases, debezium
 from self_service.cli.databases import Place
 from self_service.cli.exits import ExitCode
-from tests.integration.test_cli import Party, Sdm, consumer, filled, owner, sdm
+from tests.integration.connect_owner import consumer, owner
+from tests.integration.test_cli import Party, Sdm, filled, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh
 

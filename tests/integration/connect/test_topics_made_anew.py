@@ -12,13 +12,12 @@ from confluent_kafka.admin import AdminClient
 from psycopg import sql
 
 from local_platform import Endpoints
+from tests.integration.connect_owner import consumer, owner
 from tests.integration.test_cli import (
     Party,
     Sdm,
     application,
-    consumer,
     filled,
-    owner,
     published,
     sdm,
 )

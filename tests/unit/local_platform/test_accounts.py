@@ -118,7 +118,7 @@ def test_of_the_tls_files_the_client_certificate_alone_is_shared(
     site = Site.of(PlatformSettings(home=tmp_path / "mesh", tls=Transport.MTLS))
     site.make_folders()
     certificates.ensure(site.layout)
-    domain_servers.remember(site.layout, "east")
+    domain_servers.remember(site.layout, "east", domain_servers.SPARK)
     before = modes(site.layout.tls)
     monkeypatch.setattr(spark, "compile_once", lambda *_, **__: None)
     monkeypatch.setattr(accounts, "require_reachable", lambda *_: None)

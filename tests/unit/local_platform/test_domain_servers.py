@@ -1,4 +1,4 @@
-"""Domains with a Spark server of their own: their numbers, ports and places in the order."""
+"""Domains with servers of their own: their numbers, ports and places in the order."""
 
 import json
 import os
@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from local_platform import launch
-from local_platform.domain_servers import MOST, numbers, remember
+from local_platform.domain_servers import CONNECT, KINDS, SPARK, Kind, forget, numbers, remember
 from local_platform.errors import ServiceFailedError
 from local_platform.platform import LocalPlatform
 from local_platform.ports import OFFSETS
 from local_platform.process import Identity
 from local_platform.services import catalogue, chosen, stop_waves
+from local_platform.services.connect import WORKER, Connect
+from local_platform.services.domain_connect import DomainConnect
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import ServiceStatus, State
@@ -25,27 +27,59 @@ def site(tmp_path: Path) -> Site:
     return found
 
 
-def test_a_domain_keeps_its_number_and_its_port(site: Site) -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.prefix)
+def test_a_domain_keeps_its_number_and_its_port(site: Site, kind: Kind) -> None:
     for domain in ("east", "west", "east", "a-b"):
-        remember(site.layout, domain)
-    assert numbers(site.layout) == {"east": 0, "west": 1, "a-b": 2}
-    base = site.settings.port_base
-    ports = [site.port(f"spark-{domain}") for domain in ("east", "west", "a-b")]
-    assert ports == [base + 3, base + 4, base + 5]
+        remember(site.layout, domain, kind)
+    assert numbers(site.layout, kind) == {"east": 0, "west": 1, "a-b": 2}
+    first = site.settings.port_base + kind.first_offset
+    ports = [site.port(f"{kind.prefix}{domain}") for domain in ("east", "west", "a-b")]
+    assert ports == [first, first + 1, first + 2]
 
 
-def test_the_last_domains_port_is_no_other_services(site: Site) -> None:
-    for number in range(MOST):
-        remember(site.layout, f"d{number}")
-    taken = {site.settings.port_base + offset for offset in OFFSETS.values()}
-    assert not taken & {site.port(f"spark-d{number}") for number in range(MOST)}
-    with pytest.raises(ServiceFailedError, match=f"{MOST} domains have a Spark server here"):
-        remember(site.layout, "one-more")
+def test_no_two_services_have_the_same_port(site: Site) -> None:
+    names = [f"d{number}" for number in range(max(kind.most for kind in KINDS))]
+    for kind in KINDS:
+        for name in names[: kind.most]:
+            remember(site.layout, name, kind)
+    ports = [site.port(f"{kind.prefix}{name}") for kind in KINDS for name in names[: kind.most]]
+    taken = [site.settings.port_base + offset for offset in OFFSETS.values()]
+    assert len({*ports, *taken}) == len(ports) + len(taken)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.prefix)
+def test_there_are_no_more_servers_than_ports(site: Site, kind: Kind) -> None:
+    for number in range(kind.most):
+        remember(site.layout, f"d{number}", kind)
+    with pytest.raises(ServiceFailedError, match=f"{kind.most} domains have a {kind.what} here"):
+        remember(site.layout, "one-more", kind)
+
+
+def test_what_is_forgotten_leaves_its_number_to_the_next_one(site: Site) -> None:
+    for domain in ("east", "west", "north"):
+        remember(site.layout, domain, CONNECT)
+    forget(site.layout, "west", CONNECT)
+    remember(site.layout, "south", CONNECT)
+    assert numbers(site.layout, CONNECT) == {"east": 0, "north": 2, "south": 1}
+
+
+def test_a_domains_worker_of_connect_has_its_own_topics_group_and_password(site: Site) -> None:
+    site.endpoints()
+    for domain in ("east", "west"):
+        remember(site.layout, domain, CONNECT)
+    workers = [DomainConnect(site, domain) for domain in ("east", "west")]
+    told = [WORKER | one._own_topics() for one in workers]
+    for name in ("group.id", *(f"{one}.storage.topic" for one in ("config", "offset", "status"))):
+        assert len({WORKER[name], *(one[name] for one in told)}) == 3
+    assert len({Connect(site).url, *(one.url for one in workers)}) == 3
+    assert told[0]["group.id"] == "connect.east"
+    assert len({one.password_reference() for one in workers}) == 2
+    assert len({one.command().argv[-1] for one in workers}) == 2
 
 
 def test_a_domains_server_is_started_on_demand_only_and_has_a_token_of_its_own(site: Site) -> None:
     for domain in ("east", "west"):
-        remember(site.layout, domain)
+        remember(site.layout, domain, SPARK)
     every = catalogue(site)
     assert "spark-east" not in [service.name for service in chosen(every, None)]
     servers = [chosen(every, [name])[0] for name in ("spark-east", "spark-west")]
@@ -56,10 +90,12 @@ def test_a_domains_server_is_started_on_demand_only_and_has_a_token_of_its_own(s
 
 def test_the_servers_of_domains_stop_after_the_governor_and_before_the_brokers(site: Site) -> None:
     for domain in ("east", "west"):
-        remember(site.layout, domain)
+        remember(site.layout, domain, SPARK)
+        remember(site.layout, domain, CONNECT)
     waves = stop_waves(service.name for service in catalogue(site))
     places = {name: number for number, names in enumerate(waves) for name in names}
     assert places["governor"] < places["spark-east"] == places["spark-west"] < places["kafka-east"]
+    assert places["governor"] < places["connect-east"] < places["kafka-east"]
     assert sum(map(len, waves)) == len(catalogue(site))
 
 
@@ -67,7 +103,7 @@ def test_a_server_is_still_wanted_though_the_supervisor_has_not_heard_of_it_yet(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for domain in ("east", "west"):
-        remember(site.layout, domain)
+        remember(site.layout, domain, SPARK)
     orders: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, _: orders.append(pid))
     monkeypatch.setattr(launch, "require_free", lambda _: None)
@@ -88,7 +124,7 @@ def test_who_adds_services_stops_none_that_was_added_meanwhile(
     monkeypatch.setattr(os, "kill", lambda *_: None)
     launch._want(site, chosen(catalogue(site), ["postgres"]))
     waiting = LocalPlatform(site.settings, ["found"])
-    remember(site.layout, "b")
+    remember(site.layout, "b", SPARK)
     launch._want(site, chosen(catalogue(site), ["postgres", "spark-b"]))
     assert "spark-b" in launch._wanted(site)
     waiting._extend(Identity.own())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local_platform.domain_servers import remember
+from local_platform.domain_servers import KINDS, remember
 from local_platform.errors import UnknownServiceError
 from local_platform.ports import OFFSETS
 from local_platform.principals import principals_of
@@ -17,6 +17,8 @@ from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from processors.keepers.copy_settings import copied_settings
+from projections.rules import names
+from projections.verdict import Refusal
 
 
 @pytest.fixture
@@ -82,10 +84,14 @@ def test_an_unknown_service_is_told_with_the_known_ones(site: Site) -> None:
         chosen(catalogue(site), ["kafka"])
 
 
-@pytest.mark.parametrize("name", ["postgres", "kafka-east", "kafka-west", "connect", "spark-east"])
+@pytest.mark.parametrize(
+    "name",
+    ["postgres", "kafka-east", "kafka-west", "connect", "connect-east", "spark-east"],
+)
 def test_no_password_is_in_a_command(site: Site, name: str) -> None:
     site.endpoints()
-    remember(site.layout, "east")
+    for kind in KINDS:
+        remember(site.layout, "east", kind)
     line = " ".join(chosen(catalogue(site), [name])[0].command().argv)
 
     files = [path for path in site.layout.secrets.rglob("*") if path.is_file()]
@@ -97,8 +103,16 @@ def test_connect_itself_has_no_right_on_anything_of_a_domain() -> None:
     [connect] = [
         one for one in principals_of("east", lambda *_: "password") if one.name == "connect"
     ]
-    assert not [right for right in connect.rights if right.prefixed]
-    assert all(right.name.startswith("connect-") for right in connect.rights)
+    # no domain can be called `connect`, or begin so with what a prefix ends in
+    own = ("connect-configs", "connect-offsets", "connect-positions.", "connect-status")
+    group = ("connect-east", "connect.")
+    for right in connect.rights:
+        begins = own if right.resource == "TOPIC" else group
+        assert right.name.removeprefix("connect-cluster-").startswith(begins)
+        assert right.prefixed == right.name.endswith(".")
+    for name in ("connect", "connect-configs"):
+        with pytest.raises(Refusal):
+            names.domain(name)
 
 
 def test_connectors_may_read_one_folder_of_secrets(site: Site) -> None:

@@ -22,6 +22,7 @@ from mesh_events.connectors import (
 )
 from mesh_events.errors import RefusedError
 from mesh_events.rows import ConnectorState
+from processors.connect.connects import Connects
 from processors.connect.rest import Part
 from processors.keepers import connector_look as look
 from processors.keepers.rights import desired, readers_by
@@ -348,15 +349,87 @@ def test_connect_that_is_silent_for_a_moment_is_nothing_to_tell(made: MemoryConn
 def test_without_a_connect_cluster_no_connector_is_active(made: MemoryConnector) -> None:
     made.add()
     made.look(times=2)
-    cluster, made.connect = made.connect, None
+    connects, made.connects = made.connects, Connects()
     made.keeper = made.new_keeper()
     made.look(times=3)
     assert made.said() == ["Activated", "connect_unavailable"]
     assert "SDM_CONNECT_URL" in (made.connector.failure or "")
-    made.connect = cluster
+    made.connects = connects
     made.keeper = made.new_keeper()
     made.look(times=6)
     assert made.said() == ["Activated", "connect_unavailable", "Activated"]
+
+
+def test_a_connector_waits_for_a_worker_that_is_being_started_and_has_not_failed(
+    made: MemoryConnector,
+) -> None:
+    made.api.starts = True
+    made.add()
+    made.look(10, times=10)
+    assert made.said() == []
+    made.api.starts = False
+    made.look(times=2)
+    assert made.said() == ["Activated"]
+
+
+def test_what_ran_on_a_worker_that_is_started_again_is_not_active_meanwhile(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.starts = True
+    made.look(3, times=2)
+    assert made.said() == ["Activated"]
+    made.look(3, times=4)
+    assert made.said() == ["Activated", "connect_unavailable"]
+    made.api.starts = False
+    made.look(times=6)
+    assert made.said() == ["Activated", "connect_unavailable", "Activated"]
+
+
+def test_what_ran_is_told_at_once_where_a_new_governor_finds_its_worker_being_started(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    made.look(times=2)
+    made.api.starts = True
+    made.log.start_governor()
+    made.keeper = made.new_keeper()
+    made.look()
+    assert made.said() == ["Activated", "connect_unavailable"]
+
+
+def test_a_worker_whose_connectors_all_stand_still_may_rest(made: MemoryConnector) -> None:
+    made.add()
+    made.api.may_rest = True
+    made.look(10, times=4)
+    assert made.api.rests == 0
+    made.say(ConnectorStopped)
+    made.look(times=3)
+    assert made.connector.state is ConnectorState.STOPPED
+    looks, rests = made.api.looks, made.api.rests
+    made.look(10, times=5)
+    assert (made.api.looks, made.api.rests) == (looks, rests + 5)
+    made.say(ConnectorStarted)
+    made.look(times=2)
+    assert made.connector.state is ConnectorState.ACTIVE
+
+
+def test_the_worker_of_a_domain_without_connectors_may_rest(made: MemoryConnector) -> None:
+    made.connects = Connects(None, lambda _: made.connect)
+    made.keeper = made.new_keeper()
+    made.look(10, times=2)
+    assert made.api.rests == 0
+    made.api.may_rest = True
+    made.add()
+    made.look(10, times=2)
+    assert (made.said(), made.api.rests) == (["Activated"], 0)
+    made.say(ConnectorDropped)
+    made.look(10, times=3)
+    assert made.connector.state is ConnectorState.DROPPED
+    rests = made.api.rests
+    made.look(10, times=2)
+    assert made.api.rests == rests + 2
 
 
 def test_a_domain_in_quarantine_has_no_connector_that_runs(made: MemoryConnector) -> None:

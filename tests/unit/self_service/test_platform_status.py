@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from local_platform import ServiceStatus
-from local_platform.domain_servers import PREFIX
+from local_platform.domain_servers import CONNECT, SPARK
 from local_platform.state import State
 from self_service.cli.platform import _is_well
 
@@ -18,11 +18,11 @@ NOW = 1_000.0
         ("kafka-east", State.READY, 0.0, True),
         ("kafka-east", State.STARTING, NOW - 1, False),
         ("kafka-east", State.RESTARTING, NOW - 1, False),
-        (f"{PREFIX}east", State.READY, 0.0, True),
-        (f"{PREFIX}east", State.STARTING, NOW - 179, True),
-        (f"{PREFIX}east", State.STARTING, NOW - 181, False),
-        (f"{PREFIX}east", State.NOT_ANSWERING, NOW - 1, False),
-        (f"{PREFIX}east", State.FAILED, NOW - 1, False),
+        (f"{SPARK.prefix}east", State.READY, 0.0, True),
+        (f"{CONNECT.prefix}east", State.STARTING, NOW - 179, True),
+        (f"{SPARK.prefix}east", State.STARTING, NOW - 181, False),
+        (f"{SPARK.prefix}east", State.NOT_ANSWERING, NOW - 1, False),
+        (f"{SPARK.prefix}east", State.FAILED, NOW - 1, False),
     ],
 )
 def test_only_a_domains_server_may_be_starting_and_not_for_ever(

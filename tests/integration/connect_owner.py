@@ -1,0 +1,40 @@
+"""The domain of tests of connectors: they share it, and with it one Connect worker.
+
+Those whose tables have the same names, and with them their topics, have a domain each.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from local_platform.platform import LocalPlatform
+from local_platform.settings import PlatformSettings
+from mesh_events.references import resolve
+from processors.connect.rest import Connect
+from tests.integration.test_cli import Party, Sdm, register
+
+_OWNERS: dict[tuple[Path, str], Party] = {}
+
+
+def shared(sdm: Sdm, settings: PlatformSettings, cluster: str) -> Party:
+    """A domain of a cluster that all tests of this process share."""
+    key = settings.home, cluster
+    if key not in _OWNERS:
+        _OWNERS[key] = register(sdm, cluster)
+    return _OWNERS[key]
+
+
+@pytest.fixture
+def owner(sdm: Sdm, settings: PlatformSettings) -> Party:
+    return shared(sdm, settings, "east")
+
+
+@pytest.fixture
+def consumer(sdm: Sdm, settings: PlatformSettings) -> Party:
+    return shared(sdm, settings, "west")
+
+
+def worker_of(settings: PlatformSettings, domain: str) -> Connect:
+    """A domain's own Connect worker, started if it does not run."""
+    url, user, password = LocalPlatform(settings).connect_worker(domain)
+    return Connect(url, (user, resolve(password)))
