@@ -2,7 +2,7 @@
 
 `domain-server NAME` starts a domain's own Spark Connect server unless it runs, prints where it
 answers and a reference to its token, as JSON, and ends when it is ready. `connect-worker NAME` does
-so with its own Kafka Connect worker, which `stop-connect-worker NAME` stops.
+so with its own Kafka Connect worker.
 """
 
 import argparse
@@ -69,7 +69,6 @@ def main() -> int:
     of_domains = {
         "domain-server": _start_server,
         "connect-worker": _start_worker,
-        "stop-connect-worker": LocalPlatform.stop_connect_worker,
     }
     parser.add_argument("command", choices=["up", "down", "status", *of_domains])
     parser.add_argument("domain", nargs="?", help=f"{', '.join(of_domains)}: whose")

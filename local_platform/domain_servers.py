@@ -1,15 +1,18 @@
 """Which domains have a server of their own here: recorded when one is first needed.
 
-A domain keeps its number, and with it its port, until its server is not needed any more.
+A domain keeps its number, and with it its port, until another domain needs it: those of servers
+that do not run are given away when there is no other one left.
 """
 
 import json
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from local_platform.errors import ServiceFailedError
 from local_platform.layout import Layout
+from local_platform.settings import MOST_CONNECT_WORKERS
 from mesh_events.files import write_atomically
 
 
@@ -36,7 +39,7 @@ class Kind:
 # the ports between that of the class archive's job and the database
 SPARK = Kind("spark-", 3, 29, "Spark server")
 # those between the two clusters of Kafka
-CONNECT = Kind("connect-", 100, 60, "Kafka Connect worker")
+CONNECT = Kind("connect-", 100, MOST_CONNECT_WORKERS, "Kafka Connect worker")
 KINDS = (SPARK, CONNECT)
 
 
@@ -63,8 +66,10 @@ def port_offset(layout: Layout, service: str) -> int | None:
     return None
 
 
-def remember(layout: Layout, domain: str, kind: Kind) -> None:
+def remember(layout: Layout, domain: str, kind: Kind, running: Collection[str] = ()) -> None:
     """Give a domain its number, if it has none yet; callers take turns.
+
+    running: services that run, or are to.
 
     Raises:
         ServiceFailedError: there are too many already.
@@ -72,6 +77,8 @@ def remember(layout: Layout, domain: str, kind: Kind) -> None:
     known = numbers(layout, kind)
     if domain in known:
         return
+    if len(known) >= kind.most:
+        known = {one: n for one, n in known.items() if f"{kind.prefix}{one}" in running}
     free = set(range(kind.most)) - set(known.values())
     if not free:
         raise ServiceFailedError(
@@ -79,10 +86,3 @@ def remember(layout: Layout, domain: str, kind: Kind) -> None:
             f"ports for: {domain} cannot have one on this mesh"
         )
     write_atomically(kind.record(layout), json.dumps({**known, domain: min(free)}))
-
-
-def forget(layout: Layout, domain: str, kind: Kind) -> None:
-    """Take a domain's number back; callers take turns."""
-    known = numbers(layout, kind)
-    if known.pop(domain, None) is not None:
-        write_atomically(kind.record(layout), json.dumps(known))

@@ -13,7 +13,7 @@ from mesh_events.references import resolve
 from mesh_events.transport import Tls
 
 CONNECT_GROUP = "connect-east"
-"""The group of the Connect workers, whose own topics lie on the cluster east."""
+"""The group of Connect workers that all domains share, whose own topics lie on the cluster east."""
 
 
 class ClusterEndpoint(BaseModel):
@@ -42,8 +42,10 @@ class Endpoints(BaseModel):
     registry_url: base of the Confluent API; reading needs no user
     registry_user, registry_password: may register schemas
     registry_admin_user, registry_admin_password: may also set global rules
+    connect_url, connect_user, connect_password: the REST API of a Connect cluster of all domains;
+        the local platform starts a worker for each domain, when it is first needed
     connect_secrets: folder whose files connectors may name as `${dir:<folder>:<file>}`
-    connect_group: the workers' group, which begins the transactional ids of their tasks
+    connect_group: the group of the workers of `connect_url`
     replication_factor, min_insync_replicas: of the mesh's own topics; the local platform has one
         broker for each cluster
     tls_ca, tls_certificate: PEM files for clients of the brokers; none: no TLS
@@ -61,9 +63,9 @@ class Endpoints(BaseModel):
     registry_password: str
     registry_admin_user: str
     registry_admin_password: str
-    connect_url: str
-    connect_user: str
-    connect_password: str
+    connect_url: str | None = None
+    connect_user: str = ""
+    connect_password: str = ""
     connect_secrets: Path
     connect_group: str = CONNECT_GROUP
     postgres_host: str

@@ -63,7 +63,7 @@ def extend(
     supervisor: Identity,
     known: Iterable[ServiceStatus],
     every: Iterable[Service],
-    wanted: Sequence[Service],
+    added: Sequence[Service],
 ) -> float:
     """Let a living supervisor keep more services; return when, in seconds since the epoch.
 
@@ -71,27 +71,32 @@ def extend(
         PortInUseError: a port of a new service is taken; nothing was changed.
     """
     kept = {one.name for one in known if one.state != State.FAILED}
-    new = [service for service in wanted if service.name not in kept]
+    new = [service for service in added if service.name not in kept]
     require_free(_listeners(new))
     # not those that are known: the supervisor may not yet have read what was wanted a moment ago
-    names = {*_wanted(site), *(service.name for service in wanted)}
+    before = set(wanted(site))
+    names = before | {service.name for service in added}
     _want(site, [service for service in every if service.name in names])
     asked = time.time()
-    if new:
+    # one that is known and was not wanted is being stopped
+    if new or names != before:
         os.kill(supervisor.pid, signal.SIGHUP)
     return asked
 
 
-def reduce(
-    site: Site, supervisor: Identity, every: Iterable[Service], gone: str, timeout_s: float
-) -> None:
+def leave_out(site: Site, gone: str) -> None:
+    """Take one service from those that the supervisor has to keep; SIGHUP tells it so."""
+    names = [name for name in wanted(site) if name != gone]
+    write_atomically(site.layout.wanted, json.dumps(names))
+
+
+def reduce(site: Site, supervisor: Identity, gone: str, timeout_s: float) -> None:
     """Let a living supervisor stop one service, and wait until it has.
 
     Raises:
         ServiceFailedError: not within `timeout_s` seconds.
     """
-    wanted = _wanted(site)
-    _want(site, [one for one in every if one.name in wanted and one.name != gone])
+    leave_out(site, gone)
     os.kill(supervisor.pid, signal.SIGHUP)
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
@@ -148,7 +153,7 @@ def _held(lock: Path) -> bool:
         os.close(handle)
 
 
-def _wanted(site: Site) -> list[str]:
+def wanted(site: Site) -> list[str]:
     """Return the names of what the supervisor has to keep."""
     names: list[str] = json.loads(site.layout.wanted.read_bytes())
     return names

@@ -74,6 +74,10 @@ class Layout:
         """The names of the services that the supervisor is to keep (a JSON list)."""
         return self.run / "wanted.json"
 
+    def asked(self, service: str) -> Path:
+        """Touched whenever somebody asks for a service that is started on demand."""
+        return self.run / f"{service}.asked"
+
     @property
     def generators(self) -> Path:
         """What generators are to write, `<name>.json`."""

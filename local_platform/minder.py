@@ -7,6 +7,7 @@ A server is started again when its process ends. After it was ready, it is check
 import subprocess
 import threading
 import time
+from contextlib import ExitStack
 
 from local_platform.errors import PlatformError
 from local_platform.files import empty_folder
@@ -19,10 +20,12 @@ from local_platform.watch import Patience, Watch
 # A service that dies this often before it was ever ready will not get better by itself.
 _HOPELESS = 3
 _FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 15.0
 # Who lived this long after a crash has recovered from it.
 _RECOVERED_S = 30.0
 _PROBE_PAUSE_S = 0.1
+# More starts side by side would each take longer; one that takes very long delays no others.
+_STARTS_ON_DEMAND = threading.BoundedSemaphore(2)
+_LONGEST_TURN_S = 60.0
 # What may wait is done by one service at a time: it must not slow those that work.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -50,6 +53,11 @@ class Minder(threading.Thread):
         self._patience = patience
         self._unanswered = ""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether its service is."""
+        return self._service.is_idle
+
     def run(self) -> None:
         """Keep the service running; every end is on the board."""
         try:
@@ -75,13 +83,15 @@ class Minder(threading.Thread):
     def _keep(self) -> None:
         deaths = 0
         while self._board.wait_ready(self._after, self._stopping.is_set):
-            began = time.monotonic()
-            popen = self._start()
-            if popen is None:
-                return
-            if not self._service.is_awaited:
-                self._update(state=State.READY, detail="at work")
-            code = self._watch(popen)
+            with self._turn() as turn:
+                began = time.monotonic()
+                popen = self._start()
+                if popen is None:
+                    return
+                if not self._service.is_awaited:
+                    self._update(state=State.READY, detail="at work")
+                self._await_ready(popen, turn)
+            code = self._await_end(popen)
             outcome = self._service.outcome(code)
             if outcome is not None:
                 state = State.READY if outcome.is_well else State.FAILED
@@ -91,6 +101,15 @@ class Minder(threading.Thread):
             deaths = 1 if time.monotonic() - began > _RECOVERED_S else deaths + 1
             if self._stopping.is_set() or not self._may_try_again(deaths, code):
                 return
+
+    def _turn(self) -> ExitStack:
+        """A turn to start, which ends when it is closed."""
+        turn = ExitStack()
+        while self._service.on_demand and not self._stopping.is_set():
+            if _STARTS_ON_DEMAND.acquire(timeout=0.5):
+                turn.callback(_STARTS_ON_DEMAND.release)
+                break
+        return turn
 
     def _start(self) -> subprocess.Popen[bytes] | None:
         """Start the process, unless a stop came first: after `stop` nothing may appear."""
@@ -107,8 +126,9 @@ class Minder(threading.Thread):
         self._update(pid=popen.pid, started=started, detail="")
         return popen
 
-    def _watch(self, popen: subprocess.Popen[bytes]) -> int:
-        """Probe until ready, then wait for the end; return the exit code."""
+    def _await_ready(self, popen: subprocess.Popen[bytes], turn: ExitStack) -> None:
+        """Probe until it is ready, or has ended."""
+        late = time.monotonic() + _LONGEST_TURN_S
         while not self._service.once and popen.poll() is None:
             if self._stopping.is_set():
                 break
@@ -116,7 +136,12 @@ class Minder(threading.Thread):
                 self._update(state=State.READY, detail="")
                 self._settle(popen.pid)
                 break
+            if time.monotonic() > late:
+                turn.close()
             self._stopping.wait(_PROBE_PAUSE_S)
+
+    def _await_end(self, popen: subprocess.Popen[bytes]) -> int:
+        """Check it until its process ends; return the exit code."""
         watch = self._checked()
         code = popen.wait()
         if watch is not None:
@@ -181,7 +206,7 @@ class Minder(threading.Thread):
             detail = f"ended {deaths} times before it was ready, last with exit code {code}"
             self._update(state=State.FAILED, pid=None, started=None, detail=detail)
             return False
-        pause = min(_FIRST_PAUSE_S * 2 ** (deaths - 1), _LONGEST_PAUSE_S)
+        pause = min(_FIRST_PAUSE_S * 2 ** (deaths - 1), self._service.longest_pause_s)
         self._update(
             state=State.RESTARTING,
             pid=None,

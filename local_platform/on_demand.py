@@ -4,7 +4,6 @@ from local_platform.errors import ServiceFailedError
 from local_platform.launch import one_at_a_time, reduce
 from local_platform.platform import LocalPlatform
 from local_platform.process import Identity
-from local_platform.services import catalogue
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import PlatformState
@@ -43,4 +42,4 @@ def dismiss(settings: PlatformSettings, service: str) -> None:
         if state is None or not state.supervisor.alive:
             return
         if any(one.name == service for one in state.services):
-            reduce(site, state.supervisor, catalogue(site), service, _STOP_TIMEOUT_S)
+            reduce(site, state.supervisor, service, _STOP_TIMEOUT_S)

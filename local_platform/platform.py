@@ -6,23 +6,25 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
 from local_platform import accounts, certificates
-from local_platform.domain_servers import CONNECT, SPARK, Kind, forget, remember
+from local_platform.domain_servers import CONNECT, SPARK, Kind, remember
 from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
 from local_platform.fetch import Fetcher
 from local_platform.files import last_lines, sync
-from local_platform.launch import extend, launch, one_at_a_time, reduce, starting_or_living
+from local_platform.launch import extend, launch, one_at_a_time, starting_or_living, wanted
+from local_platform.own_jars import compile_transformations, transformations_jar
 from local_platform.plugins import connect_plugins
 from local_platform.ports import HOST
 from local_platform.process import Identity, rss, stop_group
 from local_platform.remains import living, stop_living
 from local_platform.services import catalogue, chosen, wanted_generators
 from local_platform.services.base import Service
-from local_platform.services.domain_connect import DomainConnect
+from local_platform.services.connect import Connect
 from local_platform.services.domain_spark import DomainSpark
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
@@ -34,7 +36,6 @@ Report = Callable[[Progress], None]
 
 # Connect may take 15 s, the others less; then the supervisor has killed what did not stop.
 _STOP_TIMEOUT_S = 60.0
-_WORKER_STOPS_S = 30.0
 _POLL_S = 0.05
 
 
@@ -148,43 +149,43 @@ class LocalPlatform:
             Where it answers, who may use it, and a reference to the password of that.
         """
         wait = self._ask_for(CONNECT, domain)
-        worker = DomainConnect(self._site, domain)
+        worker = Connect(self._site, domain)
         port = self._port_of(worker.name)
         url = worker.url if port is None else f"http://{HOST}:{port}"
         announce(url, worker.user, worker.password_reference())
         wait(timeout_s)
         return url, worker.user, worker.password_reference()
 
-    def stop_connect_worker(self, domain: str) -> None:
-        """Stop a domain's own Connect worker; nothing is to do where it or the mesh does not run.
-
-        Raises:
-            ServiceFailedError: it did not stop.
-        """
-        name = f"{CONNECT.prefix}{domain}"
-        with one_at_a_time(self._site):
-            supervisor = self._supervisor()
-            if supervisor is None:
-                return
-            if any(one.name == name for one in self.status()):
-                reduce(self._site, supervisor, self._every, name, _WORKER_STOPS_S)
-            forget(self._layout, domain, CONNECT)
-
     def _ask_for(self, kind: Kind, domain: str) -> Callable[[float], None]:
         """Let the mesh keep a domain's server; what waits for it, so many seconds."""
+        name = f"{kind.prefix}{domain}"
         with one_at_a_time(self._site):
             supervisor = self._supervisor()
             if supervisor is None:
                 raise ServiceFailedError(f"no mesh runs at {self._layout.home}: run `sdm up`")
-            remember(self._layout, domain, kind)
-            wanted = LocalPlatform(self._site.settings, [f"{kind.prefix}{domain}"])
-            asked = wanted._extend(supervisor)
+            status = self.status()
+            given_up = {one.name for one in status if one.state == State.FAILED}
+            running = {*wanted(self._site), *(one.name for one in status)} - given_up
+            if kind is CONNECT:
+                self._require_memory(domain, running - {name})
+            remember(self._layout, domain, kind, running)
+            self._layout.asked(name).touch()
+            asking = LocalPlatform(self._site.settings, [name])
+            asked = asking._extend(supervisor)
 
         def wait(timeout_s: float) -> None:
             if asked is not None:
-                wanted._follow(_silent, timeout_s, asked)
+                asking._follow(_silent, timeout_s, asked)
 
         return wait
+
+    def _require_memory(self, domain: str, others: AbstractSet[str]) -> None:
+        most = self._site.settings.connect_workers
+        if sum(one.startswith(CONNECT.prefix) for one in others) >= most:
+            raise ServiceFailedError(
+                f"{most} domains have a {CONNECT.what} now, which is what the memory has room for "
+                f"(SDM_CONNECT_WORKERS): {domain} gets one when one of them has no connector to run"
+            )
 
     def _port_of(self, name: str) -> int | None:
         return next((one.port for one in self.status() if one.name == name), None)
@@ -204,6 +205,9 @@ class LocalPlatform:
         fetcher.fetch(lambda done, total: say(Progress("fetch", done, total)), verify=verify)
         registry_folder(self._site.jars, self._site.cache)
         connect_plugins(self._site.jars, self._site.cache)
+        kafka = self._site.jars.class_path("kafka")
+        # at the first start of a worker somebody would wait for it
+        compile_transformations(transformations_jar(self._site.cache, kafka), kafka)
 
     def down(self) -> list[str]:
         """Stop all services in order and keep their data; return the names that ran."""
@@ -300,7 +304,11 @@ class LocalPlatform:
     def _all_ready(self) -> bool:
         states = {one.name: one.state for one in self.status()}
         ready = all(states.get(service.name) == State.READY for service in self._services)
-        return ready and self._supervisor() is not None
+        return ready and self._supervisor() is not None and self._are_wanted()
+
+    def _are_wanted(self) -> bool:
+        """Whether the supervisor is to keep all of these: it may be about to stop one."""
+        return {service.name for service in self._services} <= set(wanted(self._site))
 
     def _extend(self, supervisor: Identity) -> float | None:
         """Let a living supervisor keep these services as well; when, None if all are ready."""

@@ -18,7 +18,6 @@ OFFSETS: Mapping[str, int] = {
     "registry-health": 82,
     "registry-west": 84,
     "registry-west-health": 85,
-    "connect": 83,
     "kafka-east": 92,
     "kafka-east-controller": 93,
     "kafka-west": 192,

@@ -68,7 +68,7 @@ CONNECT_RIGHTS = (
     Right("ALL", "TRANSACTIONAL_ID", f"connect-cluster-{CONNECT_GROUP}"),
     # the same of the workers that domains have of their own
     Right("ALL", "TOPIC", "connect-configs.", prefixed=True),
-    Right("ALL", "TOPIC", "connect-positions.", prefixed=True),
+    Right("ALL", "TOPIC", "connect-worker-offsets.", prefixed=True),
     Right("ALL", "TOPIC", "connect-status.", prefixed=True),
     Right("ALL", "GROUP", group_of(""), prefixed=True),
     Right("ALL", "TRANSACTIONAL_ID", f"connect-cluster-{group_of('')}", prefixed=True),

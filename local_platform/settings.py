@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import psutil
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -24,6 +25,8 @@ MAY_BE = {
     "west_registry": "true or false",
     "kafka_heap_mb": "a whole number of MiB from 256 to 65536",
     "quick_java": "true or false",
+    "connect_idle_s": "a number of seconds from 1 to 86400",
+    "connect_workers": "a whole number from 1 to 60",
     "quota_mib_s": "a whole number of MiB per second, or 0 for no quota",
     "quota_requests": "a whole number of percent, or 0 for no quota",
 }
@@ -36,6 +39,16 @@ def _default_cache() -> Path:
         return Path("/var/cache/sdm")
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "sdm"
+
+
+MOST_CONNECT_WORKERS = 60
+_CONNECT_WORKER_MIB = 350
+
+
+def _connect_workers() -> int:
+    """Return how many Connect workers a third of the memory has room for."""
+    mib = psutil.virtual_memory().total // 2**20
+    return max(1, min(MOST_CONNECT_WORKERS, mib // 3 // _CONNECT_WORKER_MIB))
 
 
 class PlatformSettings(BaseSettings):
@@ -55,6 +68,10 @@ class PlatformSettings(BaseSettings):
     kafka_heap_mb: largest heap of each broker, MiB (`SDM_KAFKA_HEAP_MB`)
     quick_java: brokers and Spark compile their code once and simply: half the CPU time of a start,
         less throughput, for a mesh that lives for minutes (`SDM_QUICK_JAVA`)
+    connect_idle_s: seconds that a domain's Connect worker has had no connector to run for when it
+        is stopped (`SDM_CONNECT_IDLE_S`)
+    connect_workers: so many domains may have a Connect worker at the same time; by default as many
+        as a third of the memory has room for (`SDM_CONNECT_WORKERS`)
     quota_mib_s: what each login may write to a cluster, and as much read from it, MiB per second
         (`SDM_QUOTA_MIB_S`)
     quota_requests: what each login may take of a broker's threads, percent of one
@@ -73,6 +90,8 @@ class PlatformSettings(BaseSettings):
     reauth_s: int = Field(default=3600, ge=1, le=86_400)
     kafka_heap_mb: int = Field(default=768, ge=256, le=65_536)
     quick_java: bool = False
+    connect_idle_s: float = Field(default=300, ge=1, le=86_400)
+    connect_workers: int = Field(default_factory=_connect_workers, ge=1, le=MOST_CONNECT_WORKERS)
     quota_mib_s: int = Field(default=64, ge=0, le=1_000_000)
     quota_requests: int = Field(default=200, ge=0, le=1_000_000)
 

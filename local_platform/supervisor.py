@@ -3,7 +3,7 @@
 One per home, by a lock that the kernel frees when the process ends. It keeps the services
 named in `run/wanted.json`, starting each as soon as those that it needs are ready; SIGHUP
 makes it read that file again, and stop what is not named any more; SIGTERM makes it stop
-everything in order. The board
+everything in order. What was started on demand, and is idle, it takes out of that file. The board
 (`run/state.json`) is all that others see of it.
 """
 
@@ -20,6 +20,7 @@ import time
 from collections.abc import Collection, Iterable
 
 from local_platform import log_files
+from local_platform.launch import leave_out, one_at_a_time
 from local_platform.minder import Minder
 from local_platform.services import catalogue, chosen, stop_waves
 from local_platform.services.base import Service
@@ -63,6 +64,7 @@ class Supervisor:
         self._site = site
         self._board = Board(site.layout.state)
         self._minders: dict[str, Minder] = {}
+        self._releasing: set[str] = set()
 
     def run(self, orders: Orders, lifetime_s: float | None = None) -> None:
         """Keep what is wanted until an order other than SIGHUP, or the end of its lifetime."""
@@ -78,10 +80,17 @@ class Supervisor:
         names: list[str] = json.loads(self._site.layout.wanted.read_bytes())
         # a domain's server, or a generator, may have come since
         every = catalogue(self._site)
+        known = {service.name for service in every}
+        if unknown := [name for name in names if name not in known]:
+            sys.stderr.write(f"no service is called {', '.join(unknown)}: left out\n")
+            names = [name for name in names if name in known]
         self._dismiss([name for name in self._minders if name not in names])
         self._begin(every, chosen(every, names))
 
     def _dismiss(self, names: Collection[str]) -> None:
+        for name in names:
+            # who needs it from now on waits until it is started again
+            self._board.update(name, state=State.STOPPED, detail="is being stopped")
         self._stop(names)
         for name in names:
             del self._minders[name]
@@ -114,10 +123,27 @@ class Supervisor:
             if deadline is not None and time.monotonic() >= deadline:
                 sys.stderr.write("its lifetime (SDM_LIFETIME_S) is over: it stops every service\n")
                 return signal.SIGTERM
+            self._release_idle()
             for name in self._minders:
                 # what is wrong with a file is no reason to leave the services alone
                 with contextlib.suppress(OSError):
                     log_files.bound(self._site.layout.log(name), log_files.MOST_BYTES)
+
+    def _release_idle(self) -> None:
+        """Let idle services be stopped; who starts one holds the lock, for minutes perhaps."""
+        for name, minder in self._minders.items():
+            if minder.is_idle and name not in self._releasing:
+                self._releasing.add(name)
+                threading.Thread(target=self._release, args=(name, minder), daemon=True).start()
+
+    def _release(self, name: str, minder: Minder) -> None:
+        try:
+            with one_at_a_time(self._site):
+                if minder.is_idle:
+                    leave_out(self._site, name)
+                    os.kill(os.getpid(), signal.SIGHUP)
+        finally:
+            self._releasing.discard(name)
 
     def _stop(self, names: Iterable[str]) -> None:
         stopping = [threading.Thread(target=self._minders[name].stop) for name in names]

@@ -57,6 +57,11 @@ class DomainEngine:
         # the last run of the command: until it ends, the server is being started
         self._asking: Asking[DomainSpark] | None = None
 
+    @property
+    def is_stopped(self) -> bool:
+        """Its server runs on once it was started."""
+        return False
+
     def states(self) -> States:
         """Every living query, and those that failed."""
         return self._through(lambda engine: engine.states())

@@ -82,7 +82,12 @@ class Asking(Generic[Server]):
         # the command is the operator's own setting, and a domain's name is [a-z0-9-]; it is ended
         # with all that it has started, and with the worker
         process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=complaint, text=True, process_group=0
+            self._command,
+            stdout=subprocess.PIPE,
+            stderr=complaint,
+            text=True,
+            errors="replace",
+            process_group=0,
         )
         threading.Thread(target=self._listen, args=(process.stdout,), daemon=True).start()
         try:

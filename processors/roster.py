@@ -4,6 +4,7 @@ Part of the composition root (`__main__`): real clusters, registries and engines
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from threading import Lock
 
 from mesh_events.kafka import Connection
@@ -12,7 +13,9 @@ from mesh_events.registry import Registry
 from mesh_events.transport import Tls
 from processors import founding
 from processors.clusters import ClusterAdmin, KafkaAdmin
-from processors.connect.cluster import NO_CONNECT
+from processors.connect.cluster import NO_CONNECT, ConnectCluster
+from processors.connect.connects import Connects
+from processors.connect.principals import group_of
 from processors.domain_engine import DomainEngine
 from processors.error_files import ErrorFiles
 from processors.keepers.checks import ChecksKeeper, Clusters, Servers
@@ -104,7 +107,7 @@ def enforcers(
             gate,
             ProductTopics(settings.look_s),
         ),
-        links_keeper(settings, connection, clusters, registry, schemas, starts),
+        links_keeper(settings, connection, clusters, registry, schemas, connects, starts),
         StatementsKeeper(
             Reach(
                 clusters,
@@ -151,9 +154,10 @@ def links_keeper(
     clusters: Clusters,
     registry: Registry,
     schemas: Carried,
+    connects: Connects,
     starts: Starts | None = None,
 ) -> LinksKeeper:
-    """The keeper of links, each on the Spark server of the domain that it copies from."""
+    """The keeper of links, each on a server of the domain that it copies from."""
     return LinksKeeper(
         Reach(
             clusters,
@@ -167,7 +171,7 @@ def links_keeper(
         LineageTopic(connection),
         registry.avro_text,
         lanes=SideBySide,
-        mirrors=mirrors(settings),
+        mirrors=mirrors(connects),
     )
 
 
@@ -188,10 +192,18 @@ def link_engines(settings: WorkerSettings) -> Callable[[str], FlowEngine]:
     return lambda domain: own(domain) if domain in settings.domain_spark else shared
 
 
-def mirrors(settings: WorkerSettings) -> Mirrors:
-    """What copies by MirrorMaker run on: the mesh's Connect cluster, if it has one."""
-    connect, lanes = settings.connect(), SideBySide("mirrors")
-    if connect is None:
-        nothing = NoEngine(NO_CONNECT)
-        return Mirrors(nothing, settings.connect_group, lanes)
-    return Mirrors(MirrorEngine(connect.api, connect.secrets), connect.group, lanes)
+def mirrors(connects: Connects) -> Mirrors:
+    """What copies by MirrorMaker run on: the Connect cluster of the domain that they copy from."""
+
+    @cache
+    def on(connect: ConnectCluster | None) -> FlowEngine:
+        if connect is None:
+            return NoEngine(NO_CONNECT)
+        return MirrorEngine(connect.api, connect.secrets)
+
+    def group(domain: str) -> str:
+        connect = connects.of(domain)
+        # nothing runs where there is none
+        return connect.group if connect is not None else group_of(domain)
+
+    return Mirrors(lambda domain: on(connects.of(domain)), group)

@@ -15,7 +15,7 @@ from mesh_events.settings import HomeSettings, default_home
 from mesh_events.transport import Tls
 from processors.connect.cluster import ConnectCluster
 from processors.connect.connects import Connects
-from processors.connect.own_worker import IDLE_S, Commands, ConnectWorker, OwnWorker
+from processors.connect.own_worker import ConnectWorker, OwnWorker
 from processors.connect.principals import group_of
 from processors.connect.reachable import ReachableEntry
 from processors.connect.rest import Connect
@@ -58,10 +58,11 @@ class DomainSpark(BaseModel):
 
 
 class ConnectReach(BaseSettings):
-    """What the operator lets connectors do beyond the mesh's own; see `WorkerSettings`."""
+    """Where connectors run, and what the operator lets them reach; see `WorkerSettings`."""
 
     model_config = SettingsConfigDict(env_prefix="SDM_", extra="ignore")
 
+    domain_connect: dict[str, ConnectWorker] = Field(default_factory=dict)
     connect_databases: list[ReachableEntry] = Field(default_factory=list)
     connect_classes: dict[str, list[str]] = Field(default_factory=dict)
 
@@ -116,14 +117,9 @@ class WorkerSettings(BaseSettings):
     domain_connect_command: for domains that are not named there: starts a domain's own worker
         unless it runs, is given the domain as last argument, prints {"url": ..., "user": ...,
         "password": ...} as soon as it knows them, and ends when the worker is ready
-        (`SDM_DOMAIN_CONNECT_COMMAND`, JSON)
-    domain_connect_stop_command: stops a worker that was started so and is not needed any more, is
-        given the domain as last argument (`SDM_DOMAIN_CONNECT_STOP_COMMAND`, JSON); without one
-        workers run on
-    connect_idle_s: seconds that no connector has needed a worker for when it is stopped
-        (`SDM_CONNECT_IDLE_S`)
-    connect_url, connect_user, connect_password: the REST API of a Connect cluster for links by
-        MirrorMaker, and for connectors of all domains where they have no workers of their own;
+        (`SDM_DOMAIN_CONNECT_COMMAND`, JSON); one that runs no connector may be stopped at any time
+    connect_url, connect_user, connect_password: the REST API of a Connect cluster for the
+        connectors, and the links by MirrorMaker, of all domains that have no worker of their own;
         a connector without any fails with `connect_unavailable`
     connect_secrets: folder whose files connectors may name, written by the worker and read by
         Connect under the same path
@@ -181,8 +177,6 @@ class WorkerSettings(BaseSettings):
     domain_spark_command: list[str] = Field(default_factory=list)
     domain_connect: dict[str, ConnectWorker] = Field(default_factory=dict)
     domain_connect_command: list[str] = Field(default_factory=list)
-    domain_connect_stop_command: list[str] = Field(default_factory=list)
-    connect_idle_s: float = Field(default=IDLE_S, ge=1, le=86_400)
     connect_url: str | None = None
     connect_user: str = ""
     connect_password: str = ""
@@ -265,21 +259,17 @@ class WorkerSettings(BaseSettings):
 
     def connects(self) -> Connects:
         """The Connect cluster of each domain; raises ConfigurationError as `connect`."""
-        start, commands = self.domain_connect_command, self._connect_commands()
+        start = self.domain_connect_command
 
         def own(domain: str) -> ConnectCluster | None:
             named = self.domain_connect.get(domain)
             if named is None and not start:
                 return None
-            return self._connect_cluster(OwnWorker(domain, commands, named), group_of(domain))
+            return self._connect_cluster(OwnWorker(domain, start, named), group_of(domain))
 
         if start or self.domain_connect:
             self._connect_secrets()
         return Connects(self.connect(), own)
-
-    def _connect_commands(self) -> Commands:
-        stop = self.domain_connect_stop_command
-        return Commands(self.domain_connect_command, stop, self.connect_idle_s)
 
     def _connect_cluster(self, api: Connect, group: str) -> ConnectCluster:
         return ConnectCluster(
@@ -329,7 +319,7 @@ class _LocalPlatform(PydanticBaseSettingsSource):
     def __call__(self) -> dict[str, Any]:
         """Field -> value."""
         # the local platform is one way to run the worker, not a need of it
-        from local_platform import domain_servers
+        from local_platform.domain_servers import command
         from local_platform.endpoints import Endpoints
         from local_platform.errors import NoLocalMeshError
 
@@ -348,14 +338,13 @@ class _LocalPlatform(PydanticBaseSettingsSource):
             "registry_password": found.registry_password,
             "spark_remote": found.spark_remote,
             "spark_token": found.spark_token,
-            "domain_spark_command": domain_servers.command("domain-server"),
-            "domain_connect_command": domain_servers.command("connect-worker"),
-            "domain_connect_stop_command": domain_servers.command("stop-connect-worker"),
+            "domain_spark_command": command("domain-server"),
+            "domain_connect_command": [] if found.connect_url else command("connect-worker"),
             "connect_url": found.connect_url,
             "connect_user": found.connect_user,
             "connect_password": found.connect_password,
-            "connect_secrets": found.connect_secrets,
             "connect_group": found.connect_group,
+            "connect_secrets": found.connect_secrets,
             "connect_shared_database": found.shared_database,
             "governor_url": found.governor_url,
             "replication_factor": found.replication_factor,

@@ -81,6 +81,10 @@ class FlowEngine(Protocol):
     Every method raises EngineError (`engine_unavailable`) if the engine does not answer.
     """
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it runs nothing, and is started when it is next asked."""
+
     def states(self) -> States:
         """Every living query, also those started by an earlier process, and those that failed."""
 

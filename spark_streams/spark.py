@@ -51,6 +51,11 @@ class SparkEngine:
         """Leave the server; the copies go on."""
         self._session.close()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Somebody else keeps it."""
+        return False
+
     def states(self) -> States:
         """Every living query, also those started by an earlier process, and those that failed."""
         with self._turn:

@@ -44,11 +44,24 @@ def domain_server(endpoints: Endpoints, domain: str) -> tuple[str, str]:
     """Where a domain's Spark server of a running mesh answers, and its token."""
     home = home_of(endpoints)
     if (home, domain) not in _servers:
-        base = endpoints.postgres_port - OFFSETS["postgres"]
-        settings = PlatformSettings(home=home, port_base=base)
-        remote, token = LocalPlatform(settings).domain_server(domain)
+        remote, token = _platform(endpoints).domain_server(domain)
         _servers[home, domain] = remote, resolve(token)
     return _servers[home, domain]
+
+
+TESTERS = "testers"
+"""A domain that no mesh has; its Connect worker is for what tests ask of Connect itself."""
+
+
+def connect_worker(endpoints: Endpoints, domain: str = TESTERS) -> tuple[str, tuple[str, str]]:
+    """Where a domain's Connect worker answers, and the login; it is started if it does not run."""
+    url, user, password = _platform(endpoints).connect_worker(domain)
+    return url, (user, resolve(password))
+
+
+def _platform(endpoints: Endpoints) -> LocalPlatform:
+    base = endpoints.postgres_port - OFFSETS["postgres"]
+    return LocalPlatform(PlatformSettings(home=home_of(endpoints), port_base=base))
 
 
 def spark_service(domain: str) -> str:
@@ -56,7 +69,7 @@ def spark_service(domain: str) -> str:
     return f"{SPARK.prefix}{domain}"
 
 
-def connect_service(domain: str) -> str:
+def connect_service(domain: str = TESTERS) -> str:
     """The service that is a domain's Connect worker."""
     return f"{CONNECT.prefix}{domain}"
 

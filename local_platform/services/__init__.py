@@ -12,7 +12,6 @@ from local_platform.errors import UnknownServiceError
 from local_platform.services.base import Service
 from local_platform.services.class_archive import SparkClasses
 from local_platform.services.connect import Connect
-from local_platform.services.domain_connect import DomainConnect
 from local_platform.services.domain_spark import DomainSpark
 from local_platform.services.generator import GeneratorService
 from local_platform.services.kafka import KafkaBroker
@@ -21,13 +20,13 @@ from local_platform.services.postgres import Postgres
 from local_platform.services.registry import Registry
 from local_platform.site import Site
 
-SERVERS = ("postgres", "kafka-east", "kafka-west", "registry", "connect")
+SERVERS = ("postgres", "kafka-east", "kafka-west", "registry")
 """The services that need nothing of the mesh's own code."""
 
 STOP_ORDER = (
     ("class-archive",),
     ("governor", "found"),
-    (SPARK.prefix, CONNECT.prefix, "connect"),
+    (SPARK.prefix, CONNECT.prefix),
     ("registry", "registry-west"),
     ("kafka-west", "kafka-east"),
     ("postgres",),
@@ -43,9 +42,8 @@ def catalogue(site: Site) -> tuple[Service, ...]:
         KafkaBroker(site, "west"),
         Registry(site),
         *([Registry(site, "registry-west", "west")] if site.has_west_registry else []),
-        Connect(site),
         *(DomainSpark(site, domain) for domain in numbers(site.layout, SPARK)),
-        *(DomainConnect(site, domain) for domain in numbers(site.layout, CONNECT)),
+        *(Connect(site, domain) for domain in numbers(site.layout, CONNECT)),
         Founding(site),
         Governor(site),
         SparkClasses(site),

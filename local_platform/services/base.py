@@ -50,6 +50,7 @@ class Service(ABC):
     on_demand: started when somebody needs it, not with the mesh
     is_awaited: False: a job that the mesh is ready without, at work or done
     is_restarted: if it does not answer for minutes; False: that is only shown
+    longest_pause_s: before it is started again, after it has died again and again
     stop_signal: asks for a clean stop, within `stop_timeout` seconds
     """
 
@@ -60,6 +61,7 @@ class Service(ABC):
     on_demand: ClassVar[bool] = False
     is_awaited: ClassVar[bool] = True
     is_restarted: ClassVar[bool] = True
+    longest_pause_s: ClassVar[float] = 15.0
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     stop_timeout: ClassVar[float] = 10.0
 
@@ -75,6 +77,11 @@ class Service(ABC):
     def scratch(self) -> Path:
         """The service's folder of temporary files: /tmp belongs to everybody on the machine."""
         return self.site.layout.scratch(self.name)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody has needed it for long: what was started on demand is stopped then."""
+        return False
 
     @property
     def protocol(self) -> str | None:

@@ -1,10 +1,17 @@
-"""Kafka Connect on the east cluster: Debezium, MirrorMaker 2, Avro by default."""
+"""The Kafka Connect worker of one domain: Debezium, MirrorMaker 2, Avro by default.
 
+Its own topics lie on the cluster east.
+"""
+
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import requests
 
 from local_platform.class_archive import ClassArchive
+from local_platform.domain_servers import CONNECT
 from local_platform.endpoints import CONNECT_GROUP, Endpoints
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
@@ -24,6 +31,7 @@ from mesh_events.files import write_atomically
 from mesh_events.kafka import LOGIN_MODULE
 from mesh_events.references import resolve
 from processors.connect import REST_EXTENSION
+from processors.connect.principals import group_of
 
 HEAP_MB = 256
 IN_UTC = "-Duser.timezone=UTC"
@@ -33,19 +41,26 @@ _REST_AUTH = "org.apache.kafka.connect.rest.basic.auth.extension"
 
 
 class Connect(Service):
-    """One distributed worker with exactly-once sources; its REST API asks for a user."""
+    """One distributed worker with exactly-once sources; its REST API asks for a user.
 
-    name = "connect"
+    It is started when the domain first needs it, and stopped when it has had no connector to run
+    for `connect_idle_s`. What the domain's records and databases do to a worker's memory and
+    processors harms nobody else's.
+    """
+
     after = ("kafka-east",)
-    listeners = ("connect",)
+    on_demand = True
     stop_timeout = 15.0
+    # one that fills its memory again and again leaves the processors to others
+    longest_pause_s = 60.0
 
-    user = "admin"
-    """Who may use its REST API; the password is that of (`connect`, user)."""
-
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, domain: str) -> None:
         super().__init__(site)
-        self._conf = site.layout.conf
+        self.name, self.user = f"{CONNECT.prefix}{domain}", domain
+        self.listeners = (self.name,)
+        self._domain, self._conf = domain, site.layout.conf
+        self._guard = threading.Lock()
+        self._needed, self._asked = time.monotonic(), self._last_asked()
 
     @property
     def _settings(self) -> Path:
@@ -59,6 +74,28 @@ class Connect(Service):
     def url(self) -> str:
         """Base address of its REST API."""
         return f"http://{self.site.address(self.name)}"
+
+    def password_reference(self) -> str:
+        """A reference to the password of its REST API's one user."""
+        return self.site.credentials.reference("connect", self.user)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it ran no connector, and nobody asked for it, for `connect_idle_s`."""
+        with self._guard:
+            if self._last_asked() != self._asked:
+                return False
+            return time.monotonic() - self._needed >= self.site.settings.connect_idle_s
+
+    def _last_asked(self) -> int:
+        try:
+            return self.site.layout.asked(self.name).stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def _is_needed(self) -> None:
+        with self._guard:
+            self._needed, self._asked = time.monotonic(), self._last_asked()
 
     def prepare(self) -> None:
         """Write the worker's settings, the REST users and the folder of connectors' secrets."""
@@ -101,22 +138,27 @@ class Connect(Service):
 
     def probe(self) -> None:
         """Ask the worker for its plugins; Debezium must be among them."""
-        self._ask_for_plugins(5)
+        plugins = self._ask("connector-plugins", 5)
+        if DEBEZIUM not in {plugin["class"] for plugin in plugins}:
+            raise NotReadyError(f"{self.name}: the Debezium plugin is not loaded")
+        self._is_needed()
 
     def check(self) -> None:
-        """As the probe, with more patience."""
-        self._ask_for_plugins(12)
+        """Ask the worker what it runs."""
+        found = self._ask("connectors?expand=status", 12)
+        states = [one["status"]["connector"]["state"] for one in found.values()]
+        if any(state != "STOPPED" for state in states) or self._last_asked() != self._asked:
+            self._is_needed()
 
-    def _ask_for_plugins(self, timeout_s: float) -> None:
-        user, name = (self.user, self.site.credentials.password("connect", self.user)), self.name
+    def _ask(self, path: str, timeout_s: float) -> Any:
+        user = (self.user, self.site.credentials.password("connect", self.user))
         try:
-            answer = requests.get(f"{self.url}/connector-plugins", auth=user, timeout=timeout_s)
+            answer = requests.get(f"{self.url}/{path}", auth=user, timeout=timeout_s)
         except requests.RequestException as fault:
-            raise NotReadyError(f"{name}: {type(fault).__name__}") from fault
+            raise NotReadyError(f"{self.name}: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:
-            raise NotReadyError(f"{name}: GET /connector-plugins answered {answer.status_code}")
-        if DEBEZIUM not in {plugin["class"] for plugin in answer.json()}:
-            raise NotReadyError(f"{name}: the Debezium plugin is not loaded")
+            raise NotReadyError(f"{self.name}: GET /{path} answered {answer.status_code}")
+        return answer.json()
 
     def _write_rest_users(self) -> None:
         users = self._conf / f"{self.name}.users"
@@ -141,8 +183,15 @@ class Connect(Service):
         )
 
     def _own_topics(self) -> dict[str, str]:
-        """Where it keeps what it knows, beside those of `WORKER`."""
-        return {}
+        return {
+            "group.id": group_of(self._domain),
+            "config.storage.topic": f"connect-configs.{self._domain}",
+            # the offsets of its exactly-once sources are in connect-offsets.<domain>
+            "offset.storage.topic": f"connect-worker-offsets.{self._domain}",
+            "offset.storage.partitions": "1",
+            "status.storage.topic": f"connect-status.{self._domain}",
+            "status.storage.partitions": "1",
+        }
 
     def _clients(self) -> dict[str, str]:
         """How the worker's own clients log in; those of connectors begin with the same."""
@@ -202,6 +251,7 @@ OVERRIDES = (
 )
 """What a connector may set of its own Kafka clients: nothing that loads a class or a file."""
 
+# with the topics and the group of workers that all domains share, as in the containers
 WORKER = {
     "group.id": CONNECT_GROUP,
     "config.storage.topic": "connect-configs",

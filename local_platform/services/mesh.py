@@ -29,7 +29,7 @@ class Governor(Service):
     """Decides intents and keeps the world as decided."""
 
     name = "governor"
-    after = ("found", "kafka-east", "kafka-west", "registry", "connect")
+    after = ("found", "kafka-east", "kafka-west", "registry")
     listeners = ("governor",)
     # it does not answer while it folds a long log, and begins anew after a restart
     is_restarted = False

@@ -29,7 +29,7 @@ _CLIENTS = ("producer", "consumer", "admin")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ConnectCluster:
     """A Connect cluster.
 

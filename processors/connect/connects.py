@@ -31,7 +31,3 @@ class Connects:
         made = self.own(domain)
         # keepers ask in threads of their own
         return self.shared if made is None else self._own.setdefault(domain, made)
-
-    def known(self) -> list[ConnectCluster]:
-        """The domains' own clusters that were asked for so far."""
-        return list(self._own.values())

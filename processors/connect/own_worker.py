@@ -1,16 +1,14 @@
-"""A Connect worker of one domain's own: started when the domain first needs it, stopped after.
+"""A Connect worker of one domain's own, started when the domain first needs it.
 
 What a domain's records, databases and settings do to the memory and the processors of a worker they
-do to that domain's connectors alone.
+do to that domain's connectors alone. Who starts it stops it as well, when it runs no connector.
 """
 
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
 
-import structlog
 from pydantic import BaseModel
 
 from mesh_events.errors import ConfigurationError, InfrastructureError
@@ -18,11 +16,8 @@ from mesh_events.references import resolve
 from processors.connect.rest import Connect
 from processors.domain_server import Asking
 
-log = structlog.get_logger(__name__)
 AGAIN_S = 10.0
 """A worker that could not be had is asked for again after so long."""
-IDLE_S = 300.0
-_STOPS_S = 60.0
 _NEVER = float("-inf")
 
 
@@ -38,22 +33,7 @@ class StartingError(InfrastructureError):
     """The worker is being started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
-    """How workers are started and stopped; each command is given the domain as last argument.
-
-    start: starts the worker unless it runs, prints a `ConnectWorker` as JSON on a line as soon as
-        it knows that, and ends with 0 when the worker is ready.
-    stop: stops it; none: it runs on.
-    idle_s: seconds that nobody has needed it for when it is stopped.
-    """
-
-    start: Sequence[str] = ()
-    stop: Sequence[str] = ()
-    idle_s: float = IDLE_S
-
-
-@dataclass
+@dataclass(eq=False)
 class OwnWorker(Connect):
     """The REST API of a domain's own worker.
 
@@ -62,16 +42,18 @@ class OwnWorker(Connect):
 
     Args:
         domain: whose it is.
-        commands: how it is started and stopped.
+        start: the command that starts it unless it runs, is given the domain as last argument,
+            prints a `ConnectWorker` as JSON on a line as soon as it knows that, and ends with 0
+            when the worker is ready.
         named: where it answers, if somebody else keeps it.
-        patient: wait for a worker that is being started.
+        waits: for a worker that is being started.
         clock: seconds.
     """
 
     domain: str
-    commands: Commands
+    start: Sequence[str] = ()
     named: ConnectWorker | None = None
-    patient: bool = False
+    waits: bool = False
     clock: Callable[[], float] = time.monotonic
     url: str = field(init=False)
     _turn: RLock = field(default_factory=RLock, init=False)
@@ -80,43 +62,17 @@ class OwnWorker(Connect):
     _asking: Asking[ConnectWorker] | None = field(default=None, init=False)
     _fault: InfrastructureError | None = field(default=None, init=False)
     _not_before: float = field(default=_NEVER, init=False)
-    _used: float = field(default=_NEVER, init=False)
 
     def __post_init__(self) -> None:
         self.url = f"{self.domain}'s own worker"
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it was not needed yet, or was stopped since; not of one that others keep."""
+        """Whether this process has not needed it yet, or it did not answer since."""
         return self.named is None and not self._ready and self._asking is None
 
-    def rest(self) -> bool:
-        """Stop the worker when nobody has needed it for `idle_s` seconds; see `Connect.rest`."""
+    def _locate(self) -> None:
         with self._turn:
-            if self.named is not None or not self.commands.stop:
-                return False
-            if self._ready and self.clock() - self._used >= self.commands.idle_s:
-                self._ready = False
-                self._stop()
-            return True
-
-    def _stop(self) -> None:
-        command = [*self.commands.stop, self.domain]
-        try:
-            # the command is the operator's own setting, and a domain's name is [a-z0-9-]
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_STOPS_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            log.warning("connect_worker_not_stopped", domain=self.domain, error=str(error))
-            return
-        if done.returncode:
-            why = done.stderr.strip() or f"exit code {done.returncode}"
-            log.warning("connect_worker_not_stopped", domain=self.domain, error=why)
-
-    def _reach(self) -> None:
-        with self._turn:
-            self._used = self.clock()
             if not self._ready:
                 self._find()
 
@@ -138,8 +94,8 @@ class OwnWorker(Connect):
 
     def _started(self) -> ConnectWorker:
         if self._asking is None:
-            self._asking = Asking([*self.commands.start, self.domain], ConnectWorker)
-        found = self._asking.answer(patient=self.patient)
+            self._asking = Asking([*self.start, self.domain], ConnectWorker)
+        found = self._asking.answer(patient=self.waits)
         if not found.ended:
             raise StartingError(
                 f"{self.domain}'s own Kafka Connect worker is being started", retriable=True

@@ -79,18 +79,14 @@ class Connect:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing runs there, since nobody has needed it yet."""
+        """Whether nothing runs there until somebody needs it."""
         return False
 
-    def rest(self) -> bool:
-        """Stop it, since nothing is to run there now; whether it is one that is stopped so."""
-        return False
-
-    def _reach(self) -> None:
+    def _locate(self) -> None:
         """Find where it answers, before each call."""
 
     def _lose(self) -> None:
-        """It did not answer a call."""
+        """Whoever answered, or did not, was not this worker."""
 
     def deployed(self, patience_s: float = _TIMEOUT_S) -> dict[str, Deployed]:
         """Every connector, by name; an answer is waited for so many seconds."""
@@ -194,7 +190,7 @@ class Connect:
         *,
         patience_s: float = _TIMEOUT_S,
     ) -> Any:
-        self._reach()
+        self._locate()
         doing = f"Kafka Connect at {self.url}"
         deadline = time.monotonic() + min(_PATIENCE_S, patience_s)
         while True:
@@ -217,6 +213,8 @@ class Connect:
             if answer.status_code != _REBALANCING or time.monotonic() > deadline:
                 break
             time.sleep(0.3)
+        if answer.status_code == requests.codes.unauthorized:
+            self._lose()
         if answer.status_code == requests.codes.not_found:
             raise RefusedError("unknown_connector", f"{doing} has no connector {name}")
         if answer.status_code == requests.codes.bad_request:

@@ -38,6 +38,8 @@ from projections.links import Desired
 log = structlog.get_logger(__name__)
 SETTLE_S, POLL_S = 10.0, 0.25
 """A look goes on for so long while something is on its way, and asks so often."""
+STARTING_S = 1.0
+"""A worker that is being started is asked so often."""
 AGAIN_S = 300.0
 """A failure with the same code is told again so often at most, however its words change."""
 FIRST_LOOK_S = 3.0
@@ -86,6 +88,9 @@ class ConnectorsKeeper:
     _put: dict[str, float] = field(default_factory=dict)
     _born: float | None = None
     _missing: object = None
+    # lane -> the reign in which nothing was to run there, and nothing did
+    _still: dict[str, Reign] = field(default_factory=dict)
+    _cleared: set[str] = field(default_factory=set)
 
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Compare and repair every connector once, those of each cluster in a lane of their own."""
@@ -109,16 +114,7 @@ class ConnectorsKeeper:
             return lambda: self._lane(lane, *here[lane], parts, image, reign)
 
         jobs = {lane: job(lane) for lane in here if self._due(lane, parts)}
-        needed = {connect.group for connect, _ in here.values()}
-        self.lanes.run({**jobs, **self._resting(needed)}, image, reign)
-
-    def _resting(self, needed: Collection[str]) -> dict[str, Job]:
-        """What stops the workers of domains that have no connector any more."""
-        return {
-            f"connect/{one.group}": partial(_rest, one)
-            for one in self.connects.known()
-            if one.group not in needed and not one.api.is_stopped
-        }
+        self.lanes.run(jobs, image, reign)
 
     def _tell_missing(self, without: Iterable[Connector], image: Image, reign: Reign) -> None:
         """No connector is looked at: the log does not say of any that it runs."""
@@ -165,6 +161,11 @@ class ConnectorsKeeper:
         # what is not to run comes first: its rights are to go, whatever holds up the others
         order = sorted(turns, key=lambda one: _wanted(one, image))
         done = self._look(lane, connect, order, image, reign)
+        is_seen = done and lane not in self._silent
+        if is_seen and not any(_wanted(one, image) for one in standing):
+            self._still[lane] = reign
+        else:
+            self._still.pop(lane, None)
         self._looked[lane] = (parts if done else (), self.pace.clock())
 
     def _look(
@@ -181,7 +182,7 @@ class ConnectorsKeeper:
         for look in left.values():
             if not _wanted(look.connector, image):
                 self._guarded(look, look.disarm)
-        if all(_rests(look.connector) for look in left.values()) and connect.api.rest():
+        if self._may_rest(lane, connect, standing, image, reign):
             return True
         while left:
             try:
@@ -192,13 +193,28 @@ class ConnectorsKeeper:
                 return True
             if deployed is not None and not self._settle(left, deployed, deadline, image):
                 return False
-            if not left:
-                break
-            if self.pace.clock() >= deadline or self.latest() is not image:
+            if left and (self.pace.clock() >= deadline or self.latest() is not image):
                 # the rest comes with the next, fresher image
                 return False
-            time.sleep(POLL_S)
+            if left:
+                time.sleep(STARTING_S if deployed is None else POLL_S)
         return True
+
+    def _may_rest(
+        self,
+        lane: str,
+        connect: ConnectCluster,
+        standing: list[Connector],
+        image: Image,
+        reign: Reign,
+    ) -> bool:
+        """Whether nothing is to run there, and nothing does: no worker is started to see that."""
+        if not connect.api.is_stopped or any(_wanted(one, image) for one in standing):
+            return False
+        if self._still.get(lane) is reign or all(map(_rests, standing)):
+            self._silent.pop(lane, None)
+            return True
+        return False
 
     def _deployed(
         self, lane: str, connect: ConnectCluster, left: Collection[Look], image: Image
@@ -208,12 +224,25 @@ class ConnectorsKeeper:
         try:
             with guarded(f"Kafka Connect at {connect.api.url}"):
                 deployed = connect.api.deployed(*((FIRST_LOOK_S,) if is_first else ()))
+                if connect is not self.connects.shared:
+                    self._clear_shared(connect, left)
         except MeshError as error:
             self._disarm_unfit(left, image)
             self._is_silent(lane, error, left)
             raise
         self._silent.pop(lane, None)
         return deployed
+
+    def _clear_shared(self, connect: ConnectCluster, left: Iterable[Look]) -> None:
+        """Remove the domain's connectors from the cluster that it shared before it had its own."""
+        shared = self.connects.shared
+        if shared is None or connect.group in self._cleared:
+            return
+        domains = {look.connector.domain for look in left}
+        for name in shared.api.deployed():
+            if name.partition(".")[0] in domains:
+                shared.api.drop(name)
+        self._cleared.add(connect.group)
 
     def _settle(
         self,
@@ -292,10 +321,6 @@ class ConnectorsKeeper:
                 self._memories[look.connector.id] = look.memory
                 if look.connector.failure_code not in _WITHHELD:
                     look.tell("connect_unavailable", str(error), text=error.text)
-
-
-def _rest(connect: ConnectCluster) -> None:
-    connect.api.rest()
 
 
 def _rests(connector: Connector) -> bool:

@@ -1,8 +1,8 @@
 """The links keeper: every link copies, stands still or is gone, as the log says."""
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 import structlog
@@ -49,30 +49,31 @@ ended at the same time. What a domain's topics hold decides how long a look at t
 has as many looks at a cluster at a time (`spark_streams.log.OF_A_DOMAIN`)."""
 
 
+Engines = Callable[[str], FlowEngine]
+
+
 @dataclass(frozen=True, slots=True)
 class Mirrors:
     """What links by MirrorMaker are kept with.
 
-    engine: runs their copies.
-    group: the Connect workers' group.
-    lanes: links of other domains or clusters are kept side by side.
+    engines: domain -> what runs the copies of its products.
+    group: domain -> the group of the Connect workers that do.
     """
 
-    engine: FlowEngine
-    group: str
-    lanes: Lanes | None = None
+    engines: Engines
+    group: Callable[[str], str]
 
 
 class LinksKeeper:
     """Keeps the links, each with its own engine.
 
-    Copies by Spark run on a server of the domain whose products they copy: what its records do to
-    that server, or to a look at its topics, holds up no link of another domain.
+    Copies run on a server of the domain whose products they copy: what its records do to that
+    server, or to a look at its topics, holds up no link of another domain.
 
     Args:
         reach: administers the clusters, and looks into their topics.
-        engines: domain -> what runs the copies of its products by Spark; it is asked once for each.
-            Domains with the same one are kept together: a server is asked once, not for each.
+        engines: domain -> what runs the copies of its products by Spark. Domains with the same one
+            are kept together: a server is asked once, not for each.
         lineage: where each incarnation is told.
         schema_text: the Avro schema with an id, None for another, for the lineage.
         pace: how often and how long.
@@ -86,100 +87,108 @@ class LinksKeeper:
     def __init__(
         self,
         reach: Reach,
-        engines: Callable[[str], FlowEngine],
+        engines: Engines,
         lineage: Lineage,
         schema_text: Callable[[int], str | None],
         pace: Pace | None = None,
         lanes: Callable[[str], Lanes] | None = None,
         mirrors: Mirrors | None = None,
     ) -> None:
-        self._reach, self._engines = reach, engines
-        self._pace, self._kind = pace or Pace(), Copying(reach, lineage, schema_text)
+        self._reach, self._pace = reach, pace or Pace()
+        copying = Copying(reach, lineage, schema_text)
+        self._kinds = {Engine.SPARK: _Kind(copying, engines)}
+        if mirrors is not None:
+            mirroring = Mirroring(reach, lineage, schema_text, mirrors.group)
+            self._kinds[Engine.MIRRORMAKER] = _Kind(mirroring, mirrors.engines)
         self._new_lanes = lanes or (lambda _: OneByOne())
         self._lanes = self._new_lanes(self.name)
-        # (engine, its name) -> when it was last asked for what is no longer its own
-        self._left: dict[tuple[Engine, str], float] = {}
         self._starts = reach.starts or Starts()
-        self._engine_of: dict[str, FlowEngine] = {}
-        # engine -> its name, which is that of the first domain that needed it, and its flows
-        self._servers: dict[FlowEngine, tuple[str, Flows[Link]]] = {}
-        self._mirrors: Flows[Link] | None = None
-        if mirrors is not None:
-            kind = Mirroring(reach, lineage, schema_text, mirrors.group)
-            self._mirrors = self._flows(kind, mirrors.engine, mirrors.lanes)
 
     def reconcile(self, image: Image, reign: Reign) -> None:
-        """Compare and repair every link once, each domain's copies by Spark in their own lanes."""
-        by_spark: dict[str, list[Link]] = {}
-        by_mirror: dict[str, list[Link]] = {}
+        """Compare and repair every link once, each domain's copies in their own lanes."""
+        links: dict[Engine, dict[str, list[Link]]] = {engine: {} for engine in Engine}
         for link in image.links.values():
-            of_engine = by_mirror if link.engine is Engine.MIRRORMAKER else by_spark
-            of_engine.setdefault(domain_of(link.product), []).append(link)
-        # no server is started to see that what is fenced does not run
-        awake = {domain for domain, here in by_spark.items() if not all(map(_rests, here))}
-        served: dict[FlowEngine, list[str]] = {}
-        for domain in sorted(awake | self._engine_of.keys()):
-            served.setdefault(self._engine(domain), []).append(domain)
+            links[link.engine].setdefault(domain_of(link.product), []).append(link)
         jobs: dict[str, Job] = {}
-        for engine, domains in served.items():
-            here = [link for domain in domains for link in by_spark.get(domain, ())]
-            moved = [link for domain in domains for link in by_mirror.get(domain, ())]
-            name, flows = self._of(engine, domains[0])
-            jobs[name] = self._job(name, flows, here, moved, image, reign)
+        for engine, kind in self._kinds.items():
+            here = links[engine]
+            others = [of_other for other, of_other in links.items() if other is not engine]
+            # no server is started to see that what is fenced does not run
+            awake = {domain for domain, its in here.items() if not all(map(_rests, its))}
+            for runs, domains in kind.serving(awake).items():
+                its = [link for domain in domains for link in here.get(domain, ())]
+                moved = [one for of in others for domain in domains for one in of.get(domain, ())]
+                server = self._server(kind, runs, f"{engine.value.lower()} of {domains[0]}")
+                jobs[server.name] = self._job(server, its, moved, image, reign)
         self._lanes.run(jobs, image, reign)
-        if self._mirrors is not None:
-            if by_mirror:
-                self._mirrors.reconcile(chain(*by_mirror.values()), image, reign)
-            self._leave(self._mirrors, (Engine.MIRRORMAKER, ""), chain(*by_spark.values()), reign)
 
     def close(self) -> None:
         """Leave the engines and the clusters; the copies go on."""
-        for _, flows in self._servers.values():
-            flows.close()
-        if self._mirrors is not None:
-            self._mirrors.close()
+        for kind in self._kinds.values():
+            for server in kind.servers.values():
+                server.flows.close()
         self._reach.logs.close()
 
     def _job(
-        self,
-        name: str,
-        flows: Flows[Link],
-        here: list[Link],
-        moved: list[Link],
-        image: Image,
-        reign: Reign,
+        self, server: "_Server", here: list[Link], moved: list[Link], image: Image, reign: Reign
     ) -> Job:
         def run() -> None:
-            flows.reconcile(here, image, reign)
-            self._leave(flows, (Engine.SPARK, name), moved, reign)
+            server.flows.reconcile(here, image, reign)
+            self._leave(server, moved, reign)
 
         return run
 
-    def _engine(self, domain: str) -> FlowEngine:
-        if domain not in self._engine_of:
-            self._engine_of[domain] = self._engines(domain)
-        return self._engine_of[domain]
-
-    def _of(self, engine: FlowEngine, first: str) -> tuple[str, Flows[Link]]:
-        if engine not in self._servers:
-            lanes = self._new_lanes(f"{self.name} of {first}")
-            self._servers[engine] = first, self._flows(self._kind, engine, lanes)
-        return self._servers[engine]
+    def _server(self, kind: "_Kind", runs: FlowEngine, name: str) -> "_Server":
+        if runs not in kind.servers:
+            flows = self._flows(kind.copying, runs, self._new_lanes(f"{self.name} by {name}"))
+            kind.servers[runs] = _Server(name, flows)
+        return kind.servers[runs]
 
     def _flows(self, kind: "Copying", engine: FlowEngine, lanes: Lanes | None) -> Flows[Link]:
         ending, reach = LinkEnd(kind, engine, self._pace.quiet, self._starts), self._reach
         return Flows(kind, ending, engine, reach.logs, self._pace, lanes, reach.errors)
 
-    def _leave(
-        self, flows: Flows[Link], asked: tuple[Engine, str], others: Iterable[Link], reign: Reign
-    ) -> None:
+    def _leave(self, server: "_Server", moved: Iterable[Link], reign: Reign) -> None:
         """Let an engine forget, now and then, the links that another one has taken over."""
         now = self._pace.clock()
-        if now - self._left.get(asked, _NEVER) < LEFTOVERS_S:
+        if now - server.left < LEFTOVERS_S:
             return
-        if names := {link.id for link in others}:
-            self._left[asked] = now
-            flows.leave(names, reign)
+        if names := {link.id for link in moved}:
+            server.left = now
+            server.flows.leave(names, reign)
+
+
+@dataclass
+class _Server:
+    """One engine, with the links that it runs.
+
+    name: of its lanes.
+    left: when it was last asked for what is no longer its own.
+    """
+
+    name: str
+    flows: Flows[Link]
+    left: float = _NEVER
+
+
+@dataclass
+class _Kind:
+    """The engines of one kind: domain -> engine, and engine -> its links."""
+
+    copying: "Copying"
+    engines: Engines
+    known: dict[str, FlowEngine] = field(default_factory=dict)
+    servers: dict[FlowEngine, _Server] = field(default_factory=dict)
+
+    def serving(self, awake: AbstractSet[str]) -> dict[FlowEngine, list[str]]:
+        """The engines to be asked, each with its domains: of these, and those that run already."""
+        for domain in awake - self.known.keys():
+            self.known[domain] = self.engines(domain)
+        found: dict[FlowEngine, list[str]] = {}
+        for domain, engine in sorted(self.known.items()):
+            if domain in awake or not engine.is_stopped:
+                found.setdefault(engine, []).append(domain)
+        return found
 
 
 def _rests(link: Link) -> bool:
@@ -345,14 +354,14 @@ class Mirroring(Copying):
         reach: Reach,
         lineage: Lineage,
         schema_text: Callable[[int], str | None],
-        group: str,
+        group: Callable[[str], str],
     ) -> None:
         super().__init__(reach, lineage, schema_text)
         self._group = group
 
     def ends(self, link: Link, image: Image) -> MirrorEnds:
         """Connects both clusters."""
-        return MirrorEnds(*self._reached(link, image), self._group)
+        return MirrorEnds(*self._reached(link, image), self._group(domain_of(link.product)))
 
     def plan(self, ends: Ends[Link]) -> "CopyPlan":
         """Records are copied as they are, their times as well."""

@@ -1,4 +1,4 @@
-"""MirrorMaker 2 as an engine of links: each link is a connector on Kafka Connect.
+"""MirrorMaker 2 as an engine of links: each link is a connector on its domain's Connect worker.
 
 What lives here: the engine, a link's copy as a connector's config, and the Scala source of the
 transformation that marks each record with where it came from, as Spark's copies are marked. By

@@ -1,4 +1,4 @@
-"""Links that MirrorMaker 2 copies: a connector for each, on one Kafka Connect cluster."""
+"""Links that MirrorMaker 2 copies: a connector for each, on the Connect cluster of its domain."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,17 +10,18 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from mesh_events.errors import MeshError, RefusedError
 from mesh_events.kafka import is_denied, translated
+from processors.connect.own_worker import StartingError
 from processors.connect.rest import Connect, Deployed, cause
 from processors.connect.secrets import ConnectSecrets
 from processors.mirror.config import config_of, link_of
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
-from spark_streams.errors import EngineError
+from spark_streams.errors import ENGINE_STARTING, EngineError
 
 _TIMEOUT_S = 30.0
 _POLL_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MirrorEngine:
     """A FlowEngine over Connect's REST API.
 
@@ -33,6 +34,11 @@ class MirrorEngine:
     api: Connect
     secrets: ConnectSecrets
     timeout_s: float = _TIMEOUT_S
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its worker is."""
+        return self.api.is_stopped
 
     def states(self) -> States:
         """Every link's connector, also those made by an earlier process."""
@@ -148,6 +154,11 @@ class NoEngine:
 
     why: str
 
+    @property
+    def is_stopped(self) -> bool:
+        """It says why there is none."""
+        return False
+
     def states(self) -> States:
         """Say why there is none."""
         raise EngineError("engine_unavailable", self.why)
@@ -201,6 +212,8 @@ def _translating() -> Iterator[None]:
         yield
     except EngineError:
         raise
+    except StartingError as error:
+        raise EngineError(ENGINE_STARTING, str(error)) from error
     except RefusedError as error:
         raise EngineError("query_failed", str(error), error.text) from error
     except MeshError as error:

@@ -9,9 +9,11 @@ from processors.connect.principals import group_of
 from processors.connect.rest import Connect
 from projections.connector_config import JDBC_SINK, POSTGRES
 from self_service.cli import connect_workers, debezium, jdbc_sink
+from self_service.cli.callers import current_domain
 from self_service.cli.connect_app import app, connector_app
+from self_service.cli.connect_workers import Worker
 from self_service.cli.context import Mesh
-from self_service.cli.exits import NotFoundError
+from self_service.cli.exits import NotFoundError, UsageError
 from self_service.cli.options import OfDomain, Shown, command
 from self_service.cli.output import Detail, Listing, show
 
@@ -60,83 +62,86 @@ _ELSEWHERE = (
 
 @command(app, "list", "sdm connect list -o json")
 def list_workers(shown: Shown) -> None:
-    """List the Connect workers that run: the mesh's own, and one for each domain with connectors.
+    """List the Connect workers: one for each domain with connectors, or links by MirrorMaker.
 
-    The mesh's own copies links by MirrorMaker.
+    A worker is started when its domain first needs it, and stopped when it runs no connector.
     """
-    mesh = Mesh()
-    items = [{"connect": mesh.endpoints.connect_group, "domain": None, **_about(mesh.connect)}]
-    items += [
-        {"connect": group_of(domain), "domain": domain, **_about(api)}
-        for domain, api in connect_workers.running().items()
-    ]
-    columns = ("connect", "domain", "url", "version", "connectors", "failed")
-    show(Listing(columns, items, "no Connect worker: run `sdm up`"), shown.output)
+    items = [_about(domain, one) for domain, one in connect_workers.known().items()]
+    columns = ("connect", "domain", "state", "url", "version", "connectors", "failed")
+    none = "no Connect worker: one is started for a domain's first connector"
+    show(Listing(columns, items, none), shown.output)
 
 
-@command(app, "describe", "sdm connect describe", "sdm connect describe -d shop")
+@command(app, "describe", "sdm connect describe -d shop")
 def describe(shown: Shown, of: OfDomain = None) -> None:
-    """Describe a Connect worker, the mesh's own by default: what it runs, which plugins it has."""
-    mesh = Mesh()
-    api = mesh.connect if of is None else connect_workers.running().get(of)
-    if api is None:
+    """Describe a domain's Connect worker: what it runs, which plugins it has."""
+    domain = _domain(of)
+    worker = connect_workers.known().get(domain)
+    if worker is None:
         raise NotFoundError(
-            f"no Connect worker of {of} runs: it is started for the domain's first connector"
+            f"no Connect worker of {domain} runs: it is started for the domain's first connector"
         )
-    group = mesh.endpoints.connect_group if of is None else group_of(of)
-    fields = {"connect": group, "domain": of, **_about(api)}
-    parts = {"plugins": Listing(("class", "type", "version"), _plugins(api, every=False))}
-    show(Detail(fields, parts), shown.output)
+    found = [] if worker.api is None else _plugins(worker.api, every=False)
+    parts = {"plugins": Listing(("class", "type", "version"), found)}
+    show(Detail(_about(domain, worker), parts), shown.output)
 
 
-@command(app, "plugins", "sdm connect plugins", "sdm connect plugins --all -o json")
+@command(app, "plugins", "sdm connect plugins -d shop", "sdm connect plugins --all -o json")
 def plugins(
     shown: Shown,
+    of: OfDomain = None,
     every: Annotated[
         bool, typer.Option("--all", help="Also converters, transforms and predicates.")
     ] = False,
 ) -> None:
-    """List the connectors that a Connect worker can run."""
-    items = _plugins(Mesh().connect, every=every)
+    """List the connectors that a domain's Connect worker can run; it is started for that."""
+    items = _plugins(connect_workers.started(_domain(of)), every=every)
     show(Listing(("class", "type", "version"), items, "no plugins"), shown.output)
 
 
 @command(connector_app, "list", "sdm connect connector list")
 def repository(shown: Shown) -> None:
-    """List the kinds of connectors: what `add --type` knows, and the plugins to be had with a file.
+    """List the kinds of connectors that `add --type` knows, and what else brings data in.
 
-    `deployed` lists the connectors that run.
+    `sdm connect plugins` lists what can be added with a file, `deployed` the connectors that run.
     """
-    known = {one["class"] for one in (*_REPOSITORY, *_ELSEWHERE)}
-    others = [
-        {
-            "type": "-",
-            "direction": one["type"],
-            "class": one["class"],
-            "brings": None,
-            "example": "sdm connect connector add NAME -f connector.yaml",
-        }
-        for one in _plugins(Mesh().connect, every=False)
-        if one["class"] not in known
-    ]
     columns = ("type", "direction", "class", "example")
-    show(Listing(columns, [*_REPOSITORY, *_ELSEWHERE, *others]), shown.output)
+    show(Listing(columns, [*_REPOSITORY, *_ELSEWHERE]), shown.output)
 
 
-def _about(api: Connect) -> dict[str, Any]:
-    told: dict[str, Any] = {"url": api.url, "version": None, "kafka_cluster_id": None}
+def _domain(of: str | None) -> str:
+    domain = of or current_domain(Mesh().home)
+    if domain is None:
+        raise UsageError("whose worker? name a domain (-d), or run `sdm switch-domain NAME`")
+    return domain
+
+
+def _about(domain: str, worker: Worker) -> dict[str, Any]:
+    status, api = worker.status, worker.api
+    about: dict[str, Any] = {
+        "connect": group_of(domain),
+        "domain": domain,
+        "state": status.state.value,
+        "url": None if api is None else api.url,
+        "version": None,
+        "kafka_cluster_id": None,
+        "connectors": None,
+        "failed": [],
+        "detail": status.detail or None,
+    }
+    if api is None:
+        return about
     try:
-        worker, deployed = api.worker(), api.deployed()
+        running, deployed = api.worker(), api.deployed()
     except InfrastructureError as error:
         # one that hangs hides none of the others
-        return {**told, "connectors": None, "failed": [], "detail": str(error)}
+        return {**about, "detail": str(error)}
     return {
-        **told,
-        "version": worker.get("version"),
-        "kafka_cluster_id": worker.get("kafka_cluster_id"),
+        **about,
+        "version": running.get("version"),
+        "kafka_cluster_id": running.get("kafka_cluster_id"),
         "connectors": len(deployed),
         "failed": sorted(one.name for one in deployed.values() if one.failed),
-        "detail": None,
     }
 
 

@@ -1,31 +1,50 @@
-"""The Kafka Connect workers of domains on the local platform: which run, and one to be asked."""
+"""The Kafka Connect workers of domains: which run here, and one to be asked."""
+
+from dataclasses import dataclass
 
 from local_platform import domain_servers
 from local_platform.domain_servers import CONNECT
 from local_platform.platform import LocalPlatform
-from local_platform.services.domain_connect import DomainConnect
+from local_platform.ports import HOST
+from local_platform.services.connect import Connect as Service
 from local_platform.settings import read_settings
 from local_platform.site import Site
-from local_platform.state import State
+from local_platform.state import ServiceStatus, State
 from mesh_events.references import resolve
-from processors.connect.own_worker import Commands, OwnWorker
+from processors.connect.own_worker import OwnWorker
 from processors.connect.rest import Connect
+from processors.settings import ConnectReach
+from self_service.cli.output import note
 
 
-def running() -> dict[str, Connect]:
-    """Domain -> its own worker, of those that run now."""
+@dataclass(frozen=True)
+class Worker:
+    """A domain's own worker on the local platform; `api` is None while it does not answer."""
+
+    status: ServiceStatus
+    api: Connect | None
+
+
+def known() -> dict[str, Worker]:
+    """Domain -> its own worker, of those that the local mesh keeps now."""
     settings = read_settings()
     site = Site.of(settings)
-    found: dict[str, Connect] = {}
+    found: dict[str, Worker] = {}
     for one in LocalPlatform(settings).status():
-        if one.name.startswith(CONNECT.prefix) and one.state == State.READY:
-            domain = one.name.removeprefix(CONNECT.prefix)
-            password = resolve(DomainConnect(site, domain).password_reference())
-            found[domain] = Connect(f"http://127.0.0.1:{one.port}", (domain, password))
+        if not one.name.startswith(CONNECT.prefix):
+            continue
+        domain, api = one.name.removeprefix(CONNECT.prefix), None
+        if one.state == State.READY:
+            password = resolve(Service(site, domain).password_reference())
+            api = Connect(f"http://{HOST}:{one.port}", (domain, password))
+        found[domain] = Worker(one, api)
     return dict(sorted(found.items()))
 
 
 def started(domain: str) -> Connect:
-    """A domain's own worker, started at the first call if it does not run."""
-    start = domain_servers.command("connect-worker")
-    return OwnWorker(domain, Commands(start), patient=True)
+    """A domain's own worker, which is started and waited for unless it runs."""
+    named = ConnectReach().domain_connect.get(domain)
+    worker = known().get(domain) if named is None else None
+    if named is None and (worker is None or worker.api is None):
+        note(f"starting the Kafka Connect worker of {domain}, which takes some seconds")
+    return OwnWorker(domain, domain_servers.command("connect-worker"), named, waits=True)

@@ -89,9 +89,11 @@ def fields(found: Connector) -> dict[str, Any]:
 def _in_connect(name: str) -> dict[str, Any]:
     """What Connect itself says of it now, and the topics that it has used."""
     try:
-        api = connect_workers.running().get(domain_of(name))
-        if api is None:
-            return {"in_connect": "its domain's worker does not run", "topics": None}
+        worker = connect_workers.known().get(domain_of(name))
+        if worker is None or worker.api is None:
+            state = "not there" if worker is None else worker.status.state.value
+            return {"in_connect": f"its domain's worker is {state}", "topics": None}
+        api = worker.api
         found = api.deployed().get(name)
         if found is None:
             return {"in_connect": "not there", "topics": []}

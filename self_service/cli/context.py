@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from mesh_events.registry import Registry
     from mesh_events.transport import Tls
     from processors.connect.cluster import ConnectCluster
-    from processors.connect.rest import Connect
     from projections.image import Image
     from projections.trust import Trusted
     from self_service.cli.options import Reading
@@ -72,15 +71,6 @@ class Mesh:
         from mesh_events.registry import Registry
 
         return Registry.at_home(self.home, self.profile)
-
-    @cached_property
-    def connect(self) -> "Connect":
-        """The mesh's own Connect worker."""
-        from mesh_events.references import resolve
-        from processors.connect.rest import Connect
-
-        ends = self.endpoints
-        return Connect(ends.connect_url, (ends.connect_user, resolve(ends.connect_password)))
 
     def connect_of(self, domain: str) -> "ConnectCluster":
         """A domain's own Connect worker, started when it is asked, and its folder of secrets."""

@@ -86,7 +86,6 @@ def up(
             for name, cluster in endpoints.clusters.items()
             if cluster.registry_url is not None
         },
-        "connect": endpoints.connect_url,
         "postgres": f"{endpoints.postgres_host}:{endpoints.postgres_port}",
     }
     show(Detail(fields), shown.output)
@@ -111,9 +110,9 @@ def status(shown: Shown) -> None:
 
     That is: freezes and quarantines, findings, and what has failed.
 
-    Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's Spark
-    server that is being started for less than three minutes, and with 3 where only the current
-    domain may not read it.
+    Ends with 6 where the mesh cannot be read or a service is not ready, other than a domain's own
+    server that is being started or stopped for less than three minutes, and with 3 where only the
+    current domain may not read it.
     """
     platform = _platform()
     protocols = platform.protocols()
@@ -188,12 +187,13 @@ def _confirm_loss(home: Path) -> None:
 
 
 def _is_well(service: "ServiceStatus", now: float) -> bool:
-    """Whether it is ready, or a domain's server that is being started; `now` in Unix seconds."""
+    """Whether it is ready, or a domain's server on its way up or down; `now` in Unix seconds."""
     from local_platform.domain_servers import KINDS
     from local_platform.state import State
 
     of_domains = tuple(kind.prefix for kind in KINDS)
-    if service.state == State.STARTING and service.name.startswith(of_domains):
+    is_on_its_way = service.state in (State.STARTING, State.STOPPED)
+    if is_on_its_way and service.name.startswith(of_domains):
         return now - service.since < _LONGEST_START_S
     return service.state == State.READY
 

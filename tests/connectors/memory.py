@@ -32,7 +32,7 @@ class MemoryConnect(Connect):
     """A Connect cluster: what is put runs at once, unless it is told to `fail`.
 
     A task that has failed stays so until it is started again. `down` refuses every call, and
-    so does one that `starts`. `rests` counts how often one that `may_rest` was told to.
+    so does one that `starts`. One that is `stopped` runs nothing until it is asked.
     """
 
     found: dict[str, Deployed] = field(default_factory=dict)
@@ -41,8 +41,7 @@ class MemoryConnect(Connect):
     refusal: RefusedError | None = None
     down: bool = False
     starts: bool = False
-    may_rest: bool = False
-    rests: int = 0
+    stopped: bool = False
     looks: int = 0
     url: str = "memory"
     broken: set[str] = field(default_factory=set)
@@ -56,9 +55,9 @@ class MemoryConnect(Connect):
         if call:
             self.calls.append(call)
 
-    def rest(self) -> bool:
-        self.rests += self.may_rest
-        return self.may_rest
+    @property
+    def is_stopped(self) -> bool:
+        return self.stopped
 
     def _known(self, name: str) -> Deployed:
         if name not in self.found:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from local_platform.platform import LocalPlatform
+from local_platform import Endpoints
 from local_platform.settings import PlatformSettings
-from mesh_events.references import resolve
 from processors.connect.rest import Connect
 from tests.integration.test_cli import Party, Sdm, register
+from tests.mesh_fixtures import connect_worker
 
 _OWNERS: dict[tuple[Path, str], Party] = {}
 
@@ -34,7 +34,6 @@ def consumer(sdm: Sdm, settings: PlatformSettings) -> Party:
     return shared(sdm, settings, "west")
 
 
-def worker_of(settings: PlatformSettings, domain: str) -> Connect:
+def worker_of(mesh: Endpoints, domain: str) -> Connect:
     """A domain's own Connect worker, started if it does not run."""
-    url, user, password = LocalPlatform(settings).connect_worker(domain)
-    return Connect(url, (user, resolve(password)))
+    return Connect(*connect_worker(mesh, domain))

@@ -283,7 +283,7 @@ def test_the_worker_itself_may_only_write_its_own_topics(mesh: Endpoints) -> Non
         if right.resource is Resource.TOPIC
     }
     own = {"connect-configs", "connect-offsets", "connect-status"}
-    of_domains = {"connect-configs.", "connect-positions.", "connect-status."}
+    of_domains = {"connect-configs.", "connect-worker-offsets.", "connect-status."}
     assert topics == own | of_domains
 
 
@@ -699,23 +699,24 @@ def test_a_sink_by_position_has_each_record_once_and_takes_new_columns(
 def test_what_there_is_to_connect_with_is_listed(
     sdm: Sdm, owner: Party, mesh: Endpoints, settings: PlatformSettings
 ) -> None:
-    worker_of(settings, owner.name)
+    worker_of(mesh, owner.name)
     workers = {one["domain"]: one for one in sdm("connect", "list").document}
-    assert workers[None]["url"] == mesh.connect_url != workers[owner.name]["url"]
-    # other tests' workers come and go
-    assert workers[None]["version"] == workers[owner.name]["version"] != ""
-    of_domain = sdm("connect", "describe", "-d", owner.name).document
-    assert of_domain["connect"] == workers[owner.name]["connect"] == f"connect.{owner.name}"
+    listed = workers[owner.name]
+    assert (listed["state"], listed["connect"]) == ("ready", f"connect.{owner.name}")
+    assert listed["version"]
+    own = ("-d", owner.name)
+    described = sdm("connect", "describe", *own).document
+    assert described["url"] == listed["url"]
     sdm("connect", "describe", "-d", fresh("none"), code=ExitCode.NOT_FOUND)
-    told = sdm("connect", "describe").document
-    classes = {one["class"].rpartition(".")[2] for one in told["plugins"]}
+    sdm("connect", "describe", code=ExitCode.USAGE)
+    classes = {one["class"].rpartition(".")[2] for one in described["plugins"]}
     assert {"PostgresConnector", "MirrorSourceConnector"} <= classes
-    every = sdm("connect", "plugins", "--all").document
-    assert len(every) > len(sdm("connect", "plugins").document) == len(told["plugins"])
-    kinds = sdm("connect", "connector", "list").document
-    known = ["debezium-postgres", "debezium-outbox", "jdbc-sink"]
-    assert [one["type"] for one in kinds[:3]] == known
-    assert "MirrorSourceConnector" in str(kinds)
+    every = sdm("connect", "plugins", "--all", *own).document
+    assert len(every) > len(sdm("connect", "plugins", *own).document) == len(described["plugins"])
+    kinds = [one["type"] for one in sdm("connect", "connector", "list").document]
+    assert kinds == [
+        *("debezium-postgres", "debezium-outbox", "jdbc-sink", "mirrormaker", "generator")
+    ]
 
 
 def test_a_config_without_a_class_or_with_an_unknown_one_is_told(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from local_platform import Endpoints
-from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from tests.connectors.connect_contract import ConnectContract
 from tests.links.real import until
+from tests.mesh_fixtures import connect_worker
 
 _PACKAGE = "org.apache.kafka.connect"
 
@@ -18,8 +18,7 @@ _PACKAGE = "org.apache.kafka.connect"
 class TestConnect(ConnectContract):
     @pytest.fixture(autouse=True)
     def _world(self, platform: Endpoints) -> Iterator[None]:
-        user, password = platform.connect_user, resolve(platform.connect_password)
-        self.api = Connect(platform.connect_url, (user, password))
+        self.api = Connect(*connect_worker(platform))
         self.name = f"contract-{uuid.uuid4().hex[:10]}"
         topic = f"contract.{self.name}"
         east = KafkaAdmin("east", platform.administration("east"))

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from local_platform import Endpoints, PlatformSettings
-from local_platform.endpoints import CONNECT_GROUP
+from processors.connect.principals import group_of
 from processors.keepers.fence import claim, fresh_writer, writing
 from processors.keepers.flow_ends import ClusterLogs, allowed
 from processors.mirror.config import reading as reading_of
@@ -21,7 +21,7 @@ from spark_streams.provenance import Origin
 from spark_streams.spark import SparkEngine
 from tests.links.engine_contract import EngineContract
 from tests.links.real import DOMAIN, RealLink, RealMirror, until
-from tests.mesh_fixtures import domain_server, pid_of, spark_service
+from tests.mesh_fixtures import TESTERS, domain_server, pid_of, spark_service
 
 
 class RealEngine(EngineContract):
@@ -73,23 +73,23 @@ class TestMirrorEngine(RealEngine):
     def _world(self, platform: Endpoints) -> Iterator[None]:
         self.link = RealMirror(platform, partitions=1)
         self.link.west.create_topic(self.link.topic, 1, {})
-        self.engine = self.link.new_mirrors().engine
+        self.engine = self.link.new_mirror()
         yield
         self.engine.close()
         self.link.close()
 
     def other_process(self) -> FlowEngine:
-        return self.link.new_mirrors().engine
+        return self.link.new_mirror()
 
     def allow_more(self, writer: str) -> None:
         self.link.east.grant(reading_of(writer))
-        self.link.west.grant(writing_of(writer, CONNECT_GROUP))
+        self.link.west.grant(writing_of(writer, group_of(TESTERS)))
 
     def test_a_connector_that_somebody_stopped_has_failed(self) -> None:
         self.produce([b"0", b"1", b"2"])
         spec = self.spec("one")
         self.engine.start(spec)
-        self.link.new_mirrors().engine.api.stop(spec.writer)
+        self.link.new_mirror().api.stop(spec.writer)
         self.wait(lambda: self.states(self.engine, spec) != (Running(spec.writer),))
         (state,) = self.states(self.engine, spec)
         assert state == Failed(spec.writer, "its connector is STOPPED, not by the mesh")

@@ -16,6 +16,7 @@ from mesh_events.intents import Engine
 from processors.keepers import fence
 from projections.links import State
 from tests.links.real import RealMirror, assert_exact, until
+from tests.mesh_fixtures import connect_service
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def connect_pid(settings: PlatformSettings) -> Callable[[], int | None]:
     def pid() -> int | None:
         state = PlatformState.load(Layout(settings.home).state)
         assert state is not None
-        return next((one.pid for one in state.services if one.name == "connect"), None)
+        return next((one.pid for one in state.services if one.name == connect_service()), None)
 
     return pid
 
@@ -153,7 +154,7 @@ def test_a_removed_link_leaves_nothing_behind(link: RealMirror) -> None:
     assert link.desk.said(CopyPurged)
     assert link.west.topic(link.topic) is None
     assert remains(link) == []
-    assert link.new_mirrors().engine.states().get(link.desk.name) is None
+    assert link.new_mirror().states().get(link.desk.name) is None
 
 
 def test_records_that_are_gone_before_they_were_copied_close_the_link(link: RealMirror) -> None:
@@ -171,4 +172,4 @@ def test_records_that_are_gone_before_they_were_copied_close_the_link(link: Real
         lambda: any(not fault.retriable for fault in link.desk.said(LinkFailed)), 90
     )
     assert link.desk.said(LinkFailed)[-1].code == "source_gap"
-    assert link.new_mirrors().engine.states().get(link.desk.name) is None
+    assert link.new_mirror().states().get(link.desk.name) is None

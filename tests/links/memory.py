@@ -258,6 +258,8 @@ class MemoryQuery:
 class MemoryEngine:
     """An engine whose records move when `move` is called; `down`, or `starting`, refuses all."""
 
+    is_stopped = False
+
     def __init__(self, clusters: Iterable[MemoryCluster], slots: int = 512) -> None:
         self._clusters = {found.bootstrap_servers: found for found in clusters}
         self.queries: list[MemoryQuery] = []
@@ -389,7 +391,7 @@ class MemoryLink:
         self.pace: dict[str, float] = {}
         self.schema = '"bytes"'
         by_mirror = by is Engine.MIRRORMAKER
-        self.mirrors = Mirrors(self.engine, "connect") if by_mirror else None
+        self.mirrors = Mirrors(lambda _: self.engine, lambda _: "connect") if by_mirror else None
         self.starts = Starts()
         self.keeper = self.new_keeper(most)
 

@@ -11,8 +11,8 @@ from openlineage.client.event_v2 import RunState
 
 from local_platform import Endpoints
 from mesh_events.intents import Engine
-from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
+from processors.connect.principals import group_of
 from processors.connect.rest import Connect
 from processors.connect.secrets import ConnectSecrets
 from processors.error_files import ErrorFiles
@@ -26,7 +26,7 @@ from processors.mirror.engine import MirrorEngine
 from projections.identity import Cluster
 from spark_streams.spark import SparkEngine
 from tests.links.desk import Desk
-from tests.mesh_fixtures import domain_server
+from tests.mesh_fixtures import TESTERS, connect_worker, domain_server
 
 QUICK = Pace(look=0.2, advance=0.5, lineage=0.5, retry_first=0.2, retry_most=2, stall=30, grace=0.5)
 """The first query of a server starts slowly, and is not to be restarted for that."""
@@ -157,13 +157,16 @@ class RealMirror(RealLink):
     engine = Engine.MIRRORMAKER
 
     def new_mirrors(self) -> Mirrors:
-        found = self.endpoints
-        api = Connect(found.connect_url, (found.connect_user, resolve(found.connect_password)))
-        engine = MirrorEngine(api, ConnectSecrets(found.connect_secrets))
-        return Mirrors(engine, found.connect_group)
+        engine = self.new_mirror()
+        return Mirrors(lambda _: engine, lambda _: group_of(TESTERS))
+
+    def new_mirror(self) -> MirrorEngine:
+        """What copies, as another process has it."""
+        api = Connect(*connect_worker(self.endpoints))
+        return MirrorEngine(api, ConnectSecrets(self.endpoints.connect_secrets))
 
     def close(self) -> None:
-        self.new_mirrors().engine.stop(self.desk.name)
+        self.new_mirror().stop(self.desk.name)
         super().close()
         for admin in self.admins.values():
             admin.withdraw(

@@ -260,6 +260,8 @@ class Logs(MemoryLogs):
 class Engine:
     """One worker's session with the Spark server that all of them share."""
 
+    is_stopped = False
+
     def __init__(self, engine: MemoryEngine, interrupts: Interrupts) -> None:
         self._engine, self._interrupts = engine, interrupts
 

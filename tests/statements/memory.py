@@ -55,6 +55,8 @@ class Query:
 class Engine:
     """Runs statements when it is told to; `down` refuses every call."""
 
+    is_stopped = False
+
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
         self.queries: list[Query] = []

@@ -27,15 +27,6 @@ def kill_spark(stage: Stage) -> float:
     return recovery
 
 
-def kill_connect(stage: Stage) -> float:
-    """Governing does not need it; the time is until it answers again."""
-    began = time.monotonic()
-    before = stage.kill("connect")
-    stage.pulse(began)
-    stage.back(before)
-    return time.monotonic() - began
-
-
 def kill_registry(stage: Stage) -> float:
     """What needs no new schema goes on; a publication waits for its check."""
     topic = stage.new_topic("late")
@@ -88,7 +79,6 @@ def kill_all_brokers(stage: Stage) -> float:
 FAULTS = (
     Fault("governor-killed", "kill -9 of the governor", kill_governor, all_is_right),
     Fault("spark-killed", "kill -9 of the Spark server under a link", kill_spark, all_is_right),
-    Fault("connect-killed", "kill -9 of Kafka Connect", kill_connect, all_is_right),
     Fault("registry-killed", "kill -9 of the registry, a product published", kill_registry,
           all_is_right),
     Fault("broker-west-killed", "kill -9 of the broker that holds the copy", kill_west,

@@ -10,9 +10,9 @@ from typing import Any
 import requests
 
 from local_platform import Endpoints
-from mesh_events.references import resolve
 from projections.connector_settings import JDBC_SINK
 from tests.kafka_client import eventually, fresh
+from tests.mesh_fixtures import connect_worker
 
 Serve = Callable[[socket.socket], None]
 TLS_ASKED = 80877103
@@ -78,16 +78,15 @@ def deaf_to(question: bytes, place: tuple[str, int], over: Event) -> Serve:
 
 def asked(mesh: Endpoints, method: str, name: str, **more: Any) -> Any:
     """Ask Connect of a connector."""
-    login = (mesh.connect_user, resolve(mesh.connect_password))
-    url = f"{mesh.connect_url}/connectors/{name}"
-    return requests.request(method, url, auth=login, timeout=60, **more)
+    url, login = connect_worker(mesh)
+    return requests.request(method, f"{url}/connectors/{name}", auth=login, timeout=60, **more)
 
 
 def address_faults(mesh: Endpoints, config: Mapping[str, str]) -> list[str]:
     """What Connect says against the address of a capture, which it has the driver call."""
-    url = f"{mesh.connect_url}/connector-plugins/{config['connector.class']}/config/validate"
-    login = (mesh.connect_user, resolve(mesh.connect_password))
-    found = requests.put(url, json=config, auth=login, timeout=60).json()["configs"]
+    url, login = connect_worker(mesh)
+    path = f"{url}/connector-plugins/{config['connector.class']}/config/validate"
+    found = requests.put(path, json=config, auth=login, timeout=60).json()["configs"]
     told = {one["value"]["name"]: list(one["value"]["errors"]) for one in found}
     return told["database.hostname"]
 

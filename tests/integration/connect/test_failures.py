@@ -48,7 +48,7 @@ def test_a_record_writes_no_cause_of_its_own_into_a_failure(
             row = json.dumps({"userid": 3, "phone": hostile})
             sdm("topic", "produce", topic, "--key-field", "userid", *own, stdin=row)
 
-            worker, traces = worker_of(settings, owner.name), []
+            worker, traces = worker_of(mesh, owner.name), []
 
             def failed() -> bool:
                 found = worker.deployed()[f"{owner.name}.{name}"]

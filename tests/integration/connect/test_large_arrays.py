@@ -167,7 +167,7 @@ def test_an_array_whose_length_is_not_true_fails_its_connector_alone(
 ) -> None:
     name, login = fresh("probe"), mesh.postgres_login()
     place = str(login["host"]), int(login["port"])
-    before = pid_of(settings, "connect")
+    before = pid_of(settings, connect_service())
     with accepting(between(place, lambda: Described(2**31 - 2))) as port:
         try:
             config = capture(login, port, table[0], name) | as_administrator(mesh)
@@ -175,7 +175,7 @@ def test_an_array_whose_length_is_not_true_fails_its_connector_alone(
             assert put.ok, put.text
             eventually(lambda: failure(mesh, name), "the task fails", 120)
             assert "mesh.ArraysTooLargeError" in str(failure(mesh, name))
-            assert pid_of(settings, "connect") == before
+            assert pid_of(settings, connect_service()) == before
         finally:
             asked(mesh, "DELETE", name)
 

@@ -44,7 +44,7 @@ def test_a_poll_of_records_that_unpack_to_more_than_the_heap_arrives_as_a_whole(
     topic = f"{owner.name}.{name}"
     sdm("topic", "create", topic, "--partitions", "1", *own)
     fill(mesh, topic)
-    worker_of(settings, owner.name)
+    worker_of(mesh, owner.name)
     before = pid_of(settings, connect_service(owner.name))
     asked = sql.SQL("SELECT id, length(text) FROM {} ORDER BY __connect_offset").format(table)
 

@@ -13,7 +13,6 @@ from psycopg import sql
 
 from local_platform import Endpoints
 from local_platform.settings import PlatformSettings
-from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from projections.connector_config import JDBC_SINK
@@ -21,7 +20,7 @@ from projections.connector_tables import pinned
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading, register_schema
-from tests.mesh_fixtures import pid_of
+from tests.mesh_fixtures import connect_service, connect_worker, pid_of
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.platform
@@ -86,7 +85,7 @@ def test_many_schemas_take_a_bounded_part_of_the_heap(
             if not one.startswith("ssl.")
         },
     }
-    connect = Connect(mesh.connect_url, (mesh.connect_user, resolve(mesh.connect_password)))
+    connect = Connect(*connect_worker(mesh))
     table = topic.replace(".", "_")
     count = sql.SQL("SELECT count(DISTINCT id) FROM {}").format(sql.Identifier(table))
 
@@ -96,12 +95,12 @@ def test_many_schemas_take_a_bounded_part_of_the_heap(
         except psycopg.errors.UndefinedTable:
             return 0
 
-    before = pid_of(settings, "connect")
+    before = pid_of(settings, connect_service())
     connect.put(f"trees-{name}", pinned(f"{owner.name}.{name}", config))
     try:
         with psycopg.connect(**login, autocommit=True, prepare_threshold=None) as database:
             eventually(lambda: rows(database) == kept, "what is not too large is in the table", 180)
-        assert pid_of(settings, "connect") == before
+        assert pid_of(settings, connect_service()) == before
         letters = read(reading(mesh.administration("east"), fresh("dead")), dead) if refused else []
         assert len(letters) == refused
     finally:

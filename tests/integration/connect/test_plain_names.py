@@ -12,7 +12,6 @@ from confluent_kafka import Producer
 from psycopg import sql
 
 from local_platform import Endpoints
-from mesh_events.references import resolve
 from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from projections.connector_config import JDBC_SINK
@@ -20,6 +19,7 @@ from projections.connector_tables import pinned
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading
+from tests.mesh_fixtures import connect_worker
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.platform
@@ -125,7 +125,7 @@ def test_whichever_converter_there_is_what_is_not_plain_reaches_no_statement(
             for one, text in clients.items()
         },
     }
-    connect = Connect(mesh.connect_url, (mesh.connect_user, resolve(mesh.connect_password)))
+    connect = Connect(*connect_worker(mesh))
     table = topic.replace(".", "_")
     rows = sql.SQL("SELECT honest FROM {}").format(sql.Identifier(table))
 

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from local_platform import Endpoints
-from mesh_events.references import resolve
+from tests.mesh_fixtures import connect_worker
 
 pytestmark = pytest.mark.platform
 
@@ -29,11 +29,11 @@ def head(request: str, length: int | None, kind: str = JSON, login: str | None =
 
 
 def admin(platform: Endpoints) -> str:
-    return f"{platform.connect_user}:{resolve(platform.connect_password)}"
+    return ":".join(connect_worker(platform)[1])
 
 
 def opened(platform: Endpoints, sent: bytes) -> socket.socket:
-    place = urlsplit(platform.connect_url)
+    place = urlsplit(connect_worker(platform)[0])
     found = socket.create_connection((place.hostname, place.port), timeout=10)
     found.sendall(sent)
     return found
@@ -55,13 +55,13 @@ def status_and_end(connection: socket.socket) -> int:
 def test_slow_bodies_without_a_login_hold_no_thread(
     platform: Endpoints, request_line: str, kind: str, begun: bytes
 ) -> None:
-    login = (platform.connect_user, resolve(platform.connect_password))
+    url, login = connect_worker(platform)
     with contextlib.ExitStack() as stack:
         connections = [
             stack.enter_context(opened(platform, head(request_line, 1000, kind) + begun))
             for _ in range(CONNECTIONS)
         ]
-        answer = requests.get(f"{platform.connect_url}/connectors", auth=login, timeout=10)
+        answer = requests.get(f"{url}/connectors", auth=login, timeout=10)
         assert answer.status_code == 200
         assert [status_and_end(one) for one in connections] == [401] * CONNECTIONS
 
@@ -96,7 +96,7 @@ def test_a_path_that_can_be_read_in_two_ways_is_refused(platform: Endpoints, pat
     assert status_and_end(opened(platform, head(f"POST {path}", 1000))) == 400
 
 
-@pytest.mark.parametrize("login", ["admin:", "admin:wrong", "nobody-here:any", "admin", ":", ""])
+@pytest.mark.parametrize("login", ["testers:", "testers:wrong", "nobody:any", "testers", ":", ""])
 def test_a_login_that_connect_does_not_know_is_none(platform: Endpoints, login: str) -> None:
     sent = head("POST /connectors/any/tasks", 1000, login=login)
     assert status_and_end(opened(platform, sent)) == 401
@@ -118,8 +118,8 @@ def test_a_body_above_the_bound_is_refused_also_with_a_login(
 
 
 def test_a_body_up_to_the_bound_is_read_with_a_login(platform: Endpoints) -> None:
-    login = (platform.connect_user, resolve(platform.connect_password))
-    path = f"{platform.connect_url}/connectors"
+    url, login = connect_worker(platform)
+    path = f"{url}/connectors"
     body = b'{"name": "any", "config": {}}'.ljust(BOUND)
     answer = requests.post(path, body, auth=login, headers={"Content-Type": JSON}, timeout=30)
     assert answer.status_code == 400, "read, and found to have no config"

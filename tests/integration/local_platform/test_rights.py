@@ -18,6 +18,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, Schema
 from local_platform import Endpoints
 from local_platform.principals import Principal, Right, ensure_principals, of_principal
 from mesh_events.references import resolve
+from tests.mesh_fixtures import connect_worker
 
 CLUSTERS = ("east", "west")
 
@@ -117,11 +118,11 @@ def test_the_registry_is_read_by_anyone_and_written_by_its_writer(platform: Endp
 
 
 def test_connect_asks_for_its_password(platform: Endpoints) -> None:
-    url = f"{platform.connect_url}/connectors"
-    user = (platform.connect_user, resolve(platform.connect_password))
+    place, user = connect_worker(platform)
+    url = f"{place}/connectors"
 
     assert requests.get(url, timeout=10).status_code == 401
-    assert requests.get(url, auth=("admin", "wrong"), timeout=10).status_code == 401
+    assert requests.get(url, auth=(user[0], "wrong"), timeout=10).status_code == 401
     assert requests.get(url, auth=user, timeout=10).status_code == 200
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from local_platform import launch
-from local_platform.domain_servers import CONNECT, KINDS, SPARK, Kind, forget, numbers, remember
+from local_platform.domain_servers import CONNECT, KINDS, SPARK, Kind, numbers, remember
 from local_platform.errors import ServiceFailedError
 from local_platform.platform import LocalPlatform
 from local_platform.ports import OFFSETS
 from local_platform.process import Identity
-from local_platform.services import catalogue, chosen, stop_waves
+from local_platform.services import catalogue, chosen, connect, stop_waves
 from local_platform.services.connect import WORKER, Connect
-from local_platform.services.domain_connect import DomainConnect
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import ServiceStatus, State
+from local_platform.supervisor import Supervisor
 
 
 @pytest.fixture
@@ -49,29 +49,115 @@ def test_no_two_services_have_the_same_port(site: Site) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.prefix)
 def test_there_are_no_more_servers_than_ports(site: Site, kind: Kind) -> None:
-    for number in range(kind.most):
-        remember(site.layout, f"d{number}", kind)
+    names = [f"d{number}" for number in range(kind.most)]
+    for name in names:
+        remember(site.layout, name, kind)
+    running = [f"{kind.prefix}{name}" for name in names]
     with pytest.raises(ServiceFailedError, match=f"{kind.most} domains have a {kind.what} here"):
-        remember(site.layout, "one-more", kind)
+        remember(site.layout, "one-more", kind, running)
 
 
-def test_what_is_forgotten_leaves_its_number_to_the_next_one(site: Site) -> None:
-    for domain in ("east", "west", "north"):
-        remember(site.layout, domain, CONNECT)
-    forget(site.layout, "west", CONNECT)
-    remember(site.layout, "south", CONNECT)
-    assert numbers(site.layout, CONNECT) == {"east": 0, "north": 2, "south": 1}
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.prefix)
+def test_the_last_numbers_are_those_of_servers_that_do_not_run(site: Site, kind: Kind) -> None:
+    names = [f"d{number}" for number in range(kind.most)]
+    for name in names:
+        remember(site.layout, name, kind)
+    remember(site.layout, "d3", kind, running=())
+    assert len(numbers(site.layout, kind)) == kind.most
+    running = {f"{kind.prefix}{name}" for name in names} - {f"{kind.prefix}d3"}
+    remember(site.layout, "one-more", kind, running)
+    found = numbers(site.layout, kind)
+    assert (found.pop("one-more"), "d3" in found) == (3, False)
+    assert found == {name: number for number, name in enumerate(names) if name != "d3"}
+
+
+def test_a_worker_of_connect_is_idle_once_it_has_run_nothing_for_long_and_nobody_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = PlatformSettings(home=tmp_path / "home", cache=tmp_path / "cache", connect_idle_s=9)
+    site = Site.of(settings)
+    site.make_folders()
+    remember(site.layout, "east", CONNECT)
+    now = [0.0]
+    monkeypatch.setattr(connect.time, "monotonic", lambda: now[0])
+    status = {"shop": {"status": {"connector": {"state": "STOPPED"}}}}
+    status["users"] = {"status": {"connector": {"state": "STOPPED"}}}
+    worker = Connect(site, "east")
+    monkeypatch.setattr(worker, "_ask", lambda *_: status)
+
+    def is_idle(after_s: float) -> bool:
+        now[0] += after_s
+        worker.check()
+        return worker.is_idle
+
+    assert [is_idle(8.9), is_idle(0.1)] == [False, True]
+    status["users"]["status"]["connector"]["state"] = "RUNNING"
+    assert [is_idle(0), is_idle(9)] == [False, False]
+    status["users"]["status"]["connector"]["state"] = "STOPPED"
+    assert [is_idle(8.9), is_idle(0.1)] == [False, True]
+    site.layout.asked(worker.name).touch()
+    # at once, before the next check
+    assert not worker.is_idle
+    assert [is_idle(0), is_idle(8.9), is_idle(0.1)] == [False, False, True]
+
+
+def test_no_more_domains_have_a_worker_of_connect_than_the_memory_has_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = PlatformSettings(home=tmp_path / "home", cache=tmp_path / "cache", connect_workers=2)
+    platform = LocalPlatform(settings)
+    platform._site.make_folders()
+    monkeypatch.setattr(platform, "_supervisor", Identity.own)
+    log = Path("log")
+    platform._layout.wanted.write_text(json.dumps(["kafka-east", "connect-east", "connect-west"]))
+    known = [
+        ServiceStatus(name="connect-east", state=State.READY, log=log),
+        ServiceStatus(name="connect-west", state=State.READY, log=log),
+        ServiceStatus(name="connect-south", state=State.FAILED, log=log),
+    ]
+    monkeypatch.setattr(platform, "status", lambda: known)
+    monkeypatch.setattr(LocalPlatform, "_extend", lambda *_: None)
+    platform._ask_for(CONNECT, "east")
+    with pytest.raises(ServiceFailedError, match=r"2 domains have .*SDM_CONNECT_WORKERS.*: north"):
+        platform._ask_for(CONNECT, "north")
+    platform._layout.wanted.write_text(json.dumps(["kafka-east", "connect-east"]))
+    del known[1]
+    platform._ask_for(CONNECT, "north")
+    assert numbers(platform._layout, CONNECT).keys() == {"east", "north"}
+
+
+def test_a_supervisor_leaves_out_what_it_does_not_know(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.layout.wanted.write_text('["connect-nowhere"]')
+    Supervisor(site)._heed()
+    assert "no service is called connect-nowhere" in capsys.readouterr().err
+
+
+def test_who_asks_for_a_server_that_is_being_stopped_has_it_started_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(site.layout, "east", CONNECT)
+    site.layout.wanted.write_text("[]")
+    orders: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: orders.append(pid))
+    wanted = chosen(catalogue(site), ["connect-east"])
+    known = [ServiceStatus(name="connect-east", state=State.READY, log=Path("log"))]
+    for _ in range(2):
+        launch.extend(site, Identity.own(), known, catalogue(site), wanted)
+    assert launch.wanted(site) == ["connect-east"]
+    assert orders == [os.getpid()]
 
 
 def test_a_domains_worker_of_connect_has_its_own_topics_group_and_password(site: Site) -> None:
     site.endpoints()
     for domain in ("east", "west"):
         remember(site.layout, domain, CONNECT)
-    workers = [DomainConnect(site, domain) for domain in ("east", "west")]
+    workers = [Connect(site, domain) for domain in ("east", "west")]
     told = [WORKER | one._own_topics() for one in workers]
     for name in ("group.id", *(f"{one}.storage.topic" for one in ("config", "offset", "status"))):
         assert len({WORKER[name], *(one[name] for one in told)}) == 3
-    assert len({Connect(site).url, *(one.url for one in workers)}) == 3
+    assert len({one.url for one in workers}) == 2
     assert told[0]["group.id"] == "connect.east"
     assert len({one.password_reference() for one in workers}) == 2
     assert len({one.command().argv[-1] for one in workers}) == 2
@@ -126,6 +212,6 @@ def test_who_adds_services_stops_none_that_was_added_meanwhile(
     waiting = LocalPlatform(site.settings, ["found"])
     remember(site.layout, "b", SPARK)
     launch._want(site, chosen(catalogue(site), ["postgres", "spark-b"]))
-    assert "spark-b" in launch._wanted(site)
+    assert "spark-b" in launch.wanted(site)
     waiting._extend(Identity.own())
-    assert "spark-b" in launch._wanted(site)
+    assert "spark-b" in launch.wanted(site)

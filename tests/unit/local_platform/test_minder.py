@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from local_platform import minder
 from local_platform.errors import NotReadyError, ServiceFailedError
 from local_platform.minder import Minder
 from local_platform.process import Identity, marked, stop_group
@@ -108,6 +109,10 @@ class Aside(Job):
         (self.data / "checked").touch()
 
 
+class OnDemand(Script):
+    on_demand = True
+
+
 class Ending(Script):
     """Is done with 0, and would fail alike after 9."""
 
@@ -163,8 +168,8 @@ class Rig:
         return self.board.status(name)
 
 
-def wait_until(holds: Callable[[], bool], what: Callable[[], str]) -> None:
-    deadline = time.monotonic() + 20
+def wait_until(holds: Callable[[], bool], what: Callable[[], str], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, what()
         time.sleep(0.01)
@@ -177,8 +182,8 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     site.make_folders()
     found = Rig(site)
     yield found
-    for minder in found.minders:
-        minder.stop()
+    for one in found.minders:
+        one.stop()
 
 
 def test_a_service_is_ready_only_when_its_probe_succeeds(rig: Rig) -> None:
@@ -190,6 +195,43 @@ def test_a_service_is_ready_only_when_its_probe_succeeds(rig: Rig) -> None:
     (service.data / "work").touch()
 
     assert rig.until(State.READY).pid
+
+
+def two_on_demand(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> OnDemand:
+    """Starts two where one may start at a time; the first is being started."""
+    monkeypatch.setattr(minder, "_STARTS_ON_DEMAND", threading.BoundedSemaphore(1))
+    first, second = OnDemand(rig.site, SLEEP), OnDemand(rig.site, SLEEP, "other")
+    first.needs = "work"
+    rig.mind(first)
+    rig.until(State.STARTING, detail="no file work")
+    rig.mind(second)
+    return first
+
+
+def test_services_on_demand_take_turns_to_start(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = two_on_demand(rig, monkeypatch)
+    with pytest.raises(AssertionError):
+        wait_until(lambda: rig.board.status("other").pid is not None, lambda: "it waits", 1)
+    (first.data / "work").touch()
+    rig.until(State.READY)
+    rig.until(State.READY, "other")
+
+
+def test_a_start_on_demand_that_takes_long_gives_its_turn_to_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minder, "_LONGEST_TURN_S", 0.1)
+    two_on_demand(rig, monkeypatch)
+    rig.until(State.READY, "other")
+    assert rig.board.status("script").state == State.STARTING
+
+
+def test_one_that_waits_for_its_turn_can_be_stopped(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_on_demand(rig, monkeypatch)
+    rig.minders[1].stop()
+    assert rig.board.status("other").state == State.STOPPED
 
 
 def test_a_service_starts_after_those_that_it_needs(rig: Rig) -> None:

@@ -86,7 +86,7 @@ def test_an_unknown_service_is_told_with_the_known_ones(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["postgres", "kafka-east", "kafka-west", "connect", "connect-east", "spark-east"],
+    ["postgres", "kafka-east", "kafka-west", "connect-east", "spark-east"],
 )
 def test_no_password_is_in_a_command(site: Site, name: str) -> None:
     site.endpoints()
@@ -95,7 +95,7 @@ def test_no_password_is_in_a_command(site: Site, name: str) -> None:
     line = " ".join(chosen(catalogue(site), [name])[0].command().argv)
 
     files = [path for path in site.layout.secrets.rglob("*") if path.is_file()]
-    assert len(files) >= 6
+    assert len(files) >= 5
     assert not [path for path in files if path.read_text() in line]
 
 
@@ -104,7 +104,7 @@ def test_connect_itself_has_no_right_on_anything_of_a_domain() -> None:
         one for one in principals_of("east", lambda *_: "password") if one.name == "connect"
     ]
     # no domain can be called `connect`, or begin so with what a prefix ends in
-    own = ("connect-configs", "connect-offsets", "connect-positions.", "connect-status")
+    own = ("connect-configs", "connect-offsets", "connect-worker-offsets.", "connect-status")
     group = ("connect-east", "connect.")
     for right in connect.rights:
         begins = own if right.resource == "TOPIC" else group
@@ -119,7 +119,7 @@ def test_connectors_may_read_one_folder_of_secrets(site: Site) -> None:
     endpoints = site.endpoints()
     hand_secrets_to_connectors(endpoints)
 
-    providers = Connect(site)._secret_providers()
+    providers = Connect(site, "east")._secret_providers()
     allowed = {value for key, value in providers.items() if key.endswith(".allowed.paths")}
     assert allowed == {str(endpoints.connect_secrets)}
     held = {path.name for path in endpoints.connect_secrets.iterdir()}

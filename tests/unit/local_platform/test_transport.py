@@ -77,7 +77,7 @@ def test_both_listeners_of_a_broker_follow_the_choice(
 def test_every_client_of_the_platform_follows_the_choice(tmp_path: Path, choice: Transport) -> None:
     found = site(tmp_path, choice)
     protocol = "SASL_PLAINTEXT" if choice is Transport.OFF else "SASL_SSL"
-    connect, registry = Connect(found)._clients(), Registry(found)._settings()
+    connect, registry = Connect(found, "east")._clients(), Registry(found)._settings()
     places = [
         *((connect, client) for client in ("", "producer.", "consumer.", "admin.")),
         (registry, "apicurio.kafka.common."),

@@ -28,7 +28,7 @@ from processors.keepers import connector_look as look
 from processors.keepers.rights import desired, readers_by
 from processors.rights import Binding, Operation, Resource
 from tests import paper_story as story
-from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnector
+from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnect, MemoryConnector
 from tests.unit.processors.test_links_crashes import Crashes, DiedError
 
 PLACES = ["connector-after-rights", "connector-after-deploy", "connector-after-drop"]
@@ -399,44 +399,74 @@ def test_what_ran_is_told_at_once_where_a_new_governor_finds_its_worker_being_st
     assert made.said() == ["Activated", "connect_unavailable"]
 
 
-def test_a_worker_whose_connectors_all_stand_still_may_rest(made: MemoryConnector) -> None:
+def test_a_worker_that_is_stopped_is_not_started_for_connectors_that_stand_still(
+    made: MemoryConnector,
+) -> None:
     made.add()
-    made.api.may_rest = True
-    made.look(10, times=4)
-    assert made.api.rests == 0
+    made.look(times=2)
     made.say(ConnectorStopped)
     made.look(times=3)
     assert made.connector.state is ConnectorState.STOPPED
-    looks, rests = made.api.looks, made.api.rests
+    made.api.stopped, looks = True, made.api.looks
     made.look(10, times=5)
-    assert (made.api.looks, made.api.rests) == (looks, rests + 5)
+    made.log.start_governor()
+    made.keeper = made.new_keeper()
+    made.look(10, times=5)
+    assert made.api.looks == looks
     made.say(ConnectorStarted)
     made.look(times=2)
     assert made.connector.state is ConnectorState.ACTIVE
 
 
-def test_the_worker_of_a_domain_without_connectors_may_rest(made: MemoryConnector) -> None:
-    made.connects = Connects(None, lambda _: made.connect)
+def test_a_worker_that_is_stopped_is_not_started_for_a_domain_in_quarantine(
+    made: MemoryConnector,
+) -> None:
+    made.add()
+    made.look(times=2)
+    # it was lost, and may still run
+    made.api.stopped = True
+    quarantine(made)
+    looks = made.api.looks
+    made.look(times=3)
+    assert made.api.found[NAME].is_still
+    assert made.api.looks > looks
+    looks = made.api.looks
+    made.look(10, times=5)
+    assert made.api.looks == looks
+    made.log.start_governor()
+    made.keeper = made.new_keeper()
+    # a new governor has not seen that nothing runs
+    made.look(10, times=3)
+    assert made.api.looks > looks
+
+
+def test_a_domains_connectors_leave_the_cluster_that_it_shared(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    other = "north.users"
+    made.api.found[other] = replace(made.api.found[NAME], name=other)
+    own = MemoryConnect()
+    domain = made.connector.domain
+    of_domain = replace(made.connect, api=own, group=f"connect.{domain}")
+    made.connects = Connects(made.connect, lambda one: of_domain if one == domain else None)
+    made.api.down = True
     made.keeper = made.new_keeper()
     made.look(10, times=2)
-    assert made.api.rests == 0
-    made.api.may_rest = True
-    made.add()
+    assert not own.found
+    made.api.down = False
     made.look(10, times=2)
-    assert (made.said(), made.api.rests) == (["Activated"], 0)
-    made.say(ConnectorDropped)
-    made.look(10, times=3)
-    assert made.connector.state is ConnectorState.DROPPED
-    rests = made.api.rests
-    made.look(10, times=2)
-    assert made.api.rests == rests + 2
+    assert (list(made.api.found), list(own.found)) == ([other], [NAME])
+
+
+def quarantine(made: MemoryConnector) -> None:
+    made.log.operator(intents.DomainQuarantined, domain="east", reason="stolen")
+    made.log.govern()
 
 
 def test_a_domain_in_quarantine_has_no_connector_that_runs(made: MemoryConnector) -> None:
     made.add()
     made.look(times=2)
-    made.log.operator(intents.DomainQuarantined, domain="east", reason="stolen")
-    made.log.govern()
+    quarantine(made)
     made.look(times=3)
     assert made.api.found[NAME].is_still
     assert not made.east.rights(principal=PRINCIPAL)

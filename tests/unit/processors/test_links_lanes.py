@@ -12,11 +12,11 @@ from mesh_events.intents import LinkCreated
 from processors.keepers import lanes as module
 from processors.keepers.flow_ends import Reach
 from processors.keepers.lanes import Claims, SideBySide
-from processors.keepers.links import LANES, LinksKeeper
+from processors.keepers.links import LANES, Engines, LinksKeeper, Mirrors
 from projections import links
 from projections.image import EMPTY, Image
 from projections.links import Desired, State, link_id
-from spark_streams.engine import States
+from spark_streams.engine import FlowEngine, States
 from tests.kafka_client import eventually
 from tests.links.desk import meta
 from tests.links.memory import QUICK, MemoryEngine, MemoryLink, MemoryLogs
@@ -29,17 +29,23 @@ def many(monkeypatch: pytest.MonkeyPatch) -> MemoryLink:
     """Links of many products between the same clusters, in lanes of their own threads."""
     monkeypatch.setattr(module, "PATIENCE_S", 0.02)
     made = MemoryLink()
-    made.keeper = LinksKeeper(
+    made.keeper = keeper(made, lambda _: made.engine)
+    for product in PRODUCTS:
+        add(made, product)
+    return made
+
+
+def keeper(made: MemoryLink, engines: Engines, mirrors: Engines | None = None) -> LinksKeeper:
+    """One whose engines are these, in lanes of their own threads."""
+    return LinksKeeper(
         Reach(lambda _, name: made.clusters[name], MemoryLogs(made.clusters)),
-        lambda _: made.engine,
+        engines,
         made.lineage,
         lambda _: made.schema,
         replace(QUICK, clock=lambda: made.time),
         SideBySide,
+        mirrors and Mirrors(mirrors, lambda domain: f"connect.{domain}"),
     )
-    for product in PRODUCTS:
-        add(made, product)
-    return made
 
 
 def add(made: MemoryLink, product: str) -> None:
@@ -134,6 +140,8 @@ def test_a_domain_whose_topics_are_slow_to_look_at_delays_no_other_domains_link(
 class Hanging:
     """An engine whose server is just being started, for as long as the gate is closed."""
 
+    is_stopped = False
+
     def __init__(self, engine: MemoryEngine, gate: threading.Event) -> None:
         self._engine, self._gate = engine, gate
 
@@ -150,11 +158,11 @@ def test_a_domain_whose_server_does_not_answer_delays_no_other_domains_link(
 ) -> None:
     asked: list[str] = []
 
-    def engine_of(domain: str) -> object:
+    def engine_of(domain: str) -> FlowEngine:
         asked.append(domain)
         return Hanging(many.engine, gate) if domain == "east" else many.engine
 
-    many.keeper._engines = engine_of  # type: ignore[assignment]
+    many.keeper = keeper(many, engine_of)
     other = "shop.orders"
     add(many, other)
     eventually(lambda: all_are(many, State.ACTIVE, [other]), "the other domain's link is active")
@@ -182,8 +190,12 @@ def test_no_server_is_started_for_links_that_rest(many: MemoryLink) -> None:
     everything = [many.topic, *PRODUCTS]
     eventually(lambda: all_are(many, State.PAUSED, everything), "all are paused")
     asked: list[str] = []
-    many.keeper = many.new_keeper()
-    many.keeper._engines = asked.append  # type: ignore[assignment]
+
+    def engine_of(domain: str) -> FlowEngine:
+        asked.append(domain)
+        return many.engine
+
+    many.keeper = keeper(many, engine_of, engine_of)
     many.reconcile()
     assert asked == []
 

@@ -1,4 +1,4 @@
-"""A domain's own Connect worker: started when it is first needed, stopped when it is not."""
+"""A domain's own Connect worker, which is started when it is first needed."""
 
 import sys
 import threading
@@ -11,7 +11,7 @@ import pytest
 
 from mesh_events.errors import InfrastructureError
 from processors.connect import own_worker
-from processors.connect.own_worker import Commands, ConnectWorker, OwnWorker, StartingError
+from processors.connect.own_worker import ConnectWorker, OwnWorker, StartingError
 from tests.kafka_client import eventually
 
 STARTING = """
@@ -24,19 +24,15 @@ with runs.open("a") as file:
 while not gate.exists():
     time.sleep(0.01)
 """
-STOPPING = """
-import sys
-from pathlib import Path
-with Path(sys.argv[1]).open("a") as file:
-    file.write("stop " + sys.argv[2] + "\\n")
-"""
 
 
 class NoConnectors(BaseHTTPRequestHandler):
     """A Connect worker with no connectors."""
 
+    status = 200
+
     def do_GET(self) -> None:
-        self.send_response(200)
+        self.send_response(self.status)
         self.end_headers()
         self.wfile.write(b"{}")
 
@@ -54,17 +50,15 @@ def url() -> Iterator[str]:
 
 @dataclass
 class Scene:
-    """A worker of east's, whose command ends when `gate` is there, at a time that is told."""
+    """A worker of east's, whose command ends when `gate` is there."""
 
     folder: Path
     url: str
-    now: float = 0.0
     worker: OwnWorker = field(init=False)
 
     def __post_init__(self) -> None:
         start = (sys.executable, "-c", STARTING, str(self.runs), str(self.gate), self.url)
-        stop = (sys.executable, "-c", STOPPING, str(self.runs))
-        self.worker = OwnWorker("east", Commands(start, stop), clock=lambda: self.now)
+        self.worker = OwnWorker("east", start)
 
     @property
     def runs(self) -> Path:
@@ -109,8 +103,8 @@ def test_a_worker_is_started_once_and_waited_for_by_nobody(
     assert scene.worker.url == scene.url
 
 
-def test_who_is_patient_waits_for_a_worker_that_is_being_started(scene: Scene) -> None:
-    scene.worker.patient = True
+def test_who_asks_for_it_waits_for_a_worker_that_is_being_started(scene: Scene) -> None:
+    scene.worker.waits = True
     asking = threading.Thread(target=scene.worker.deployed, daemon=True)
     asking.start()
     eventually(scene.ran, "the command has begun")
@@ -125,8 +119,8 @@ def test_why_there_is_no_worker_is_told_and_it_is_not_asked_for_at_once_again(
 ) -> None:
     runs, now = tmp_path / "runs", [0.0]
     script = f"import sys; open({str(runs)!r}, 'a').write('x'); sys.exit('no port is left')"
-    commands = Commands((sys.executable, "-c", script))
-    worker = OwnWorker("east", commands, clock=lambda: now[0], patient=True)
+    start = (sys.executable, "-c", script)
+    worker = OwnWorker("east", start, clock=lambda: now[0], waits=True)
     for _ in range(3):
         with pytest.raises(
             InfrastructureError, match=r"east has no .* worker: no port is left; see"
@@ -148,66 +142,31 @@ def test_one_that_does_not_answer_any_more_is_asked_for_anew(scene: Scene) -> No
     assert scene.ran() == ["start east"] * 2
 
 
-def test_a_worker_that_nobody_needs_is_stopped_after_a_while_and_started_when_it_is(
-    scene: Scene,
+def test_one_that_does_not_know_the_password_is_another_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started(scene)
-    scene.now += own_worker.IDLE_S - 1
-    assert scene.worker.rest()
-    assert scene.ran() == ["start east"]
-    assert scene.answers()
-    scene.now += own_worker.IDLE_S - 1
-    assert scene.worker.rest()
-    assert not scene.worker.is_stopped
-    scene.now += 1
-    assert scene.worker.rest()
+    monkeypatch.setattr(NoConnectors, "status", 401)
+    with pytest.raises(InfrastructureError, match="answered 401"):
+        scene.worker.deployed()
     assert scene.worker.is_stopped
-    assert scene.worker.rest()
-    assert scene.ran() == ["start east", "stop east"]
-    started(scene)
-    assert scene.ran() == ["start east", "stop east", "start east"]
-
-
-@pytest.mark.parametrize("script", ["raise SystemExit('it hangs')", "import nosuch"])
-def test_a_worker_that_does_not_stop_is_asked_again_when_it_was_needed(
-    scene: Scene, script: str
-) -> None:
-    start = scene.worker.commands.start
-    scene.worker.commands = Commands(start, (sys.executable, "-c", script))
-    started(scene)
-    scene.now += own_worker.IDLE_S
-    assert scene.worker.rest()
+    monkeypatch.setattr(NoConnectors, "status", 200)
     started(scene)
     assert scene.ran() == ["start east"] * 2
 
 
-def runs_on(worker: OwnWorker) -> bool:
-    """Whether a worker that was not needed for long is not stopped."""
-    return not worker.rest() and not worker.is_stopped
-
-
-def test_a_worker_that_somebody_else_keeps_is_neither_started_nor_stopped(
-    scene: Scene, tmp_path: Path
-) -> None:
+def test_a_worker_that_somebody_else_keeps_is_not_started(scene: Scene, tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text("s")
     named = ConnectWorker(url=scene.url, user="u", password=f"file:{secret}")
-    worker = OwnWorker("east", scene.worker.commands, named, clock=lambda: scene.now)
+    worker = OwnWorker("east", scene.worker.start, named)
     assert worker.deployed() == {}
-    scene.now += own_worker.IDLE_S
-    assert runs_on(worker)
+    assert not worker.is_stopped
     assert scene.ran() == []
-
-
-def test_without_a_command_that_stops_it_a_worker_runs_on(scene: Scene) -> None:
-    scene.worker.commands = Commands(scene.worker.commands.start)
-    started(scene)
-    scene.now += own_worker.IDLE_S
-    assert runs_on(scene.worker)
 
 
 def test_a_password_that_cannot_be_read_is_told(scene: Scene, tmp_path: Path) -> None:
     named = ConnectWorker(url=scene.url, user="u", password=f"file:{tmp_path / 'none'}")
-    worker = OwnWorker("east", Commands(), named)
+    worker = OwnWorker("east", (), named)
     with pytest.raises(InfrastructureError, match=r"east has no .* worker: its password: "):
         worker.deployed()
