@@ -26,6 +26,7 @@ from processors.keepers.flow_ends import until
 from processors.keepers.flow_pace import Pace
 from processors.keepers.keeper import Reign
 from processors.keepers.retry import wait_before
+from processors.rights import Resource
 from projections.connectors import Connector, State
 from projections.image import Image
 from projections.links import Desired
@@ -167,7 +168,10 @@ class Look:
         return self._unfit(image) is None or self.disarm()
 
     def disarm(self) -> bool:
-        """Take all of its rights and see them gone."""
+        """Take all of its rights and see them gone, and end what it has left open.
+
+        A source's open transaction would hold up all who read the topic of its domain's offsets.
+        """
         admin, principal = self.cluster(), principal_of(self.connector.id)
         held = admin.rights(principal=principal)
         if held:
@@ -177,6 +181,9 @@ class Look:
                 lambda: not admin.rights(principal=principal) or None,
                 f"the rights of {self.connector.id} on {self.connector.cluster} to be gone",
             )
+            for one in held:
+                if one.resource is Resource.TRANSACTIONAL_ID and not one.prefixed:
+                    admin.end_transactions(one.name)
         return True
 
     def refused(self, code: str, reason: str, text: str = "") -> None:

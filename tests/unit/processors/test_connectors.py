@@ -478,6 +478,23 @@ def test_a_domain_in_quarantine_has_no_connector_that_runs(made: MemoryConnector
     assert made.connector.state is ConnectorState.ACTIVE
 
 
+def test_a_source_that_loses_its_rights_leaves_no_transaction_open(
+    made: MemoryConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[tuple[str, bool]] = []
+
+    def end(transactional_id: str) -> None:
+        ended.append((transactional_id, bool(made.east.rights(principal=PRINCIPAL))))
+
+    monkeypatch.setattr(made.east, "end_transactions", end)
+    made.add()
+    made.look(times=2)
+    made.api.down = True
+    made.say(ConnectorStopped)
+    made.look(times=2)
+    assert ended == [(f"workers-{NAME}-0", False)]
+
+
 def test_rights_go_although_connect_is_silent(made: MemoryConnector) -> None:
     made.add()
     made.look(times=2)
