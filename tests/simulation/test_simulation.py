@@ -18,7 +18,10 @@ BUDGET_S = 90.0
 CHUNK = 100
 KEPT = kept_schedules()
 UNSEEN = {"a_successor_acts_at_once"}
-"""Planted faults that some 13 000 schedules did not show: the simulation proves nothing of them."""
+"""Planted faults that some 13 000 schedules did not show: the simulation proves nothing of them.
+
+`tests/unit/processors/test_reign.py` has a successor wait.
+"""
 
 
 def test_every_invariant_holds_in_random_schedules() -> None:

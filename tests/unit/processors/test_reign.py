@@ -20,7 +20,9 @@ from mesh_events.facts import (
 )
 from mesh_events.meta import LONGEST_REASON
 from mesh_events.statements import StatementFailed
-from processors.reign import LogReign, now
+from processors import reign
+from processors.keepers.keeper import ReignOverError
+from processors.reign import LEASE_S, LogReign, now
 from tests.paper_log import PaperLog, key, meta
 
 LONG = "a.path.to.a.field;" * 100_000
@@ -43,10 +45,10 @@ class Appended:
 def reported(fact: Fact) -> Fact:
     """A fact as it reaches the writer."""
     image, writer = PaperLog().image, Appended()
-    reign = LogReign(
+    of_governor = LogReign(
         image.epoch, cast("LogWriter", writer), key("keeper"), lambda: image, asked=now()
     )
-    reign.report(fact)
+    of_governor.report(fact)
     (found,) = writer.facts
     return found
 
@@ -122,3 +124,31 @@ def test_a_fact_with_short_texts_is_appended_as_it_is() -> None:
         meta=about(), subject="r1", cluster="east", generation=3, bindings=["a", "b" * 300]
     )
     assert reported(fact) == fact
+
+
+def test_a_governor_acts_only_when_no_earlier_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each acts for a lease after it heard of the log, so the next one waits for as long."""
+    clock, image, writer = [100.0], PaperLog().image, Appended()
+    monkeypatch.setattr(reign, "now", lambda: clock[0])
+
+    def of(alone_from: float) -> LogReign:
+        appends = cast("LogWriter", writer)
+        return LogReign(image.epoch, appends, key("keeper"), lambda: image, clock[0], alone_from)
+
+    earlier, later = of(0.0), of(clock[0] + LEASE_S)
+    fact = AclApplied(meta=about(), subject="r1", cluster="east", generation=3, bindings=["a"])
+    earlier.check()
+    with pytest.raises(ReignOverError, match=r"an earlier governor may act for another 3.0 s"):
+        later.report(fact)
+    # the log is heard of all the while, by the later one alone
+    clock[0] += LEASE_S - 0.01
+    later.heard(clock[0])
+    earlier.check()
+    with pytest.raises(ReignOverError, match="an earlier governor"):
+        later.check()
+    assert writer.facts == []
+    clock[0] += 0.02
+    later.report(fact)
+    assert len(writer.facts) == 1
+    with pytest.raises(ReignOverError, match="nothing heard of the log"):
+        earlier.check()
