@@ -60,7 +60,9 @@ class Connect(Service):
         self.listeners = (self.name,)
         self._domain, self._conf = domain, site.layout.conf
         self._guard = threading.Lock()
-        self._needed, self._asked = time.monotonic(), self._last_asked()
+        # when it was last needed; None while it is being started
+        self._needed: float | None = None
+        self._asked = self._last_asked()
 
     @property
     def _settings(self) -> Path:
@@ -83,7 +85,7 @@ class Connect(Service):
     def is_idle(self) -> bool:
         """Whether it ran no connector, and nobody asked for it, for `connect_idle_s`."""
         with self._guard:
-            if self._last_asked() != self._asked:
+            if self._needed is None or self._last_asked() != self._asked:
                 return False
             return time.monotonic() - self._needed >= self.site.settings.connect_idle_s
 
@@ -108,6 +110,8 @@ class Connect(Service):
 
     def command(self) -> Command:
         """Return the worker's process."""
+        with self._guard:
+            self._needed = None
         options = [
             *small_jvm(),
             *self._archive().options(),

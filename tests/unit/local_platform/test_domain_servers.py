@@ -90,6 +90,9 @@ def test_a_worker_of_connect_is_idle_once_it_has_run_nothing_for_long_and_nobody
         worker.check()
         return worker.is_idle
 
+    # it is being started, or waits for its turn
+    assert [is_idle(9), worker.is_idle] == [False, False]
+    worker._is_needed()
     assert [is_idle(8.9), is_idle(0.1)] == [False, True]
     status["users"]["status"]["connector"]["state"] = "RUNNING"
     assert [is_idle(0), is_idle(9)] == [False, False]
@@ -99,6 +102,10 @@ def test_a_worker_of_connect_is_idle_once_it_has_run_nothing_for_long_and_nobody
     # at once, before the next check
     assert not worker.is_idle
     assert [is_idle(0), is_idle(8.9), is_idle(0.1)] == [False, False, True]
+    # it is started again
+    worker.command()
+    now[0] += 9
+    assert not worker.is_idle
 
 
 def test_no_more_domains_have_a_worker_of_connect_than_the_memory_has_room_for(
