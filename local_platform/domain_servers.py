@@ -85,4 +85,5 @@ def remember(layout: Layout, domain: str, kind: Kind, running: Collection[str] =
             f"{kind.most} domains have a {kind.what} here already, which is all that there are "
             f"ports for: {domain} cannot have one on this mesh"
         )
-    write_atomically(kind.record(layout), json.dumps({**known, domain: min(free)}))
+    text = json.dumps({**known, domain: min(free)})
+    write_atomically(kind.record(layout), text, mode=0o600)

@@ -169,7 +169,7 @@ class LocalPlatform:
             if kind is CONNECT:
                 self._require_memory(domain, running - {name})
             remember(self._layout, domain, kind, running)
-            self._layout.asked(name).touch()
+            self._layout.asked(name).touch(mode=0o600)
             asking = LocalPlatform(self._site.settings, [name])
             asked = asking._extend(supervisor)
 

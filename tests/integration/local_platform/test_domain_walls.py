@@ -90,7 +90,7 @@ def test_its_account_reads_no_key_password_or_data_of_the_home(
         for path in map(Path, found)
         if not any(path.is_relative_to(folder) for folder in own)
     }
-    assert foreign <= PUBLIC | {"run/spark-servers.json"}
+    assert foreign <= PUBLIC
     own_token = server.home / "secrets" / f"spark-{MINE}" / "token"
     assert str(own_token) not in found
 
