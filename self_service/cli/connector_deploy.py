@@ -14,7 +14,7 @@ from self_service.cli.connector_config import Kind, config_of, with_own_secret, 
 from self_service.cli.connector_saying import standing
 from self_service.cli.context import Mesh
 from self_service.cli.exits import UsageError
-from self_service.cli.options import Saying, command
+from self_service.cli.options import Saying, SayingToWorker, command
 
 
 @command(
@@ -25,7 +25,7 @@ from self_service.cli.options import Saying, command
     "sdm connect connector add shop -f connector.yaml --password file:/run/secrets/shop",
 )
 def add(
-    saying: Saying,
+    saying: SayingToWorker,
     kind: Kind,
     name: Name,
     file: Annotated[
@@ -73,7 +73,7 @@ def add(
     "sdm connect connector update shop --password file:/run/secrets/new",
 )
 def update(
-    saying: Saying,
+    saying: SayingToWorker,
     name: Name,
     settings: Settings = None,
     unset: Annotated[

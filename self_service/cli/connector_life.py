@@ -9,13 +9,13 @@ from mesh_events.connectors import (
 from self_service.cli.connect_app import Name, connector_app
 from self_service.cli.connector_saying import say_about, shown, standing
 from self_service.cli.context import Mesh
-from self_service.cli.options import OptionalReason, Saying, command
+from self_service.cli.options import OptionalReason, Saying, SayingToWorker, command
 from self_service.cli.output import note
 from self_service.cli.topic_readers import left_dry
 
 
 @command(connector_app, "stop", "sdm connect connector stop shop --reason 'maintenance'")
-def stop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def stop(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
     """Let a connector stand still, without any right; `start` lets it go on where it stood.
 
     A database keeps what it still has to tell, which takes space there, until the connector goes on
@@ -25,13 +25,13 @@ def stop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
 
 
 @command(connector_app, "start", "sdm connect connector start shop")
-def start(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def start(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
     """Let a stopped connector go on where it stood."""
     _direct(saying, name, ConnectorStarted, reason)
 
 
 @command(connector_app, "restart", "sdm connect connector restart shop")
-def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def restart(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
     """Stop a connector and start it again, with all of its tasks."""
     mesh = Mesh()
     found = standing(mesh, saying, name)
@@ -43,7 +43,7 @@ def restart(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
 
 
 @command(connector_app, "drop", "sdm connect connector drop shop --reason 'replaced'")
-def drop(saying: Saying, name: Name, reason: OptionalReason = "") -> None:
+def drop(saying: SayingToWorker, name: Name, reason: OptionalReason = "") -> None:
     """End a connector, with its login and its secrets; its topics stay the domain's.
 
     Kafka keeps its offsets: a connector that is added under the same name resumes from them and

@@ -84,6 +84,9 @@ Actor = Annotated[
     ),
 ]
 """In whose name an event is put for the audit."""
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +101,14 @@ class Saying(Acting):
         Until | None,
         typer.Option("--until", help="How far to wait; the default depends on the command."),
     ] = None
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
-    ] = 60.0
+    timeout: Timeout = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SayingToWorker(Saying):
+    """A command that says an intent for which a domain's own server may have to be started."""
+
+    timeout: Timeout = 240.0
 
 
 def one_of(kind: type[Chosen]) -> dict[str, Any]:
