@@ -29,7 +29,7 @@ class Registry(Service):
         super().__init__(site)
         self.name, self._cluster = name, cluster
         self.after = (f"kafka-{cluster}",)
-        self.listeners = (name, f"{name}-health")
+        self.listeners = (name,)
         self._conf = site.layout.conf / name
 
     def prepare(self) -> None:
@@ -69,8 +69,8 @@ class Registry(Service):
             {
                 "quarkus.http.host": HOST,
                 "quarkus.http.port": str(self.site.port(self.name)),
-                "quarkus.management.host": HOST,
-                "quarkus.management.port": str(self.site.port(f"{self.name}-health")),
+                # nobody asks it: the probe looks up subjects
+                "quarkus.management.host-enabled": "false",
                 # a product's readers must be able to read what comes; a subject may say otherwise
                 "apicurio.rules.global.compatibility": "BACKWARD",
                 "apicurio.storage.kind": "kafkasql",
@@ -111,6 +111,8 @@ BOUNDS = {
     "quarkus.thread-pool.max-threads": "8",
     "quarkus.thread-pool.queue-size": "500",
     "quarkus.http.limits.max-connections": "500",
+    # resets and streams of HTTP/2 have no bound among these
+    "quarkus.http.http2": "false",
     "quarkus.http.idle-timeout": "30S",
     "quarkus.http.read-timeout": "20S",
     f"{_PERMISSION}.read.paths": "/*",

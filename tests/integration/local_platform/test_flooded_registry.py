@@ -1,10 +1,12 @@
 """What a client without a login makes the registry do."""
 
 import json
+import socket
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 import requests
 
@@ -23,6 +25,10 @@ ENUM = f'{{"schema":"{{\\"type\\":\\"enum\\",\\"name\\":\\"e\\",\\"symbols\\":[{
 CLIENTS = 24
 """Three times as many as the registry serves together."""
 DEADLINE_S = 240
+UPGRADE = (
+    b"GET /apis HTTP/1.1\r\nHost: any\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+    b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n"
+)
 CLOSED = 0
 """The outcome of a request whose connection was closed."""
 
@@ -103,3 +109,29 @@ def test_many_large_comparisons_at_once_leave_the_registry_answering(
 
     assert 200 in outcomes <= {200, CLOSED}
     assert registry(settings).pid == before.pid
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]),
+        UPGRADE,
+    ],
+    ids=["begun", "upgraded"],
+)
+def test_nobody_is_answered_in_http_2(platform: Endpoints, sent: bytes) -> None:
+    """Streams and resets in masses on a few connections kept all threads of the registry busy."""
+    place = urlsplit(platform.registry_url)
+    with socket.create_connection((place.hostname, place.port), timeout=30) as connection:
+        connection.sendall(sent)
+        first = connection.recv(65536).split(b"\r\n")[0]
+    assert first in (b"HTTP/2.0 400 Bad Request", b"HTTP/1.1 200 OK")
+
+
+def test_the_registry_listens_at_its_one_port(
+    platform: Endpoints, settings: PlatformSettings
+) -> None:
+    [status] = [one for one in LocalPlatform(settings).status() if one.name == "registry"]
+    process = psutil.Process(status.pid)
+    listening = [one.laddr.port for one in process.net_connections() if one.status == "LISTEN"]
+    assert listening == [urlsplit(platform.registry_url).port]
