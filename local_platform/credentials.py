@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_platform.files import private_folder
+from mesh_events.files import write_atomically
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class Credentials:
     def password(self, place: str, principal: str) -> str:
         """Return a password, generating it on first use."""
         return self.path(place, principal).read_text(encoding="utf-8")
+
+    def renew(self, place: str, principal: str) -> None:
+        """Make another password for somebody who takes it up now."""
+        write_atomically(self.path(place, principal), secrets.token_urlsafe(24), mode=0o600)
 
     def reference(self, place: str, principal: str) -> str:
         """Return the reference "file:/abs/path" of a password."""

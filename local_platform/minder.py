@@ -58,6 +58,14 @@ class Minder(threading.Thread):
         """Whether its service is."""
         return self._service.is_idle
 
+    def is_idle_still(self) -> bool:
+        """Whether its service, asked now, is; not while it does not answer."""
+        try:
+            self._service.check()
+        except PlatformError:
+            return False
+        return self._service.is_idle
+
     def run(self) -> None:
         """Keep the service running; every end is on the board."""
         try:

@@ -16,7 +16,8 @@ from local_platform.endpoints import Endpoints
 from local_platform.errors import ServiceFailedError, UnknownServiceError, UnusableSettingError
 from local_platform.fetch import Fetcher
 from local_platform.files import last_lines, sync
-from local_platform.launch import extend, launch, one_at_a_time, starting_or_living, wanted
+from local_platform.launch import extend, launch, one_at_a_time, starting_or_living
+from local_platform.launch import wanted as wanted_now
 from local_platform.own_jars import compile_transformations, transformations_jar
 from local_platform.plugins import connect_plugins
 from local_platform.ports import HOST
@@ -165,7 +166,7 @@ class LocalPlatform:
                 raise ServiceFailedError(f"no mesh runs at {self._layout.home}: run `sdm up`")
             status = self.status()
             given_up = {one.name for one in status if one.state == State.FAILED}
-            running = {*wanted(self._site), *(one.name for one in status)} - given_up
+            running = {*wanted_now(self._site), *(one.name for one in status)} - given_up
             if kind is CONNECT:
                 self._require_memory(domain, running - {name})
             remember(self._layout, domain, kind, running)
@@ -308,7 +309,7 @@ class LocalPlatform:
 
     def _are_wanted(self) -> bool:
         """Whether the supervisor is to keep all of these: it may be about to stop one."""
-        return {service.name for service in self._services} <= set(wanted(self._site))
+        return {service.name for service in self._services} <= set(wanted_now(self._site))
 
     def _extend(self, supervisor: Identity) -> float | None:
         """Let a living supervisor keep these services as well; when, None if all are ready."""
@@ -331,6 +332,7 @@ class LocalPlatform:
                 seen = services
             if ready == len(wanted):
                 return
+            self._require_wanted(wanted)
             for one in services:
                 if one.state == State.FAILED and one.since >= asked:
                     raise ServiceFailedError(self._explain(one))
@@ -340,6 +342,13 @@ class LocalPlatform:
             how = f"took up nothing new within {timeout_s:g} s" if living else "ended"
             raise ServiceFailedError(f"the supervisor {how}; its log {log}:\n{last_lines(log)}")
         raise ServiceFailedError(self._explain(late, timeout_s))
+
+    def _require_wanted(self, names: AbstractSet[str]) -> None:
+        """Refuse to wait for what the supervisor is not to keep any more."""
+        if gone := sorted(names - set(wanted_now(self._site))):
+            raise ServiceFailedError(
+                f"{', '.join(gone)} was stopped while it was started: try again"
+            )
 
     def _states(self, timeout_s: float) -> Iterator[PlatformState]:
         """Yield the supervisor's state until the time is over or the supervisor has ended."""

@@ -139,7 +139,8 @@ class Supervisor:
     def _release(self, name: str, minder: Minder) -> None:
         try:
             with one_at_a_time(self._site):
-                if minder.is_idle:
+                # what it was given to do since the last check
+                if minder.is_idle and minder.is_idle_still():
                     leave_out(self._site, name)
                     os.kill(os.getpid(), signal.SIGHUP)
         finally:

@@ -165,6 +165,8 @@ class Connect(Service):
         return answer.json()
 
     def _write_rest_users(self) -> None:
+        # whoever took its port meanwhile was told the one before
+        self.site.credentials.renew("connect", self.user)
         users = self._conf / f"{self.name}.users"
         password = self.site.credentials.password("connect", self.user)
         write_atomically(users, f"{self.user}: {password}\n", mode=0o600)

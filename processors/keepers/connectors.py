@@ -161,11 +161,10 @@ class ConnectorsKeeper:
         # what is not to run comes first: its rights are to go, whatever holds up the others
         order = sorted(turns, key=lambda one: _wanted(one, image))
         done = self._look(lane, connect, order, image, reign)
-        is_seen = done and lane not in self._silent
-        if is_seen and not any(_wanted(one, image) for one in standing):
-            self._still[lane] = reign
-        else:
+        if any(_wanted(one, image) for one in standing):
             self._still.pop(lane, None)
+        elif done and lane not in self._silent:
+            self._still[lane] = reign
         self._looked[lane] = (parts if done else (), self.pace.clock())
 
     def _look(

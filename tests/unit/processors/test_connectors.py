@@ -433,6 +433,13 @@ def test_a_worker_that_is_stopped_is_not_started_for_a_domain_in_quarantine(
     looks = made.api.looks
     made.look(10, times=5)
     assert made.api.looks == looks
+    # the last look before it was stopped found it gone
+    made.api.stopped, made.api.down = False, True
+    made.look(10)
+    made.api.stopped, made.api.down = True, False
+    looks = made.api.looks
+    made.look(10, times=5)
+    assert made.api.looks == looks
     made.log.start_governor()
     made.keeper = made.new_keeper()
     # a new governor has not seen that nothing runs
