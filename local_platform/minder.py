@@ -23,9 +23,10 @@ _FIRST_PAUSE_S = 0.5
 # Who lived this long after a crash has recovered from it.
 _RECOVERED_S = 30.0
 _PROBE_PAUSE_S = 0.1
-# More starts side by side would each take longer; one that takes very long delays no others.
-_STARTS_ON_DEMAND = threading.BoundedSemaphore(2)
+# More starts of a kind side by side would each take longer; one that takes long delays no others.
+_STARTS_AT_A_TIME = 2
 _LONGEST_TURN_S = 60.0
+_starts: dict[type[Service], threading.BoundedSemaphore] = {}
 # What may wait is done by one service at a time: it must not slow those that work.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -112,10 +113,11 @@ class Minder(threading.Thread):
 
     def _turn(self) -> ExitStack:
         """A turn to start, which ends when it is closed."""
-        turn = ExitStack()
+        turn, kind = ExitStack(), type(self._service)
+        starts = _starts.setdefault(kind, threading.BoundedSemaphore(_STARTS_AT_A_TIME))
         while self._service.on_demand and not self._stopping.is_set():
-            if _STARTS_ON_DEMAND.acquire(timeout=0.5):
-                turn.callback(_STARTS_ON_DEMAND.release)
+            if starts.acquire(timeout=0.5):
+                turn.callback(starts.release)
                 break
         return turn
 

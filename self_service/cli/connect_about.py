@@ -66,7 +66,10 @@ def list_workers(shown: Shown) -> None:
 
     A worker is started when its domain first needs it, and stopped when it runs no connector.
     """
-    items = [_about(domain, one) for domain, one in connect_workers.known().items()]
+    ends = Mesh().endpoints
+    items = [_of_domain(domain, one) for domain, one in connect_workers.known().items()]
+    if (shared := connect_workers.shared(ends)) is not None:
+        items.append(_about({"connect": ends.connect_group, "domain": None}, shared))
     columns = ("connect", "domain", "state", "url", "version", "connectors", "failed")
     none = "no Connect worker: one is started for a domain's first connector"
     show(Listing(columns, items, none), shown.output)
@@ -75,15 +78,19 @@ def list_workers(shown: Shown) -> None:
 @command(app, "describe", "sdm connect describe -d shop")
 def describe(shown: Shown, of: OfDomain = None) -> None:
     """Describe a domain's Connect worker: what it runs, which plugins it has."""
-    domain = _domain(of)
+    mesh, domain = Mesh(), _domain(of)
     worker = connect_workers.known().get(domain)
+    shared = connect_workers.shared(mesh.endpoints)
+    if worker is None and shared is not None:
+        about = {"connect": mesh.endpoints.connect_group, "domain": None}
+        parts = {"plugins": _listed(shared)}
+        show(Detail(_about(about, shared), parts), shown.output)
+        return
     if worker is None:
         raise NotFoundError(
             f"no Connect worker of {domain} runs: it is started for the domain's first connector"
         )
-    found = [] if worker.api is None else _plugins(worker.api, every=False)
-    parts = {"plugins": Listing(("class", "type", "version"), found)}
-    show(Detail(_about(domain, worker), parts), shown.output)
+    show(Detail(_of_domain(domain, worker), {"plugins": _listed(worker.api)}), shown.output)
 
 
 @command(app, "plugins", "sdm connect plugins -d shop", "sdm connect plugins --all -o json")
@@ -95,8 +102,7 @@ def plugins(
     ] = False,
 ) -> None:
     """List the connectors that a domain's Connect worker can run; it is started for that."""
-    items = _plugins(connect_workers.started(_domain(of)), every=every)
-    show(Listing(("class", "type", "version"), items, "no plugins"), shown.output)
+    show(_listed(Mesh().connect_of(_domain(of)).api, every=every), shown.output)
 
 
 @command(connector_app, "list", "sdm connect connector list")
@@ -116,33 +122,43 @@ def _domain(of: str | None) -> str:
     return domain
 
 
-def _about(domain: str, worker: Worker) -> dict[str, Any]:
-    status, api = worker.status, worker.api
-    about: dict[str, Any] = {
-        "connect": group_of(domain),
-        "domain": domain,
-        "state": status.state.value,
+def _of_domain(domain: str, worker: Worker) -> dict[str, Any]:
+    status = worker.status
+    about = {"connect": group_of(domain), "domain": domain, "state": status.state.value}
+    return _about(about, worker.api, status.detail or None)
+
+
+def _about(about: dict[str, Any], api: Connect | None, detail: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "state": None,
+        **about,
         "url": None if api is None else api.url,
         "version": None,
         "kafka_cluster_id": None,
         "connectors": None,
         "failed": [],
-        "detail": status.detail or None,
+        "detail": detail,
     }
     if api is None:
-        return about
+        return found
     try:
         running, deployed = api.worker(), api.deployed()
     except InfrastructureError as error:
         # one that hangs hides none of the others
-        return {**about, "detail": str(error)}
+        return {**found, "detail": str(error)}
     return {
-        **about,
+        **found,
         "version": running.get("version"),
         "kafka_cluster_id": running.get("kafka_cluster_id"),
         "connectors": len(deployed),
         "failed": sorted(one.name for one in deployed.values() if one.failed),
     }
+
+
+def _listed(api: Connect | None, *, every: bool = False) -> Listing:
+    """A worker's plugins; none while it does not answer."""
+    found = [] if api is None else _plugins(api, every=every)
+    return Listing(("class", "type", "version"), found, "no plugins")
 
 
 def _plugins(api: Connect, *, every: bool) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from local_platform import domain_servers
+from local_platform import Endpoints, domain_servers
 from local_platform.domain_servers import CONNECT
 from local_platform.platform import LocalPlatform
 from local_platform.ports import HOST
@@ -41,9 +41,18 @@ def known() -> dict[str, Worker]:
     return dict(sorted(found.items()))
 
 
-def started(domain: str) -> Connect:
-    """A domain's own worker, which is started and waited for unless it runs."""
+def shared(ends: Endpoints) -> Connect | None:
+    """The cluster of all domains that have no worker of their own; None where each has one."""
+    if ends.connect_url is None:
+        return None
+    return Connect(ends.connect_url, (ends.connect_user, resolve(ends.connect_password)))
+
+
+def own(ends: Endpoints, domain: str) -> Connect | None:
+    """A domain's own worker, which is started at the first call unless it runs; None without."""
     named = ConnectReach().domain_connect.get(domain)
+    if named is None and ends.connect_url is not None:
+        return None
     worker = known().get(domain) if named is None else None
     if named is None and (worker is None or worker.api is None):
         note(f"starting the Kafka Connect worker of {domain}, which takes some seconds")

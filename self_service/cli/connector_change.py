@@ -61,6 +61,9 @@ class Change:
                 self._tell_faults(connect, config, image)
             else:
                 self._require_tables(connect, config, image)
+                if self.saying.wait:
+                    # the check would wait for its start a minute at most, and could not say why
+                    connect.api.worker()
         except BaseException:
             withdraw()
             raise

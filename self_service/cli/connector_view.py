@@ -37,7 +37,7 @@ def deployed(
     items = [
         fields(one)
         for _, one in sorted(image.connectors.items())
-        if of in (None, one.domain) and (every or one.stands)
+        if of in (None, one.domain) and (every or not one.is_over)
     ]
     show(Listing(COLUMNS, items, "no connectors: `sdm connect connector add`"), reading.output)
 

@@ -73,7 +73,7 @@ class Mesh:
         return Registry.at_home(self.home, self.profile)
 
     def connect_of(self, domain: str) -> "ConnectCluster":
-        """A domain's own Connect worker, started when it is asked, and its folder of secrets."""
+        """A domain's Connect worker, started when it is asked, and its folder of secrets."""
         from processors.connect.cluster import ConnectCluster
         from processors.connect.principals import group_of
         from processors.connect.secrets import ConnectSecrets
@@ -81,10 +81,14 @@ class Mesh:
         from self_service.cli import connect_workers
 
         ends, reach = self.endpoints, ConnectReach()
+        own, shared = connect_workers.own(ends, domain), connect_workers.shared(ends)
+        api = own or shared
+        if api is None:
+            raise ConfigurationError(f"{domain} has no Kafka Connect worker here")
         return ConnectCluster(
-            connect_workers.started(domain),
+            api,
             ConnectSecrets(ends.connect_secrets),
-            group_of(domain),
+            ends.connect_group if own is None else group_of(domain),
             ends.shared_database,
             tuple(reach.connect_databases),
             reach.connect_classes,

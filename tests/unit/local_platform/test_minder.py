@@ -199,7 +199,8 @@ def test_a_service_is_ready_only_when_its_probe_succeeds(rig: Rig) -> None:
 
 def two_on_demand(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> OnDemand:
     """Starts two where one may start at a time; the first is being started."""
-    monkeypatch.setattr(minder, "_STARTS_ON_DEMAND", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(minder, "_STARTS_AT_A_TIME", 1)
+    monkeypatch.setattr(minder, "_starts", {})
     first, second = OnDemand(rig.site, SLEEP), OnDemand(rig.site, SLEEP, "other")
     first.needs = "work"
     rig.mind(first)
