@@ -9,7 +9,6 @@ everything in order. What was started on demand, and is idle, it takes out of th
 
 import contextlib
 import fcntl
-import json
 import os
 import selectors
 import signal
@@ -20,7 +19,7 @@ import time
 from collections.abc import Collection, Iterable
 
 from local_platform import log_files
-from local_platform.launch import leave_out, one_at_a_time
+from local_platform.launch import leave_out, one_at_a_time, wanted
 from local_platform.minder import Minder
 from local_platform.services import catalogue, chosen, stop_waves
 from local_platform.services.base import Service
@@ -77,7 +76,7 @@ class Supervisor:
 
     def _heed(self) -> None:
         """Mind what is wanted and nothing else."""
-        names: list[str] = json.loads(self._site.layout.wanted.read_bytes())
+        names = wanted(self._site)
         # a domain's server, or a generator, may have come since
         every = catalogue(self._site)
         known = {service.name for service in every}

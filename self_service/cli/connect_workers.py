@@ -12,6 +12,7 @@ from local_platform.site import Site
 from local_platform.state import ServiceStatus, State
 from mesh_events.references import resolve
 from processors.connect.own_worker import OwnWorker
+from processors.connect.principals import group_of
 from processors.connect.rest import Connect
 from processors.settings import ConnectReach
 from self_service.cli.output import note
@@ -48,12 +49,19 @@ def shared(ends: Endpoints) -> Connect | None:
     return Connect(ends.connect_url, (ends.connect_user, resolve(ends.connect_password)))
 
 
-def own(ends: Endpoints, domain: str) -> Connect | None:
-    """A domain's own worker, which is started at the first call unless it runs; None without."""
+def running(ends: Endpoints, domain: str) -> Connect | None:
+    """What runs a domain's connectors; None while its own worker is not ready."""
+    worker = known().get(domain)
+    return shared(ends) if worker is None else worker.api
+
+
+def started(ends: Endpoints, domain: str) -> tuple[Connect, str]:
+    """What is to run a domain's connectors, and its group; a worker is started when it is asked."""
     named = ConnectReach().domain_connect.get(domain)
-    if named is None and ends.connect_url is not None:
-        return None
-    worker = known().get(domain) if named is None else None
-    if named is None and (worker is None or worker.api is None):
-        note(f"starting the Kafka Connect worker of {domain}, which takes some seconds")
-    return OwnWorker(domain, domain_servers.command("connect-worker"), named, waits=True)
+    if named is None:
+        if (found := shared(ends)) is not None:
+            return found, ends.connect_group
+        if running(ends, domain) is None:
+            note(f"starting the Kafka Connect worker of {domain}, which takes some seconds")
+    command = domain_servers.command("connect-worker")
+    return OwnWorker(domain, command, named, waits=True), group_of(domain)

@@ -56,7 +56,7 @@ def describe(reading: Reading, name: Name) -> None:
         "topic_ids": {topic: found.topic_ids.get(topic) for topic in found.reads},
     }
     if reading.is_now and found.stands:
-        told |= _in_connect(found.id)
+        told |= _in_connect(mesh, found.id)
     parts = {"config": settings_of(found.config)}
     show(Detail(told, parts), reading.output)
 
@@ -86,14 +86,12 @@ def fields(found: Connector) -> dict[str, Any]:
     }
 
 
-def _in_connect(name: str) -> dict[str, Any]:
+def _in_connect(mesh: Mesh, name: str) -> dict[str, Any]:
     """What Connect itself says of it now, and the topics that it has used."""
     try:
-        worker = connect_workers.known().get(domain_of(name))
-        if worker is None or worker.api is None:
-            state = "not there" if worker is None else worker.status.state.value
-            return {"in_connect": f"its domain's worker is {state}", "topics": None}
-        api = worker.api
+        api = connect_workers.running(mesh.endpoints, domain_of(name))
+        if api is None:
+            return {"in_connect": "its domain's worker is not ready", "topics": None}
         found = api.deployed().get(name)
         if found is None:
             return {"in_connect": "not there", "topics": []}

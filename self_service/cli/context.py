@@ -75,20 +75,16 @@ class Mesh:
     def connect_of(self, domain: str) -> "ConnectCluster":
         """A domain's Connect worker, started when it is asked, and its folder of secrets."""
         from processors.connect.cluster import ConnectCluster
-        from processors.connect.principals import group_of
         from processors.connect.secrets import ConnectSecrets
         from processors.settings import ConnectReach
         from self_service.cli import connect_workers
 
         ends, reach = self.endpoints, ConnectReach()
-        own, shared = connect_workers.own(ends, domain), connect_workers.shared(ends)
-        api = own or shared
-        if api is None:
-            raise ConfigurationError(f"{domain} has no Kafka Connect worker here")
+        api, group = connect_workers.started(ends, domain)
         return ConnectCluster(
             api,
             ConnectSecrets(ends.connect_secrets),
-            ends.connect_group if own is None else group_of(domain),
+            group,
             ends.shared_database,
             tuple(reach.connect_databases),
             reach.connect_classes,
