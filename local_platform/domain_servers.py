@@ -22,7 +22,7 @@ class Kind:
 
     prefix: a domain's is the service `<prefix><domain>`
     first_offset: of its ports, relative to the base
-    most: so many ports there are
+    most: the number of its ports
     what: in a sentence
     """
 

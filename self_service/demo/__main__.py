@@ -74,7 +74,7 @@ def _settings(home: Path) -> PlatformSettings | None:
 
 def _tell(stage: Stage, options: Any) -> bool:
     start = time.monotonic()
-    stage.chapter("A mesh starts: two Kafka clusters, registry, Connect, Postgres, governor")
+    stage.chapter("A mesh starts: two Kafka clusters, registry, Postgres, governor")
     stage.watched("up", "--fresh", "--yes", "--timeout", "300")
     took = time.monotonic() - start
     stage.check("every server is ready", *_ready(stage.sdm("status", quiet=True).data), took)
