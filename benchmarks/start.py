@@ -20,8 +20,8 @@ def run(settings: PlatformSettings, story: Path) -> None:
     begun = time.perf_counter()
     platform.up()
     ready = time.perf_counter() - begun
-    services = platform.status()
-    memory = sum(service.rss_bytes or 0 for service in services)
+    services = platform.status(memory=True)
+    memory = sum(service.rss_bytes for service in services)
     figures: dict[str, dict[str, Any]] = {
         "warm up to ready": {"seconds": round(ready, 1)},
         "memory in all (RSS)": {"mib": memory >> 20},

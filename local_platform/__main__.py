@@ -42,7 +42,7 @@ def _reporter() -> Callable[[Progress], None]:
 
 
 def _status(platform: LocalPlatform) -> None:
-    for one in platform.status():
+    for one in platform.status(memory=True):
         _say(
             f"{one.name:12} {one.state:10} pid {one.pid or '-':<8} port {one.port or '-':<6} "
             f"restarts {one.restarts}  {one.rss_bytes / 2**20:6.0f} MiB  {one.detail}"

@@ -220,13 +220,20 @@ class LocalPlatform:
         self._layout.endpoints.unlink(missing_ok=True)
         return running
 
-    def status(self) -> list[ServiceStatus]:
-        """Return every service as it is now, in start order; [] where none ever ran."""
+    def status(self, *, memory: bool = False) -> list[ServiceStatus]:
+        """Return every service as it is now, in start order; [] where none ever ran.
+
+        Args:
+            memory: measure how much each uses, which takes some milliseconds for each.
+        """
         state = PlatformState.load(self._layout.state)
         if state is None:
             return []
         supervised = state.supervisor.alive
-        return [_as_is(status, supervised=supervised) for status in state.services]
+        found = [_as_is(status, supervised=supervised) for status in state.services]
+        if not memory:
+            return found
+        return [one.model_copy(update={"rss_bytes": rss(one.identity)}) for one in found]
 
     @property
     def transport(self) -> Transport:
@@ -393,14 +400,11 @@ class LocalPlatform:
 
 def _as_is(status: ServiceStatus, *, supervised: bool) -> ServiceStatus:
     """Correct a recorded status by what lives now."""
-    identity = status.identity
-    alive = identity is not None and identity.alive
-    change: dict[str, object] = {"rss_bytes": rss(identity) if identity else 0}
-    if not supervised:
-        if alive:
-            change["detail"] = "runs without its supervisor: run `sdm up`"
-        else:
-            change |= {"state": State.STOPPED, "pid": None, "started": None}
+    if supervised:
+        return status
+    change: dict[str, object] = {"state": State.STOPPED, "pid": None, "started": None}
+    if status.identity is not None and status.identity.alive:
+        change = {"detail": "runs without its supervisor: run `sdm up`"}
     return status.model_copy(update=change)
 
 

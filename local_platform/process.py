@@ -118,9 +118,9 @@ def stop_group(leader: Identity, sign: signal.Signals, timeout_s: float) -> None
         _send(member.pid, signal.SIGKILL)
 
 
-def rss(leader: Identity) -> int:
+def rss(leader: Identity | None) -> int:
     """Return the resident bytes of a process and its descendants, 0 once it ended."""
-    process = leader.process()
+    process = leader.process() if leader is not None else None
     if process is None:
         return 0
     total = 0

@@ -35,7 +35,7 @@ class ServiceStatus(BaseModel):
 
     since: when it entered this state, seconds since the epoch
     restarts: how often it was started again after it had died
-    rss_bytes: resident memory with its children; 0 in the supervisor's file
+    rss_bytes: resident memory with its children; 0 where it was not measured
     detail: what a probe last missed, or why it failed
     """
 

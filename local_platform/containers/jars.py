@@ -29,6 +29,7 @@ _COMPILED_WITH = (
     "jakarta.servlet-api",
     "jakarta.ws.rs-api",
     "jetty-ee10-servlet",
+    "jetty-io",
     "jetty-server",
     "jetty-util",
     "kafka-clients",

@@ -16,10 +16,11 @@ import jakarta.ws.rs.core.{Context, Feature, FeatureContext}
 import org.apache.kafka.common.utils.AppInfoParser
 import org.apache.kafka.connect.rest.{ConnectRestExtension, ConnectRestExtensionContext}
 import org.eclipse.jetty.ee10.servlet.{FilterHolder, ServletContextHandler}
+import org.eclipse.jetty.server.{NetworkConnectionLimit, Server, ServerConnector}
 
 /**
- * Adds `LoginFilter` in front of Connect's REST API, the paths between workers among them: Kafka's
- * own extension asks for no login there. So it is for Connect clusters of one worker, which sends
+ * Adds `LoginFilter` in front of Connect's REST API, the paths between workers among them, and a
+ * bound of its connections: Kafka's own extension asks for no login there. So it is for Connect clusters of one worker, which sends
  * no request to another one.
  *
  * Nothing of Scala's own library is used, so that Connect needs no more jars for it.
@@ -51,7 +52,31 @@ class LoginFilterFeature(logins: Configuration) extends Feature {
     handler.addFilter(added, "/*", util.EnumSet.of(DispatcherType.REQUEST))
     added.start()
     added.initialize()
+    Connections.bound(handler.getServer)
     true
+  }
+}
+
+/**
+ * Bounds the connections of Connect's REST API, which Jetty accepts without an end: each holds
+ * memory for a head that may never be complete. Those above the bound wait at the operating system.
+ */
+object Connections {
+  private val most = 500
+  // of every connection, while no more are accepted
+  private val idleMs = 5000L
+
+  def bound(server: Server): Unit = {
+    val limit = new NetworkConnectionLimit(most, server)
+    limit.setEndPointIdleTimeout(idleMs)
+    limit.start()
+    // the connectors run by now, and look for who listens when they start alone
+    val connectors = server.getConnectors
+    var index = 0
+    while (index < connectors.length) {
+      connectors(index).asInstanceOf[ServerConnector].getSelectorManager.addEventListener(limit)
+      index += 1
+    }
   }
 }
 

@@ -116,7 +116,7 @@ def status(shown: Shown) -> None:
     """
     platform = _platform()
     protocols = platform.protocols()
-    found = platform.status()
+    found = platform.status(memory=True)
     services = [_service(one, protocols.get(one.name)) for one in found]
     mesh, parts, fault = _mesh()
     if (end := platform.certified_until()) is not None:

@@ -3,19 +3,25 @@
 import base64
 import contextlib
 import socket
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 import requests
 
-from local_platform import Endpoints
-from tests.mesh_fixtures import connect_worker
+from local_platform import Endpoints, PlatformSettings
+from tests.kafka_client import eventually
+from tests.mesh_fixtures import connect_service, connect_worker, pid_of
 
 pytestmark = pytest.mark.platform
 
 CONNECTIONS = 230
 """More than the threads that Jetty has for requests, which are 200."""
 BOUND = 1 << 20
+MOST_CONNECTIONS = 500
+ABOVE = 30
+"""Fewer than wait at the operating system."""
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
 
@@ -28,12 +34,20 @@ def head(request: str, length: int | None, kind: str = JSON, login: str | None =
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def admin(platform: Endpoints) -> str:
-    return ":".join(connect_worker(platform)[1])
+class Worker(NamedTuple):
+    """Where the REST API answers, and a login there."""
+
+    url: str
+    login: tuple[str, str]
 
 
-def opened(platform: Endpoints, sent: bytes) -> socket.socket:
-    place = urlsplit(connect_worker(platform)[0])
+@pytest.fixture(scope="module")
+def worker(platform: Endpoints) -> Worker:
+    return Worker(*connect_worker(platform))
+
+
+def opened(worker: Worker, sent: bytes) -> socket.socket:
+    place = urlsplit(worker.url)
     found = socket.create_connection((place.hostname, place.port), timeout=10)
     found.sendall(sent)
     return found
@@ -53,15 +67,14 @@ def status_and_end(connection: socket.socket) -> int:
     "request_line", ["POST /connectors/any/tasks", "PUT /connectors/any/fence"]
 )
 def test_slow_bodies_without_a_login_hold_no_thread(
-    platform: Endpoints, request_line: str, kind: str, begun: bytes
+    worker: Worker, request_line: str, kind: str, begun: bytes
 ) -> None:
-    url, login = connect_worker(platform)
     with contextlib.ExitStack() as stack:
         connections = [
-            stack.enter_context(opened(platform, head(request_line, 1000, kind) + begun))
+            stack.enter_context(opened(worker, head(request_line, 1000, kind) + begun))
             for _ in range(CONNECTIONS)
         ]
-        answer = requests.get(f"{url}/connectors", auth=login, timeout=10)
+        answer = requests.get(f"{worker.url}/connectors", auth=worker.login, timeout=10)
         assert answer.status_code == 200
         assert [status_and_end(one) for one in connections] == [401] * CONNECTIONS
 
@@ -86,40 +99,72 @@ def test_slow_bodies_without_a_login_hold_no_thread(
 )
 @pytest.mark.parametrize("length", [1000, 400 << 20, None])
 def test_nothing_is_read_of_a_body_without_a_login(
-    platform: Endpoints, request_line: str, length: int | None
+    worker: Worker, request_line: str, length: int | None
 ) -> None:
-    assert status_and_end(opened(platform, head(request_line, length))) == 401
+    assert status_and_end(opened(worker, head(request_line, length))) == 401
 
 
 @pytest.mark.parametrize("path", ["//connectors/any/tasks", "/connectors//any/tasks"])
-def test_a_path_that_can_be_read_in_two_ways_is_refused(platform: Endpoints, path: str) -> None:
-    assert status_and_end(opened(platform, head(f"POST {path}", 1000))) == 400
+def test_a_path_that_can_be_read_in_two_ways_is_refused(worker: Worker, path: str) -> None:
+    assert status_and_end(opened(worker, head(f"POST {path}", 1000))) == 400
 
 
 @pytest.mark.parametrize("login", ["testers:", "testers:wrong", "nobody:any", "testers", ":", ""])
-def test_a_login_that_connect_does_not_know_is_none(platform: Endpoints, login: str) -> None:
+def test_a_login_that_connect_does_not_know_is_none(worker: Worker, login: str) -> None:
     sent = head("POST /connectors/any/tasks", 1000, login=login)
-    assert status_and_end(opened(platform, sent)) == 401
+    assert status_and_end(opened(worker, sent)) == 401
 
 
 @pytest.mark.parametrize("authorization", ["Basic !!!", "Basic", "Bearer abc", "Basic \xff"])
-def test_a_login_that_cannot_be_read_is_none(platform: Endpoints, authorization: str) -> None:
+def test_a_login_that_cannot_be_read_is_none(worker: Worker, authorization: str) -> None:
     sent = head("POST /connectors/any/tasks", 1000)[:-2]
     sent += f"Authorization: {authorization}\r\n\r\n".encode("latin-1")
-    assert status_and_end(opened(platform, sent)) == 401
+    assert status_and_end(opened(worker, sent)) == 401
 
 
 @pytest.mark.parametrize(("length", "status"), [(BOUND + 1, 413), (400 << 20, 413), (None, 411)])
 def test_a_body_above_the_bound_is_refused_also_with_a_login(
-    platform: Endpoints, length: int | None, status: int
+    worker: Worker, length: int | None, status: int
 ) -> None:
-    sent = head("POST /connectors/any/tasks", length, login=admin(platform))
-    assert status_and_end(opened(platform, sent)) == status
+    sent = head("POST /connectors/any/tasks", length, login=":".join(worker.login))
+    assert status_and_end(opened(worker, sent)) == status
 
 
-def test_a_body_up_to_the_bound_is_read_with_a_login(platform: Endpoints) -> None:
-    url, login = connect_worker(platform)
-    path = f"{url}/connectors"
+def test_a_body_up_to_the_bound_is_read_with_a_login(worker: Worker) -> None:
+    path = f"{worker.url}/connectors"
     body = b'{"name": "any", "config": {}}'.ljust(BOUND)
-    answer = requests.post(path, body, auth=login, headers={"Content-Type": JSON}, timeout=30)
+    answer = requests.post(
+        path, body, auth=worker.login, headers={"Content-Type": JSON}, timeout=30
+    )
     assert answer.status_code == 400, "read, and found to have no config"
+
+
+def test_connections_above_the_bound_wait_until_others_have_ended(
+    worker: Worker, settings: PlatformSettings
+) -> None:
+    process = psutil.Process(pid_of(settings, connect_service()))
+    port = urlsplit(worker.url).port
+    seen = set()
+
+    def ended(connection: socket.socket) -> bool:
+        seen.add(
+            sum(
+                one.status == psutil.CONN_ESTABLISHED and one.laddr.port == port
+                for one in process.net_connections(kind="tcp")
+            )
+        )
+        connection.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            return not connection.recv(4096)
+        return False
+
+    with contextlib.ExitStack() as stack:
+        first, *_ = [
+            stack.enter_context(opened(worker, b"GET /connectors HTTP/1.1\r\nHost:"))
+            for _ in range(MOST_CONNECTIONS + ABOVE)
+        ]
+        eventually(lambda: ended(first), "the worker ends connections that say no more")
+        # acceptors look at the bound one by one
+        assert MOST_CONNECTIONS - ABOVE <= max(seen) <= MOST_CONNECTIONS + 2
+        answer = requests.get(f"{worker.url}/connectors", auth=worker.login, timeout=60)
+    assert answer.status_code == 200
