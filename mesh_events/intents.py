@@ -132,14 +132,22 @@ class KeyRevoked(Intent):
 class DomainFrozen(DomainIntent):
     """Emitted by the operator, or the domain itself, when nothing that a domain says may count.
 
-    For a time: whatever of the domain is undecided then, or reaches the log before `until`, is
+    For a time: whatever of the domain is undecided then, or reaches the log before its end, is
     refused, whoever holds its key. What is in force stays in force. The domain `mesh` stands for
     all domains. A second freeze replaces the first.
     """
 
     domain: str = Field(description="The domain, or mesh for all of them")
-    until: datetime = Field(description="End, by the mesh's clock; at most a year ahead")
+    until: datetime = Field(
+        description="End, by the mesh's clock; at most a year ahead. Not used where `duration_ms` "
+        "is given"
+    )
     reason: str = Field(description="Why, for those who are refused and the audit")
+    duration_ms: int | None = Field(
+        default=None,
+        description="It lasts so long from its acceptance on, by the mesh's clock, whatever the "
+        "emitter's clock shows; a year at most",
+    )
 
 
 class DomainThawed(DomainIntent):

@@ -11,7 +11,8 @@ Of several records with the same bytes one is judged: its answer is that of the 
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mesh_events.codec import decode, has_valid_signature
@@ -53,12 +54,16 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was decided: `accepted`, or a code and a reason; `offset` is the decision's."""
+    """What was decided: `accepted`, or a code and a reason; `offset` is the decision's.
+
+    `clock` is the mesh's at the decision.
+    """
 
     accepted: bool
     offset: int
     code: str = ""
     reason: str = ""
+    clock: datetime | None = field(default=None, compare=False)
 
 
 class DecisionWatch:
@@ -320,5 +325,5 @@ class _KnownSchemas(dict[int, str]):
 
 def _outcome(event: Decision, offset: int) -> Outcome:
     if isinstance(event, IntentRejected | IntentQuarantined | RecordsSetAside):
-        return Outcome(False, offset, event.code, event.reason)
-    return Outcome(True, offset)
+        return Outcome(False, offset, event.code, event.reason, event.clock)
+    return Outcome(True, offset, clock=event.clock)

@@ -21,13 +21,13 @@ def _(intent: DomainFrozen, case: Case) -> Verdict:
     )
     _known(case, intent.domain)
     names.text(intent.reason, "the reason")
-    until, made = milliseconds(intent.until), milliseconds(intent.meta.time)
+    until, length, told = _end(intent, case)
     # a clock that is wrong must not keep the operator from stopping a domain
     ends_later = until > case.clock or case.image.clocks_disagree
     require(
-        ends_later and 0 < until - made <= LONGEST_MS,
+        ends_later and 0 < length <= LONGEST_MS,
         "invalid_end",
-        f"a freeze ends in the future and within a year, but {intent.until.isoformat()} does not",
+        f"a freeze ends in the future and within a year, but {told} does not",
     )
     before = case.image.identity.freezes.get(intent.domain)
     require(
@@ -75,6 +75,15 @@ def _(intent: DomainReleased, case: Case) -> Verdict:
         f"{intent.domain} is not in quarantine",
     )
     return Accepted()
+
+
+def _end(intent: DomainFrozen, case: Case) -> tuple[int, int, str]:
+    """When it ends by the mesh's clock, how long it lasts, and how it says so."""
+    if intent.duration_ms is not None:
+        end = case.clock + intent.duration_ms
+        return end, intent.duration_ms, f"one of {intent.duration_ms} ms"
+    until = milliseconds(intent.until)
+    return until, until - milliseconds(intent.meta.time), intent.until.isoformat()
 
 
 def _one(case: Case, domain: str) -> None:

@@ -1,6 +1,6 @@
 """`sdm freeze`, `thaw`, `quarantine`, `release`: what a domain says, or may do, for a while."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,14 +47,24 @@ def freeze(
     """
     from self_service.cli.failures import ending
 
-    domain = _whom(name, every=every)
+    domain, lasts = _whom(name, every=every), parse_duration(duration)
     try:
-        end = datetime.now(UTC) + parse_duration(duration)
+        end = datetime.now(UTC) + lasts
     except OverflowError:
         raise InvalidValueError(f"--for {duration[:80]}: the year has four digits") from None
     said = _say(
-        saying, lambda meta: DomainFrozen(meta=meta, domain=domain, until=end, reason=reason)
+        saying,
+        lambda meta: DomainFrozen(
+            meta=meta,
+            domain=domain,
+            until=end,
+            reason=reason,
+            duration_ms=lasts // timedelta(milliseconds=1),
+        ),
     )
+    if said.outcome is not None and said.outcome.clock is not None:
+        # this machine's clock may be wrong
+        end = said.outcome.clock + lasts
     note(f"end it before its time with {ending('thaw', domain)}")
     show(Detail({**said.fields(), "domain": domain, "until": stamp(end)}), saying.output)
 

@@ -76,6 +76,36 @@ def test_a_freeze_ends_by_the_time_of_the_log(log: PaperLog) -> None:
     assert said_by(log, "west") == Accepted()
 
 
+@pytest.mark.parametrize("ahead_ms", [-59 * 60_000, 0, 30_000])
+def test_a_freeze_with_a_duration_ends_by_the_clock_of_the_mesh_alone(
+    log: PaperLog, ahead_ms: int
+) -> None:
+    made = at(log.now + ahead_ms)
+    fields = {"domain": "west", "until": made, "duration_ms": HOUR_MS, "reason": "its key was seen"}
+    event = log.make(intents.DomainFrozen, "mesh", **fields)
+    event = event.model_copy(update={"meta": event.meta.model_copy(update={"time": made})})
+    log.append(event, by="operator")
+    log.govern()
+    log.now += HOUR_MS - 60_000
+    assert code(said_by(log, "west")) == "domain_frozen"
+    log.now += 60_000
+    assert said_by(log, "west") == Accepted()
+
+
+@pytest.mark.parametrize("duration_ms", [-1, 0, 367 * 24 * HOUR_MS, 2**63 - 1])
+def test_a_freeze_lasts_for_a_time_and_a_year_at_most(log: PaperLog, duration_ms: int) -> None:
+    fields = {"domain": "west", "until": at(log.now + 10_000), "reason": "its key was seen"}
+    offset = log.operator(intents.DomainFrozen, duration_ms=duration_ms, **fields)
+    assert code(log.verdict(offset)) == "invalid_end"
+
+
+def test_a_freeze_with_a_duration_never_shortens_one(log: PaperLog) -> None:
+    freeze(log, "west", 2 * HOUR_MS)
+    fields = {"domain": "west", "until": at(log.now + 3 * HOUR_MS), "reason": "again"}
+    offset = log.operator(intents.DomainFrozen, duration_ms=HOUR_MS, **fields)
+    assert code(log.verdict(offset)) == "frozen_longer"
+
+
 def test_a_freeze_ends_when_it_is_thawed(log: PaperLog) -> None:
     freeze(log, "west")
     log.operator(intents.DomainThawed, domain="west", reason="new key")
