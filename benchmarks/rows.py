@@ -62,7 +62,7 @@ ROWS: Sequence[Row] = (
         "start",
         ("warm up to ready", "seconds"),
         goal=Goal("12 s", "seconds", 12),
-        bound="the start of six JVMs on two cores",
+        bound="the start of two brokers and the registry on two cores",
         short=True,
     ),
     Row(
