@@ -41,10 +41,96 @@ object JsonNumbers {
 }
 
 /**
+ * Texts of decimals that Java reads and rounds in a time that grows with the text alone. It takes
+ * that of the square of the digits, and that of the exponent: `1e-300000000` takes hours.
+ */
+object ShortDecimals {
+  /** Characters of a text that is as it is, unless it has an exponent. */
+  private val plain = 40
+  /** Significant digits that are kept: a decimal has 38 before the point and 38 behind it. */
+  private val kept = 100
+
+  /**
+   * The text of a number that is the same in each decimal of Spark's, or null in none of them.
+   *
+   * What is no number gives an empty text, which Java refuses as it does the text itself.
+   */
+  def shortened(text: String): String =
+    if (text.length <= plain && text.indexOf('e') < 0 && text.indexOf('E') < 0) text
+    else new Reading(text).shortened
+
+  private class Reading(text: String) {
+    private var at = 0
+    private val digits = new java.lang.StringBuilder()
+    /** Digits that were left out, and digits behind the point. */
+    private var dropped, behind = 0L
+
+    def shortened: String = {
+      val negative = sign()
+      if (!mantissa()) ""
+      else {
+        val exponent = if (at == text.length) Some(0L) else power()
+        exponent.filter(power => isScale(behind - power)).fold("")(written(negative, _))
+      }
+    }
+
+    private def written(negative: Boolean, power: Long): String = {
+      val exponent = power + dropped - behind
+      // the place of the first digit: below it all decimals are 0, and so are those of no digits
+      if (digits.length == 0 || exponent + digits.length < -kept) "0"
+      else s"${if (negative) "-" else ""}${digits}E$exponent"
+    }
+
+    /** Whether Java takes it: the exponent of a number is the negative of an int. */
+    private def isScale(scale: Long): Boolean = scale.toInt == scale
+
+    private def sign(): Boolean = {
+      val found = if (at < text.length) text.charAt(at) else ' '
+      if (found == '-' || found == '+') at += 1
+      found == '-'
+    }
+
+    /** Reads the digits and a point; whether there is a digit, and an exponent or the end behind it. */
+    private def mantissa(): Boolean = {
+      var any, point = false
+      var going = true
+      while (going && at < text.length) {
+        val one = text.charAt(at)
+        if (Character.isDigit(one)) {
+          any = true
+          if (point) behind += 1
+          val digit = Character.digit(one, 10)
+          if (digits.length >= kept) dropped += 1
+          else if (digits.length > 0 || digit != 0) digits.append(digit)
+        } else if (one == '.' && !point) point = true
+        else going = false
+        if (going) at += 1
+      }
+      any && (at == text.length || text.charAt(at) == 'e' || text.charAt(at) == 'E')
+    }
+
+    /** The number behind the `e`, of ten digits at most, zeros before it not counted. */
+    private def power(): Option[Long] = {
+      at += 1
+      val negative = sign()
+      val first = at
+      var (found, counted) = (0L, 0)
+      while (at < text.length && Character.isDigit(text.charAt(at)) && counted <= 10) {
+        val digit = Character.digit(text.charAt(at), 10)
+        if (found > 0 || digit != 0) counted += 1
+        found = found * 10 + digit
+        at += 1
+      }
+      if (at == first || at < text.length || counted > 10) None else Some(if (negative) -found else found)
+    }
+  }
+}
+
+/**
  * Writes classes of Spark's below a folder: its Kafka source, which asks [[RecordTimes]], since one
  * record with a time that no microseconds hold ends a query, again at each start; that by which texts
- * become timestamps, since `12:30` would be another value each day; and `get_json_object`, which
- * copies by [[JsonNumbers]]. They take the place of Spark's where their jar comes first on the class
+ * become timestamps, since `12:30` would be another value each day; that by which they become
+ * decimals, which asks [[ShortDecimals]]; and `get_json_object`, which copies by [[JsonNumbers]]. They take the place of Spark's where their jar comes first on the class
  * path of a server.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
@@ -67,6 +153,9 @@ object PatchSpark {
     Change(
       "org/apache/spark/sql/catalyst/util/SparkDateTimeUtils", "java/time/LocalDate",
       "now", behind = true, "mesh/RecordTimes", "noDay", "(Ljava/time/LocalDate;)Ljava/time/LocalDate;", 1),
+    Change(
+      "org/apache/spark/sql/types/Decimal$", "java/lang/String",
+      "trim", behind = true, "mesh/ShortDecimals", "shortened", "(Ljava/lang/String;)Ljava/lang/String;", 1),
     Change(
       "org/apache/spark/sql/catalyst/expressions/json/GetJsonObjectEvaluator", "com/fasterxml/jackson/core/JsonGenerator",
       "copyCurrentStructure", behind = false, "mesh/JsonNumbers", "copy",

@@ -3,7 +3,8 @@
 What lives here: the Scala sources of SQL functions, of the server that statements run on,
 `DomainServer.scala`, which lacks what no statement may use, of `ClosedPorts.scala`, by which no
 server has other ports than its own, and of `PatchSpark.scala`, by which Spark's Kafka source reads
-records with any time, and numbers of JSON keep their digits; where they lie, and their names.
+records with any time, numbers of JSON keep their digits, and no text takes long to become a
+decimal; where they lie, and their names.
 What does not: how they are compiled and put on a server's class path (`local_platform.own_jars`),
 and what a statement asks them (`spark_streams.sql`).
 Why not in Python: Python cannot run in Spark's real-time mode (decision 0011).

@@ -5,7 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from spark_streams.sql.growing.amount import Amount, Need, total
 from spark_streams.sql.growing.names import HIDING, NUMBERS, OF_TEXTS, SCALARS, SEARCHES, TWICE
 from spark_streams.sql.patterns import MATCHED
-from spark_streams.sql.tree import Binary, Call, Case, Cast, Field, Item, Like, Node, Number, Text
+from spark_streams.sql.tree import (
+    Binary,
+    Call,
+    Case,
+    Cast,
+    Field,
+    Item,
+    Like,
+    Node,
+    Number,
+    Text,
+    Type,
+)
 
 SCALAR = 64
 """Bytes of a number, a date, or a boolean, also as text."""
@@ -35,7 +47,7 @@ def made(node: Node, parts: Sequence[Need]) -> Made:
         case Binary(op="||"):
             return size, elements, nothing
         case Cast():
-            return _cast(node.to.name, parts[0])
+            return _cast(node.to, parts[0])
         case Case() | Field():
             return _largest(parts)
         case Item():
@@ -53,13 +65,22 @@ def _largest(parts: Sequence[Need]) -> Made:
     return size, elements, Amount()
 
 
-def _cast(kind: str, this: Need) -> Made:
-    if kind in ("string", "binary"):
+def _cast(to: Type, this: Need) -> Made:
+    if to.name in ("string", "binary"):
         return this.size + this.elements * _TEXT_OF_ELEMENT + SCALAR, Amount.of(1), Amount()
-    if kind == "decimal":
-        # Java reads the digits of a number in time that is quadratic
-        return Amount.of(SCALAR), Amount.of(1), _per_word(this.size * this.size)
-    return this.size + this.elements * SCALAR + SCALAR, this.elements + 1, Amount()
+    if to.name == "decimal":
+        return Amount.of(SCALAR), Amount.of(1), _digits(this)
+    steps = _digits(this) if _has_decimals(to) else Amount()
+    return this.size + this.elements * SCALAR + SCALAR, this.elements + 1, steps
+
+
+def _digits(this: Need) -> Amount:
+    """Java reads the digits of a decimal in time that is quadratic."""
+    return _per_word(this.size * this.size)
+
+
+def _has_decimals(to: Type) -> bool:
+    return to.name == "decimal" or any(map(_has_decimals, to.inner))
 
 
 def _per_word(amount: Amount) -> Amount:
@@ -82,8 +103,7 @@ def _called(node: Call, parts: Sequence[Need], size: Amount, elements: Amount) -
     if node.name in HIDING:
         return _largest(parts)
     if node.name in NUMBERS:
-        kind = "decimal" if node.name == "decimal" else "double"
-        return Amount.of(SCALAR), Amount.of(1), _cast(kind, first)[2]
+        return Amount.of(SCALAR), Amount.of(1), _cast(Type(node.name), first)[2]
     if node.name in SCALARS:
         return Amount.of(SCALAR), Amount.of(1), steps
     return size + SCALAR, elements + len(parts), steps

@@ -41,6 +41,8 @@ def need(text: str, names: int = 0) -> Peak:
         "btrim(s, t)",
         "CAST(s AS decimal(38,0))",
         "decimal(s)",
+        "CAST(a AS array<decimal(38,0)>)",
+        "CAST(m AS map<string, struct<x: decimal(38,0)>>)",
         "array_distinct(a)",
         "transform(split(s, ''), x -> length(s))",
         "filter(split(s, ''), x -> contains(s, 'b'))",
