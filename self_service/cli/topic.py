@@ -108,7 +108,7 @@ def create(
         except MeshError:
             note(
                 f"{name} is there and has no schema yet: correct the file, then "
-                f"`sdm schema register {name} -f FILE`"
+                f"`sdm schema register {name} FILE`"
             )
             raise
     show(Detail(shown), acting.output)

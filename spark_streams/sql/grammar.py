@@ -45,6 +45,10 @@ _BINDS = {
 _CLOSEST = 8
 QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "MAP", "REDUCE"})
 """What begins a query in parentheses."""
+_BEHIND = frozenset(
+    {"AND", "OR", "NOT", "IN", "IS", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "DIV"}
+)
+"""Operators that are names, behind a column."""
 _NO_VALUE = frozenset(
     {"SELECT", "FROM", "WHERE", "JOIN", "ON", "AS", "AND", "OR", "IN", "LIKE", "RLIKE", "BETWEEN"}
     | {"IS", "WHEN", "THEN", "ELSE", "END", "GROUP", "ORDER", "HAVING", "UNION", "INTO", "USING"}
@@ -52,6 +56,18 @@ _NO_VALUE = frozenset(
 )
 """Keywords that are no columns unless they are quoted."""
 SUBQUERY = "a query inside a query: write one statement for each step"
+
+
+def begins_query(words: Words) -> bool:
+    """Whether a query stands here, and no column or function of the same name."""
+    word, after = words.current.upper, words.ahead(1)
+    if word not in QUERIES:
+        return False
+    if word == "SELECT":
+        return after.upper not in (",", ")", ".")
+    if word == "VALUES":
+        return after.upper == "(" or after.kind in (Kind.NUMBER, Kind.STRING, Kind.BYTES)
+    return after.kind is Kind.QUOTED or (after.kind is Kind.NAME and after.upper not in _BEHIND)
 
 
 class Expressions:
@@ -114,7 +130,7 @@ class Expressions:
             raise words.wrong("IN is followed by values in parentheses: IN (1, 2)", words.before)
         before = words.before
         words.next()
-        if words.current.upper in QUERIES and words.ahead(1).upper not in (",", ")", "."):
+        if begins_query(words):
             raise words.refused(SUBQUERY)
         if words.sees(")"):
             raise words.wrong("IN is followed by values in parentheses: IN (1, 2)", before)
@@ -191,7 +207,7 @@ class Expressions:
 
     def _in_parentheses(self) -> Node:
         start = self.words.next().start
-        if self.words.current.upper in QUERIES and self.words.ahead(1).upper not in (")", "."):
+        if begins_query(self.words):
             raise self.words.refused(SUBQUERY)
         found = self._deeper(self.expression)
         if self.words.sees(","):

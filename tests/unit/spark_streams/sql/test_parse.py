@@ -258,3 +258,39 @@ def test_what_only_looks_unfinished_is_taken() -> None:
         "WHERE a NOT IN ((1), 2) AND (b BETWEEN least(1, 2) AND 3) AND d BETWEEN 1 AND 2"
     )
     assert len(parse(text).select) == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "(map('a', id))['a']",
+        "(map > 1)",
+        "(values > 1)",
+        "(values IS NULL)",
+        "(table NOT IN (1, 2))",
+        "(table.a)",
+        "(reduce)",
+        "1 IN (map, 2)",
+    ],
+)
+def test_a_column_or_a_function_may_have_the_name_of_a_query(value: str) -> None:
+    parse(f"SELECT {value} AS v FROM east.clicks")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1",
+        "VALUES (1)",
+        "VALUES 1",
+        "TABLE a",
+        "FROM a SELECT b",
+        "WITH a AS (SELECT 1)",
+        "MAP a USING 'b'",
+        "REDUCE `a` USING 'b'",
+    ],
+)
+@pytest.mark.parametrize("text", ["SELECT ({}) AS v FROM c", "SELECT 1 IN ({}) AS v FROM c"])
+def test_a_query_inside_a_query_is_refused(text: str, query: str) -> None:
+    with pytest.raises(SqlError, match="a query inside a query"):
+        parse(text.format(query))
