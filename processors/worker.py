@@ -260,14 +260,18 @@ class Worker:
 
     async def _decide(self, reign: LogReign) -> None:
         """Decide until nothing is left, then wait for something to change."""
+        paused = False
         while self._holds(reign):
             seen = self.governor.image.offset
             try:
                 reign.check_reign()
             except ReignOverError as over:
-                log.info("governor_paused", reason=str(over))
+                if not paused:
+                    log.info("governor_paused", reason=str(over))
+                paused = True
                 await self._reached(reign, seen + 1, KEEPER_PERIOD_S)
                 continue
+            paused = False
             waits = self.governor.waits
             records = await asyncio.to_thread(self.governor.step)
             if self.governor.waits != waits:
@@ -336,6 +340,7 @@ class Worker:
     async def _keep(self, keeper: Keeper, reign: LogReign) -> None:
         """Run one keeper on every change and every few seconds, never twice at a time."""
         await asyncio.sleep(reign.alone_in)
+        paused = False
         while self._holds(reign):
             seen, waits, began = self.governor.image.offset, self.governor.waits, now()
             try:
@@ -343,10 +348,13 @@ class Worker:
                 async with asyncio.timeout(KEEPER_STALL_S):
                     await asyncio.to_thread(self._reconcile, keeper, reign)
                 self._compared.add(keeper.name)
+                paused = False
             except TimeoutError as error:
                 raise StateFaultError(f"the keeper of {keeper.name} hangs") from error
             except ReignOverError as over:
-                log.info("keeper_paused", keeper=keeper.name, reason=str(over))
+                if not paused:
+                    log.info("keeper_paused", keeper=keeper.name, reason=str(over))
+                paused = True
             # what was reported must be folded before the next look, or it is reported twice
             await self._reached(reign, reign.last_report, STALL_S)
             await asyncio.sleep(max(0.0, began + KEEPER_PACE_S - now()))

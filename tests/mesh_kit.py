@@ -123,6 +123,11 @@ class Mesh:
         """The super user's login."""
         return self.endpoints.administration(cluster)
 
+    @cached_property
+    def raw(self) -> RawProducer:
+        """Any bytes, written to the log as fast as it takes them; a domain's login may not."""
+        return RawProducer(self.admin_login())
+
     def admin(self, cluster: str = "east") -> AdminClient:
         """The super user's admin client; hold it, since a collected one fails its futures."""
         return AdminClient(self.admin_login(cluster).config())

@@ -32,7 +32,7 @@ object BoundedAppends {
   private val times = Integer.getInteger("mesh.appends.times", 4).intValue
   private val lateNs = Integer.getInteger("mesh.appends.late.ms", 3000).longValue * 1000000L
   private val records = Integer.getInteger("mesh.appends.records", 2000).intValue
-  private val leastOfRecord = Integer.getInteger("mesh.appends.record.bytes", 2048).longValue
+  private val leastOfRecord = Integer.getInteger("mesh.appends.record.bytes", 8192).longValue
   private val longestS = 3600.0
   private val appenders = new ConcurrentHashMap[String, Spent]()
 

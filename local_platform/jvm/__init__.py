@@ -120,7 +120,7 @@ JVM_BOUNDS = {
     "mesh.appends.times": 4,
     "mesh.appends.late.ms": 3000,
     "mesh.appends.records": 2000,
-    "mesh.appends.record.bytes": 2048,
+    "mesh.appends.record.bytes": 8192,
     "mesh.connections": 2000,
     "mesh.connections.bytes": 192 * _MIB,
     "mesh.fetch.wait.ms": 2000,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mesh_events.meta import LONGEST_REASON
-from mesh_events.statements import StatementAdded
+from mesh_events.statements import StatementAdded, StatementDropped
 from mesh_events.topics import MAX_RECORD_BYTES
 from tests.integration.governance.conftest import Scene
 from tests.integration.sql.records import record
@@ -70,3 +70,5 @@ def test_a_statement_over_very_many_columns_is_decided_once(scene: Scene) -> Non
     records = appended_since(scene, receipt.offset)
     assert max(records) < MAX_RECORD_BYTES // 8
     assert len(records) < 100
+    # Spark would analyse it for minutes, beside all other tests
+    kit.accepted(owner.say(StatementDropped, statement=f"{owner.name}.wide", reason="seen"))

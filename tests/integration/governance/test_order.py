@@ -246,9 +246,7 @@ def test_a_domain_that_says_very_much_does_not_hold_up_the_others(scene: Scene) 
         made = one.make(ProductPublished, **publication(name, name))
         wires.append(scene.wire(made, one.key))
     # all by one producer, so that the governor reads the last while the first are undecided
-    *flood, said = flooding.raw.write_all(
-        (wire.value, wire.key, list(wire.headers)) for wire in wires
-    )
+    *flood, said = kit.raw.write_all((wire.value, wire.key, list(wire.headers)) for wire in wires)
 
     assert {kit.code(offset) for offset in (*flood, said)} == {"unknown_topic"}
     decided = {
@@ -269,7 +267,7 @@ def test_a_flood_of_garbage_is_decided_in_ranges(scene: Scene) -> None:
     )
     good = (intent.value, intent.key, list(intent.headers))
     garbage = (b"garbage", b"", [])
-    *flood, said, last = scene.stranger.raw.write_all([*[garbage] * 2000, good, garbage])
+    *flood, said, last = kit.raw.write_all([*[garbage] * 2000, good, garbage])
 
     assert kit.code(said) == ""
     assert {kit.code(offset) for offset in (flood[0], flood[-1], last)} == {"garbage"}
@@ -291,7 +289,7 @@ def test_a_flood_of_copies_keeps_nobodys_intent_out_and_delays_no_freeze(scene: 
         ),
         scene.wire(DomainFrozen(meta=kit.operator.meta(), **frozen), kit.key("operator")),
     ]
-    *copies, said, freeze = scene.stranger.raw.write_all(
+    *copies, said, freeze = kit.raw.write_all(
         [
             *[(one.value, one.key, list(one.headers.items())) for one in copied * 2000],
             *[(wire.value, wire.key, list(wire.headers)) for wire in honest],
