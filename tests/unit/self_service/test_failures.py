@@ -117,7 +117,7 @@ def test_status_ends_well_beside_a_domains_server_that_is_being_started(
     one = ServiceStatus(name=service, state=state, since=time.time(), log=Path("log"))
     services = SimpleNamespace(
         protocols=dict,
-        status=lambda: [one],
+        status=lambda **_: [one],
         certified_until=lambda: None,
         separates_domains=True,
     )
@@ -132,7 +132,10 @@ def test_status_lists_what_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     fault = {"code": "source_gap", "reason": "records are gone", "retriable": False}
     story.told(log, facts.LinkFailed, **fault)
     services = SimpleNamespace(
-        protocols=dict, status=list, certified_until=lambda: None, separates_domains=True
+        protocols=dict,
+        status=lambda **_: [],
+        certified_until=lambda: None,
+        separates_domains=True,
     )
     monkeypatch.setattr(platform, "_platform", lambda: services)
     monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)
