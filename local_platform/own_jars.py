@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from local_platform import jvm
+from local_platform import jvm, registry_jvm
 from local_platform.errors import ServiceFailedError
 from local_platform.files import public_folder
 from local_platform.jars import joined
@@ -107,6 +107,12 @@ def compile_for_brokers(jar: Path, class_path: str) -> None:
     """
     with _COMPILING:
         compile_once(jar, f"{class_path}:{_tools()}", jvm.SOURCES, patch=jvm.PATCH)
+
+
+def compile_for_registry(jar: Path, class_path: str) -> None:
+    """Compile a jar of `local_platform.registry_jvm` if it is not there; see `compile_once`."""
+    with_compiler = f"{class_path}:{_tools()}"
+    compile_once(jar, with_compiler, registry_jvm.SOURCES, patch=registry_jvm.PATCH)
 
 
 def _tools() -> str:

@@ -22,6 +22,7 @@ from local_platform.own_jars import compile_transformations, transformations_jar
 from local_platform.plugins import connect_plugins
 from local_platform.ports import HOST
 from local_platform.process import Identity, rss, stop_group
+from local_platform.registry_folder import registry_folder
 from local_platform.remains import living, stop_living
 from local_platform.services import catalogue, chosen, wanted_generators
 from local_platform.services.base import Service
@@ -31,7 +32,6 @@ from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from local_platform.state import PlatformState, Progress, ServiceStatus, State
 from local_platform.transport import Transport, record, recorded, require_same
-from local_platform.unpack import registry_folder
 
 Report = Callable[[Progress], None]
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from local_platform.files import public_folder
-from local_platform.jars import JarStore
 
 
 def build_once(target: Path, build: Callable[[Path], object]) -> Path:
@@ -31,15 +30,6 @@ def build_once(target: Path, build: Callable[[Path], object]) -> Path:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return target
-
-
-def registry_folder(store: JarStore, cache: Path) -> Path:
-    """Return the unpacked schema registry (`quarkus-run.jar` lies in it)."""
-    jar = store.one("apicurio-registry-app")
-    return build_once(
-        cache / "unpacked" / f"registry-{jar.version}-{jar.sha256[:8]}",
-        lambda work: extract(store.path(jar), work),
-    )
 
 
 def extract(archive: Path, folder: Path) -> None:

@@ -5,10 +5,10 @@ import requests
 from local_platform.errors import NotReadyError
 from local_platform.files import private_folder
 from local_platform.ports import HOST
+from local_platform.registry_folder import registry_folder
 from local_platform.services.base import Command, Service
 from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, java, properties, small_jvm
 from local_platform.site import Site
-from local_platform.unpack import registry_folder
 from mesh_events.files import write_atomically
 
 HEAP_MB = 256
@@ -71,6 +71,8 @@ class Registry(Service):
                 "quarkus.http.port": str(self.site.port(self.name)),
                 # nobody asks it: the probe looks up subjects
                 "quarkus.management.host-enabled": "false",
+                # nothing asks for a body before all of it is there: see `registry_jvm`
+                "quarkus.http.handle-100-continue-automatically": "true",
                 # a product's readers must be able to read what comes; a subject may say otherwise
                 "apicurio.rules.global.compatibility": "BACKWARD",
                 "apicurio.storage.kind": "kafkasql",

@@ -68,6 +68,8 @@ class Patch:
     main: str
 
 
+PATCHED_CLASS = Path(__file__).parent / "PatchedClass.scala"
+"""How a class is changed as it is copied: for whoever patches a server's classes."""
 _BOUNDS = ("Answers", "Packets", "Patience", "PatchedClass")
 PATCHES = (
     Patch("*/postgresql-*.jar", _scala(*_BOUNDS, "PatchDriver"), "mesh.PatchDriver"),

@@ -2,8 +2,10 @@
 
 import json
 import socket
+import threading
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import urlsplit
 
 import psutil
@@ -25,6 +27,10 @@ ENUM = f'{{"schema":"{{\\"type\\":\\"enum\\",\\"name\\":\\"e\\",\\"symbols\\":[{
 CLIENTS = 24
 """Three times as many as the registry serves together."""
 DEADLINE_S = 240
+SLOW = 30
+"""More than the threads of the registry."""
+MANY = 200
+"""So many times two megabytes are more than its heap."""
 UPGRADE = (
     b"GET /apis HTTP/1.1\r\nHost: any\r\nConnection: Upgrade, HTTP2-Settings\r\n"
     b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n"
@@ -135,3 +141,66 @@ def test_the_registry_listens_at_its_one_port(
     process = psutil.Process(status.pid)
     listening = [one.laddr.port for one in process.net_connections() if one.status == "LISTEN"]
     assert listening == [urlsplit(platform.registry_url).port]
+
+
+def begun(platform: Endpoints, subject: str, length: int, part: int) -> socket.socket:
+    """A lookup without a login whose body of so many bytes has come in part."""
+    place = urlsplit(platform.registry_url)
+    found = socket.create_connection((place.hostname, place.port), timeout=30)
+    head = f"POST {place.path}/subjects/{subject} HTTP/1.1\r\nHost: any\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    found.sendall(head.encode())
+    found.setblocking(False)
+    # where the registry reads no more of it, the rest is not sent
+    with suppress(BlockingIOError):
+        found.send(b"x" * part)
+    return found
+
+
+@contextmanager
+def fed(connections: list[socket.socket]) -> Iterator[None]:
+    """Send a byte by each of them every second."""
+    over = threading.Event()
+
+    def feed() -> None:
+        while not over.wait(1):
+            for one in connections:
+                with suppress(OSError):
+                    one.send(b"x")
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    try:
+        yield
+    finally:
+        over.set()
+        feeder.join()
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return not connection.recv(1024)
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_bodies_that_come_slowly_hold_no_thread(platform: Endpoints, subject: str) -> None:
+    with ExitStack() as stack:
+        slow = [stack.enter_context(begun(platform, subject, 100_000, 1)) for _ in range(SLOW)]
+        stack.enter_context(fed(slow))
+        assert post(platform, f"subjects/{subject}", SCHEMA) == 200
+        eventually(lambda: is_closed(slow[0]), "a body that does not end is given up", DEADLINE_S)
+
+
+def test_bodies_that_do_not_end_leave_room_for_others(
+    platform: Endpoints, settings: PlatformSettings, subject: str
+) -> None:
+    before = registry(settings)
+    with ExitStack() as stack:
+        for _ in range(MANY):
+            stack.enter_context(begun(platform, subject, 1_900_000, 1_800_000))
+        for _ in range(3):
+            assert post(platform, f"subjects/{subject}", SCHEMA, DEADLINE_S) == 200
+    assert registry(settings).pid == before.pid
