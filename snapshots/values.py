@@ -15,7 +15,9 @@ T = TypeVar("T")
 def _plain(value: Any) -> Any:
     """What MessagePack has no word for."""
     if isinstance(value, Map):
-        return dict(value)
+        # only names can be put in order by the encoder
+        named = all(isinstance(key, str) for key in value)
+        return dict(value) if named else sorted(value.items())
     if isinstance(value, Event):
         return [value.type_name(), value.model_dump_json()]
     raise NotImplementedError(f"{type(value).__name__} has no form in a snapshot")
@@ -24,6 +26,8 @@ def _plain(value: Any) -> Any:
 def _typed(kind: Any, value: Any) -> Any:
     if get_origin(kind) is Map:
         key, row = get_args(kind)
+        if isinstance(value, list):
+            return Map(msgspec.convert(value, list[tuple[key, row]], dec_hook=_typed))  # type: ignore[valid-type]  # known at run time
         return Map(msgspec.convert(value, dict[key, row], dec_hook=_typed))  # type: ignore[valid-type]  # known at run time
     if isinstance(kind, type) and issubclass(kind, Event):
         name, text = value
