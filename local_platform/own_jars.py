@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -96,8 +96,12 @@ def patch_plugins(plugins: Path, class_path: str) -> None:
 
 def plugins_digest() -> str:
     """Names the jars above by their sources."""
-    sources = (source.read_bytes() for patch in connect.PATCHES for source in patch.sources)
-    return hashlib.sha256(b"".join(sources)).hexdigest()[:8]
+    return digest(source for patch in connect.PATCHES for source in patch.sources)
+
+
+def digest(sources: Iterable[Path]) -> str:
+    """Eight letters that are others when one of the files is."""
+    return hashlib.sha256(b"".join(one.read_bytes() for one in sources)).hexdigest()[:8]
 
 
 def compile_for_brokers(jar: Path, class_path: str) -> None:

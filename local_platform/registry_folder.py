@@ -1,13 +1,12 @@
 """The schema registry's folder: unpacked, with the class of `local_platform.registry_jvm`."""
 
-import hashlib
 import zipfile
 from pathlib import Path
 
 from local_platform import registry_jvm
 from local_platform.errors import ServiceFailedError
 from local_platform.jars import JarStore, joined
-from local_platform.own_jars import compile_for_registry
+from local_platform.own_jars import compile_for_registry, digest
 from local_platform.unpack import build_once, extract
 
 
@@ -23,13 +22,8 @@ def registry_folder(store: JarStore, cache: Path) -> Path:
         extract(store.path(jar), work)
         _patch(work)
 
-    name = f"registry-{jar.version}-{jar.sha256[:8]}-{_digest()}"
+    name = f"registry-{jar.version}-{jar.sha256[:8]}-{digest(registry_jvm.SOURCES)}"
     return build_once(cache / "unpacked" / name, build)
-
-
-def _digest() -> str:
-    sources = (source.read_bytes() for source in registry_jvm.SOURCES)
-    return hashlib.sha256(b"".join(sources)).hexdigest()[:8]
 
 
 def _patch(folder: Path) -> None:

@@ -41,8 +41,8 @@ object JsonNumbers {
 }
 
 /**
- * Texts of decimals that Java reads and rounds in a time that grows with the text alone. It takes
- * that of the square of the digits, and that of the exponent: `1e-300000000` takes hours.
+ * Texts of decimals, made so short that Java reads and rounds them at once. Its time grows with the
+ * square of the digits, and with the exponent: `1e-300000000` takes hours.
  */
 object ShortDecimals {
   /** Characters of a text that is as it is, unless it has an exponent. */
@@ -130,8 +130,8 @@ object ShortDecimals {
  * Writes classes of Spark's below a folder: its Kafka source, which asks [[RecordTimes]], since one
  * record with a time that no microseconds hold ends a query, again at each start; that by which texts
  * become timestamps, since `12:30` would be another value each day; that by which they become
- * decimals, which asks [[ShortDecimals]]; and `get_json_object`, which copies by [[JsonNumbers]]. They take the place of Spark's where their jar comes first on the class
- * path of a server.
+ * decimals, which asks [[ShortDecimals]]; and `get_json_object`, which copies by [[JsonNumbers]]. They
+ * take the place of Spark's where their jar comes first on the class path of a server.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
  * Spark runs without them unnoticed.
