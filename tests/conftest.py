@@ -42,7 +42,6 @@ OF_TESTS = {
     "SDM_LOG_QUOTA_REQUESTS": "0",
 }
 """What the tests' meshes have otherwise than a user's."""
-os.environ.update(OF_TESTS)
 
 
 def free_port_base() -> int:
@@ -103,6 +102,11 @@ def mesh(settings: PlatformSettings, platform: Endpoints) -> Endpoints:
     if "SDM_TEST_HOME" in os.environ:
         return platform
     return start(LocalPlatform(settings))
+
+
+def pytest_configure() -> None:
+    """Have the tests' meshes so; whoever imports this module runs a mesh as users have it."""
+    os.environ.update(OF_TESTS)
 
 
 def pytest_report_header() -> str:
