@@ -25,6 +25,7 @@ _CHANGED = (
     # the same, as the client notices it by itself
     "incorrect server side session identifier",
 )
+_LOADING = threading.Lock()
 _SEEDS = uuid.UUID("0c7e51a8-34a5-5f0e-8a76-0b5a1d2a7d11")  # any fixed namespace would do
 Answer = TypeVar("Answer")
 log = structlog.get_logger(__name__)
@@ -50,6 +51,7 @@ class ConnectSession:
         Raises:
             EngineError: `engine_unavailable`; `query_failed` if the server refused it.
         """
+        load()
         import grpc
         from pyspark.errors import PySparkException
 
@@ -118,6 +120,19 @@ class ConnectSession:
             f"{doing}: the Spark Connect server at {self._remote} does not answer ({why}); "
             "see `sdm status`",
         )
+
+
+def load() -> None:
+    """Import the client library; all that uses it comes by here first.
+
+    Its modules import each other in circles: of two threads that begin at different ones, Python
+    ends one with a deadlock error.
+    """
+    with _LOADING:
+        import pyspark.sql.connect.avro.functions
+        import pyspark.sql.connect.functions
+        import pyspark.sql.connect.session
+        import pyspark.sql.connect.streaming.readwriter  # noqa: F401
 
 
 def bounded(act: Callable[[], Answer], seconds: float) -> Answer:

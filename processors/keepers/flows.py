@@ -13,14 +13,14 @@ from typing import Any, Generic
 
 import structlog
 
-from mesh_events.errors import MeshError
+from mesh_events.errors import InfrastructureError, MeshError
 from processors.error_files import ErrorFiles
 from processors.keepers.flow import F, Kind, Voice
 from processors.keepers.flow_end import FlowEnd
 from processors.keepers.flow_ends import Logs
 from processors.keepers.flow_pace import Memory, Pace
 from processors.keepers.flow_start import FlowStart
-from processors.keepers.keeper import Reign, ReignOverError
+from processors.keepers.keeper import Reign, ReignOverError, guarded
 from processors.keepers.lanes import Claims, Job, Lanes, OneByOne, for_a_while
 from processors.keepers.retry import wait_before
 from projections.image import Image
@@ -158,15 +158,19 @@ class Flows(Generic[F]):
         for name in sorted(name for name in states if name in others):
             reign.check()
             try:
-                self._engine.stop(name)
-            except EngineError as error:
+                with guarded("the engine of flows"):
+                    self._engine.stop(name)
+            except MeshError as error:
                 log.warning("engine_not_asked", flow=name, error=str(error))
 
     def _states(self) -> tuple[States, EngineError | None]:
         try:
-            return self._engine.states(), None
+            with guarded("the engine of flows"):
+                return self._engine.states(), None
         except EngineError as error:
             return {}, error
+        except InfrastructureError as error:
+            return {}, EngineError("engine_unavailable", str(error))
 
     def _one(
         self, voice: Voice[F], seen: tuple[Running | Failed, ...], trouble: EngineError | None

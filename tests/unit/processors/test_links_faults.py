@@ -179,6 +179,23 @@ def test_a_failure_that_cannot_be_reported_does_not_end_the_worker(
     assert [fact.code for fact in link.desk.said(LinkFailed)] == ["engine_unavailable"]
 
 
+def test_an_engine_whose_answer_nobody_understands_does_not_end_the_worker() -> None:
+    link = MemoryLink()
+    link.settle()
+    answers = link.engine.states
+
+    def states() -> States:
+        raise RuntimeError("deadlock detected by _ModuleLock")
+
+    link.engine.states = states  # type: ignore[method-assign]
+    link.settle()
+    (fact,) = link.desk.said(LinkFailed)
+    assert (fact.code, "deadlock" in fact.reason) == ("engine_unavailable", False)
+    link.engine.states = answers  # type: ignore[method-assign]
+    link.settle()
+    assert link.desk.link.failure is None
+
+
 def test_a_topic_of_the_same_name_is_never_overwritten() -> None:
     link = MemoryLink()
     link.west.create_topic(link.topic, 2, {})
