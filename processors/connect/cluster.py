@@ -12,6 +12,7 @@ from mesh_events.connectors import SHARED_SECRET, is_reference
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
 from mesh_events.kafka import SCRAM, jaas
+from processors.connect.config_faults import LOGIN_REFUSED, without_values
 from processors.connect.principals import offsets_of, principal_of
 from processors.connect.reachable import Reachable
 from processors.connect.rest import Connect
@@ -253,8 +254,8 @@ def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
 def _first(faults: Mapping[str, str]) -> str:
     """One fault, under the settings that are at fault: Debezium tells a wrong login at its host."""
     name, fault = min(faults.items())
-    if "authentication failed" not in fault:
-        return f"{name}: {fault}"
+    told = without_values(fault)
+    if told != LOGIN_REFUSED:
+        return f"{name}: {told}"
     stem = name.rpartition(".")[0]
-    said = fault.rstrip(".")
-    return f"{stem}.user, {stem}.password: {said}: give the login that the database knows"
+    return f"{stem}.user, {stem}.password: {told}"

@@ -67,7 +67,7 @@ class Connect:
     """One Connect cluster.
 
     Every method raises InfrastructureError where it does not answer, and RefusedError
-    `unknown_connector` or `invalid_connector` with Connect's own words.
+    `unknown_connector` or `invalid_connector`; what Connect said stands in the error's `text`.
 
     Args:
         url: base address.
@@ -218,7 +218,9 @@ class Connect:
         if answer.status_code == requests.codes.not_found:
             raise RefusedError("unknown_connector", f"{doing} has no connector {name}")
         if answer.status_code == requests.codes.bad_request:
-            raise RefusedError("invalid_connector", f"{name}: {_reason(answer)}")
+            refusal = RefusedError("invalid_connector", f"{name}: Connect refuses the config")
+            refusal.text = _reason(answer)
+            raise refusal
         if not answer.ok or answer.is_redirect:
             fault = InfrastructureError(
                 f"{doing} answered {answer.status_code} to {method} {path}", retriable=False

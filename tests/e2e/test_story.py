@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from local_platform import PlatformSettings
+from local_platform import Endpoints, PlatformSettings
+from self_service.demo.database import Database
 from tests import ordinary_user
 from tests.conftest import OF_TESTS, new_settings
+from tests.kafka_client import eventually
 
 pytestmark = pytest.mark.slow
+START_S = 120
+"""For servers of a domain that are started when they are needed."""
 CLAIMS = [
     "every server is ready",
     "both domains are registered and can log in",
@@ -50,7 +54,10 @@ CLAIMS = [
 
 @pytest.mark.platform
 def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None:
-    """The demo starts its own mesh, tells the story with sdm, and leaves nothing running."""
+    """The demo starts its own mesh, tells the story with sdm, and leaves nothing running.
+
+    Then the mesh is started again: what ran when it was stopped runs again, from where it stood.
+    """
     settings = new_settings()
     result = tmp_path / "story.json"
 
@@ -65,6 +72,7 @@ def test_the_story_holds_from_an_empty_mesh_to_the_audit(tmp_path: Path) -> None
 
     try:
         require_held(told, settings, result)
+        require_running_again(settings)
     finally:
         shutil.rmtree(settings.home, ignore_errors=True)
 
@@ -109,6 +117,68 @@ def require_held(
     assert [re.sub(r"[0-9]{2,}", "#", check["claim"]) for check in checks] == CLAIMS
     assert [check["claim"] for check in checks if not check["held"]] == []
     assert "Traceback" not in told.stdout + told.stderr
+
+
+def require_running_again(settings: PlatformSettings) -> None:
+    """After its next start the mesh's connector, statement and link deal with what is new."""
+    sdm(settings, "up", "--timeout", "300")
+    try:
+        database = Database(Endpoints.load(settings.home))
+        database.run("INSERT INTO users VALUES (5, 'Eve', 'Example', NULL)")
+        database.close()
+        eventually(
+            lambda: "Eve" in consumed(settings, "east.users", "-d", "east"),
+            "the connector captures a new row",
+            START_S,
+        )
+        clicks = ("--kind", "clickstream", "--count", "200", "--fast", "--users", "5")
+        sdm(settings, "generate", "east.clicks", *clicks, "-d", "east")
+        eventually(
+            lambda: "Eve" in consumed(settings, "east.click_users", "-d", "east"),
+            "the statement joins new clicks with the new row",
+            START_S,
+        )
+        reader = ("--application", "west.analytics", "-d", "west")
+        eventually(
+            lambda: "Eve" in consumed(settings, "east.click_users", *reader),
+            "the link copies what the statement made",
+            START_S,
+        )
+        assert states(settings, "connect", "connector", "list") == ["ACTIVE"]
+        assert states(settings, "streaming", "sql", "list") == ["ACTIVE"]
+        assert states(settings, "link", "list") == ["ACTIVE"]
+    finally:
+        sdm(settings, "down")
+
+
+def sdm(settings: PlatformSettings, *words: str) -> str:
+    """What `sdm` prints, at the mesh of the story."""
+    variables = {
+        "SDM_CACHE": str(settings.cache),
+        "SDM_HOME": str(settings.home),
+        "SDM_PORT_BASE": str(settings.port_base),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "self_service.cli", *words],
+        env={**as_a_user_has_it(os.environ), **variables},
+        capture_output=True,
+        text=True,
+        timeout=330,
+        check=False,
+    )
+    assert done.returncode == 0, f"sdm {' '.join(words)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def consumed(settings: PlatformSettings, topic: str, *who: str) -> str:
+    """All records of a topic, as text."""
+    return sdm(settings, "topic", "consume", topic, *who, "-o", "json")
+
+
+def states(settings: PlatformSettings, *listing: str) -> list[str]:
+    """The states of what is not gone."""
+    found = json.loads(sdm(settings, *listing, "-o", "json"))
+    return [one["state"] for one in found["items"] if one["state"] not in ("REMOVED", "DROPPED")]
 
 
 def as_a_user_has_it(environment: Mapping[str, str]) -> dict[str, str]:
