@@ -18,6 +18,11 @@ from spark_streams.errors import EngineError
 USER = "mesh.links"
 """A session belongs to a user; another user's sessions are out of sight."""
 CALL_TIMEOUT_S = 20.0
+PLAN_TIMEOUT_S = 120.0
+"""For a call that lets the server analyse a plan, of up to thousands of columns.
+
+What is given up goes on in the server: asked for again too soon, it would be done twice at once.
+"""
 _CLOSED = ("INVALID_HANDLE.SESSION_CLOSED", "INVALID_HANDLE.SESSION_NOT_FOUND")
 _TRANSPORT = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNAUTHENTICATED"}
 _CHANGED = (
@@ -45,8 +50,10 @@ class ConnectSession:
         self._counter = 0
         self._session: Any = None
 
-    def call(self, doing: str, act: Callable[[Any], Answer]) -> Answer:
-        """Do something with the session, within CALL_TIMEOUT_S.
+    def call(
+        self, doing: str, act: Callable[[Any], Answer], timeout_s: float = CALL_TIMEOUT_S
+    ) -> Answer:
+        """Do something with the session, within `timeout_s`.
 
         Raises:
             EngineError: `engine_unavailable`; `query_failed` if the server refused it.
@@ -57,10 +64,10 @@ class ConnectSession:
 
         for _ in range(16):
             try:
-                return bounded(lambda: act(self._open()), CALL_TIMEOUT_S)
+                return bounded(lambda: act(self._open()), timeout_s)
             except TimeoutError as error:
                 self.close()
-                raise self._unavailable(doing, f"no answer in {CALL_TIMEOUT_S:g} s") from error
+                raise self._unavailable(doing, f"no answer in {timeout_s:g} s") from error
             except (PySparkException, grpc.RpcError) as error:
                 self._after(error, doing)
         raise self._unavailable(doing, "it has closed every session it was asked for")

@@ -15,7 +15,7 @@ from spark_streams.copy import with_provenance
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.error_names import error_name
 from spark_streams.errors import ENGINE_UNAVAILABLE, EngineError
-from spark_streams.session import ConnectSession
+from spark_streams.session import PLAN_TIMEOUT_S, ConnectSession
 
 BATCH = "5 minutes"
 """Between two batches a copy pauses for 0.1 s, and progress comes once per batch: so, seldom."""
@@ -86,7 +86,9 @@ class SparkEngine:
             doing = f"starting the copy {spec.link}"
             self._require_slots(doing, spec.link, len(spec.start))
             name = _SEPARATOR.join((spec.link, spec.writer, str(len(spec.start))))
-            self._known[name] = self._session.call(doing, lambda s: _start(s, spec, name))
+            self._known[name] = self._session.call(
+                doing, lambda s: _start(s, spec, name), PLAN_TIMEOUT_S
+            )
 
     def stop(self, link: str) -> None:
         """Stop every query of a link and wait until it is gone."""
@@ -114,7 +116,7 @@ class SparkEngine:
     def ask(self, doing: str, act: Callable[[Any], Answer]) -> Answer:
         """What comes of `act`, which is given the session."""
         with self._turn:
-            return self._session.call(doing, act)
+            return self._session.call(doing, act, PLAN_TIMEOUT_S)
 
     def _require_slots(self, doing: str, link: str, partitions: int) -> None:
         active = self._session.call(doing, _active)

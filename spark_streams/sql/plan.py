@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from mesh_events.compatibility import misread, taking_aliases
 from mesh_events.errors import RefusedError
 from mesh_events.schema_defaults import MOST_ADDED, added_to_items
-from mesh_events.schema_size import parsed, require_no_recursion
+from mesh_events.schema_size import expanded_size, parsed, require_no_recursion
 from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
@@ -21,6 +21,11 @@ from spark_streams.sql.shape import KEY, key_columns, shape_of
 from spark_streams.sql.statement import Source, Statement
 from spark_streams.sql.work import Table
 
+MOST_TYPES = 12_000
+"""Of what is read, each name replaced by its type, and of the result: Spark analyses them all.
+
+A nullable column that comes out again counts as four.
+"""
 Versions = Sequence[tuple[int, Any]]
 """The schemas of a subject with their ids, parsed, the latest one last."""
 
@@ -109,6 +114,7 @@ def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Pl
     columns[stream.alias] = [one.name for one in stream.columns]
     keys = {alias: _keys(table) for alias, table in tables.items()}
     query = resolve(parsed, columns, keys)
+    _require_few_types(parsed, found, query)
     unreadable = {alias: topic.shape.row_unreadable for alias, topic in found.items()}
     if not parsed.of_rows:
         unreadable[stream.alias] = stream.shape.unreadable
@@ -189,6 +195,17 @@ def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:
     keys = _writers(source, f"{topic}-key", schemas)
     key = list(keys.values())[-1] if keys else None
     return Topic(source.alias, shape_of(latest, subject), writers, key, keys)
+
+
+def _require_few_types(parsed: Statement, found: Mapping[str, Topic], query: Query) -> None:
+    read = sum(expanded_size(json.loads(topic.shape.reader)) for topic in found.values())
+    if read + len(query.out) > MOST_TYPES:
+        raise SqlError(
+            "schema_too_large",
+            f"the schemas of what is read have {read} types and the result {len(query.out)} "
+            f"columns, together at most {MOST_TYPES} are allowed: read a topic with fewer fields",
+            parsed.stream.place,
+        )
 
 
 def _require_same_meaning(source: Source, subject: str, versions: Versions) -> None:

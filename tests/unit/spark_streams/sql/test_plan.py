@@ -9,7 +9,7 @@ import pytest
 from mesh_events.errors import RefusedError
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.parse import parse
-from spark_streams.sql.plan import planned, require_no_table
+from spark_streams.sql.plan import MOST_TYPES, planned, require_no_table
 
 USER = '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}]}'
 TEXT = """INSERT INTO w.out
@@ -61,6 +61,27 @@ def test_a_source_that_is_not_avro_is_refused_at_its_place(subject: str, place: 
     assert told.value.code == "unsupported_schema"
     said = str(told.value)
     assert said.startswith(f"{place}: values of it are PROTOBUF: streaming SQL reads Avro; ")
+
+
+def test_a_statement_over_more_types_than_spark_analyses_in_time_is_refused() -> None:
+    """One union, one null and one string for each column, and the column of the result."""
+    nullable = [
+        {"name": f"c{number}", "type": ["null", "string"], "default": None}
+        for number in range(MOST_TYPES // 4)
+    ]
+    user = json.loads(USER)
+    text = TEXT.replace("c.userid AS userid", "c.*")
+
+    def plan(count: int) -> None:
+        wide = json.dumps({**user, "fields": [*user["fields"], *nullable[:count]]})
+        planned(parse(text), {}, Versions("w.clicks-value", {7: wide}))
+
+    # the records of both and their keys have some types of their own
+    plan(MOST_TYPES // 4 - 3)
+    with pytest.raises(SqlError) as refused:
+        plan(MOST_TYPES // 4)
+    assert refused.value.code == "schema_too_large"
+    assert str(refused.value).startswith("line 3, column 6: ")
 
 
 def refusal(versions: Mapping[int, str]) -> str:
