@@ -76,6 +76,8 @@ def run(only: list[str], meanwhile: list[dict[str, Any]], *, keep: bool) -> Iter
                 verdict = judged(left.pop(0), lambda: stage)  # noqa: B023 - called at once
                 failed = verdict.outcome is Outcome.FAIL
                 yield verdict
+            if failed:
+                say(f"        the servers' logs: {stage.kept_logs()}")
             meanwhile.append(stage.tell())
         finally:
             stage.close(keep=keep and not left)

@@ -71,6 +71,12 @@ class Stage(Ground):
             raise
         return stage
 
+    def kept_logs(self) -> Path:
+        """A copy of the servers' logs that stays when the mesh is gone."""
+        kept = Path(tempfile.mkdtemp(prefix="sdm-faults-logs-"))
+        shutil.copytree(self.home / "logs", kept, dirs_exist_ok=True)
+        return kept
+
     def people(self) -> None:
         """Also a domain of the other cluster with a link, and those who may not read."""
         super().people()
