@@ -3,9 +3,9 @@
 A test that is marked `long` is left out. Of the cases of one that is marked `sample(n)`, n are
 chosen at random in each run; the same seed chooses the same ones. Of the files that need servers a
 whole run takes one part of `PARTS`, which the draw says too: draws 0, 1, 2 and so on take them all.
-The parts take about the same time, by `durations.json`, which `python -m tests.selection` writes
-out of what `./scripts/test --long --durations=0` prints. Who names a test gets it, and who names a
-file or a folder gets all of its files.
+The parts take about the same time, by `durations.json`: `python -m tests.selection` puts into it
+what `./scripts/test` with `--durations=0` in PYTEST_ADDOPTS prints, of one part or of all. Who
+names a test gets it, and who names a file or a folder gets all of its files.
 """
 
 import json
@@ -13,7 +13,7 @@ import os
 import random
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -74,6 +74,13 @@ def read_durations(lines: Iterable[str]) -> dict[str, int]:
     return {file: round(seconds) for file, seconds in sorted(found.items())}
 
 
+def updated(known: Mapping[str, int], seen: Mapping[str, int]) -> dict[str, int]:
+    """The durations of the files that there are, by the latest run of each."""
+    tests = _DURATIONS.parent
+    there = {file: took for file, took in known.items() if (tests / file).exists()}
+    return dict(sorted((there | dict(seen)).items()))
+
+
 def split(
     items: Sequence[pytest.Item], seed: object
 ) -> tuple[list[pytest.Item], list[pytest.Item]]:
@@ -108,5 +115,5 @@ def _sample(cases: Sequence[Case], n: int, seed: str) -> list[Case]:
 
 
 if __name__ == "__main__":
-    text = json.dumps(read_durations(sys.stdin), indent=1)
+    text = json.dumps(updated(durations(), read_durations(sys.stdin)), indent=1)
     _DURATIONS.write_text(f"{text}\n", "utf-8")

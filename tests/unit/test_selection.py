@@ -12,6 +12,7 @@ from tests.selection import (
     left_out,
     read_durations,
     split,
+    updated,
 )
 
 pytest_plugins = ["pytester"]
@@ -91,3 +92,11 @@ def test_tests_are_named_by_file_and_test() -> None:
     assert are_named(["tests/a.py::test_b", "tests/a.py::test_c[1]"])
     assert not are_named(["tests/a.py", "tests/a.py::test_b"])
     assert not are_named([])
+
+
+def test_durations_of_one_part_leave_those_of_the_others() -> None:
+    known = {"integration/test_cli.py": 3, "integration/test_link.py": 4, "integration/gone.py": 5}
+    assert updated(known, {"integration/test_cli.py": 30}) == {
+        "integration/test_cli.py": 30,
+        "integration/test_link.py": 4,
+    }
