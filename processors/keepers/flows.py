@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 _FOR_A_PERSON = float("inf")
 LOST = "the engine was started anew and has no query of it: it is started again"
 """Reason that is reported of what does not run any more, though nothing failed."""
+OVER = "what it waited for is over: it is being started"
+"""Reason that is reported of what starts, and waited for a release, a grant or a copy."""
 
 
 class Flows(Generic[F]):
@@ -208,6 +210,9 @@ class Flows(Generic[F]):
                 if isinstance(state, Failed) and state.writer == flow.principal:
                     reason = f"the query ended: {state.reason}"
                     raise EngineError("query_failed", reason, state.text)
+        if flow.failure_code in WITHHELD:
+            # a start takes up to a minute, in which the log would tell what is over
+            voice.failed(EngineError(ENGINE_STARTING, OVER))
         self._start(voice)
 
     def _start(self, voice: Voice[F]) -> None:

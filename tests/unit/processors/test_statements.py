@@ -377,6 +377,8 @@ def test_a_quarantine_ends_it_and_a_release_lets_it_go_on(made: MemoryStatement)
     made.desk.quarantine(on=False)
     made.settle()
     assert made.wrong() == []
+    # its start takes a while, in which it is not in quarantine any more
+    assert codes(made) == ["domain_quarantined", "engine_starting"]
 
 
 def test_after_a_release_it_is_looked_at_like_any_other(made: MemoryStatement) -> None:
