@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from tests.conftest import OF_TESTS, new_settings
 from tests.kafka_client import eventually
 
 pytestmark = pytest.mark.slow
-START_S = 120
+START_S = 240
 """For servers of a domain that are started when they are needed."""
+LISTINGS = ("connect connector deployed", "streaming sql list", "link list")
 CLAIMS = [
     "every server is ready",
     "both domains are registered and can log in",
@@ -144,9 +146,8 @@ def require_running_again(settings: PlatformSettings) -> None:
             "the link copies what the statement made",
             START_S,
         )
-        assert states(settings, "connect", "connector", "list") == ["ACTIVE"]
-        assert states(settings, "streaming", "sql", "list") == ["ACTIVE"]
-        assert states(settings, "link", "list") == ["ACTIVE"]
+        for listing in LISTINGS:
+            eventually(partial(_all_run, settings, listing), f"{listing} tells that it runs", 60)
     finally:
         sdm(settings, "down")
 
@@ -178,7 +179,11 @@ def consumed(settings: PlatformSettings, topic: str, *who: str) -> str:
 def states(settings: PlatformSettings, *listing: str) -> list[str]:
     """The states of what is not gone."""
     found = json.loads(sdm(settings, *listing, "-o", "json"))
-    return [one["state"] for one in found["items"] if one["state"] not in ("REMOVED", "DROPPED")]
+    return [one["state"] for one in found if one["state"] not in ("REMOVED", "DROPPED")]
+
+
+def _all_run(settings: PlatformSettings, listing: str) -> bool:
+    return states(settings, *listing.split()) == ["ACTIVE"]
 
 
 def as_a_user_has_it(environment: Mapping[str, str]) -> dict[str, str]:
