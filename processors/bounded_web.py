@@ -1,6 +1,10 @@
-"""Faust's web server with a bound on its connections: anybody on the machine can open them."""
+"""Faust's web server with bounds: anybody on the machine can open connections to it.
+
+It shares a thread with the worker, so that what others send must not take that thread's time.
+"""
 
 import asyncio
+import time
 from typing import Any
 
 from aiohttp.web import AppRunner, Server
@@ -11,6 +15,12 @@ MOST_CONNECTIONS = 256
 """Far more than ask for readiness and metrics; each is an open file."""
 IDLE_S = 30
 """Seconds after which a connection without a request is closed."""
+MOST_PARTS, PARTS_PER_S = 32, 8
+"""Of what a connection sends, at once and in the long run; one more closes it.
+
+A part is what arrives together, of 2 KiB at most: a request for a page is one.
+"""
+_PART_BYTES = 2048
 
 
 class BoundedWeb(Web):  # type: ignore[misc]
@@ -18,7 +28,14 @@ class BoundedWeb(Web):  # type: ignore[misc]
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
-        self._runner = AppRunner(self.web_app, access_log=None, keepalive_timeout=IDLE_S)
+        # no page reads a body: a connection with one is closed once it was answered
+        self._runner = AppRunner(
+            self.web_app,
+            access_log=None,
+            keepalive_timeout=IDLE_S,
+            lingering_time=0,
+            auto_decompress=False,
+        )
 
     async def start_server(self) -> None:
         """Start the server, with its bound before it listens."""
@@ -29,14 +46,45 @@ class BoundedWeb(Web):  # type: ignore[misc]
         await self._create_site().start()
 
 
+class _Bounded(asyncio.Protocol):
+    """Hands on to a connection's handler what comes, as long as that is within the bounds."""
+
+    def __init__(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        self._handler, self._transport = handler, transport
+        self._left, self._since = float(MOST_PARTS), time.monotonic()
+
+    def data_received(self, data: bytes) -> None:
+        now = time.monotonic()
+        self._left = min(MOST_PARTS, self._left + (now - self._since) * PARTS_PER_S)
+        self._since = now
+        self._left -= 1 + len(data) // _PART_BYTES
+        if self._left < 0:
+            self._transport.abort()
+        else:
+            self._handler.data_received(data)
+
+    def eof_received(self) -> None:
+        self._handler.eof_received()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._handler.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._handler.resume_writing()
+
+
 def _bound(server: Server) -> None:
-    """Close the oldest connection whenever there are more than `MOST_CONNECTIONS`."""
+    """Bound each connection, and close the oldest one when there are more than the bound."""
     accept = server.connection_made
     opened: dict[RequestHandler, asyncio.Transport] = {}
     lost = server.connection_lost
 
     def made(handler: RequestHandler, transport: asyncio.Transport) -> None:
         accept(handler, transport)
+        transport.set_protocol(_Bounded(handler, transport))
         opened[handler] = transport
         if len(opened) > MOST_CONNECTIONS:
             opened.pop(next(iter(opened))).abort()

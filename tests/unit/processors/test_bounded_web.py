@@ -85,3 +85,59 @@ def test_a_connection_without_a_request_is_closed(
             return found
 
     assert asyncio.run(story()) == b""
+
+
+def flood(port: int, head: bytes, part: bytes) -> int:
+    """How many parts a server takes before it closes the connection."""
+    with socket.create_connection(("127.0.0.1", port), 5) as one:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        one.sendall(head)
+        for sent in range(100_000):
+            try:
+                one.sendall(part)
+            except ConnectionError:
+                return sent
+        return 100_000
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        (b"POST /ready HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
+        (b"GET /ready HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n", b"a" * 1000),
+        (b"GET /ready HTTP/1.1\r\nHost: x\r\n", b"a: b\r\n"),
+        (b"GET /", b"r"),
+        (b"", b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n" * 100),
+    ],
+    ids=["chunks", "long-body", "headers", "path", "requests"],
+)
+def test_a_connection_that_sends_without_an_end_is_closed(
+    head: bytes, part: bytes, tmp_path: Path
+) -> None:
+    async def story() -> tuple[int, str]:
+        async with served(tmp_path) as port:
+            sent = await asyncio.to_thread(flood, port, head, part)
+            return sent, await answer(port)
+
+    sent, text = asyncio.run(story())
+
+    assert text == "yes"
+    # what the kernel has taken meanwhile is never read
+    assert sent < 50_000
+
+
+def test_a_connection_that_asks_now_and_then_stays_open(tmp_path: Path) -> None:
+    async def story() -> list[int]:
+        async with served(tmp_path) as port, aiohttp.ClientSession() as session:
+            found = []
+            for _ in range(20):
+                async with session.get(f"http://127.0.0.1:{port}/ready") as response:
+                    await response.read()
+                    assert response.connection is None
+                    found.append(response.status)
+            connector = session.connector
+            assert connector is not None
+            assert sum(map(len, connector._conns.values())) == 1
+            return found
+
+    assert asyncio.run(story()) == [200] * 20
