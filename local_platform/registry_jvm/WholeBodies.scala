@@ -13,13 +13,15 @@ import io.vertx.ext.web.RoutingContext
  * What bodies hold together is bounded, from their first byte to the end of the answer. Above that new
  * ones wait, and those that were begun some time ago are given up, their connections closed, so that
  * nobody holds the room by bodies that do not end. One that takes longer than `longestMs` is given up
- * anyway.
+ * anyway. A part of a body counts as `leastOfPart` at least: each takes the thread that reads for all some time, however
+ * short it is.
  *
  * Nothing of Scala's own library is used, which the registry does not have.
  */
 object WholeBodies {
   private val most = 32L << 20
   private val longestMs = 30000L
+  private val leastOfPart = 16 << 10
   /** A body that was begun so long ago is given up where others wait. */
   private val patienceNs = 1000000000L
   private val lookMs = 250L
@@ -105,7 +107,7 @@ object WholeBodies {
         over()
         request.resume()
         context.response.putHeader("Connection", "close").setStatusCode(tooLarge).end()
-      } else hold(this, part.length)
+      } else hold(this, Math.max(part.length, leastOfPart))
     }
 
     private def ended(): Unit = if (!isOver) {

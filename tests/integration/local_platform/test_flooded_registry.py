@@ -26,6 +26,8 @@ ENUM = f'{{"schema":"{{\\"type\\":\\"enum\\",\\"name\\":\\"e\\",\\"symbols\\":[{
 """Nearly 2 MB."""
 CLIENTS = 24
 """Three times as many as the registry serves together."""
+LONGEST_S = 30
+"""After so long a body is given up anyway."""
 DEADLINE_S = 240
 SLOW = 30
 """More than the threads of the registry."""
@@ -204,3 +206,33 @@ def test_bodies_that_do_not_end_leave_room_for_others(
         for _ in range(3):
             assert post(platform, f"subjects/{subject}", SCHEMA, DEADLINE_S) == 200
     assert registry(settings).pid == before.pid
+
+
+def test_bodies_in_very_many_parts_are_given_up(platform: Endpoints, subject: str) -> None:
+    """Each part takes the thread that reads for all some time; bytes alone are few."""
+    place = urlsplit(platform.registry_url)
+    head = f"POST {place.path}/subjects/{subject} HTTP/1.1\r\nHost: any\r\n"
+    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with ExitStack() as stack:
+        crowd = []
+        for _ in range(SLOW):
+            address = (place.hostname, place.port)
+            one = stack.enter_context(socket.create_connection(address, timeout=30))
+            one.sendall(head.encode())
+            one.setblocking(False)
+            crowd.append(one)
+
+        def feed() -> bool:
+            """Send some parts of a byte by each of them; whether one is closed."""
+            for one in crowd:
+                for _ in range(500):
+                    try:
+                        one.send(b"1\r\na\r\n")
+                    except BlockingIOError:
+                        break
+                    except ConnectionError:
+                        return True
+            return any(is_closed(one) for one in crowd)
+
+        eventually(feed, "a body in very many parts is given up", LONGEST_S / 2)
+        assert post(platform, f"subjects/{subject}", SCHEMA) == 200
