@@ -2,12 +2,9 @@ package mesh
 
 import java.util
 
-import scala.jdk.CollectionConverters._
-
 import kafka.network.RequestChannel
 import kafka.server.KafkaApis
 import org.apache.kafka.common.protocol.ApiKeys
-import org.apache.kafka.common.requests.ProduceRequest
 import org.apache.kafka.server.common.RequestLocal
 
 /**
@@ -15,15 +12,17 @@ import org.apache.kafka.server.common.RequestLocal
  * those of all domains together: whatever a request takes, handlers are left for everybody else. What is above
  * waits here and is handled by the next handler of a domain that is free, domain by domain in turn.
  *
- * Fetches are counted apart: what one reads can be seconds of work, and nobody else's request waits for them.
+ * Fetches are counted apart: what one reads can be seconds of work, and nobody else's request waits for them. So are
+ * records: those for one partition are appended one after the other, and whoever waits for that occupies a handler.
  *
- * Not of these: records for few partitions, which have bounds of their own; transactions, with which Kafka goes on in
- * the handler that it began in; and what goes to the controller as it came, whose buffer the handler releases.
+ * Not of these: transactions, with which Kafka goes on in the handler that it began in; and what goes to the controller
+ * as it came, whose buffer the handler releases.
  *
  * Properties of the JVM:
  *   mesh.handlers.domain=<n>    of one domain
  *   mesh.handlers.domains=<n>   of all domains
  *   mesh.handlers.fetches=<n>   of all domains' fetches, beside these; those of one domain as above
+ *   mesh.handlers.appends=<n>   of all domains' records, likewise
  *   mesh.handlers.waiting=<n>   requests of one domain that wait; one more closes its connection
  *   mesh.handlers.bytes=<n>     of the requests of one domain that wait, likewise; other than records they count
  *                               sixteen times, fetches eight
@@ -33,11 +32,11 @@ object BoundedHandlers {
   private val mostWaiting = Integer.getInteger("mesh.handlers.waiting", 1000).intValue
   private val mostBytes = Integer.getInteger("mesh.handlers.bytes", 32 << 20).longValue
   private val unbounded = Set(ApiKeys.TXN_OFFSET_COMMIT, ApiKeys.ADD_OFFSETS_TO_TXN, ApiKeys.END_TXN)
-  private val fewPartitions = 100
   // a text of no characters has a byte in a request; a partition of a fetch has some thirty
   private val (ofObjects, ofPlaces) = (16L, 8L)
   private val requests = new Pool(Integer.getInteger("mesh.handlers.domains", 4).intValue)
   private val fetches = new Pool(Integer.getInteger("mesh.handlers.fetches", 3).intValue)
+  private val appends = new Pool(Integer.getInteger("mesh.handlers.appends", 3).intValue)
   private val current = new ThreadLocal[Begun]
   private val isHandlingWaiting = ThreadLocal.withInitial[Boolean](() => false)
 
@@ -58,17 +57,20 @@ object BoundedHandlers {
     else {
       // a handler that ended by an error, as for want of memory, has not told its end
       leave()
-      val pool = if (request.header.apiKey == ApiKeys.FETCH) fetches else requests
+      val pool = request.header.apiKey match {
+        case ApiKeys.FETCH => fetches
+        case ApiKeys.PRODUCE => appends
+        case _ => requests
+      }
       val (begins, isRefused) = pool.enter(BoundedWork.owner(login), request)
       if (isRefused) apis.requestChannel.closeConnection(request, util.Map.of())
       begins
     }
   }
 
-  private def isBounded(request: RequestChannel.Request): Boolean = request.header.apiKey match {
-    case ApiKeys.PRODUCE =>
-      request.body[ProduceRequest].data.topicData.asScala.iterator.map(_.partitionData.size).sum > fewPartitions
-    case kind => !unbounded(kind) && !kind.forwardable
+  private def isBounded(request: RequestChannel.Request): Boolean = {
+    val kind = request.header.apiKey
+    !unbounded(kind) && !kind.forwardable
   }
 
   /** Records are kept as they came; of all else objects are made. */
@@ -102,7 +104,8 @@ object BoundedHandlers {
   }
 
   private def take(): RequestChannel.Request = {
-    val found = requests.take()
+    var found = requests.take()
+    if (found == null) found = appends.take()
     if (found != null) found else fetches.take()
   }
 

@@ -1,6 +1,9 @@
 package mesh
 
+import scala.jdk.CollectionConverters._
+
 import kafka.network.RequestChannel
+import kafka.server.KafkaApis
 import org.apache.kafka.common.errors.{ApiException, InvalidRegularExpression, PolicyViolationException}
 import org.apache.kafka.common.protocol.ApiKeys
 import org.apache.kafka.common.requests.{ConsumerGroupHeartbeatRequest, ListTransactionsRequest}
@@ -31,6 +34,12 @@ object BoundedPatterns {
   def isEmpty(heartbeat: ConsumerGroupHeartbeatRequest): Boolean = {
     val pattern = heartbeat.data.subscribedTopicRegex
     pattern == null || pattern.isEmpty
+  }
+
+  /** What it takes to look for a member's pattern in the names of all topics, ns: its characters times theirs. */
+  def costNs(apis: KafkaApis, heartbeat: ConsumerGroupHeartbeatRequest): Long = {
+    val characters = apis.metadataCache.getAllTopics.asScala.iterator.map(_.length.toLong).sum
+    25L * heartbeat.data.subscribedTopicRegex.length * characters
   }
 
   private def fault(pattern: String): Option[String] =

@@ -219,7 +219,7 @@ object BoundedRequests {
     case ApiKeys.CONSUMER_GROUP_HEARTBEAT =>
       val heartbeat = request.body[ConsumerGroupHeartbeatRequest]
       // one of two threads looks for it in the names of all topics
-      val ofPattern = if (BoundedPatterns.isEmpty(heartbeat)) 0 else 10 * msNs
+      val ofPattern = if (BoundedPatterns.isEmpty(heartbeat)) 0 else 10 * msNs + BoundedPatterns.costNs(apis, heartbeat)
       ofPattern + 20 * usNs * BoundedMembers.topics(heartbeat)
     case ApiKeys.JOIN_GROUP => 20 * usNs * request.body[JoinGroupRequest].data.protocols.size
     case ApiKeys.SYNC_GROUP => 5 * usNs * request.body[SyncGroupRequest].data.assignments.size

@@ -105,6 +105,7 @@ JVM_BOUNDS = {
     "mesh.handlers.domain": 2,
     "mesh.handlers.domains": 4,
     "mesh.handlers.fetches": 3,
+    "mesh.handlers.appends": 3,
     "mesh.handlers.waiting": 1000,
     "mesh.handlers.bytes": 32 * _MIB,
     "mesh.work.ms": 1000,

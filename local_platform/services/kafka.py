@@ -179,7 +179,7 @@ SMALL_NODE = {
     # requests are read there: the more there are, the fewer of others' stand before one
     "num.network.threads": "8",
     # seven are domains' at most
-    "num.io.threads": "10",
+    "num.io.threads": "12",
     "num.partitions": "1",
     "default.replication.factor": "1",
     "min.insync.replicas": "1",

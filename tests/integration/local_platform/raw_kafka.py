@@ -73,11 +73,13 @@ class RawConnection:
 
     def produce(self, topic: str, partitions: Mapping[int, bytes]) -> set[int]:
         """Have partitions take a batch each; returns the error codes."""
-        batches = (struct.pack(">i", one) + _bytes(data) for one, data in partitions.items())
-        body = struct.pack(">hhi", -1, -1, 30_000) + _list(_text(topic) + _list(*batches))
-        answer = self._call(_PRODUCE, 7, body)
+        answer = self._call(_PRODUCE, 7, _appending(topic, partitions))
         places = answer[4 + 2 + len(topic) + 4 : -4]
         return {code for _, code, *_ in struct.iter_unpack(">ihqqq", places)}
+
+    def ask_to_append(self, topic: str, partitions: Mapping[int, bytes]) -> None:
+        """The same, and its answer is not waited for."""
+        self._send(_PRODUCE, 7, _appending(topic, partitions))
 
     def fetch(
         self,
@@ -509,6 +511,11 @@ class RawConnection:
 def new_member() -> str:
     """An id for a member of a group, as clients make them."""
     return base64.urlsafe_b64encode(os.urandom(16)).decode()
+
+
+def _appending(topic: str, partitions: Mapping[int, bytes]) -> bytes:
+    batches = (struct.pack(">i", one) + _bytes(data) for one, data in partitions.items())
+    return struct.pack(">hhi", -1, -1, 30_000) + _list(_text(topic) + _list(*batches))
 
 
 def _text(value: str) -> bytes:

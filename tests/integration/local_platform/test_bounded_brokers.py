@@ -66,6 +66,7 @@ HORDE = owner("horde")
 # what these use up, no other test lacks
 SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
 ASKER, BUSY, CLOSER = owner("asker"), owner("busy"), owner("closer")
+HEAVY, WORDY = owner("heavy"), owner("wordy")
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "mesh.sent"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "mesh.counted"),))
 APPENDERS = {
@@ -113,6 +114,8 @@ def admin(platform: LocalPlatform) -> Connection:
             BUSY,
             SENDER,
             CLOSER,
+            HEAVY,
+            WORDY,
             COUNTED,
             *APPENDERS.values(),
         ],
@@ -174,6 +177,10 @@ def headers(count: int, delta: int = 0) -> bytes:
 
 def megabytes(count: int) -> bytes:
     return gzip.compress(b"".join(record(b"k", bytes(MIB), delta=at) for at in range(count)))
+
+
+def texts(count: int, size: int) -> bytes:
+    return gzip.compress(b"".join(record(value=bytes(size), delta=at) for at in range(count)))
 
 
 ANNOUNCED = number(500_000_000) + b"\0" * 8
@@ -778,6 +785,53 @@ def test_a_domain_does_not_occupy_all_handlers(admin: Connection, teller: RawCon
 
     # a machine that stands still for seconds may have it otherwise once
     assert any(is_passed() for _ in range(3))
+
+
+def test_who_appends_to_one_partition_does_not_occupy_all_handlers(
+    admin: Connection, teller: RawConnection
+) -> None:
+    """One appends, seconds for all of them together, and the others wait for the partition."""
+    its = replace(admin, user=HEAVY.name, password=HEAVY.password)
+    topic = create_topic(admin, "heavy.one", "producer")
+    batch = packed(texts(1_900, 16_000), 1_900, GZIP)
+    wait_until(lambda: teller.describe_topics(["teller.none"]) > 0, "the broker answers", 30)
+
+    def passed_by() -> int:
+        """How many of a hundred were answered before another domain, which asks after them."""
+        crowd = [RawConnection(admin.bootstrap_servers, its, timeout_s=120) for _ in range(100)]
+        for one in crowd:
+            one.ask_to_append(topic, {0: batch})
+        teller.describe_topics(["teller.none"])
+        settled = sum(one.is_settled() for one in crowd)
+        # the bound of a domain's time ends the rest
+        assert any(one.is_answered() for one in crowd)
+        for one in crowd:
+            one.close()
+        return settled
+
+    # a machine that stands still for seconds may have it otherwise once
+    assert min(passed_by() for _ in range(2)) < 5
+
+
+def test_patterns_are_counted_by_the_names_that_they_are_looked_for_in(admin: Connection) -> None:
+    """Two threads look for those of all groups: minutes of them were taken at once."""
+    its = replace(admin, user=WORDY.name, password=WORDY.password)
+    client = AdminClient(its.config())
+    topics = [f"wordy.{number}".ljust(240, "x") for number in range(40)]
+    made = client.create_topics([NewTopic(one, 1, 1) for one in topics])
+    for one in made.values():
+        one.result(30)
+    member = RawConnection(admin.bootstrap_servers, its)
+    member.find_coordinator("wordy.told")
+    accepted = 0
+    with suppress(AssertionError, OSError):
+        for number in range(400):
+            pattern = ".*" * 110 + f"{number:04}z"
+            if member.join_by_pattern("wordy.told", pattern) == 0:
+                accepted += 1
+    member.close()
+    # 230 characters in 10 000 are some sixty milliseconds, of which there may be five seconds
+    assert accepted < 200
 
 
 def test_who_asks_for_offsets_by_many_connections_is_refused_before_it_is_done(

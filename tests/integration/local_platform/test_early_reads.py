@@ -41,7 +41,7 @@ def test_nobody_reads_a_file_of_the_brokers_account_by_settings_of_a_broker(
             assert (code, SECRET in said) == (NOT_AUTHORIZED, False), said
             client.close()
         client = RawConnection(admin.bootstrap_servers, admin)
-        assert client.alter({"num.io.threads": "10"}) == (0, "")
+        assert client.alter({"num.io.threads": "12"}) == (0, "")
         client.close()
 
 
