@@ -254,8 +254,8 @@ def is_plainly_at(config: Mapping[str, str], place: str | None) -> bool:
 def _first(faults: Mapping[str, str]) -> str:
     """One fault, under the settings that are at fault: Debezium tells a wrong login at its host."""
     name, fault = min(faults.items())
-    told = without_values(fault)
-    if told != LOGIN_REFUSED:
-        return f"{name}: {told}"
+    reason = without_values(fault)
+    if reason != LOGIN_REFUSED:
+        return f"{name}: {reason}"
     stem = name.rpartition(".")[0]
-    return f"{stem}.user, {stem}.password: {told}"
+    return f"{stem}.user, {stem}.password: {reason}"

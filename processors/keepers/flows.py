@@ -26,7 +26,14 @@ from processors.keepers.retry import wait_before
 from projections.image import Image
 from projections.links import Desired
 from spark_streams.engine import Failed, FlowEngine, Running, States
-from spark_streams.errors import ENGINE_STARTING, STARTS_EXHAUSTED, WITHHELD, CopyError, EngineError
+from spark_streams.errors import (
+    ENGINE_STARTING,
+    ENGINE_UNAVAILABLE,
+    STARTS_EXHAUSTED,
+    WITHHELD,
+    CopyError,
+    EngineError,
+)
 from spark_streams.lag import behind
 
 log = structlog.get_logger(__name__)
@@ -34,7 +41,7 @@ _FOR_A_PERSON = float("inf")
 LOST = "the engine was started anew and has no query of it: it is started again"
 """Reason that is reported of what does not run any more, though nothing failed."""
 OVER = "what it waited for is over: it is being started"
-"""Reason that is reported of what starts, and waited for a release, a grant or a copy."""
+"""Reason that is reported of what starts after a release, a grant or a copy it waited for."""
 
 
 class Flows(Generic[F]):
@@ -172,7 +179,7 @@ class Flows(Generic[F]):
         except EngineError as error:
             return {}, error
         except InfrastructureError as error:
-            return {}, EngineError("engine_unavailable", str(error))
+            return {}, EngineError(ENGINE_UNAVAILABLE, str(error))
 
     def _one(
         self, voice: Voice[F], seen: tuple[Running | Failed, ...], trouble: EngineError | None

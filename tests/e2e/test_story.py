@@ -154,14 +154,14 @@ def require_running_again(settings: PlatformSettings) -> None:
 
 def sdm(settings: PlatformSettings, *words: str) -> str:
     """What `sdm` prints, at the mesh of the story."""
-    variables = {
+    place = {
         "SDM_CACHE": str(settings.cache),
         "SDM_HOME": str(settings.home),
         "SDM_PORT_BASE": str(settings.port_base),
     }
     done = subprocess.run(
         [sys.executable, "-m", "self_service.cli", *words],
-        env={**as_a_user_has_it(os.environ), **variables},
+        env={**as_a_user_has_it(os.environ), **place},
         capture_output=True,
         text=True,
         timeout=330,
