@@ -145,14 +145,20 @@ def test_the_registry_listens_at_its_one_port(
     assert listening == [urlsplit(platform.registry_url).port]
 
 
-def begun(platform: Endpoints, subject: str, length: int, part: int) -> socket.socket:
-    """A lookup without a login whose body of so many bytes has come in part."""
+def announced(platform: Endpoints, subject: str, body: str) -> socket.socket:
+    """A lookup without a login whose body is to come as this header says."""
     place = urlsplit(platform.registry_url)
     found = socket.create_connection((place.hostname, place.port), timeout=30)
     head = f"POST {place.path}/subjects/{subject} HTTP/1.1\r\nHost: any\r\n"
-    head += f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    head += f"Content-Type: application/json\r\n{body}\r\n\r\n"
     found.sendall(head.encode())
     found.setblocking(False)
+    return found
+
+
+def begun(platform: Endpoints, subject: str, length: int, part: int) -> socket.socket:
+    """A lookup without a login whose body of so many bytes has come in part."""
+    found = announced(platform, subject, f"Content-Length: {length}")
     # where the registry reads no more of it, the rest is not sent
     with suppress(BlockingIOError):
         found.send(b"x" * part)
@@ -210,17 +216,11 @@ def test_bodies_that_do_not_end_leave_room_for_others(
 
 def test_bodies_in_very_many_parts_are_given_up(platform: Endpoints, subject: str) -> None:
     """Each part takes the thread that reads for all some time; bytes alone are few."""
-    place = urlsplit(platform.registry_url)
-    head = f"POST {place.path}/subjects/{subject} HTTP/1.1\r\nHost: any\r\n"
-    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     with ExitStack() as stack:
-        crowd = []
-        for _ in range(SLOW):
-            address = (place.hostname, place.port)
-            one = stack.enter_context(socket.create_connection(address, timeout=30))
-            one.sendall(head.encode())
-            one.setblocking(False)
-            crowd.append(one)
+        crowd = [
+            stack.enter_context(announced(platform, subject, "Transfer-Encoding: chunked"))
+            for _ in range(SLOW)
+        ]
 
         def feed() -> bool:
             """Send some parts of a byte by each of them; whether one is closed."""
