@@ -5,15 +5,16 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes the class below a folder that gives a request of the registry to a thread, and asks
- * `WholeBodies` first; see [[PatchedClass]].
+ * Writes the class below a folder that gives a request of the registry to a thread, which asks
+ * `WholeBodies` first, and has it do that; see [[PatchedClass]].
  */
 object PatchRegistry {
   private val in = "io/quarkus/undertow/runtime"
+  private val threads = "java/util/concurrent/ExecutorService"
   private val context = "Lio/vertx/ext/web/RoutingContext;"
 
   def main(arguments: Array[String]): Unit =
-    PatchedClass.write(Path.of(arguments(0)), s"$in/UndertowDeploymentRecorder$$4", 1)(new Patched(_))
+    PatchedClass.write(Path.of(arguments(0)), s"$in/UndertowDeploymentRecorder$$4", 2)(new Patched(_))
 
   private class Patched(writer: ClassVisitor) extends PatchedClass(writer) {
     override def visitMethod(
@@ -36,6 +37,14 @@ object PatchRegistry {
         inner.visitFrame(Opcodes.F_SAME, 0, null, 0, null)
         changes += 1
       }
+
+      override def visitMethodInsn(
+          code: Int, owner: String, name: String, types: String, isInterface: Boolean) =
+        if (owner == threads && name == "submit") {
+          val asked = types.replace("(", s"(L$threads;")
+          inner.visitMethodInsn(Opcodes.INVOKESTATIC, s"$in/WholeBodies", name, asked, false)
+          changes += 1
+        } else super.visitMethodInsn(code, owner, name, types, isInterface)
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.quarkus.undertow.runtime
 
 import java.util
+import java.util.concurrent.{ExecutorService, Future, RejectedExecutionException}
 
 import io.vertx.core.{AsyncResult, Context, Handler, Vertx}
 import io.vertx.core.buffer.Buffer
@@ -10,63 +11,181 @@ import io.vertx.ext.web.RoutingContext
  * Reads the bodies of requests before a thread is taken for them. The registry has eight threads, and
  * each waited for a body, of which a client may send a byte a second.
  *
- * What bodies hold together is bounded, from their first byte to the end of the answer. Above that new
- * ones wait, and those that were begun some time ago are given up, their connections closed, so that
- * nobody holds the room by bodies that do not end. One that takes longer than `longestMs` is given up
- * anyway. A part of a body counts as `leastOfPart` at least: each takes the thread that reads for all some time, however
- * short it is.
+ * Room for what a body may become is taken before its first byte is read, and is held until its request
+ * is answered, whether or not the client is still there; those without room wait, the newest first. What is read is never paused, so that it is
+ * slow by its client alone: a body that comes more slowly than `leastPerS` is given up where others wait
+ * for its room, its connection closed. So is, anyway, one that takes longer than `longestMs`, and one
+ * in more parts than its bytes need: each takes the thread that reads for all some time. Small bodies, as most
+ * schemas are, have a room of their own, where a slow one is given up soonest.
  *
  * Nothing of Scala's own library is used, which the registry does not have.
  */
 object WholeBodies {
-  private val most = 32L << 20
   private val longestMs = 30000L
-  private val leastOfPart = 16 << 10
-  /** A body that was begun so long ago is given up where others wait. */
-  private val patienceNs = 1000000000L
+  private val patienceNs = 2000000000L
+  private val leastPerS = 128 << 10
+  private val freeParts = 256
+  /** A body of more bytes has another part for each of these. */
+  private val leastOfPart = 512
+  /** Each is one of the connections that the registry has, and its client may be gone unnoticed. */
+  private val mostWaiting = 100
   private val lookMs = 250L
   private val limit = "io.quarkus.max-request-size"
   private val tooLarge = 413
 
-  /** Those that are not whole yet, in the order in which they were begun. */
-  private val begun = new util.LinkedHashSet[Body]()
-  /** Those of which nothing is read now: not begun yet, or above the bound. */
-  private val waiting = new util.ArrayDeque[Body]()
-  private var held = 0L
-  private var readers = 0
+  private val small = new Room(8 << 20, Int.MaxValue)
+  /** One of 2 MB takes 20 MB of the heap while it is compared, and a thread for a second. */
+  private val large = new Room(24 << 20, 3)
+  private val mostOfSmall = 64 << 10
+  /** What a body takes at least, for what is around it. */
+  private val leastOfBody = 4 << 10
   private var looks = false
+  /** The body whose request this thread hands to another. */
+  private val current = new ThreadLocal[Body]
 
   /** Whether the request waits for its body; then `handler` is given it again when that is whole. */
   def waits(handler: Handler[RoutingContext], context: RoutingContext): Boolean = {
     val request = context.request
-    val announced = request.getHeader("Transfer-Encoding") != null || length(request.getHeader("Content-Length"))
-    if (!announced || context.getBody != null || request.isEnded) false
+    val isInParts = request.getHeader("Transfer-Encoding") != null
+    val announced = length(request.getHeader("Content-Length"))
+    if (!isInParts && announced == 0 || context.getBody != null || request.isEnded) false
     else {
-      new Body(handler, context).begin()
+      val limit = longest(context)
+      new Body(handler, context, limit, if (isInParts || announced > limit) limit else announced).begin()
       true
     }
   }
 
-  private def length(header: String): Boolean = header != null && header != "0"
+  /**
+   * Have the request of the current body worked on as soon as few enough of its size are: its room is
+   * held until that is done.
+   */
+  def submit(threads: ExecutorService, request: Runnable): Future[_] = {
+    val body = current.get
+    if (body == null) threads.submit(request)
+    else {
+      body.isGiven = true
+      val work = new Work(threads, request, body)
+      if (synchronized(body.room.works(work))) work.submit() else null
+    }
+  }
 
-  /** One body; its methods that end in a change of what is held are called in any thread. */
-  private final class Body(handler: Handler[RoutingContext], context: RoutingContext) {
+  private final class Work(threads: ExecutorService, request: Runnable, body: Body) extends Runnable {
+    def submit(): Future[_] =
+      try threads.submit(this)
+      catch {
+        case full: RejectedExecutionException =>
+          done()
+          throw full
+      }
+
+    override def run(): Unit =
+      try request.run()
+      finally done()
+
+    private def done(): Unit = {
+      release(body)
+      val next = synchronized(body.room.worked())
+      if (next != null) next.submit()
+    }
+  }
+
+  /** Netty has refused what is no number. */
+  private def length(header: String): Long = if (header == null) 0 else java.lang.Long.parseLong(header.trim)
+
+  private def longest(context: RoutingContext): Long = {
+    val configured = context.get[java.lang.Long](limit)
+    if (configured == null) 2 << 20 else configured.longValue
+  }
+
+  /** So many bytes for bodies together; what is in it is used under the lock of `WholeBodies`. */
+  private final class Room(most: Long, mostAtWork: Int) {
+    /** Those that are read, in the order in which they were begun. */
+    val begun = new util.LinkedHashSet[Body]()
+    private val waiting = new util.ArrayDeque[Body]()
+    private val ready = new util.ArrayDeque[Work]()
+    private var held = 0L
+    private var atWork = 0
+
+    def takes(body: Body): Boolean = {
+      val fits = held + body.size <= most
+      if (fits) begins(body)
+      fits
+    }
+
+    private def begins(body: Body): Unit = {
+      begun.add(body)
+      body.sinceNs = System.nanoTime
+      held += body.size
+    }
+
+    def leaves(body: Body): Unit = {
+      waiting.remove(body)
+      begun.remove(body)
+      if (body.sinceNs != 0) held -= body.size
+    }
+
+    /** Has it wait; the one that waits longest has to go where they are too many. */
+    def queue(body: Body): Body = {
+      waiting.addFirst(body)
+      if (waiting.size > mostWaiting) waiting.pollLast() else null
+    }
+
+    /** The body that waits and now has room. */
+    def next(): Body = {
+      val first = waiting.peek
+      if (first != null && takes(first)) waiting.poll() else null
+    }
+
+    /** Whether it is worked on now; later otherwise. */
+    def works(work: Work): Boolean = {
+      val goes = atWork < mostAtWork
+      if (goes) atWork += 1 else ready.addLast(work)
+      goes
+    }
+
+    /** The work that follows one that is done. */
+    def worked(): Work = {
+      val following = ready.poll()
+      if (following == null) atWork -= 1
+      following
+    }
+
+    /** A body that is slow while others wait. */
+    def slow(): Body = {
+      val all = begun.iterator
+      var found: Body = null
+      while (found == null && !waiting.isEmpty && all.hasNext) {
+        val body = all.next()
+        if (body.isSlow) found = body
+      }
+      found
+    }
+  }
+
+  /** One body of at most `size` bytes. */
+  private final class Body(handler: Handler[RoutingContext], context: RoutingContext, longest: Long, expected: Long) {
     private val request = context.request
     val vertx: Vertx = context.vertx
+    val size: Long = Math.max(expected, leastOfBody)
+    val room: Room = if (size <= mostOfSmall) small else large
     private val loop: Context = vertx.getOrCreateContext
     private val whole = Buffer.buffer()
-    private val longest = context.get[java.lang.Long](limit)
+    private var parts = 0
     private var timer = -1L
     /** Nothing of it is read any more: it is whole, or given up. */
     @volatile private var isOver = false
-    var size = 0L
+    @volatile private var read = 0L
+    /** Its request is with a thread, or waits for one; the client may be gone. */
+    @volatile var isGiven = false
+    /** When it had room; 0 before. */
     var sinceNs = 0L
-    var isReading, isReleased = false
+    var isReleased = false
 
     def begin(): Unit = {
       request.pause()
       context.addEndHandler(new Handler[AsyncResult[Void]] {
-        override def handle(end: AsyncResult[Void]): Unit = release(Body.this)
+        override def handle(end: AsyncResult[Void]): Unit = if (!isGiven) release(Body.this)
       })
       request.exceptionHandler(new Handler[Throwable] {
         override def handle(fault: Throwable): Unit = over()
@@ -87,7 +206,10 @@ object WholeBodies {
       override def handle(nothing: Void): Unit = if (!isOver) request.resume()
     })
 
-    def pause(): Unit = request.pause()
+    def isSlow: Boolean = {
+      val tookNs = System.nanoTime - sinceNs
+      tookNs > patienceNs && read < tookNs / 1000000L * leastPerS / 1000L
+    }
 
     /** Close the connection, and let go what was read of it. */
     def giveUp(): Unit = if (!isOver) {
@@ -103,11 +225,13 @@ object WholeBodies {
 
     private def took(part: Buffer): Unit = if (!isOver) {
       whole.appendBuffer(part)
-      if (longest != null && whole.length > longest.longValue) {
+      read = whole.length
+      parts += 1
+      if (read > longest) {
         over()
         request.resume()
         context.response.putHeader("Connection", "close").setStatusCode(tooLarge).end()
-      } else hold(this, Math.max(part.length, leastOfPart))
+      } else if (parts > freeParts + read / leastOfPart) giveUp()
     }
 
     private def ended(): Unit = if (!isOver) {
@@ -115,93 +239,42 @@ object WholeBodies {
       vertx.cancelTimer(timer)
       isRead(this)
       context.setBody(whole)
-      handler.handle(context)
+      current.set(this)
+      try handler.handle(context)
+      finally current.remove()
     }
   }
 
   private def arrived(body: Body): Unit = {
     look(body)
-    val goes = synchronized {
-      val fits = hasRoom && waiting.isEmpty
-      if (fits) goesOn(body) else waiting.addFirst(body)
-      fits
-    }
-    if (goes) body.resume()
-  }
-
-  /** One is read in any case: those that wait may hold all of it. */
-  private def hasRoom: Boolean = held < most || readers == 0
-
-  private def goesOn(body: Body): Unit = {
-    if (body.sinceNs == 0) body.sinceNs = System.nanoTime
-    begun.add(body)
-    body.isReading = true
-    readers += 1
-  }
-
-  private def stops(body: Body): Unit = {
-    if (body.isReading) readers -= 1
-    body.isReading = false
-  }
-
-  /** So much was read of it; above the bound another one is given up, or it waits. */
-  private def hold(body: Body, bytes: Int): Unit = {
-    var waits = false
-    val slowest = synchronized {
-      if (!body.isReleased) {
-        body.size += bytes
-        held += bytes
-      }
-      val found = if (held > most) slow() else null
-      if (held > most && found == null && body.isReading && readers > 1) {
-        stops(body)
-        waiting.addLast(body)
-        waits = true
-      }
+    var surplus: Body = null
+    val fits = synchronized {
+      val found = body.room.takes(body)
+      if (!found) surplus = body.room.queue(body)
       found
     }
-    if (waits) body.pause()
-    if (slowest != null) slowest.giveUp()
+    if (fits) body.resume()
+    if (surplus != null) surplus.giveUp()
   }
 
-  /** The one that was begun first, if that is long ago. */
-  private def slow(): Body = {
-    val all = begun.iterator
-    val first = if (all.hasNext) all.next() else null
-    if (first != null && System.nanoTime - first.sinceNs > patienceNs) first else null
-  }
-
-  private def isRead(body: Body): Unit = {
-    val wasBegun = synchronized {
-      stops(body)
-      begun.remove(body)
-    }
-    if (wasBegun) next()
-  }
+  private def isRead(body: Body): Unit = synchronized(body.room.begun.remove(body))
 
   private def release(body: Body): Unit = {
     val isFirst = synchronized {
-      stops(body)
-      begun.remove(body)
-      waiting.remove(body)
       val first = !body.isReleased
-      if (first) held -= body.size
+      if (first) body.room.leaves(body)
       body.isReleased = true
       first
     }
-    if (isFirst) next()
+    if (isFirst) next(body.room)
   }
 
-  /** Go on with those that wait, the newest first, as far as there is room. */
-  private def next(): Unit = {
-    var going = true
-    while (going) {
-      val body = synchronized {
-        val found = if (hasRoom) waiting.poll() else null
-        if (found != null) goesOn(found)
-        found
-      }
-      if (body == null) going = false else body.resume()
+  /** Begin those that wait, as far as there is room. */
+  private def next(room: Room): Unit = {
+    var body = synchronized(room.next())
+    while (body != null) {
+      body.resume()
+      body = synchronized(room.next())
     }
   }
 
@@ -213,15 +286,18 @@ object WholeBodies {
       first
     }
     if (isFirst) body.vertx.setPeriodic(lookMs, new Handler[java.lang.Long] {
-      override def handle(id: java.lang.Long): Unit = makeRoom()
+      override def handle(id: java.lang.Long): Unit = {
+        makeRoom(small)
+        makeRoom(large)
+      }
     })
   }
 
-  private def makeRoom(): Unit = {
-    var going = true
-    while (going) {
-      val slowest = synchronized(if (waiting.isEmpty || held < most) null else slow())
-      if (slowest == null) going = false else slowest.giveUp()
+  private def makeRoom(room: Room): Unit = {
+    var slowest = synchronized(room.slow())
+    while (slowest != null) {
+      slowest.giveUp()
+      slowest = synchronized(room.slow())
     }
   }
 }

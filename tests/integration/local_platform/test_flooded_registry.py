@@ -32,7 +32,9 @@ DEADLINE_S = 240
 SLOW = 30
 """More than the threads of the registry."""
 MANY = 200
-"""So many times two megabytes are more than its heap."""
+"""So many times two megabytes are more than its heap, and as many small ones than there is room."""
+GONE = 400
+"""So many comparisons of two megabytes whose clients do not wait ended the registry."""
 UPGRADE = (
     b"GET /apis HTTP/1.1\r\nHost: any\r\nConnection: Upgrade, HTTP2-Settings\r\n"
     b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n"
@@ -119,6 +121,32 @@ def test_many_large_comparisons_at_once_leave_the_registry_answering(
     assert registry(settings).pid == before.pid
 
 
+def test_comparisons_whose_clients_are_gone_leave_the_registry_answering(
+    platform: Endpoints, settings: PlatformSettings, subject: str
+) -> None:
+    before = registry(settings)
+    place = urlsplit(platform.registry_url)
+    head = f"POST {place.path}/compatibility/subjects/{subject}/versions/latest HTTP/1.1\r\n"
+    head += f"Host: any\r\nContent-Type: application/json\r\nContent-Length: {len(ENUM)}\r\n\r\n"
+    sent = (head + ENUM).encode()
+
+    def go() -> None:
+        # the registry closes those that it has no room for
+        with (
+            suppress(ConnectionError),
+            socket.create_connection((place.hostname, place.port), timeout=30) as client,
+        ):
+            client.sendall(sent)
+
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        for one in [clients.submit(go) for _ in range(GONE)]:
+            one.result()
+    # which comes behind those that are worked on
+    path = f"compatibility/subjects/{subject}/versions/latest"
+    assert post(platform, path, ENUM, DEADLINE_S) == 200
+    assert registry(settings).pid == before.pid
+
+
 @pytest.mark.parametrize(
     "sent",
     [
@@ -202,13 +230,16 @@ def test_bodies_that_come_slowly_hold_no_thread(platform: Endpoints, subject: st
         eventually(lambda: is_closed(slow[0]), "a body that does not end is given up", DEADLINE_S)
 
 
+@pytest.mark.parametrize(
+    ("length", "part"), [(1_900_000, 1_800_000), (60_000, 1)], ids=["large", "small"]
+)
 def test_bodies_that_do_not_end_leave_room_for_others(
-    platform: Endpoints, settings: PlatformSettings, subject: str
+    platform: Endpoints, settings: PlatformSettings, subject: str, length: int, part: int
 ) -> None:
     before = registry(settings)
     with ExitStack() as stack:
         for _ in range(MANY):
-            stack.enter_context(begun(platform, subject, 1_900_000, 1_800_000))
+            stack.enter_context(begun(platform, subject, length, part))
         for _ in range(3):
             assert post(platform, f"subjects/{subject}", SCHEMA, DEADLINE_S) == 200
     assert registry(settings).pid == before.pid
