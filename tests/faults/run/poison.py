@@ -2,12 +2,14 @@
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from threading import Event, Thread
 
 from confluent_kafka import Consumer, TopicPartition
 
 from mesh_events.codec import Wire, encode
+from mesh_events.decisions import RecordsSetAside
 from mesh_events.intents import ProductUpdated
 from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right
@@ -61,10 +63,17 @@ def poison(stage: Stage) -> float:
         time.sleep(chance.random() / 10)
     began = time.monotonic()
     recovery = stage.pulse(began)
+    ranges: dict[int, RecordsSetAside] = {}
     for offset, kind in written.items():
-        stage.kit.decided(offset, WAIT_S)
-        code = stage.kit.code(offset)
-        assert code == KINDS[kind][0], f"{kind} at {offset} was set aside as {code}"
+        decision = stage.kit.decided(offset, WAIT_S)
+        if isinstance(decision, RecordsSetAside):
+            ranges[decision.offset] = decision
+        else:
+            code = stage.kit.code(offset)
+            assert code == KINDS[kind][0], f"{kind} at {offset} was set aside as {code}"
+    for found in ranges.values():
+        codes = Counter(KINDS[kind][0] for at, kind in written.items() if found.decides(at))
+        assert found.counts == codes, f"{found.reason}, where {dict(codes)} were written"
     return recovery
 
 
