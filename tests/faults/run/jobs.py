@@ -174,28 +174,35 @@ class Captured:
             seconds,
         )
 
-    def count(self) -> int:
-        """Records of the topic that readers of committed records see; 0 before it is there."""
+    def keys(self) -> list[bytes]:
+        """Keys of the records that readers of committed records see; none before the topic is."""
         login = self.stage.kit.admin_login("east").config()
         with outsider({**login, "isolation.level": "read_committed"}) as consumer:
             place = TopicPartition(self.topic, 0, 0)
             try:
                 end = consumer.get_watermark_offsets(place, timeout=5)[1]
             except KafkaException:
-                return 0
+                return []
             consumer.assign([place])
-            found = 0
+            found: list[bytes] = []
             while consumer.position([place])[0].offset < end:
                 message = consumer.poll(1)
                 if message is None:
                     break
-                found += message.error() is None
+                if message.error() is None:
+                    found.append(message.key() or b"")
             return found
+
+    def come(self) -> None:
+        """Wait until each row is in the topic, once or more often."""
+        eventually(
+            lambda: len(set(self.keys())) >= self.rows, f"{self.rows} rows are captured", WAIT_S
+        )
 
     def wrong(self) -> list[str]:
         """Whether each row came out once."""
-        eventually(lambda: self.count() >= self.rows, f"{self.rows} rows are captured", WAIT_S)
-        found = self.count()
+        self.come()
+        found = len(self.keys())
         return [] if found == self.rows else [f"{found} records of {self.rows} rows"]
 
     def end(self) -> None:
@@ -248,23 +255,44 @@ def crash_at_drop(stage: Stage) -> float:
     return recovery
 
 
+def kill_connect_reading(stage: Stage) -> float:
+    """Kafka Connect dies before a table is read for the first time, or within: none is missed."""
+    captured = Captured(stage)
+    captured.insert()
+    captured.add()
+    captured.until(ConnectorState.ACTIVE)
+    began = _kills(captured)
+    captured.come()
+    recovery = time.monotonic() - began
+    captured.end()
+    return recovery
+
+
 def kill_connect(stage: Stage) -> float:
     """Rows come on while Kafka Connect dies, twice."""
     captured = Captured(stage)
     captured.insert()
     captured.add()
-    captured.until(ConnectorState.ACTIVE)
+    captured.come()
+    began = _kills(captured)
+    wrong = captured.wrong()
+    recovery = time.monotonic() - began
+    assert not wrong, wrong
+    captured.end()
+    return recovery
+
+
+def _kills(captured: Captured) -> float:
+    """Kill the domain's worker twice while rows come; when the last kill was."""
+    stage = captured.stage
+    began = time.monotonic()
     for _ in range(2):
         captured.insert()
         before = stage.kill(connect_service(stage.owner.name))
         began = time.monotonic()
         captured.insert()
         stage.back(before)
-    wrong = captured.wrong()
-    recovery = time.monotonic() - began
-    assert not wrong, wrong
-    captured.end()
-    return recovery
+    return began
 
 
 def _fault(name: str, sentence: str, inject: Callable[[Stage], float]) -> Fault[Stage]:
@@ -301,6 +329,12 @@ FAULTS = (
         "crash-connector-after-drop",
         "a governor dies at `connector-after-drop`",
         crash_at_drop,
+        all_is_right,
+    ),
+    Fault(
+        "connect-killed-reading",
+        "kill -9 of Kafka Connect, twice, before or while a table is read for the first time",
+        kill_connect_reading,
         all_is_right,
     ),
     Fault(
