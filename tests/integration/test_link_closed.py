@@ -11,7 +11,7 @@ from mesh_events.facts import LinkFailed
 from processors.keepers.fence import bindings_of
 from processors.rights import Operation
 from projections.links import State
-from tests.links.real import DOMAIN, RealLink, count, until
+from tests.links.real import RealLink, count
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def assert_closed(link: RealLink, code: str) -> None:
     # on a busy machine the copy may have stalled before
     final = [fault.code for fault in link.desk.said(LinkFailed) if not fault.retriable]
     assert final == [code]
-    assert link.keeper._engine(DOMAIN).states() == {}
+    engine = link.new_engine()
+    assert engine.states().get(link.desk.name, ()) == ()
+    engine.close()
     rights = bindings_of(link.west, link.topic, link.desk.name)
     assert not [found for found in rights if found.operation is Operation.WRITE]
 
@@ -46,18 +48,6 @@ def empty(link: RealLink, admin, partitions: int = 2) -> None:
     wanted = [TopicPartition(link.topic, partition, -1) for partition in range(partitions)]
     for answer in client.delete_records(wanted).values():
         answer.result(10)
-
-
-def recreate(link: RealLink, admin) -> None:
-    old = admin.topic(link.topic).id
-    admin.delete_topic(link.topic)
-
-    def made() -> bool:
-        admin.create_topic(link.topic, 2, {})
-        found = admin.topic(link.topic)
-        return found is not None and found.id != old
-
-    until(made)
 
 
 def test_an_emptied_copy_is_lost(paused: RealLink) -> None:
@@ -77,7 +67,7 @@ def test_a_link_goes_on_where_its_source_was_emptied_as_well(paused: RealLink) -
 
 
 def test_a_copy_that_was_made_anew_is_lost(paused: RealLink) -> None:
-    recreate(paused, paused.west)
+    paused.recreate(paused.west)
     paused.desk.resume()
     assert_closed(paused, "destination_lost")
     assert count(paused.copy()) == 0
@@ -100,7 +90,7 @@ def test_a_strangers_topic_is_never_written(link: RealLink) -> None:
 
 
 def test_a_source_that_was_made_anew_closes_the_link(paused: RealLink) -> None:
-    recreate(paused, paused.east)
+    paused.recreate(paused.east)
     paused.desk.resume()
     assert_closed(paused, "source_recreated")
 
@@ -118,5 +108,5 @@ def test_records_that_the_source_lost_before_they_were_copied_close_the_link(
 def test_a_running_link_notices_that_its_copy_was_made_anew(link: RealLink) -> None:
     link.produce((0, None, b"v", None))
     link.reconcile_until(link.caught_up)
-    recreate(link, link.west)
+    link.recreate(link.west)
     assert_closed(link, "destination_lost")

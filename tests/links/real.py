@@ -132,6 +132,18 @@ class RealLink:
             admin.withdraw(admin.rights(topic=self.topic))
             admin.delete_topic(self.topic)
 
+    def recreate(self, admin: KafkaAdmin) -> None:
+        """Delete the topic at one end and make it again."""
+        before = admin.topic(self.topic)
+        admin.delete_topic(self.topic)
+
+        def made() -> bool:
+            admin.create_topic(self.topic, self.partitions, {})
+            found = admin.topic(self.topic)
+            return found is not None and before is not None and found.id != before.id
+
+        until(made)
+
     def produce(self, *records: tuple[int, bytes | None, bytes | None, list | None]) -> None:
         """Write (partition, key, value, headers) to the source."""
         producer = Producer(self.east.login.config(linger_ms=5, message_max_bytes=4_000_000))
