@@ -13,15 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from local_platform import jvm, registry_jvm
+from local_platform import clients_jvm, jvm, registry_jvm
 from local_platform.errors import ServiceFailedError
 from local_platform.files import public_folder
 from local_platform.jars import joined
 from local_platform.services.java import java
 from processors import connect, mirror
-from spark_streams.jvm import SOURCES
+from spark_streams.jvm import PATCH, SOURCES
 
-_TRANSFORMATIONS = (mirror.SOURCE, *connect.SOURCES)
+LOOKUP_SOURCES = (*SOURCES, *clients_jvm.SOURCES)
+_TRANSFORMATIONS = (*dict.fromkeys((mirror.SOURCE, *connect.SOURCES, *clients_jvm.SOURCES)),)
 _SERVICES = "META-INF/services/org.apache.kafka.connect"
 _MANIFESTS = {
     f"{_SERVICES}.transforms.Transformation": (mirror.TRANSFORMATION, *connect.TRANSFORMATIONS),
@@ -41,7 +42,7 @@ def lookup_jar(cache: Path, class_path: str) -> Path:
         cache: the cache's folder.
         class_path: what Spark's server runs from, the compiler included.
     """
-    return _place(cache / "lookup", SOURCES, class_path)
+    return _place(cache / "lookup", LOOKUP_SOURCES, class_path)
 
 
 def transformations_jar(cache: Path, class_path: str) -> Path:
@@ -65,7 +66,7 @@ def _place(folder: Path, sources: Sequence[Path], class_path: str) -> Path:
 def compile_transformations(jar: Path, class_path: str) -> None:
     """Compile the jar of Connect's plugins if it is not there; see `compile_once`.
 
-    It holds five of Kafka's classes as well, and has to come before Kafka's jars: see
+    It holds seven of Kafka's classes as well, and has to come before Kafka's jars: see
     `processors.connect`.
     """
     with_compiler = f"{class_path}:{_tools()}"
@@ -73,6 +74,14 @@ def compile_transformations(jar: Path, class_path: str) -> None:
         name: "".join(f"{one}\n" for one in classes) for name, classes in _MANIFESTS.items()
     }
     compile_once(jar, with_compiler, _TRANSFORMATIONS, manifests, connect.PATCH)
+
+
+def compile_lookup(jar: Path, class_path: str) -> None:
+    """Compile the jar of Spark's servers if it is not there; see `compile_once`.
+
+    It holds classes of Spark's and of Kafka's as well, and has to come before theirs.
+    """
+    compile_once(jar, class_path, LOOKUP_SOURCES, patch=PATCH)
 
 
 def patch_plugins(plugins: Path, class_path: str) -> None:
@@ -140,7 +149,7 @@ def pyspark_folder() -> Path:
 def compile_once(
     jar: Path,
     class_path: str,
-    sources: Sequence[Path] = SOURCES,
+    sources: Sequence[Path],
     more: Mapping[str, str] | None = None,
     patch: str | None = None,
 ) -> None:

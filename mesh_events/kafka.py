@@ -20,6 +20,19 @@ librdkafka's own default puts a key elsewhere: two writers of a topic would brea
 LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
+TOPIC_IDS = "mesh.topic.ids"
+"""Setting of the mesh's consumers in Java that has the ids of their topics; see `known_topics`."""
+
+
+def known_topics(ids: Mapping[str, str]) -> str:
+    """The setting's value: with it a consumer fails where a topic was deleted and made again.
+
+    Args:
+        ids: topic -> its id in Kafka.
+    """
+    return ",".join(f"{topic}={one}" for topic, one in sorted(ids.items()))
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """Where and as whom to log in, and under TLS or not. The password never appears in a repr."""

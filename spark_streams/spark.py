@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka import TOPIC_IDS, Connection, known_topics
 from spark_streams.copy import with_provenance
 from spark_streams.engine import Answer, CopySpec, Failed, Running, States
 from spark_streams.error_names import error_name
@@ -192,6 +192,7 @@ def source_options(spec: CopySpec) -> dict[str, str]:
         "includeHeaders": "true",
         "failOnDataLoss": "true",
         "kafka.isolation.level": "read_committed",
+        f"kafka.{TOPIC_IDS}": known_topics({spec.source_topic: spec.origin.topic_id}),
     }
 
 

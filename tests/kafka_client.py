@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from local_platform import Endpoints
@@ -44,6 +45,11 @@ def seen_within(seconds: float, condition: Callable[[], object]) -> bool:
     except AssertionError:
         return False
     return True
+
+
+def topic_id(admin: AdminClient, topic: str) -> str:
+    """The id that Kafka gave a topic."""
+    return str(admin.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id)
 
 
 def login(endpoints: Endpoints, home: Path, cluster: str, principal: str) -> Connection:

@@ -13,7 +13,12 @@ from pathlib import Path
 
 from local_platform.fetch import Fetcher
 from local_platform.jars import JarStore, joined, read_lock
-from local_platform.own_jars import compile_for_brokers, compile_once, compile_transformations
+from local_platform.own_jars import (
+    LOOKUP_SOURCES,
+    compile_for_brokers,
+    compile_once,
+    compile_transformations,
+)
 from local_platform.plugins import connect_plugins
 from local_platform.services.spark import class_path, spark_jars
 from local_platform.settings import PlatformSettings
@@ -53,7 +58,7 @@ def collect(store: JarStore, folder: Path) -> None:
     (folder / "spark").mkdir()
     for jar in spark_jars(store):
         shutil.copyfile(store.path(jar), folder / "spark" / Path(jar.path).name)
-    compile_once(folder / "spark" / LOOKUP, class_path(store))
+    compile_once(folder / "spark" / LOOKUP, class_path(store), LOOKUP_SOURCES)
     known = joined(store.path(jar) for jar in store.of("kafka"))
     transformations = folder / "plugins" / TRANSFORMATIONS / f"{TRANSFORMATIONS}.jar"
     compile_transformations(transformations, known)

@@ -28,7 +28,7 @@ from local_platform.services.java import (
 )
 from local_platform.site import Site
 from mesh_events.files import write_atomically
-from mesh_events.kafka import LOGIN_MODULE
+from mesh_events.kafka import LOGIN_MODULE, TOPIC_IDS
 from mesh_events.references import resolve
 from processors.connect import REST_EXTENSION
 from processors.connect.principals import group_of
@@ -254,6 +254,8 @@ OVERRIDES = (
     "compression.type",
     "linger.ms",
     "max.request.size",
+    # and what keeps a sink from a topic that was made anew
+    TOPIC_IDS,
 )
 """What a connector may set of its own Kafka clients: nothing that loads a class or a file."""
 

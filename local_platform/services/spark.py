@@ -7,7 +7,7 @@ from pathlib import Path
 from local_platform.class_archive import ClassArchive
 from local_platform.errors import NotReadyError
 from local_platform.jars import Jar, JarStore, joined
-from local_platform.own_jars import compile_once, lookup_jar, pyspark_folder
+from local_platform.own_jars import compile_lookup, lookup_jar, pyspark_folder
 from local_platform.ports import HOST
 from local_platform.services.base import Command, Service
 from local_platform.services.java import (
@@ -18,7 +18,7 @@ from local_platform.services.java import (
     packaged_runtime,
 )
 from local_platform.site import Site
-from spark_streams.jvm import CLOSED_PORTS, CONNECT_SERVER, PATCH
+from spark_streams.jvm import CLOSED_PORTS, CONNECT_SERVER
 
 HEAP_MB = 1024
 _PROBE_TIMEOUT_S = 90
@@ -51,7 +51,7 @@ class SparkConnect(Service):
         """Make its folder, and the jar with the mesh's own classes."""
         super().prepare()
         spark = self._spark_path()
-        compile_once(lookup_jar(self.site.cache, spark), spark, patch=PATCH)
+        compile_lookup(lookup_jar(self.site.cache, spark), spark)
 
     def command(self) -> Command:
         """Return the server's process; Spark's launcher fails on this Java, so it is by hand."""

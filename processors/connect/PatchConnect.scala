@@ -6,8 +6,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Connect's below a folder: records that ask [[NullFields]], a herder that asks
- * [[Traces]], a consumer of Kafka's, by [[PatchConsumer]], and a reporter of dead letters, by
- * [[PatchLetters]]. Their jar comes first on the class path of the worker; see [[PatchedClass]].
+ * [[Traces]], a consumer of Kafka's, by [[PatchConsumer]] and [[PatchMetadata]], and a reporter of dead
+ * letters, by [[PatchLetters]]. Their jar comes first on the class path of the worker; see [[PatchedClass]].
  */
 object PatchConnect {
   private val schema = "org/apache/kafka/connect/data/Schema"
@@ -26,6 +26,7 @@ object PatchConnect {
       Call("mesh/Traces", "print", "(Ljava/lang/Throwable;Ljava/io/PrintStream;)V"))
     PatchConsumer.write(folder)
     PatchLetters.write(folder)
+    PatchMetadata.write(folder)
   }
 
   /** A method that is called, so many times. */

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mesh_events.connectors import SHARED_SECRET, is_reference
 from mesh_events.errors import RefusedError
 from mesh_events.intents import domain_of
-from mesh_events.kafka import SCRAM, jaas
+from mesh_events.kafka import SCRAM, TOPIC_IDS, jaas, known_topics
 from processors.connect.config_faults import LOGIN_REFUSED, without_values
 from processors.connect.principals import offsets_of, principal_of
 from processors.connect.reachable import Reachable
@@ -84,7 +84,12 @@ class ConnectCluster:
         return self.api.faults(connector, self.secrets.resolved(connector, pinned))
 
     def config(
-        self, connector: str, config: Mapping[str, str], cluster: str, servers: str
+        self,
+        connector: str,
+        config: Mapping[str, str],
+        cluster: str,
+        servers: str,
+        topic_ids: Mapping[str, str],
     ) -> dict[str, str]:
         """The config as Connect is to have it: with the login, and references to files.
 
@@ -93,6 +98,7 @@ class ConnectCluster:
             config: as the log has it.
             cluster: where it reads or writes topics.
             servers: bootstrap servers of that.
+            topic_ids: topic that a sink reads -> Kafka's id of it.
         """
         principal = principal_of(connector)
         # the worker's own clients know how the brokers of the mesh are reached, under TLS or not
@@ -112,6 +118,8 @@ class ConnectCluster:
             # the same cluster and with the same login
             overrides["offsets.storage.topic"] = offsets_of(domain_of(connector))
             pinned = with_own_topics(domain_of(connector), pinned)
+        elif topic_ids:
+            overrides[f"consumer.override.{TOPIC_IDS}"] = known_topics(topic_ids)
         return {**self.secrets.resolved(connector, pinned), **overrides}
 
     def rights(self, connector: str, config: Mapping[str, str]) -> frozenset[Binding]:

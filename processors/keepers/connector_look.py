@@ -272,7 +272,9 @@ class Look:
         if self.is_unconfirmed and not self._confirmed():
             return True
         servers = image.identity.clusters[connector.cluster].bootstrap_servers
-        wanted = self.connect.config(connector.id, connector.config, connector.cluster, servers)
+        wanted = self.connect.config(
+            connector.id, connector.config, connector.cluster, servers, self.topics
+        )
         taken = self.memory.deployed
         fresh = taken is None and connector.state is not State.ACTIVE
         if fresh or deployed is None or dict(deployed.config) != wanted:

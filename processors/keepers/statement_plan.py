@@ -116,15 +116,20 @@ class StatementPlan:
     def work(self, writer: str, login: Connection) -> work.Statement:
         """What is done with each record."""
         assert self._result is not None  # noqa: S101 - `start` comes first
+        plan, ids = self.plan, self._table_ids
         return work.Statement(
-            writer, self.plan.query, self.plan.stream, self.plan.tables, self._result, login
+            writer, plan.query, plan.stream, plan.tables, self._result, login, ids
         )
+
+    @property
+    def _table_ids(self) -> dict[str, str]:
+        return {name: found.id for name, found in self.tables.items()}
 
     def more(self) -> Mapping[str, Any]:
         """The schema of the result, and which tables are read."""
         return {
             "schema_id": self.schema_id,
-            "table_topic_ids": {name: found.id for name, found in self.tables.items()},
+            "table_topic_ids": self._table_ids,
             "table_partitions": {name: found.partitions for name, found in self.tables.items()},
         }
 

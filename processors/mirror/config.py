@@ -7,7 +7,7 @@ consumer groups are the mesh's.
 import re
 from dataclasses import replace
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka import TOPIC_IDS, Connection, known_topics
 from processors.keepers.fence import LINKS
 from processors.mirror import TRANSFORMATION
 from processors.rights import Binding, Operation, Resource
@@ -94,6 +94,7 @@ def config_of(spec: CopySpec, source_password: str, destination_password: str) -
         "producer.override.linger.ms": "0",
         # a record that is gone before it was copied is an error, and not passed over
         "source.consumer.auto.offset.reset": "none",
+        f"source.consumer.{TOPIC_IDS}": known_topics({spec.source_topic: spec.origin.topic_id}),
         # it stands where the copy goes on, also for a partition that never had a record
         "source.consumer.group.id": spec.writer,
         "transforms": "provenance",

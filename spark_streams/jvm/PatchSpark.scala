@@ -130,8 +130,8 @@ object ShortDecimals {
  * Writes classes of Spark's below a folder: its Kafka source, which asks [[RecordTimes]], since one
  * record with a time that no microseconds hold ends a query, again at each start; that by which texts
  * become timestamps, since `12:30` would be another value each day; that by which they become
- * decimals, which asks [[ShortDecimals]]; and `get_json_object`, which copies by [[JsonNumbers]]. They
- * take the place of Spark's where their jar comes first on the class path of a server.
+ * decimals, which asks [[ShortDecimals]]; `get_json_object`, which copies by [[JsonNumbers]]; and those of [[PatchMetadata]].
+ * They take the place of Spark's and Kafka's where their jar comes first on the class path of a server.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
  * Spark runs without them unnoticed.
@@ -161,7 +161,11 @@ object PatchSpark {
       "copyCurrentStructure", behind = false, "mesh/JsonNumbers", "copy",
       "(Lcom/fasterxml/jackson/core/JsonGenerator;Lcom/fasterxml/jackson/core/JsonParser;)V", 1))
 
-  def main(arguments: Array[String]): Unit = changes.foreach(write(_, Path.of(arguments(0))))
+  def main(arguments: Array[String]): Unit = {
+    val folder = Path.of(arguments(0))
+    changes.foreach(write(_, folder))
+    PatchMetadata.write(folder)
+  }
 
   private def write(change: Change, folder: Path): Unit = {
     val source = getClass.getClassLoader.getResourceAsStream(s"${change.in}.class")

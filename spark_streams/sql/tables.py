@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 
-from mesh_events.kafka import Connection
+from mesh_events.kafka import TOPIC_IDS, Connection, known_topics
 from spark_streams.jvm import CONFIG
 from spark_streams.sql.frame import Topic
 
 
-def settings(name: str, topic: str, table: Topic, login: Connection) -> Mapping[str, str]:
+def settings(
+    name: str, topic: str, topic_id: str, table: Topic, login: Connection
+) -> Mapping[str, str]:
     """Settings of the session, from which `mesh.TableLookup` opens the table.
 
     Args:
         name: of the table; another one for each incarnation of a statement, which then reads anew.
         topic: where its rows are.
+        topic_id: Kafka's id of that.
         table: what its values look like.
         login: who reads them; the setting holds its password, which Spark does not show.
     """
@@ -23,6 +26,7 @@ def settings(name: str, topic: str, table: Topic, login: Connection) -> Mapping[
         "kafka.isolation.level": "read_committed",
         # a topic that was cut off or made anew is not read as if nothing had happened
         "kafka.auto.offset.reset": "none",
+        f"kafka.{TOPIC_IDS}": known_topics({topic: topic_id}),
         "topic": topic,
         "keys": ",".join(map(str, table.key_writers)),
         "change": str(table.shape.is_change).lower(),

@@ -35,6 +35,7 @@ class Statement:
 
     writer: its principal; names its tables, so that each incarnation reads them anew.
     tables: alias -> table; `login` is who reads them.
+    topic_ids: topic of a table -> its id in Kafka.
     """
 
     writer: str
@@ -43,6 +44,7 @@ class Statement:
     tables: Mapping[str, Table] = field(hash=False)
     result: Result
     login: Connection
+    topic_ids: Mapping[str, str] = field(hash=False)
 
     def apply(self, session: Any, records: Any, origin: Origin) -> Any:
         """Records for the sink; see `spark_streams.engine.Work`."""
@@ -50,7 +52,8 @@ class Statement:
 
         told = dict(SETTINGS)
         for alias, table in self.tables.items():
-            told |= tables.settings(self._table(alias), table.name, table.shape, self.login)
+            known = self._table(alias), table.name, self.topic_ids[table.name]
+            told |= tables.settings(*known, table.shape, self.login)
         for name, value in told.items():
             session.conf.set(name, value)
         register(session)

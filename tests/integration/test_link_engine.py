@@ -2,6 +2,7 @@
 
 import secrets
 import uuid
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -9,6 +10,7 @@ import psutil
 import pytest
 
 from local_platform import Endpoints, PlatformSettings
+from local_platform.site import Site
 from processors.connect.principals import group_of
 from processors.keepers.fence import claim, fresh_writer, writing
 from processors.keepers.flow_ends import ClusterLogs, allowed
@@ -21,7 +23,7 @@ from spark_streams.provenance import Origin
 from spark_streams.spark import SparkEngine
 from tests.links.engine_contract import EngineContract
 from tests.links.real import DOMAIN, RealLink, RealMirror, until
-from tests.mesh_fixtures import TESTERS, domain_server, pid_of, spark_service
+from tests.mesh_fixtures import TESTERS, connect_service, domain_server, pid_of, spark_service
 
 
 class RealEngine(EngineContract):
@@ -65,13 +67,29 @@ class RealEngine(EngineContract):
     def wait(self, condition: Callable[[], bool]) -> None:
         until(condition, 60)
 
+    @abstractmethod
+    def tells_another_topic(self, spec: CopySpec) -> bool:
+        """Whether the copy has seen that its source is another topic."""
+
+    def test_a_topic_that_is_made_anew_is_not_copied(self) -> None:
+        self.produce([b"0", b"1", b"2"])
+        spec = self.spec("one")
+        self.engine.start(spec)
+        self.wait(lambda: self.copied() == [b"2"])
+        self.link.recreate(self.link.east)
+        # the position that was reached is one of the new topic's, too
+        self.produce([b"new"] * 100)
+        self.wait(lambda: self.tells_another_topic(spec))
+        assert self.copied() == [b"2"]
+
 
 class TestMirrorEngine(RealEngine):
     link: RealMirror
 
     @pytest.fixture(autouse=True)
-    def _world(self, platform: Endpoints) -> Iterator[None]:
+    def _world(self, platform: Endpoints, settings: PlatformSettings) -> Iterator[None]:
         self.link = RealMirror(platform, partitions=1)
+        self.log = Site.of(settings).layout.log(connect_service())
         self.link.west.create_topic(self.link.topic, 1, {})
         self.engine = self.link.new_mirror()
         yield
@@ -80,6 +98,10 @@ class TestMirrorEngine(RealEngine):
 
     def other_process(self) -> FlowEngine:
         return self.link.new_mirror()
+
+    def tells_another_topic(self, spec: CopySpec) -> bool:
+        """Only in its log: MirrorMaker reads on after whatever happens."""
+        return f"the topic {spec.source_topic} was deleted and made again" in self.log.read_text()
 
     def allow_more(self, writer: str) -> None:
         self.link.east.grant(reading_of(writer))
@@ -125,6 +147,10 @@ class TestSparkEngine(RealEngine):
 
     def other_process(self) -> FlowEngine:
         return self.link.new_engine()
+
+    def tells_another_topic(self, spec: CopySpec) -> bool:
+        (state,) = self.states(self.engine, spec)
+        return isinstance(state, Failed) and state.reason == "UnknownTopicIdException"
 
     def test_a_session_that_was_closed_is_replaced(self) -> None:
         """A closed id is dead for the server's life; every process finds the same next one."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
+from tests import kafka_client
 from tests.faults.copy_checker import differences, missing, read
 from tests.faults.oracle import entitled, not_taken_once, unsettled
 from tests.faults.run.ground import Ground
@@ -190,10 +191,7 @@ def unwritten(stage: Stage, source: dict[int, list[tuple[Any, ...]]]) -> list[st
 
 def topic_id(stage: Stage, topic: str, cluster: str = "east") -> str:
     """The id that Kafka gave a topic."""
-    from confluent_kafka import TopicCollection
-
-    admin = AdminClient(stage.kit.admin_login(cluster).config())
-    return str(admin.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id)
+    return kafka_client.topic_id(AdminClient(stage.kit.admin_login(cluster).config()), topic)
 
 
 def nobody_read(stage: Stage, seconds: float = WAIT_S) -> list[str]:

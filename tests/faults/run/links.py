@@ -106,6 +106,30 @@ def recreate_source(stage: Stage) -> float:
     """The owner's source is deleted and made again: the copy is of something that is gone."""
     hurt = filled(stage)
     paused(stage, hurt)
+    _remake(stage, hurt)
+    write(stage, hurt.topic)
+    stage.kit.accepted(stage.owner.say(LinkResumed, product=hurt.product, cluster="west"))
+    return closed_and_made_anew(stage, hurt, "source_recreated")
+
+
+def recreate_source_running(stage: Stage) -> float:
+    """The same under the link, with more records at once than there were: none is copied."""
+    hurt = filled(stage)
+    west = stage.kit.admin_login("west").config()
+    before = read(west, hurt.topic)
+    _remake(stage, hurt)
+    for _ in range(3):
+        write(stage, hurt.topic)
+    stage.kit.wait_for(
+        lambda image: image.links[hurt.link].failure_code == "source_recreated",
+        "the link tells that its source is another one",
+        WAIT_S,
+    )
+    assert read(west, hurt.topic) == before, "records of the new topic were copied"
+    return made_anew(stage, hurt)
+
+
+def _remake(stage: Stage, hurt: Copied) -> None:
     old = topic_id(stage, hurt.topic)
     east = AdminClient(stage.kit.admin_login("east").config())
     east.delete_topics([hurt.topic])[hurt.topic].result(15)
@@ -115,9 +139,6 @@ def recreate_source(stage: Stage) -> float:
         return topic_id(stage, hurt.topic) != old
 
     stage.soon(made, "the source is made again")
-    write(stage, hurt.topic)
-    stage.kit.accepted(stage.owner.say(LinkResumed, product=hurt.product, cluster="west"))
-    return closed_and_made_anew(stage, hurt, "source_recreated")
 
 
 def filled(stage: Stage) -> Copied:
@@ -234,6 +255,13 @@ FAULTS = (
         "source-recreated",
         "a source is deleted and made again; copied anew",
         recreate_source,
+        all_is_right,
+        240,
+    ),
+    Fault(
+        "source-recreated-running",
+        "the same under a running link, with more records at once than there were",
+        recreate_source_running,
         all_is_right,
         240,
     ),

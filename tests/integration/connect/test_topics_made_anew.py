@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 from psycopg import sql
 
 from local_platform import Endpoints
+from processors.clusters import KafkaAdmin
 from tests.integration.connect_owner import consumer, owner
 from tests.integration.test_cli import (
     Party,
@@ -21,7 +23,8 @@ from tests.integration.test_cli import (
     published,
     sdm,
 )
-from tests.kafka_client import eventually, fresh
+from tests.kafka_client import eventually, fresh, topic_id
+from tests.links.real import everything
 
 __all__ = ["consumer", "owner", "sdm"]
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
@@ -92,4 +95,39 @@ def test_a_copy_made_anew_changes_no_row_and_fills_another_table_from_its_begin(
     sdm(*NOUN, "update", name, *placing, "-d", consumer.name, "--timeout", "120")
     assert described()["state"] == "ACTIVE"
     eventually(lambda: rows(database, other) == [(0, 3), (1, 4), (2, 5)], "the later users too")
+    assert rows(database, table) == [(0, 1), (1, 2)]
+
+
+def test_a_topic_made_anew_under_a_sink_changes_no_row(
+    sdm: Sdm, owner: Party, mesh: Endpoints, database: Any, tmp_path: Path
+) -> None:
+    topic, name = filled(sdm, tmp_path, owner), fresh("sink")
+    table = topic.replace(".", "_")
+    sdm(*NOUN, "add", name, "--type", "jdbc-sink", "--topic", topic, "-d", owner.name)
+    eventually(lambda: rows(database, table) == [(0, 1), (1, 2)], "the two users are rows")
+
+    login = mesh.administration("east")
+    stood = everything(KafkaAdmin("east", login), topic)[0]
+    admin = AdminClient(login.config())
+    before = topic_id(admin, topic)
+    admin.delete_topics([topic])[topic].result(20)
+
+    def made() -> bool:
+        with suppress(KafkaException):
+            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+        with suppress(KafkaException):
+            return topic_id(admin, topic) != before
+        return False
+
+    eventually(made, "the topic is made again")
+    producer = Producer(login.config())
+    # more than it had, in another order: each would take the place of a row
+    for _, key, value, _ in [*reversed(stood)] * 3:
+        producer.produce(topic, value, key, 0)
+    assert producer.flush(20) == 0
+
+    def described() -> Any:
+        return sdm(*NOUN, "describe", f"{owner.name}.{name}").document
+
+    eventually(lambda: described()["failure_code"] == "source_recreated", "it is refused")
     assert rows(database, table) == [(0, 1), (1, 2)]

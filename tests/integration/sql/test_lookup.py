@@ -3,18 +3,19 @@
 import random
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from local_platform import Endpoints
 from spark_streams.jvm import register
 from spark_streams.sql.tables import settings
 from tests.integration.sql.records import Statement, record, wire
-from tests.kafka_client import eventually
+from tests.kafka_client import eventually, topic_id
 
 pytestmark = pytest.mark.platform
 
@@ -67,7 +68,8 @@ class Table:
         [alias] = set(statement.schemas) - {"c"}
         name = f"{self.topic}/{secrets.token_hex(4)}"
         login = self.platform.administration("east")
-        for key, value in settings(name, self.topic, statement.topic(alias), login).items():
+        found = topic_id(AdminClient(login.config()), self.topic)
+        for key, value in settings(name, self.topic, found, statement.topic(alias), login).items():
             self.spark.conf.set(key, value)
         register(self.spark)
         return lambda _, column: f.call_function(
@@ -258,6 +260,41 @@ def test_a_key_with_a_schema_that_came_later_ends_the_table(spark: Any, table: T
     eventually(refused, "lookups fail instead of missing the row")
     # nor is it read when the table is opened again
     assert "has the schema 8, which was not registered for keys when" in refused()
+
+
+def test_a_table_that_is_made_anew_is_not_read_on(
+    spark: Any, table: Table, platform: Endpoints
+) -> None:
+    """Its rows would come from wherever the old topic had ended."""
+    from pyspark.errors import PySparkException
+
+    table.put([(key(1), change("c", None, row(1, "old")))] * 3)
+    made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
+    find = table.find(made)
+    assert made.values(clicks(1), find) == [{"first": "old"}]
+    admin = AdminClient(platform.administration("east").config())
+    before = topic_id(admin, table.topic)
+    admin.delete_topics([table.topic])[table.topic].result(15)
+
+    def anew() -> bool:
+        with suppress(KafkaException):
+            table.make()
+        with suppress(KafkaException):
+            return topic_id(admin, table.topic) != before
+        return False
+
+    eventually(anew, "the topic is made again")
+    table.put([(key(1), change("c", None, row(1, "new")))] * 5)
+
+    def refused() -> str:
+        try:
+            assert made.values(clicks(1), find) == [{"first": "old"}]
+        except PySparkException as error:
+            return str(error)
+        return ""
+
+    eventually(refused, "lookups fail")
+    assert "was deleted and made again" in refused()
 
 
 @pytest.mark.parametrize("stranger", [None, b"k", b"a key without any schema"])

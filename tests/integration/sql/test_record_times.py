@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local_platform import Endpoints, PlatformSettings
-from local_platform.own_jars import compile_once, lookup_jar
+from local_platform.own_jars import compile_lookup, compile_once, lookup_jar
 from local_platform.services.java import java
 from local_platform.services.spark import class_path
 from local_platform.site import Site
-from spark_streams.jvm import PATCH
 
 SOURCE, TEXTS = (Path(__file__).with_name(f"{name}Times.scala") for name in ("Record", "Text"))
 BEFORE, FIRST, LAST = -62135596800001, -62135424000000, 253402300799999
@@ -24,7 +23,7 @@ def said_by(
     site = Site.of(settings)
     spark = class_path(site.jars)
     ours, checker = lookup_jar(site.cache, spark), folder / "checker.jar"
-    compile_once(ours, spark, patch=PATCH)
+    compile_lookup(ours, spark)
     compile_once(checker, spark, (source,))
     argv = [*java(main, 256, f"{checker}:{ours}:{spark}"), *words]
     said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)

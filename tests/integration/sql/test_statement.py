@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from local_platform import Endpoints
 from spark_streams.engine import CopySpec
 from spark_streams.log import KafkaLog
-from spark_streams.provenance import Origin
+from spark_streams.provenance import Origin, Provenance
 from spark_streams.resume import start_positions
 from spark_streams.spark import SparkEngine
 from spark_streams.sql.analysis import analysed
@@ -31,6 +31,7 @@ from spark_streams.sql.shape import key_columns, shape_of
 from spark_streams.sql.work import Statement, Table
 from spark_streams.tail import positions, read_tail
 from tests.integration.sql.records import record, wire
+from tests.kafka_client import topic_id
 from tests.mesh_kit import eventually
 
 pytestmark = pytest.mark.platform
@@ -67,7 +68,8 @@ class Running:
         self.said: list[tuple[int, int, int]] = []
         self.offsets: dict[int, int] = {}
         self.produced = dict.fromkeys(range(PARTITIONS), 0)
-        self.origin = Origin("east", "the-topic")
+        self.ids = {name: topic_id(self.admin, name) for name in (self.clicks, self.users)}
+        self.origin = Origin("east", self.ids[self.clicks])
 
     def close(self) -> None:
         self.engine.stop(self.out)
@@ -114,7 +116,8 @@ class Running:
         bounds = self.log.bounds(self.clicks, range(PARTITIONS))
         writer = f"mesh.sql.{secrets.token_hex(4)}"
         result = Result(self.out, self.dead, RESULT_ID, schema, dead)
-        work = Statement(writer, query, stream, {"u": Table(self.users, table)}, result, self.login)
+        joined = {"u": Table(self.users, table)}
+        work = Statement(writer, query, stream, joined, result, self.login, self.ids)
         self.engine.start(
             CopySpec(
                 link=self.out,
@@ -164,7 +167,8 @@ class Running:
         for partition, value, source in self.read(self.out):
             assert struct.unpack(">bI", value[:5]) == (0, RESULT_ID)
             row = fastavro.schemaless_reader(io.BytesIO(value[5:]), self.reader)
-            assert source == b"east/the-topic/%d/%d" % (partition, self.offsets[row["number"]])
+            place = Provenance(self.origin, partition, self.offsets[row["number"]])
+            assert source == place.encode()
             found.append((partition, row["number"], row["name"]))
         return found
 

@@ -120,7 +120,7 @@ def test_of_the_tls_files_the_client_certificate_alone_is_shared(
     certificates.ensure(site.layout)
     domain_servers.remember(site.layout, "east", domain_servers.SPARK)
     before = modes(site.layout.tls)
-    monkeypatch.setattr(spark, "compile_once", lambda *_, **__: None)
+    monkeypatch.setattr(spark, "compile_lookup", lambda *_, **__: None)
     monkeypatch.setattr(accounts, "require_reachable", lambda *_: None)
     monkeypatch.setattr(accounts, "require_readable", lambda *_: None)
     domain_spark.DomainSpark(site, "east").prepare()

@@ -250,7 +250,7 @@ def test_sparks_image_has_the_locked_jars_and_the_one_of_statements_functions(
         store.path(jar).touch()
     for folder in (tmp_path / "plugins", out / "work"):
         folder.mkdir(parents=True)
-    compiled: list[tuple[Path, str]] = []
+    compiled: list[tuple[Path, str, tuple[Path, ...]]] = []
     marking: list[tuple[Path, str]] = []
     monkeypatch.setattr(image_jars, "connect_plugins", lambda *_: tmp_path / "plugins")
     monkeypatch.setattr(image_jars, "compile_once", lambda *given: compiled.append(given))
@@ -263,7 +263,7 @@ def test_sparks_image_has_the_locked_jars_and_the_one_of_statements_functions(
 
     locked = {Path(jar.path).name for jar in needed}
     assert {path.name for path in (out / "spark").iterdir()} == locked
-    [(made, class_path)] = compiled
+    [(made, class_path, _)] = compiled
     assert made == out / "spark" / "sdm-lookup.jar"
     names = {Path(one).name for one in class_path.split(":")}
     assert locked <= names

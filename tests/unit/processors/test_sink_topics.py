@@ -138,7 +138,7 @@ def test_a_sink_by_the_records_key_reads_the_new_topic_from_its_begin_once(
     made.api.calls.clear()
     made.look(times=8)
     assert made.said() == ["Activated", "source_recreated", "Activated"]
-    assert made.api.calls == [f"stop {NAME}", f"resume {NAME}"]
+    assert made.api.calls == [f"stop {NAME}", f"put {NAME}", f"resume {NAME}"]
     assert made.east.deleted_groups == [GROUP]
     assert dict(made.connector.topic_ids) == {TOPIC: now}
 
@@ -158,7 +158,7 @@ def test_a_record_key_that_has_the_offset_is_no_key_of_the_record(made: MemoryCo
     assert made.connector.state is ConnectorState.FAILED
 
 
-def test_a_sink_that_ran_before_is_not_disturbed_and_its_topic_is_noted(
+def test_a_sink_that_ran_before_its_topic_goes_on_and_is_told_its_id(
     made: MemoryConnector,
 ) -> None:
     made.east.delete_topic(TOPIC)
@@ -171,7 +171,8 @@ def test_a_sink_that_ran_before_is_not_disturbed_and_its_topic_is_noted(
     assert made.said() == ["Activated", "Activated"]
     assert dict(made.connector.topic_ids) == {TOPIC: now}
     assert made.connector.run == run
-    assert made.api.calls == []
+    assert made.api.calls == [f"put {NAME}"]
+    assert made.api.found[NAME].config["consumer.override.mesh.topic.ids"] == f"{TOPIC}={now}"
     told = [kind.name for kind, *_ in made.lineage.told]
     assert (told.count("START"), told.count("ABORT")) == (1, 0)
 
