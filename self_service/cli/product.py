@@ -196,7 +196,7 @@ def describe(
     accesses = sorted(image.access.requests.values(), key=lambda one: one.offset)
     readers = [access_fields(one) for one in accesses if one.product == name]
     copies = [link_fields(one) for _, one in sorted(image.links.items()) if one.product == name]
-    whole = "nothing: its topic is there"
+    whole = "nothing: there is a topic of its name (`sdm drift` compares the id)"
     parts = {
         "access": Listing(ACCESS_COLUMNS, readers, "nobody asked for it yet"),
         "links": Listing(LINK_COLUMNS, copies, "no copies"),

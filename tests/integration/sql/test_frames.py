@@ -54,6 +54,18 @@ def test_a_filter_and_a_projection_keep_key_partition_and_headers(spark: Any) ->
     assert {one.topic for one in found} == {"east.out"}
 
 
+def test_a_field_may_have_the_name_of_the_mark_of_what_was_read(spark: Any) -> None:
+    schema = record("Odd", __READ="boolean", __read_="int")
+    sent = wire(7, schema, {"__READ": False, "__read_": 3})
+    found = statement(spark, "SELECT __READ AS a, __read_ AS b FROM x c", schema).run(
+        [(b"k", sent, 0, 1), (b"k", b"poison", 0, 2)]
+    )
+    assert [(one.topic, one.value) for one in found if one.topic == "east.out"] == [
+        ("east.out", {"a": False, "b": 3})
+    ]
+    assert len(found) == 2, "what cannot be read goes to the dead letters"
+
+
 def test_what_every_record_has_is_a_column_too(spark: Any) -> None:
     [found] = statement(
         spark, "SELECT _key AS k, _partition AS p, _offset AS o, _timestamp AS t FROM x c"
