@@ -15,7 +15,10 @@ import org.apache.kafka.server.common.RequestLocal
  * Fetches are counted apart: what one reads can be seconds of work, and nobody else's request waits for them. So are
  * records: those for one partition are appended one after the other, and whoever waits for that occupies a handler.
  *
- * Not of these: transactions, with which Kafka goes on in the handler that it began in; and what goes to the controller
+ * Records of a transaction are appended once its coordinator has answered, by another handler: that occupies one of
+ * these again, and is ahead of the domain's requests that wait.
+ *
+ * Not of these: what is asked of a transaction, with which Kafka goes on in the handler that it began in; and what goes to the controller
  * as it came, whose buffer the handler releases.
  *
  * Properties of the JVM:
@@ -40,16 +43,22 @@ object BoundedHandlers {
   private val current = new ThreadLocal[Begun]
   private val isHandlingWaiting = ThreadLocal.withInitial[Boolean](() => false)
 
+  @volatile private var broker: KafkaApis = _
+
   private class Domain {
     var occupied = 0
     var bytes = 0L
-    val requests = new util.ArrayDeque[RequestChannel.Request]
+    val waiting = new util.ArrayDeque[Waiting]
   }
+
+  /** A request that is to begin, or the rest of one, by whichever handler does it. */
+  private case class Waiting(request: RequestChannel.Request, rest: Option[RequestLocal => Unit] = None)
 
   private case class Begun(pool: Pool, domain: Domain, request: RequestChannel.Request)
 
   /** Whether the request may be handled now; else it waits, or its connection was closed. */
   def begins(apis: KafkaApis, request: RequestChannel.Request): Boolean = {
+    broker = apis
     val login = request.context.principal.getName
     val before = current.get
     if (BoundedWork.isOwn(login) || !isBounded(request)) true
@@ -67,6 +76,19 @@ object BoundedHandlers {
       begins
     }
   }
+
+  /** Do the rest of a request that appends, now or as soon as it may. */
+  def goesOn(request: RequestChannel.Request, local: RequestLocal)(rest: RequestLocal => Unit): Unit = {
+    // as above
+    leave()
+    val owner = BoundedWork.owner(request.context.principal.getName)
+    if (appends.enterAgain(owner, Waiting(request, Some(rest)))) {
+      try rest(local) finally ends(broker, local)
+    }
+  }
+
+  /** The request cannot be answered any more. */
+  def closes(request: RequestChannel.Request): Unit = broker.requestChannel.closeConnection(request, util.Map.of())
 
   private def isBounded(request: RequestChannel.Request): Boolean = {
     val kind = request.header.apiKey
@@ -88,7 +110,10 @@ object BoundedHandlers {
       try {
         var next = take()
         while (next != null) {
-          try BoundedRequests.handle(apis, next, local) finally leave()
+          try next.rest match {
+            case None => BoundedRequests.handle(apis, next.request, local)
+            case Some(rest) => try rest(local) finally apis.tryCompleteActions()
+          } finally leave()
           next = take()
         }
       } finally isHandlingWaiting.set(false)
@@ -103,7 +128,7 @@ object BoundedHandlers {
     }
   }
 
-  private def take(): RequestChannel.Request = {
+  private def take(): Waiting = {
     var found = requests.take()
     if (found == null) found = appends.take()
     if (found != null) found else fetches.take()
@@ -121,27 +146,39 @@ object BoundedHandlers {
       if (isFree(domain)) {
         occupy(domain, request)
         (true, false)
-      } else if (domain.requests.size >= mostWaiting || domain.bytes + held(request) > mostBytes) (false, true)
+      } else if (domain.waiting.size >= mostWaiting || domain.bytes + held(request) > mostBytes) (false, true)
       else {
-        if (domain.requests.isEmpty) waiting.add(domain)
-        domain.requests.add(request)
+        if (domain.waiting.isEmpty) waiting.add(domain)
+        domain.waiting.add(Waiting(request))
         domain.bytes += held(request)
         (false, false)
       }
     }
 
+    /** Whether the rest of a request goes on. It has begun, so it is never refused; there is one of a connection. */
+    def enterAgain(name: String, rest: Waiting): Boolean = synchronized {
+      val domain = domains.computeIfAbsent(name, _ => new Domain)
+      val free = isFree(domain)
+      if (free) occupy(domain, rest.request)
+      else {
+        if (domain.waiting.isEmpty) waiting.add(domain)
+        domain.waiting.addFirst(rest)
+      }
+      free
+    }
+
     /** A request that waits, of the domain whose turn it is; null where none may begin. */
-    def take(): RequestChannel.Request = synchronized {
-      var found: RequestChannel.Request = null
+    def take(): Waiting = synchronized {
+      var found: Waiting = null
       var left = waiting.size
       while (found == null && left > 0) {
         val domain = waiting.poll()
         if (isFree(domain)) {
-          found = domain.requests.poll()
-          domain.bytes -= held(found)
-          occupy(domain, found)
+          found = domain.waiting.poll()
+          if (found.rest.isEmpty) domain.bytes -= held(found.request)
+          occupy(domain, found.request)
         }
-        if (!domain.requests.isEmpty) waiting.add(domain)
+        if (!domain.waiting.isEmpty) waiting.add(domain)
         left -= 1
       }
       found

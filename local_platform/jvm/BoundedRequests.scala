@@ -66,6 +66,10 @@ object BoundedRequests {
             ends(broker, local)
           case controller: ControllerApis => controller.requestChannel.closeConnection(request, util.Map.of())
         }
+      case error: Throwable =>
+        // as for want of memory: what the handler does next is not of this request
+        current.remove()
+        throw error
     }
 
   /** Whether the request waits, was answered with an error, or its connection closed, and is not handled now. */
@@ -90,7 +94,7 @@ object BoundedRequests {
 
   /**
    * In place of what a handler does once others have answered for a request, as before records of a transaction are
-   * appended: whichever thread does it, it counts for the request.
+   * appended: whichever thread does it, it counts for the request, and occupies one of its domain's handlers.
    */
   def later[A](callback: (RequestLocal, A) => Unit): (RequestLocal, A) => Unit = {
     val request = current.get
@@ -98,15 +102,31 @@ object BoundedRequests {
     else { (local, answer) =>
       val outer = current.get
       if (outer eq request) callback(local, answer)
+      else if (outer == null) BoundedHandlers.goesOn(request, local)(goesOn(request, _, callback, answer))
       else {
+        // within the handling of another one, whose handler it is
         resume(request)
         try callback(local, answer) finally {
           leaves()
-          if (outer != null) resume(outer)
+          resume(outer)
         }
       }
     }
   }
+
+  private def goesOn[A](
+      request: RequestChannel.Request, local: RequestLocal, callback: (RequestLocal, A) => Unit, answer: A): Unit =
+    // hundreds may have been begun before the first one showed what it takes
+    if (BoundedWork.refuses(request)) BoundedHandlers.closes(request)
+    else {
+      begins(request)
+      try callback(local, answer) catch {
+        case error: RuntimeException =>
+          log.error("{} of {} cannot be answered: its connection is closed",
+            request.header.apiKey, request.context.principal, error)
+          BoundedHandlers.closes(request)
+      } finally leaves()
+    }
 
   private def resume(request: RequestChannel.Request): Unit = {
     BoundedWork.begins(request)

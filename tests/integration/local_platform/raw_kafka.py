@@ -81,6 +81,12 @@ class RawConnection:
         """The same, and its answer is not waited for."""
         self._send(_PRODUCE, 7, _appending(topic, partitions))
 
+    def append_in_transaction(
+        self, transactional_id: str, topic: str, partitions: Mapping[int, bytes]
+    ) -> None:
+        """The same in a transaction to which the partitions were added."""
+        self._send(_PRODUCE, 7, _appending(topic, partitions, _text(transactional_id)))
+
     def fetch(
         self,
         topic: str,
@@ -222,10 +228,23 @@ class RawConnection:
         body += _items([_compact(topic) + places + b"\0"]) + b"\0"
         self._send(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
 
-    def add_to_transaction(self, transactional_id: str, topic: str, partitions: range) -> int:
-        """Add partitions, which need not be there; returns the first one's error code."""
+    def add_to_transaction(
+        self,
+        transactional_id: str,
+        topic: str,
+        partitions: range,
+        producer: tuple[int, int] = (1, 0),
+    ) -> int:
+        """Add partitions, which need not be there; returns the first one's error code.
+
+        Args:
+            transactional_id: of the transaction.
+            topic: whose partitions.
+            partitions: their numbers.
+            producer: its id and epoch.
+        """
         places = _items(struct.pack(">i", one) for one in partitions)
-        body = _compact(transactional_id) + struct.pack(">qh", 1, 0)
+        body = _compact(transactional_id) + struct.pack(">qh", *producer)
         body += _items([_compact(topic) + places + b"\0"]) + b"\0"
         answer = self._call(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
         # behind tags, a time, one topic with its name: how many partitions, and the first one
@@ -401,6 +420,14 @@ class RawConnection:
         body = _text(transactional_id) + struct.pack(">i", 60_000)
         return self._settled(lambda: self._call(_INIT_PRODUCER_ID, 1, body)[4:6])
 
+    def producer_of(self, transactional_id: str) -> tuple[int, int]:
+        """Begin with a transactional id that is known; returns its producer's id and epoch."""
+        body = _text(transactional_id) + struct.pack(">i", 60_000)
+        found = struct.unpack(">ihqh", self._call(_INIT_PRODUCER_ID, 1, body)[:16])
+        _, code, producer, epoch = found
+        assert code == 0, code
+        return int(producer), int(epoch)
+
     def join_share_group(self, group: str, topic: str, member: str = "") -> int:
         """Join a share group as a new member; returns the error code."""
         body = _compact(group) + _compact(member or new_member()) + struct.pack(">i", 0) + b"\0"
@@ -513,9 +540,14 @@ def new_member() -> str:
     return base64.urlsafe_b64encode(os.urandom(16)).decode()
 
 
-def _appending(topic: str, partitions: Mapping[int, bytes]) -> bytes:
+_NO_TRANSACTION = struct.pack(">h", -1)
+
+
+def _appending(
+    topic: str, partitions: Mapping[int, bytes], transaction: bytes = _NO_TRANSACTION
+) -> bytes:
     batches = (struct.pack(">i", one) + _bytes(data) for one, data in partitions.items())
-    return struct.pack(">hhi", -1, -1, 30_000) + _list(_text(topic) + _list(*batches))
+    return transaction + struct.pack(">hi", -1, 30_000) + _list(_text(topic) + _list(*batches))
 
 
 def _text(value: str) -> bytes:

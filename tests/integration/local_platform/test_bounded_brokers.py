@@ -34,6 +34,7 @@ pytestmark = pytest.mark.platform
 
 BROKER = "kafka-west"
 GZIP, SNAPPY, ZSTD = 1, 2, 4
+TRANSACTIONAL = 0x10
 MIB = 1 << 20
 XERIAL = b"\x82SNAPPY\0" + pack(">ii", 1, 1)
 """How the frames of snappy-java begin."""
@@ -66,7 +67,7 @@ HORDE = owner("horde")
 # what these use up, no other test lacks
 SWIFT, SCRIBE, TELLER = owner("swift"), owner("scribe"), owner("teller")
 ASKER, BUSY, CLOSER = owner("asker"), owner("busy"), owner("closer")
-HEAVY, WORDY = owner("heavy"), owner("wordy")
+HEAVY, LADEN, WORDY = owner("heavy"), owner("laden"), owner("wordy")
 SENDER = Principal("sent.intents", "secret", (Right("WRITE", "TOPIC", "mesh.sent"),))
 COUNTED = Principal("counted.intents", "secret", (Right("WRITE", "TOPIC", "mesh.counted"),))
 APPENDERS = {
@@ -115,6 +116,7 @@ def admin(platform: LocalPlatform) -> Connection:
             SENDER,
             CLOSER,
             HEAVY,
+            LADEN,
             WORDY,
             COUNTED,
             *APPENDERS.values(),
@@ -811,6 +813,47 @@ def test_who_appends_to_one_partition_does_not_occupy_all_handlers(
 
     # a machine that stands still for seconds may have it otherwise once
     assert min(passed_by() for _ in range(2)) < 5
+
+
+def test_who_appends_in_transactions_does_not_occupy_all_handlers(
+    admin: Connection, teller: RawConnection
+) -> None:
+    """Records are appended once the coordinator has answered, ahead of requests that wait."""
+    its = replace(admin, user=LADEN.name, password=LADEN.password)
+    topic = create_topic(admin, "laden.one", "producer")
+    records = texts(1_900, 16_000)
+    first = RawConnection(admin.bootstrap_servers, its, timeout_s=120)
+    wait_until(lambda: first.find_transaction_coordinator("laden.first") == 0, "it is found", 30)
+    assert first.init_producer_id("laden.first") == 0
+    first.close()
+    wait_until(lambda: teller.describe_topics(["teller.none"]) > 0, "the broker answers", 30)
+
+    def passed_by(time: int) -> int:
+        """How many of sixty at most were answered while another domain waited for an answer."""
+        crowd = {
+            f"laden.{time}.{number}": RawConnection(admin.bootstrap_servers, its, timeout_s=120)
+            for number in range(60)
+        }
+        batches = {}
+        for name, one in crowd.items():
+            producer = one.producer_of(name)
+            assert one.add_to_transaction(name, topic, range(1), producer) == 0
+            batches[name] = packed(records, 1_900, GZIP | TRANSACTIONAL, producer=producer[0])
+        for name, one in crowd.items():
+            one.append_in_transaction(name, topic, {0: batches[name]})
+        most = before = 0
+        while before < len(crowd):
+            teller.describe_topics(["teller.none"])
+            settled = sum(one.is_settled() for one in crowd.values())
+            most, before = max(most, settled - before), settled
+        # the bound of a domain's time ends the rest
+        assert any(one.is_answered() for one in crowd.values())
+        for one in crowd.values():
+            one.close()
+        return most
+
+    # a machine that stands still for seconds may have it otherwise once
+    assert min(passed_by(time) for time in range(2)) < 5
 
 
 def test_patterns_are_counted_by_the_names_that_they_are_looked_for_in(admin: Connection) -> None:
