@@ -2,9 +2,12 @@ package io.quarkus.undertow.runtime
 
 import java.util
 import java.util.concurrent.{ExecutorService, Future, RejectedExecutionException}
+import java.util.concurrent.atomic.AtomicBoolean
 
 import io.vertx.core.{AsyncResult, Context, Handler, Vertx}
 import io.vertx.core.buffer.Buffer
+import io.vertx.core.http.HttpConnection
+import io.vertx.core.net.impl.ConnectionBase
 import io.vertx.ext.web.RoutingContext
 
 /**
@@ -16,7 +19,10 @@ import io.vertx.ext.web.RoutingContext
  * slow by its client alone: a body that comes more slowly than `leastPerS` is given up where others wait
  * for its room, its connection closed. So is, anyway, one that takes longer than `longestMs`, and one
  * in more parts than its bytes need: each takes the thread that reads for all some time. Small bodies, as most
- * schemas are, have a room of their own, where a slow one is given up soonest.
+ * schemas are, have a room of their own.
+ *
+ * Nothing is read from a connection whose request waits or is worked on: Vert.x keeps all requests that a client
+ * sends behind it. One whose answer is not read within `longestMs` is closed, since a thread waits for that.
  *
  * Nothing of Scala's own library is used, which the registry does not have.
  */
@@ -28,19 +34,23 @@ object WholeBodies {
   /** A body of more bytes has another part for each of these. */
   private val leastOfPart = 512
   /** Each is one of the connections that the registry has, and its client may be gone unnoticed. */
-  private val mostWaiting = 100
+  private val mostWaiting = 50
   private val lookMs = 250L
   private val limit = "io.quarkus.max-request-size"
+  private val closesMs = 1000L
   private val tooLarge = 413
+  private val unavailable = 503
 
-  private val small = new Room(8 << 20, Int.MaxValue)
+  private val small = new Room(8 << 20, 64)
   /** One of 2 MB takes 20 MB of the heap while it is compared, and a thread for a second. */
   private val large = new Room(24 << 20, 3)
   private val mostOfSmall = 64 << 10
   /** What a body takes at least, for what is around it. */
   private val leastOfBody = 4 << 10
   private var looks = false
-  /** The body whose request this thread hands to another. */
+  private var lookedNs = 0L
+  /** The request that this thread hands to another, and its body if it has one. */
+  private val handed = new ThreadLocal[RoutingContext]
   private val current = new ThreadLocal[Body]
 
   /** Whether the request waits for its body; then `handler` is given it again when that is whole. */
@@ -48,8 +58,10 @@ object WholeBodies {
     val request = context.request
     val isInParts = request.getHeader("Transfer-Encoding") != null
     val announced = length(request.getHeader("Content-Length"))
-    if (!isInParts && announced == 0 || context.getBody != null || request.isEnded) false
-    else {
+    if (!isInParts && announced == 0 || context.getBody != null || request.isEnded) {
+      handed.set(context)
+      false
+    } else {
       val limit = longest(context)
       new Body(handler, context, limit, if (isInParts || announced > limit) limit else announced).begin()
       true
@@ -57,38 +69,59 @@ object WholeBodies {
   }
 
   /**
-   * Have the request of the current body worked on as soon as few enough of its size are: its room is
-   * held until that is done.
+   * Have the request worked on, as soon as few enough of its size are: its room is held until that is
+   * done.
    */
   def submit(threads: ExecutorService, request: Runnable): Future[_] = {
     val body = current.get
-    if (body == null) threads.submit(request)
-    else {
-      body.isGiven = true
-      val work = new Work(threads, request, body)
-      if (synchronized(body.room.works(work))) work.submit() else null
-    }
+    val work = new Work(threads, request, handed.get, body)
+    val begins = body == null || synchronized(body.room.works(work))
+    if (begins) work.submit() else null
   }
 
-  private final class Work(threads: ExecutorService, request: Runnable, body: Body) extends Runnable {
+  private final class Work(threads: ExecutorService, request: Runnable, context: RoutingContext, body: Body)
+      extends Runnable {
+    private val connection = context.request.connection
+    if (body != null) body.isGiven = true
+    reads(connection, false)
+    private val timer = context.vertx.setTimer(longestMs, new Handler[java.lang.Long] {
+      override def handle(id: java.lang.Long): Unit = connection.close()
+    })
+
     def submit(): Future[_] =
       try threads.submit(this)
       catch {
         case full: RejectedExecutionException =>
-          done()
-          throw full
+          val following = done()
+          context.fail(unavailable, full)
+          if (following != null) following.begin()
+          null
       }
+
+    private def begin(): Unit = submit()
 
     override def run(): Unit =
       try request.run()
-      finally done()
+      finally {
+        val following = done()
+        if (following != null) following.run()
+      }
 
-    private def done(): Unit = {
-      release(body)
-      val next = synchronized(body.room.worked())
-      if (next != null) next.submit()
+    /** The work that this one's place is for now. */
+    private def done(): Work = {
+      context.vertx.cancelTimer(timer)
+      reads(connection, true)
+      if (body == null) null
+      else {
+        release(body)
+        WholeBodies.synchronized(body.room.worked())
+      }
     }
   }
+
+  /** Whether what comes by the connection is read. */
+  private def reads(connection: HttpConnection, on: Boolean): Unit =
+    connection.asInstanceOf[ConnectionBase].channel.config.setAutoRead(on)
 
   /** Netty has refused what is no number. */
   private def length(header: String): Long = if (header == null) 0 else java.lang.Long.parseLong(header.trim)
@@ -131,6 +164,13 @@ object WholeBodies {
       if (waiting.size > mostWaiting) waiting.pollLast() else null
     }
 
+    /** It is whole, and may be shorter than it was to become. */
+    def keeps(body: Body, size: Long): Unit = {
+      begun.remove(body)
+      if (!body.isReleased) held -= body.size - size
+      body.size = size
+    }
+
     /** The body that waits and now has room. */
     def next(): Body = {
       val first = waiting.peek
@@ -167,14 +207,14 @@ object WholeBodies {
   private final class Body(handler: Handler[RoutingContext], context: RoutingContext, longest: Long, expected: Long) {
     private val request = context.request
     val vertx: Vertx = context.vertx
-    val size: Long = Math.max(expected, leastOfBody)
+    var size: Long = Math.max(expected, leastOfBody)
     val room: Room = if (size <= mostOfSmall) small else large
     private val loop: Context = vertx.getOrCreateContext
-    private val whole = Buffer.buffer()
+    private var whole: Buffer = _
     private var parts = 0
     private var timer = -1L
     /** Nothing of it is read any more: it is whole, or given up. */
-    @volatile private var isOver = false
+    private val isOver = new AtomicBoolean
     @volatile private var read = 0L
     /** Its request is with a thread, or waits for one; the client may be gone. */
     @volatile var isGiven = false
@@ -184,11 +224,12 @@ object WholeBodies {
 
     def begin(): Unit = {
       request.pause()
+      reads(request.connection, false)
       context.addEndHandler(new Handler[AsyncResult[Void]] {
         override def handle(end: AsyncResult[Void]): Unit = if (!isGiven) release(Body.this)
       })
       request.exceptionHandler(new Handler[Throwable] {
-        override def handle(fault: Throwable): Unit = over()
+        override def handle(fault: Throwable): Unit = if (isFirst) over()
       })
       request.handler(new Handler[Buffer] {
         override def handle(part: Buffer): Unit = took(part)
@@ -203,7 +244,10 @@ object WholeBodies {
     }
 
     def resume(): Unit = loop.runOnContext(new Handler[Void] {
-      override def handle(nothing: Void): Unit = if (!isOver) request.resume()
+      override def handle(nothing: Void): Unit = if (!isOver.get) {
+        reads(request.connection, true)
+        request.resume()
+      }
     })
 
     def isSlow: Boolean = {
@@ -212,33 +256,43 @@ object WholeBodies {
     }
 
     /** Close the connection, and let go what was read of it. */
-    def giveUp(): Unit = if (!isOver) {
+    def giveUp(): Unit = if (isFirst) {
       over()
       request.connection.close()
     }
 
+    /** Whether nothing ended it before this. */
+    private def isFirst: Boolean = isOver.compareAndSet(false, true)
+
     private def over(): Unit = {
-      isOver = true
       vertx.cancelTimer(timer)
       release(this)
     }
 
-    private def took(part: Buffer): Unit = if (!isOver) {
+    private def took(part: Buffer): Unit = if (!isOver.get) {
+      if (whole == null) whole = Buffer.buffer(expected.toInt)
       whole.appendBuffer(part)
       read = whole.length
       parts += 1
       if (read > longest) {
-        over()
-        request.resume()
-        context.response.putHeader("Connection", "close").setStatusCode(tooLarge).end()
+        if (isFirst) refuse()
       } else if (parts > freeParts + read / leastOfPart) giveUp()
     }
 
-    private def ended(): Unit = if (!isOver) {
-      isOver = true
+    private def refuse(): Unit = {
+      over()
+      request.resume()
+      context.response.putHeader("Connection", "close").setStatusCode(tooLarge).end()
+      // Vert.x reads on, however much comes
+      vertx.setTimer(closesMs, new Handler[java.lang.Long] {
+        override def handle(id: java.lang.Long): Unit = request.connection.close()
+      })
+    }
+
+    private def ended(): Unit = if (isFirst) {
       vertx.cancelTimer(timer)
-      isRead(this)
-      context.setBody(whole)
+      isRead(this, Math.max(read, leastOfBody))
+      context.setBody(if (whole == null) Buffer.buffer() else whole)
       current.set(this)
       try handler.handle(context)
       finally current.remove()
@@ -257,7 +311,10 @@ object WholeBodies {
     if (surplus != null) surplus.giveUp()
   }
 
-  private def isRead(body: Body): Unit = synchronized(body.room.begun.remove(body))
+  private def isRead(body: Body, size: Long): Unit = {
+    synchronized(body.room.keeps(body, size))
+    next(body.room)
+  }
 
   private def release(body: Body): Unit = {
     val isFirst = synchronized {
@@ -287,8 +344,14 @@ object WholeBodies {
     }
     if (isFirst) body.vertx.setPeriodic(lookMs, new Handler[java.lang.Long] {
       override def handle(id: java.lang.Long): Unit = {
-        makeRoom(small)
-        makeRoom(large)
+        val beforeNs = lookedNs
+        val nowNs = System.nanoTime
+        lookedNs = nowNs
+        // after it stood still, what came meanwhile is still to be read
+        if (nowNs - beforeNs < 4 * lookMs * 1000000L) {
+          makeRoom(small)
+          makeRoom(large)
+        }
       }
     })
   }
