@@ -199,7 +199,7 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     there = f.col("value").isNotNull()
     read = records if stream.of_rows else records.where(there)
     read = read.withColumn("__value", _decoded("value", stream))
-    unread = f.coalesce(~f.col(f"__value.{_marker(stream.shape.reader)}"), f.lit(True))
+    unread = f.coalesce(~f.col("__value").getField(_marker(stream.shape.reader)), f.lit(True))
     if stream.asked_at:
         unread = f.when(_newer(stream), _stops()).otherwise(unread)
     fault = f.when(there & unread, f.lit(UNREADABLE))
@@ -263,7 +263,7 @@ def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names
     schema, found = table.shape.row_schema, f.col("__found").isNotNull()
     options = {"mode": "PERMISSIVE", "avroSchema": decimals.widened(_marked(schema))}
     rows = rows.withColumn("__value", _once(from_avro("__found", schema, options)))
-    unread = found & f.coalesce(~f.col(f"__value.{_marker(schema)}"), f.lit(True))
+    unread = found & f.coalesce(~f.col("__value").getField(_marker(schema)), f.lit(True))
     fault = f.when(unread, f.lit(UNREADABLE_ROW))
     rows = rows.withColumn("fault", f.coalesce(f.col("fault"), fault))
     rows = decimals.declared(rows, "__value", _marked(schema))

@@ -44,7 +44,6 @@ ALLOWED = {
     ("sql/decimals.py", "CastExpression"): "to a type that Spark has made of a schema",
     ("sql/frame.py", "col(cheap)"): OURS,
     ("sql/frame.py", "col(column)"): OURS,
-    ("sql/frame.py", "col(f'__value.{_READ}')"): OURS,
     ("sql/frame.py", "col(limits.BYTES)"): OURS,
     ("sql/frame.py", "col(name)"): OURS,
     ("sql/frame.py", "col(name[1:])"): "one of names.OF_RECORD, a column of Kafka's source",
