@@ -147,7 +147,9 @@ def test_a_generator_whose_topic_is_deleted_fails_and_nothing_else_does(
     eventually(lambda: state(sdm, name)["state"] == "failed", "it gives up")
     assert f"there is no topic {topic}" in state(sdm, name)["error"]
     services = sdm("status", code=ExitCode.INFRASTRUCTURE).document["services"]
-    assert [one["service"] for one in services if one["state"] != "ready"] == [f"generator-{name}"]
+    # a domain's servers of other tests may just start or end: whose they are, does not matter here
+    ours = [one for one in services if not one["service"].startswith(("connect-", "spark-"))]
+    assert [one["service"] for one in ours if one["state"] != "ready"] == [f"generator-{name}"]
 
     refused = sdm("generator", "start", name, code=ExitCode.REFUSED).err
     assert f"there is no topic {topic}" in refused
