@@ -3,12 +3,13 @@
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from local_platform import Endpoints
@@ -50,6 +51,22 @@ def seen_within(seconds: float, condition: Callable[[], object]) -> bool:
 def topic_id(admin: AdminClient, topic: str) -> str:
     """The id that Kafka gave a topic."""
     return str(admin.describe_topics(TopicCollection([topic]))[topic].result(20).topic_id)
+
+
+def delete_and_create(admin: AdminClient, topic: str, partitions: int, **config: str) -> None:
+    """Replace a topic by another one of its name; settings have underscores for dots."""
+    before = topic_id(admin, topic)
+    admin.delete_topics([topic])[topic].result(20)
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+
+    def is_another() -> bool:
+        with suppress(KafkaException):
+            admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(20)
+        with suppress(KafkaException):
+            return topic_id(admin, topic) != before
+        return False
+
+    eventually(is_another, f"{topic} is another topic")
 
 
 def login(endpoints: Endpoints, home: Path, cluster: str, principal: str) -> Connection:

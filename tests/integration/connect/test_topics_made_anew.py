@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from psycopg import sql
 
 from local_platform import Endpoints
@@ -23,7 +22,7 @@ from tests.integration.test_cli import (
     published,
     sdm,
 )
-from tests.kafka_client import eventually, fresh, topic_id
+from tests.kafka_client import delete_and_create, eventually, fresh
 from tests.links.real import everything
 
 __all__ = ["consumer", "owner", "sdm"]
@@ -108,18 +107,7 @@ def test_a_topic_made_anew_under_a_sink_changes_no_row(
 
     login = mesh.administration("east")
     stood = everything(KafkaAdmin("east", login), topic)[0]
-    admin = AdminClient(login.config())
-    before = topic_id(admin, topic)
-    admin.delete_topics([topic])[topic].result(20)
-
-    def made() -> bool:
-        with suppress(KafkaException):
-            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
-        with suppress(KafkaException):
-            return topic_id(admin, topic) != before
-        return False
-
-    eventually(made, "the topic is made again")
+    delete_and_create(AdminClient(login.config()), topic, 1)
     producer = Producer(login.config())
     # more than it had, in another order: each would take the place of a row
     for _, key, value, _ in [*reversed(stood)] * 3:

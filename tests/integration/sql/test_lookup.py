@@ -3,19 +3,18 @@
 import random
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from local_platform import Endpoints
 from spark_streams.jvm import register
 from spark_streams.sql.tables import settings
 from tests.integration.sql.records import Statement, record, wire
-from tests.kafka_client import eventually, topic_id
+from tests.kafka_client import delete_and_create, eventually, topic_id
 
 pytestmark = pytest.mark.platform
 
@@ -273,17 +272,7 @@ def test_a_table_that_is_made_anew_is_not_read_on(
     find = table.find(made)
     assert made.values(clicks(1), find) == [{"first": "old"}]
     admin = AdminClient(platform.administration("east").config())
-    before = topic_id(admin, table.topic)
-    admin.delete_topics([table.topic])[table.topic].result(15)
-
-    def anew() -> bool:
-        with suppress(KafkaException):
-            table.make()
-        with suppress(KafkaException):
-            return topic_id(admin, table.topic) != before
-        return False
-
-    eventually(anew, "the topic is made again")
+    delete_and_create(admin, table.topic, PARTITIONS, cleanup_policy="compact")
     table.put([(key(1), change("c", None, row(1, "new")))] * 5)
 
     def refused() -> str:
