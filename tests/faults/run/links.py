@@ -12,6 +12,7 @@ from tests.faults.copy_checker import differences, missing, read
 from tests.faults.run.fault import Fault
 from tests.faults.run.judge import all_is_right, topic_id
 from tests.faults.run.stage import PARTITIONS, WAIT_S, Copied, Stage, eventually
+from tests.kafka_client import delete_and_create
 
 ROUNDS = 4
 RECORDS = 400
@@ -130,15 +131,8 @@ def recreate_source_running(stage: Stage) -> float:
 
 
 def _remake(stage: Stage, hurt: Copied) -> None:
-    old = topic_id(stage, hurt.topic)
     east = AdminClient(stage.kit.admin_login("east").config())
-    east.delete_topics([hurt.topic])[hurt.topic].result(15)
-
-    def made() -> bool:
-        east.create_topics([NewTopic(hurt.topic, PARTITIONS, 1)])[hurt.topic].exception(15)
-        return topic_id(stage, hurt.topic) != old
-
-    stage.soon(made, "the source is made again")
+    delete_and_create(east, hurt.topic, PARTITIONS)
 
 
 def filled(stage: Stage) -> Copied:
