@@ -19,6 +19,7 @@ from spark_streams.jvm import register
 from spark_streams.sql.tables import settings
 from tests.integration.sql.join_oracle import Join, results
 from tests.integration.sql.records import Statement, record, wire
+from tests.kafka_client import topic_id
 
 pytestmark = pytest.mark.platform
 
@@ -122,10 +123,10 @@ class Topics:
     def __init__(self, spark: Any, platform: Endpoints, tables: Mapping[str, Sample]) -> None:
         self.spark, self.login, self.tables = spark, platform.administration("east"), tables
         self.topics = {name: f"east.j-{secrets.token_hex(4)}-{name}" for name in tables}
-        admin = AdminClient(self.login.config())
+        self.admin = AdminClient(self.login.config())
         compact = {"cleanup.policy": "compact"}
         new = [NewTopic(topic, 2, 1, config=compact) for topic in self.topics.values()]
-        for made in admin.create_topics(new).values():
+        for made in self.admin.create_topics(new).values():
             made.result(15)
         producer = Producer(self.login.config())
         for name, table in tables.items():
@@ -135,7 +136,7 @@ class Topics:
         assert producer.flush(15) == 0
 
     def close(self) -> None:
-        AdminClient(self.login.config()).delete_topics(list(self.topics.values()))
+        self.admin.delete_topics(list(self.topics.values()))
 
     def statement(self, text: str, aliases: Mapping[str, str]) -> Statement:
         """A statement over the stream and tables; alias -> table."""
@@ -149,10 +150,15 @@ class Topics:
 
         statement, turn = self.statement(text, aliases), secrets.token_hex(4)
         for alias, name in aliases.items():
-            told = settings(
-                f"{turn}/{alias}", self.topics[name], statement.topic(alias), self.login
+            topic = self.topics[name]
+            wanted = settings(
+                f"{turn}/{alias}",
+                topic,
+                topic_id(self.admin, topic),
+                statement.topic(alias),
+                self.login,
             )
-            for key, value in told.items():
+            for key, value in wanted.items():
                 self.spark.conf.set(key, value)
         register(self.spark)
 
