@@ -76,7 +76,8 @@ def test_a_fault_that_cannot_be_made_here_is_skipped_with_its_reason() -> None:
 
 
 def test_every_fault_has_a_name_of_its_own() -> None:
-    names = [each.name for each in (*SHARED, *ALONE)]
+    faults: list[Any] = [*SHARED, *ALONE]
+    names = [each.name for each in faults]
     assert len(names) == len(set(names)) > 30
 
 

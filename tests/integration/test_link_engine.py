@@ -157,7 +157,7 @@ class TestSparkEngine(RealEngine):
         self.produce([b"0", b"1", b"2"])
         spec = self.spec("one")
         self.engine.start(spec)
-        self.engine._session._session.stop()
+        self.engine._session._session.stop()  # type: ignore[attr-defined]
         self.engine.close()
         other = self.link.new_engine()
         assert self.states(other, spec) == ()
@@ -202,5 +202,5 @@ def test_a_wrong_token_is_told_and_no_traceback(platform: Endpoints) -> None:
     engine = SparkEngine(domain_server(platform, DOMAIN)[0], "wrong", uuid.uuid4().hex)
     with pytest.raises(Exception, match="UNAUTHENTICATED") as caught:
         engine.states()
-    assert caught.value.code == "engine_unavailable"
+    assert caught.value.code == "engine_unavailable"  # type: ignore[attr-defined]
     engine.close()

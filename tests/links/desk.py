@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 from immutables import Map
 
@@ -15,6 +16,8 @@ from projections.catalog import Product
 from projections.identity import Cluster, Identity
 from projections.image import Image
 from projections.links import Desired, Link, link_id
+
+SomeFact = TypeVar("SomeFact", bound=Fact)
 
 
 def meta(identity: str) -> Meta:
@@ -108,7 +111,7 @@ class Desk:
     def remove(self, on_revoke: OnRevoke = OnRevoke.PURGE) -> None:
         self._direct(Desired.REMOVED, on_revoke)
 
-    def said(self, kind: type[Fact]) -> list[Fact]:
+    def said(self, kind: type[SomeFact]) -> list[SomeFact]:
         return [fact for fact in self.facts if isinstance(fact, kind)]
 
     def check(self) -> None:

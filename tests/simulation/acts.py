@@ -6,7 +6,7 @@ An act is (name, a, b): the two small numbers say which of the possible things o
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mesh_events import intents
 from mesh_events.decisions import GovernorStarted, IntentAccepted, MeshRole
@@ -407,7 +407,8 @@ def engine_dies(world: World, _: int, __: int) -> None:
 @act(2)
 def switch(world: World, a: int, _: int) -> None:
     """A server goes away, or comes back."""
-    for one, server in enumerate((world.clusters["west"], world.clusters["east"], world.engine)):
+    servers: list[Any] = [world.clusters["west"], world.clusters["east"], world.engine]
+    for one, server in enumerate(servers):
         if one == a % 4:
             server.down = not server.down
     if a % 4 == 3:

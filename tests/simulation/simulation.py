@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import structlog
@@ -118,7 +119,8 @@ def simulate(acts: list[Act]) -> World:
 
 def settle(world: World, ledger: Ledger) -> None:
     """All servers answer, what was late is done, and each worker has all the time it needs."""
-    for server in (*world.clusters.values(), world.engine):
+    servers: list[Any] = [*world.clusters.values(), world.engine]
+    for server in servers:
         server.down = False
     world.clock.set(0, 0)
     world.registry.down = False

@@ -80,7 +80,7 @@ def lazy(admin: Connection, clients: ExitStack) -> RawConnection:
     """A connection whose answers nobody reads."""
     idle = connected(admin, BUSY)
     clients.callback(idle.close)
-    idle.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    idle.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # type: ignore[attr-defined]
     return idle
 
 

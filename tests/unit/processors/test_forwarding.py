@@ -346,7 +346,8 @@ def test_the_environment_gives_no_login(
 def test_one_connection_serves_for_all_events(receiver: LocalReceiver) -> None:
     made = Forwarded(receiver.url)
     made.look()
-    (pool,) = made.receiver._session.get_adapter(receiver.url).poolmanager.pools._container.values()
+    adapter: Any = made.receiver._session.get_adapter(receiver.url)
+    (pool,) = adapter.poolmanager.pools._container.values()
     assert (pool.num_requests, pool.num_connections) == (SENT, 1)
 
 

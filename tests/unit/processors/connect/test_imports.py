@@ -63,16 +63,13 @@ def imported(path: Path) -> Iterator[str]:
             yield str(node.module)
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         if isinstance(node, ast.Call) and _loads(node.func):
-            yield from (one.value for one in node.args if _is_text(one))
+            constants = (one for one in node.args if isinstance(one, ast.Constant))
+            yield from (one.value for one in constants if isinstance(one.value, str))
 
 
 def _loads(function: ast.expr) -> bool:
     name = getattr(function, "id", None) or getattr(function, "attr", "")
     return name in ("import_module", "__import__")
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def opens(path: Path) -> set[str]:
