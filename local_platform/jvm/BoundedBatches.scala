@@ -75,6 +75,7 @@ object BoundedBatches {
     }
     val request = requests.get
     if (request != null) request.open()
+    BoundedCleaning.again()
     new BoundedStream(
       compression.wrapForInput(compressed, magic, supplier), ofBatch, headersOfBatch, request)
   }

@@ -5,9 +5,9 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes twenty-one classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * Writes twenty-five classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
  * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]],
- * [[BoundedSegments]], [[BoundedIndexes]] and [[BoundedTls]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
+ * [[BoundedSegments]], [[BoundedCleaning]], [[BoundedMarkers]], [[BoundedIndexes]] and [[BoundedTls]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -119,6 +119,20 @@ object PatchKafka {
     }
     patch(folder, s"$logs/LogSegment", 1) { (name, types, inner) =>
       if (name == "shouldRoll") Some(new RollLess(inner)) else None
+    }
+    patch(folder, s"$logs/LogCleanerManager", 1) { (name, types, inner) =>
+      if (name == "lambda$grabFilthiestCompactedLog$0") Some(new TakeByTurns(inner)) else None
+    }
+    patch(folder, s"$logs/Cleaner", 3) { (name, types, inner) =>
+      val checks = Set("cleanInto", "buildOffsetMapForSegment", "buildOffsetMap")(name)
+      if (checks) Some(new CheckBatches(inner)) else None
+    }
+    patch(folder, s"$logs/LogCleaner$$CleanerThread", 1) { (name, types, inner) =>
+      if (name == "cleanLog") Some(new CleanByTurns(inner)) else None
+    }
+    patch(folder, "kafka/coordinator/transaction/TransactionMarkerChannelManager", 1) { (name, types, inner) =>
+      // of a broker that is known; markers of others stay
+      if (name == "$anonfun$generateRequests$5") Some(new DrainLess(inner)) else None
     }
     patch(folder, s"$channel$$Request", 1) { (name, types, inner) =>
       if (name != "updateRequestMetrics") None
@@ -259,6 +273,44 @@ object PatchKafka {
         code: Int, owner: String, name: String, taken: String, ofInterface: Boolean): Unit =
       if (owner == of && name == called && taken == given) call("mesh/BoundedIndexes", method, types)
       else super.visitMethodInsn(code, owner, name, taken, ofInterface)
+  }
+
+  /** Its second call of `Stream.toList`, of all logs that are dirty enough, becomes one of `BoundedCleaning.take`. */
+  private class TakeByTurns(inner: MethodVisitor) extends Change(inner) {
+    private var lists = 0
+
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
+      if (name == "toList") lists += 1
+      if (name == "toList" && lists == 2) call("mesh/BoundedCleaning", "take", types.replace("(", s"(L$owner;"))
+      else super.visitMethodInsn(code, owner, name, types, ofInterface)
+    }
+  }
+
+  /** Its call of `BlockingQueue.drainTo` becomes one of `BoundedMarkers.drain`. */
+  private class DrainLess(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (name == "drainTo") call("mesh/BoundedMarkers", "drain", types.replace("(", s"(L$owner;"))
+      else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
+  /** Its call of `Cleaner.clean` becomes one of `BoundedCleaning.clean`. */
+  private class CleanByTurns(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == s"$logs/Cleaner" && name == "clean") {
+        call("mesh/BoundedCleaning", name, types.replace("(", s"(L$owner;"))
+      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
+  }
+
+  /** Its call of what checks whether cleaning is to end becomes one of `BoundedCleaning.check`. */
+  private class CheckBatches(inner: MethodVisitor) extends Change(inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == "java/util/function/Consumer" && name == "accept") {
+        call("mesh/BoundedCleaning", "check", types.replace("(", s"(L$owner;"))
+      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
   /** Its call that handles a request becomes one of `BoundedRequests.handle`. */

@@ -1,7 +1,7 @@
 """What of the mesh runs inside brokers: bounds for what their clients may cost them.
 
 What lives here: the Scala sources of policies of topics (KIP-201), of the authorizer, and of bounds
-that twenty-one of Kafka's own classes are made to ask for; their names and settings.
+that twenty-five of Kafka's own classes are made to ask for; their names and settings.
 What does not: how they are compiled and put on a broker's class path (`local_platform.own_jars`).
 """
 
@@ -15,10 +15,12 @@ SOURCES = tuple(
         "BoundedAppends.scala",
         "BoundedAuthorizer.scala",
         "BoundedBatches.scala",
+        "BoundedCleaning.scala",
         "BoundedConnections.scala",
         "BoundedFetches.scala",
         "BoundedHandlers.scala",
         "BoundedIndexes.scala",
+        "BoundedMarkers.scala",
         "BoundedMembers.scala",
         "BoundedOffsets.scala",
         "BoundedParsing.scala",
@@ -116,6 +118,7 @@ JVM_BOUNDS = {
     "mesh.pattern.characters": 249,
     "mesh.offsets": 50_000,
     "mesh.producers": 50_000,
+    "mesh.markers.bytes": _MIB // 2,
     "mesh.members.bytes": 64 * _MIB,
     "mesh.members.topics": 1000,
     "mesh.appends.times": 4,
@@ -129,6 +132,8 @@ JVM_BOUNDS = {
     "mesh.partitions": 4000,
     "mesh.partitions.topic": 256,
     "mesh.partitions.hour": 1000,
+    "mesh.cleaner.slice.ms": 10_000,
+    "mesh.cleaner.slice.most.ms": 600_000,
     "mesh.segments": 1000,
     "mesh.segments.young": 200,
     "mesh.segments.kept": 6000,

@@ -226,6 +226,8 @@ SMALL_NODE = {
     "quota.window.num": "2",
     # kept in memory for each producer and partition; a retry after an hour is none any more
     "producer.id.expiration.ms": "3600000",
-    # the default buffer of 128 MB alone would be a sixth of this heap
-    "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+    # one of them for topics of domains, see `jvm/BoundedCleaning.scala`
+    "log.cleaner.threads": "2",
+    # of both; the default of 128 MB would be a sixth of this heap
+    "log.cleaner.dedupe.buffer.size": str(32 * _MIB),
 }

@@ -4,9 +4,12 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
 
 from local_platform import LocalPlatform, certificates
 from local_platform.principals import Principal, ensure_principals
+from local_platform.services.java import properties
 from local_platform.services.kafka import KafkaBroker
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
@@ -25,13 +28,18 @@ def broker(
     bounds: Mapping[str, int],
     principals: Sequence[Principal],
     settings: PlatformSettings | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Connection]:
-    """The super user's login at a broker with these properties of the JVM."""
+    """The super user's login at a broker with these properties of the JVM, and more settings."""
 
     class Bounded(KafkaBroker):
         def _options(self) -> list[str]:
             # the last one of a name counts
             return [*super()._options(), *(f"-D{name}={value}" for name, value in bounds.items())]
+
+        def _properties(self, log: Path) -> str:
+            # the same
+            return super()._properties(log) + properties(more)
 
     settings = settings or new_settings()
     LocalPlatform(settings, [_BROKER]).fetch()

@@ -20,7 +20,7 @@ _CREATE_PARTITIONS, _INCREMENTAL_ALTER_CONFIGS, _API_VERSIONS, _ALTER_CONFIGS = 
 _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH = 76, 78
 _OFFSET_FETCH, _DESCRIBE_SHARE_GROUP_OFFSETS = 9, 90
 _DESCRIBE_GROUPS, _ALTER_CLIENT_QUOTAS, _DESCRIBE_USER_SCRAM_CREDENTIALS = 15, 49, 50
-_ADD_PARTITIONS_TO_TXN, _WRITE_TXN_MARKERS = 24, 27
+_ADD_PARTITIONS_TO_TXN, _END_TXN, _WRITE_TXN_MARKERS = 24, 26, 27
 _LIST_TRANSACTIONS, _CONSUMER_GROUP_HEARTBEAT = 66, 68
 _TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _STREAMS_GROUP_HEARTBEAT = 88
@@ -251,6 +251,20 @@ class RawConnection:
         start = 1 + 4 + 1 + len(_compact(topic)) + len(_count(len(partitions))) + 4
         [code] = struct.unpack_from(">h", answer, start)
         return int(code)
+
+    def add_topics_to_transaction(
+        self, transactional_id: str, topics: Iterable[str], producer: tuple[int, int]
+    ) -> None:
+        """Add the first partition of each, whatever is said of it."""
+        first = _items([struct.pack(">i", 0)])
+        body = _compact(transactional_id) + struct.pack(">qh", *producer)
+        body += _items([_compact(topic) + first + b"\0" for topic in topics]) + b"\0"
+        self._call(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
+
+    def ask_to_commit(self, transactional_id: str, producer: tuple[int, int]) -> None:
+        """Commit a transaction, and do not wait for the answer."""
+        body = _text(transactional_id) + struct.pack(">qh?", *producer, True)
+        self._send(_END_TXN, 1, body)
 
     def write_markers(self, topic: str, partitions: int) -> int:
         """End a transaction over partitions of a topic that is not there; the first one's code."""
