@@ -3,7 +3,10 @@ package io.quarkus.undertow.runtime
 import java.util
 import java.util.concurrent.{ExecutorService, Future, RejectedExecutionException}
 import java.util.concurrent.atomic.AtomicBoolean
+import java.util.function.Consumer
 
+import io.quarkus.security.identity.SecurityIdentity
+import io.quarkus.vertx.http.runtime.security.QuarkusHttpUser
 import io.vertx.core.{AsyncResult, Context, Handler, Vertx}
 import io.vertx.core.buffer.Buffer
 import io.vertx.core.http.HttpConnection
@@ -44,6 +47,9 @@ object WholeBodies {
   private val small = new Room(8 << 20, 64)
   /** One of 2 MB takes 20 MB of the heap while it is compared, and a thread for a second. */
   private val large = new Room(24 << 20, 3)
+  /** Of requests with a login: the mesh's own, which do not wait for anybody's. */
+  private val ownSmall = new Room(8 << 20, 64)
+  private val ownLarge = new Room(12 << 20, 2)
   private val mostOfSmall = 64 << 10
   /** What a body takes at least, for what is around it. */
   private val leastOfBody = 4 << 10
@@ -63,10 +69,29 @@ object WholeBodies {
       false
     } else {
       val limit = longest(context)
-      new Body(handler, context, limit, if (isInParts || announced > limit) limit else announced).begin()
+      begin(handler, context, limit, if (isInParts || announced > limit) limit else announced)
       true
     }
   }
+
+  private def begin(handler: Handler[RoutingContext], context: RoutingContext, limit: Long, expected: Long): Unit =
+    if (context.request.getHeader("Authorization") == null) new Body(handler, context, limit, expected, false).begin()
+    else {
+      context.request.pause()
+      val loop = context.vertx.getOrCreateContext
+      def go(isOwn: Boolean): Unit = loop.runOnContext(new Handler[Void] {
+        override def handle(nothing: Void): Unit = new Body(handler, context, limit, expected, isOwn).begin()
+      })
+      // a password that is wrong is answered by who asks for it next
+      QuarkusHttpUser.getSecurityIdentity(context, null).subscribe().`with`(
+        new Consumer[SecurityIdentity] {
+          override def accept(found: SecurityIdentity): Unit = go(found != null && !found.isAnonymous)
+        },
+        new Consumer[Throwable] {
+          override def accept(fault: Throwable): Unit = go(false)
+        }
+      )
+    }
 
   /**
    * Have the request worked on, as soon as few enough of its size are: its room is held until that is
@@ -204,11 +229,11 @@ object WholeBodies {
   }
 
   /** One body of at most `size` bytes. */
-  private final class Body(handler: Handler[RoutingContext], context: RoutingContext, longest: Long, expected: Long) {
+  private final class Body(handler: Handler[RoutingContext], context: RoutingContext, longest: Long, expected: Long, isOwn: Boolean) {
     private val request = context.request
     val vertx: Vertx = context.vertx
     var size: Long = Math.max(expected, leastOfBody)
-    val room: Room = if (size <= mostOfSmall) small else large
+    val room: Room = roomFor(size, isOwn)
     private val loop: Context = vertx.getOrCreateContext
     private var whole: Buffer = _
     private var parts = 0
@@ -299,6 +324,11 @@ object WholeBodies {
     }
   }
 
+  private def roomFor(size: Long, isOwn: Boolean): Room =
+    if (size <= mostOfSmall) { if (isOwn) ownSmall else small }
+    else if (isOwn) ownLarge
+    else large
+
   private def arrived(body: Body): Unit = {
     look(body)
     var surplus: Body = null
@@ -351,6 +381,8 @@ object WholeBodies {
         if (nowNs - beforeNs < 4 * lookMs * 1000000L) {
           makeRoom(small)
           makeRoom(large)
+          makeRoom(ownSmall)
+          makeRoom(ownLarge)
         }
       }
     })

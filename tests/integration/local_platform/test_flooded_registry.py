@@ -267,3 +267,35 @@ def test_bodies_in_very_many_parts_are_given_up(platform: Endpoints, subject: st
 
         eventually(feed, "a body in very many parts is given up", LONGEST_S / 2)
         assert post(platform, f"subjects/{subject}", SCHEMA) == 200
+
+
+def test_bodies_with_a_login_have_room_of_their_own(platform: Endpoints, subject: str) -> None:
+    """Those of the mesh, whatever others without a login send: these fill what room they have."""
+    length, part = 1_900_000, 20_000
+    sent = dict.fromkeys(range(SLOW), 0)
+    with ExitStack() as stack:
+        crowd = [
+            stack.enter_context(announced(platform, subject, f"Content-Length: {length}"))
+            for _ in range(SLOW)
+        ]
+        over = threading.Event()
+
+        def feed() -> None:
+            """Fast enough to be given no room up: ten parts a second of each."""
+            while not over.wait(0.1):
+                for number, one in enumerate(crowd):
+                    with suppress(OSError):
+                        sent[number] += one.send(b"x" * part)
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        try:
+            eventually(lambda: sum(sent.values()) > 2_000_000, "the room is taken", 30)
+            login = (platform.registry_user, resolve(platform.registry_password))
+            path = f"{platform.registry_url}/compatibility/subjects/{subject}/versions/latest"
+            answer = requests.post(path, ENUM, auth=login, headers=JSON, timeout=60)
+            assert answer.json() == {"is_compatible": False}
+            assert max(sent.values()) < length
+        finally:
+            over.set()
+            feeder.join()
