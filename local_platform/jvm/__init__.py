@@ -133,7 +133,7 @@ JVM_BOUNDS = {
     "mesh.partitions.topic": 256,
     "mesh.partitions.hour": 1000,
     "mesh.cleaner.slice.ms": 10_000,
-    "mesh.cleaner.slice.most.ms": 600_000,
+    "mesh.cleaner.slice.most.ms": 3_600_000,
     "mesh.segments": 1000,
     "mesh.segments.young": 200,
     "mesh.segments.kept": 6000,
