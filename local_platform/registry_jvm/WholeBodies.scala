@@ -18,8 +18,8 @@ import io.vertx.ext.web.RoutingContext
  * each waited for a body, of which a client may send a byte a second.
  *
  * Room for what a body may become is taken before its first byte is read, and is held until its request
- * is answered, whether or not the client is still there; those without room wait, the newest first. What is read is never paused, so that it is
- * slow by its client alone: a body that comes more slowly than `leastPerS` is given up where others wait
+ * is answered, whether or not the client is still there; those without room wait, the newest first. What is read is never
+ * paused, so that it is slow by its client alone: a body that comes more slowly than `leastPerS` is given up where others wait
  * for its room, its connection closed. So is, anyway, one that takes longer than `longestMs`, and one
  * in more parts than its bytes need: each takes the thread that reads for all some time. Small bodies, as most
  * schemas are, have a room of their own.
@@ -47,7 +47,7 @@ object WholeBodies {
   private val small = new Room(8 << 20, 64)
   /** One of 2 MB takes 20 MB of the heap while it is compared, and a thread for a second. */
   private val large = new Room(24 << 20, 3)
-  /** Of requests with a login: the mesh's own, which do not wait for anybody's. */
+  /** Of requests with a login, which are the mesh's own. */
   private val ownSmall = new Room(8 << 20, 64)
   private val ownLarge = new Room(12 << 20, 2)
   private val mostOfSmall = 64 << 10
@@ -78,11 +78,14 @@ object WholeBodies {
     if (context.request.getHeader("Authorization") == null) new Body(handler, context, limit, expected, false).begin()
     else {
       context.request.pause()
+      reads(context.request.connection, false)
       val loop = context.vertx.getOrCreateContext
       def go(isOwn: Boolean): Unit = loop.runOnContext(new Handler[Void] {
-        override def handle(nothing: Void): Unit = new Body(handler, context, limit, expected, isOwn).begin()
+        override def handle(nothing: Void): Unit =
+          // as a password that is wrong is
+          if (context.response.ended || context.response.closed) isAnswered(context)
+          else new Body(handler, context, limit, expected, isOwn).begin()
       })
-      // a password that is wrong is answered by who asks for it next
       QuarkusHttpUser.getSecurityIdentity(context, null).subscribe().`with`(
         new Consumer[SecurityIdentity] {
           override def accept(found: SecurityIdentity): Unit = go(found != null && !found.isAnonymous)
@@ -92,6 +95,16 @@ object WholeBodies {
         }
       )
     }
+
+  /** The connection ends, once its client has had time to read what it was answered. */
+  private def isAnswered(context: RoutingContext): Unit = {
+    reads(context.request.connection, true)
+    context.request.resume()
+    // Vert.x reads on, however much comes
+    context.vertx.setTimer(closesMs, new Handler[java.lang.Long] {
+      override def handle(id: java.lang.Long): Unit = context.request.connection.close()
+    })
+  }
 
   /**
    * Have the request worked on, as soon as few enough of its size are: its room is held until that is
@@ -306,12 +319,8 @@ object WholeBodies {
 
     private def refuse(): Unit = {
       over()
-      request.resume()
       context.response.putHeader("Connection", "close").setStatusCode(tooLarge).end()
-      // Vert.x reads on, however much comes
-      vertx.setTimer(closesMs, new Handler[java.lang.Long] {
-        override def handle(id: java.lang.Long): Unit = request.connection.close()
-      })
+      isAnswered(context)
     }
 
     private def ended(): Unit = if (isFirst) {
