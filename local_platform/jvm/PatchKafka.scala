@@ -7,7 +7,8 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, Met
 /**
  * Writes twenty-five classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
  * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]],
- * [[BoundedSegments]], [[BoundedCleaning]], [[BoundedMarkers]], [[BoundedIndexes]] and [[BoundedTls]], below a folder. They take the place of Kafka's where their jar comes first on the class path.
+ * [[BoundedSegments]], [[BoundedCleaning]], [[BoundedMarkers]], [[BoundedIndexes]] and [[BoundedTls]], below a
+ * folder. They take the place of Kafka's where their jar comes first on the class path.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of Kafka
  * runs without the bounds unnoticed.
@@ -33,7 +34,10 @@ object PatchKafka {
   private val kept = "kept"
   private val compress = "org/apache/kafka/common/compress/Compression"
   private val batches = "mesh/BoundedBatches"
+  private val cleaning = "mesh/BoundedCleaning"
+  private val indexes = "mesh/BoundedIndexes"
   private val stream = "Ljava/io/InputStream;"
+  private val buffer = "Ljava/nio/ByteBuffer;"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
@@ -82,7 +86,9 @@ object PatchKafka {
       if (name == "handle") Some(new AskFirst(inner)) else None
     }
     patch(folder, "kafka/server/KafkaRequestHandler", 1) { (name, types, inner) =>
-      if (name == "run") Some(new HandleOrClose(inner)) else None
+      val handle = s"handle(L$channel$$Request;L$local;)V"
+      if (name != "run") None
+      else Some(new InPlace(inner, "kafka/server/ApiRequestHandler", handle)("mesh/BoundedRequests", "handle"))
     }
     patch(folder, channel, 1) { (name, types, inner) =>
       val answer = s"L$channel$$Request;L$requests/AbstractResponse;"
@@ -109,7 +115,7 @@ object PatchKafka {
       val ofOne = types == "(Ljava/nio/ByteBuffer;)I"
       name match {
         case "read" if ofOne => Some(new ReadSlice(inner))
-        case "write" if ofOne => Some(new WrapBounded(inner))
+        case "write" if ofOne => Some(new InPlace(inner, engine, s"wrap(${buffer}$buffer)Ljavax/net/ssl/SSLEngineResult;")(bounds, "wrap"))
         case "handshakeWrap" => Some(new TellKept(inner, "shakes"))
         case _ => None
       }
@@ -125,14 +131,18 @@ object PatchKafka {
     }
     patch(folder, s"$logs/Cleaner", 3) { (name, types, inner) =>
       val checks = Set("cleanInto", "buildOffsetMapForSegment", "buildOffsetMap")(name)
-      if (checks) Some(new CheckBatches(inner)) else None
+      val accept = "accept(Ljava/lang/Object;)V"
+      if (checks) Some(new InPlace(inner, "java/util/function/Consumer", accept)(cleaning, "check")) else None
     }
     patch(folder, s"$logs/LogCleaner$$CleanerThread", 1) { (name, types, inner) =>
-      if (name == "cleanLog") Some(new CleanByTurns(inner)) else None
+      val clean = s"clean(L$logs/LogToClean;)Ljava/util/Map$$Entry;"
+      if (name == "cleanLog") Some(new InPlace(inner, s"$logs/Cleaner", clean)(cleaning, "clean")) else None
     }
     patch(folder, "kafka/coordinator/transaction/TransactionMarkerChannelManager", 1) { (name, types, inner) =>
       // of a broker that is known; markers of others stay
-      if (name == "$anonfun$generateRequests$5") Some(new DrainLess(inner)) else None
+      val (queue, drain) = ("java/util/concurrent/BlockingQueue", "drainTo(Ljava/util/Collection;)I")
+      if (name != "$anonfun$generateRequests$5") None
+      else Some(new InPlace(inner, queue, drain)("mesh/BoundedMarkers", "drain"))
     }
     patch(folder, s"$channel$$Request", 1) { (name, types, inner) =>
       if (name != "updateRequestMetrics") None
@@ -147,10 +157,9 @@ object PatchKafka {
     patch(folder, s"$logs/TransactionIndex$$1", 2) { (name, types, inner) =>
       val file = "java/nio/channels/FileChannel"
       name match {
-        case "hasNext" => Some(new InPlace(inner, file, "position", "()J")("end", s"(L$file;)J"))
+        case "hasNext" => Some(new InPlace(inner, file, "position()J")(indexes, "end"))
         case "next" if types.endsWith("WithPosition;") =>
-          val given = s"(L$file;Ljava/nio/ByteBuffer;J)V"
-          Some(new InPlace(inner, s"$tables/Utils", "readFully", given)("read", given))
+          Some(new InPlace(inner, s"$tables/Utils", s"readFully(L$file;${buffer}J)V")(indexes, "read"))
         case _ => None
       }
     }
@@ -262,17 +271,21 @@ object PatchKafka {
       super.visitVarInsn(Opcodes.ALOAD, 0)
       super.visitMethodInsn(Opcodes.INVOKEVIRTUAL, s"$logs/TransactionIndex", "channelOrNull", s"()$channel", false)
       super.visitVarInsn(Opcodes.LLOAD, 1)
-      call("mesh/BoundedIndexes", "looks", s"(${channel}J)V")
+      call(indexes, "looks", s"(${channel}J)V")
     }
   }
 
-  /** Its call of a method becomes one of the bounds of indexes. */
-  private class InPlace(inner: MethodVisitor, of: String, called: String, given: String)(
-      method: String, types: String) extends Change(inner) {
+  /**
+   * Its call of a method of `of`, by name and types, becomes one of a method of the bounds, with the same parameters
+   * behind the object that it is called on, if any.
+   */
+  private class InPlace(inner: MethodVisitor, of: String, called: String)(bounds: String, method: String)
+      extends Change(inner) {
     override def visitMethodInsn(
-        code: Int, owner: String, name: String, taken: String, ofInterface: Boolean): Unit =
-      if (owner == of && name == called && taken == given) call("mesh/BoundedIndexes", method, types)
-      else super.visitMethodInsn(code, owner, name, taken, ofInterface)
+        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == of && s"$name$types" == called) {
+        call(bounds, method, if (code == Opcodes.INVOKESTATIC) types else types.replace("(", s"(L$owner;"))
+      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
   /** Its second call of `Stream.toList`, of all logs that are dirty enough, becomes one of `BoundedCleaning.take`. */
@@ -282,50 +295,16 @@ object PatchKafka {
     override def visitMethodInsn(
         code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
       if (name == "toList") lists += 1
-      if (name == "toList" && lists == 2) call("mesh/BoundedCleaning", "take", types.replace("(", s"(L$owner;"))
+      if (name == "toList" && lists == 2) call(cleaning, "take", types.replace("(", s"(L$owner;"))
       else super.visitMethodInsn(code, owner, name, types, ofInterface)
     }
-  }
-
-  /** Its call of `BlockingQueue.drainTo` becomes one of `BoundedMarkers.drain`. */
-  private class DrainLess(inner: MethodVisitor) extends Change(inner) {
-    override def visitMethodInsn(
-        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
-      if (name == "drainTo") call("mesh/BoundedMarkers", "drain", types.replace("(", s"(L$owner;"))
-      else super.visitMethodInsn(code, owner, name, types, ofInterface)
-  }
-
-  /** Its call of `Cleaner.clean` becomes one of `BoundedCleaning.clean`. */
-  private class CleanByTurns(inner: MethodVisitor) extends Change(inner) {
-    override def visitMethodInsn(
-        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
-      if (owner == s"$logs/Cleaner" && name == "clean") {
-        call("mesh/BoundedCleaning", name, types.replace("(", s"(L$owner;"))
-      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
-  }
-
-  /** Its call of what checks whether cleaning is to end becomes one of `BoundedCleaning.check`. */
-  private class CheckBatches(inner: MethodVisitor) extends Change(inner) {
-    override def visitMethodInsn(
-        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
-      if (owner == "java/util/function/Consumer" && name == "accept") {
-        call("mesh/BoundedCleaning", "check", types.replace("(", s"(L$owner;"))
-      } else super.visitMethodInsn(code, owner, name, types, ofInterface)
-  }
-
-  /** Its call that handles a request becomes one of `BoundedRequests.handle`. */
-  private class HandleOrClose(inner: MethodVisitor) extends Change(inner) {
-    override def visitMethodInsn(
-        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
-      if (ofInterface && name == "handle") call("mesh/BoundedRequests", name, types.replace("(", s"(L$owner;"))
-      else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
   /** The position at which it begins is what the bounds make of it. */
   private class BeginAt(inner: MethodVisitor) extends Change(inner) {
     override def visitMethodInsn(
         code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit = {
-      if (name == "ofInt") call("mesh/BoundedIndexes", "from", "(I)I")
+      if (name == "ofInt") call(indexes, "from", "(I)I")
       super.visitMethodInsn(code, owner, name, types, ofInterface)
     }
   }
@@ -460,14 +439,6 @@ object PatchKafka {
         super.visitMethodInsn(code, owner, name, types, ofInterface)
         if (name == "readFromSocketChannel") call(bounds, "received", "(I)I")
       }
-  }
-
-  /** Its call of `SSLEngine.wrap` becomes one of the bounds of TLS. */
-  private class WrapBounded(inner: MethodVisitor) extends Change(inner) {
-    override def visitMethodInsn(
-        code: Int, owner: String, name: String, types: String, ofInterface: Boolean): Unit =
-      if (owner == engine && name == "wrap") call(bounds, name, types.replace("(", s"(L$engine;"))
-      else super.visitMethodInsn(code, owner, name, types, ofInterface)
   }
 
   /** Passes what it returns through `BoundedSegments.rolls`. */
