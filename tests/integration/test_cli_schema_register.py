@@ -292,10 +292,10 @@ def test_a_topic_whose_latest_schema_cannot_read_its_records_is_not_published(
     register_schema(kit.endpoints, subject, schema("string"))
     said = owner.publish(f"{owner.name}.{fresh('odd')}", topic)
     assert kit.code(said) == "incompatible_schema"
-    told: Any
-    [told] = kit.decisions(said.offset)
-    assert "version 1" in told.reason
-    assert "total: int was written, string is read" in told.reason
+    decision: Any
+    [decision] = kit.decisions(said.offset)
+    assert "version 1" in decision.reason
+    assert "total: int was written, string is read" in decision.reason
     # and once a version reads them all, it is
     register_schema(kit.endpoints, subject, schema("long"))
     registrar(kit.endpoints).delete_version(subject, 2)

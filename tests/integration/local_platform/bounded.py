@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from local_platform import LocalPlatform, certificates
-from local_platform.principals import Principal, ensure_principals
+from local_platform.principals import Principal, Right, ensure_principals
 from local_platform.services.java import properties
 from local_platform.services.kafka import KafkaBroker
 from local_platform.settings import PlatformSettings
@@ -59,6 +59,19 @@ def broker(
     finally:
         server.kill()
         shutil.rmtree(settings.home, ignore_errors=True)
+
+
+def owner(name: str) -> Principal:
+    """A login that owns topics and transactional ids below its name."""
+    kinds = ("TOPIC", "TRANSACTIONAL_ID")
+    return Principal(
+        name, "secret", tuple(Right("ALL", kind, f"{name}.", prefixed=True) for kind in kinds)
+    )
+
+
+def log_of(settings: PlatformSettings) -> str:
+    """What the broker logged."""
+    return (settings.home / "logs" / f"{_BROKER}.log").read_text()
 
 
 def connected(admin: Connection, who: Principal) -> RawConnection:

@@ -223,9 +223,8 @@ class RawConnection:
 
     def ask_for_transaction(self, transactional_id: str, topic: str, partitions: int) -> None:
         """Add partitions to a transaction, 256 of them again and again; wait for no answer."""
-        places = _items(struct.pack(">i", one % 256) for one in range(partitions))
-        body = _compact(transactional_id) + struct.pack(">qh", 1, 0)
-        body += _items([_compact(topic) + places + b"\0"]) + b"\0"
+        numbers = (one % 256 for one in range(partitions))
+        body = _adding(transactional_id, (1, 0), {topic: numbers})
         self._send(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
 
     def add_to_transaction(
@@ -243,9 +242,7 @@ class RawConnection:
             partitions: their numbers.
             producer: its id and epoch.
         """
-        places = _items(struct.pack(">i", one) for one in partitions)
-        body = _compact(transactional_id) + struct.pack(">qh", *producer)
-        body += _items([_compact(topic) + places + b"\0"]) + b"\0"
+        body = _adding(transactional_id, producer, {topic: partitions})
         answer = self._call(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
         # behind tags, a time, one topic with its name: how many partitions, and the first one
         start = 1 + 4 + 1 + len(_compact(topic)) + len(_count(len(partitions))) + 4
@@ -255,10 +252,8 @@ class RawConnection:
     def add_topics_to_transaction(
         self, transactional_id: str, topics: Iterable[str], producer: tuple[int, int]
     ) -> None:
-        """Add the first partition of each, whatever is said of it."""
-        first = _items([struct.pack(">i", 0)])
-        body = _compact(transactional_id) + struct.pack(">qh", *producer)
-        body += _items([_compact(topic) + first + b"\0" for topic in topics]) + b"\0"
+        """Add partition 0 of each topic, and ignore the error codes."""
+        body = _adding(transactional_id, producer, dict.fromkeys(topics, (0,)))
         self._call(_ADD_PARTITIONS_TO_TXN, 3, body, flexible=True)
 
     def ask_to_commit(self, transactional_id: str, producer: tuple[int, int]) -> None:
@@ -562,6 +557,17 @@ def _appending(
 ) -> bytes:
     batches = (struct.pack(">i", one) + _bytes(data) for one, data in partitions.items())
     return transaction + struct.pack(">hi", -1, 30_000) + _list(_text(topic) + _list(*batches))
+
+
+def _adding(
+    transactional_id: str, producer: tuple[int, int], topics: Mapping[str, Iterable[int]]
+) -> bytes:
+    """What adds partitions of topics to a transaction."""
+    added = (
+        _compact(topic) + _items(struct.pack(">i", one) for one in partitions) + b"\0"
+        for topic, partitions in topics.items()
+    )
+    return _compact(transactional_id) + struct.pack(">qh", *producer) + _items(added) + b"\0"
 
 
 def _text(value: str) -> bytes:

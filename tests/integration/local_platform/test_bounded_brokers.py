@@ -26,6 +26,7 @@ from local_platform.settings import PlatformSettings
 from mesh_events.client_quotas import PRODUCED, set_quotas
 from mesh_events.kafka import Connection
 from tests.conftest import new_settings, start
+from tests.integration.local_platform.bounded import log_of
 from tests.integration.local_platform.clients import wait_until
 from tests.integration.local_platform.raw_kafka import RawConnection, new_member
 from tests.odd_batches import batch, header, number, packed, produce, record
@@ -90,11 +91,6 @@ def platform(settings: PlatformSettings) -> Iterator[LocalPlatform]:
     found = LocalPlatform(settings, [BROKER])
     yield found
     found.down()
-
-
-def log_of(settings: PlatformSettings) -> str:
-    """What the broker logged."""
-    return (settings.home / "logs" / f"{BROKER}.log").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -17,20 +17,14 @@ from local_platform.principals import Principal, Right
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka import Connection
 from tests.conftest import new_settings
-from tests.integration.local_platform.bounded import DENIED, broker, code, connected
+from tests.integration.local_platform.bounded import DENIED, broker, code, connected, owner
 from tests.integration.local_platform.clients import wait_until
 from tests.integration.local_platform.raw_kafka import RawConnection
 from tests.odd_batches import batch, packed, produce, record
 
 pytestmark = pytest.mark.platform
 
-KINDS = ("TOPIC", "TRANSACTIONAL_ID")
-CROWD, OTHER = (
-    Principal(
-        name, "secret", tuple(Right("ALL", kind, f"{name}.", prefixed=True) for kind in KINDS)
-    )
-    for name in ("crowd", "other")
-)
+CROWD, OTHER = owner("crowd"), owner("other")
 APP = Principal("crowd.app", "secret", ())
 MIB = 1 << 20
 DAY_MS = 24 * 3600 * 1000

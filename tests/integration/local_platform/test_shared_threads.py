@@ -3,7 +3,7 @@
 import gzip
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from local_platform.principals import Principal, Right
+from local_platform.principals import Principal
 from local_platform.settings import PlatformSettings
 from mesh_events.kafka import Connection
 from tests.conftest import new_settings
-from tests.integration.local_platform.bounded import broker, connected
+from tests.integration.local_platform.bounded import broker, connected, log_of, owner
 from tests.integration.local_platform.clients import wait_until
 from tests.integration.local_platform.raw_kafka import RawConnection
 from tests.odd_batches import batch, packed, record
@@ -25,19 +25,10 @@ pytestmark = pytest.mark.platform
 DAY_MS = 24 * 3600 * 1000
 GZIP = 1
 RECORDS, BATCHES = 100_000, 30
-"""So many records in each of so many batches take the cleaner far longer than a slice."""
+"""Records of a batch, and batches of a topic: the cleaner takes far longer for it than a slice."""
 SLICE = {"mesh.cleaner.slice.ms": 500, "mesh.cleaner.slice.most.ms": 1000}
 OFTEN = {"log.cleaner.backoff.ms": "200"}
-BUSY, OTHER = (
-    Principal(
-        name,
-        "secret",
-        tuple(
-            Right("ALL", kind, f"{name}.", prefixed=True) for kind in ("TOPIC", "TRANSACTIONAL_ID")
-        ),
-    )
-    for name in ("busy", "other")
-)
+BUSY, OTHER = owner("busy"), owner("other")
 READ_BYTES = 256 * 1024
 """What the broker of the test of markers reads at once."""
 TOPICS, TRANSACTIONS = 100, 200
@@ -53,30 +44,26 @@ class Log:
     name: str
     who: Principal | None
 
-    @contextmanager
-    def appending(self) -> Iterator[RawConnection]:
-        login = self.admin
-        if self.who is not None:
-            login = replace(login, user=self.who.name, password=self.who.password)
-        client = RawConnection(login.bootstrap_servers, login)
-        try:
-            yield client
-        finally:
-            client.close()
+    def client(self) -> closing[RawConnection]:
+        """A connection of who appends to it."""
+        address = self.admin.bootstrap_servers
+        return closing(
+            connected(self.admin, self.who) if self.who else RawConnection(address, self.admin)
+        )
 
     def fill(self, one: bytes, count: int) -> None:
-        """Create it and append a batch so many times."""
+        """Create the topic and append `count` copies of a batch."""
         wanted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
-        client = AdminClient(self.admin.config())
-        client.create_topics([NewTopic(self.name, 1, 1, config=wanted)])[self.name].result(20)
-        with self.appending() as client:
+        admin = AdminClient(self.admin.config())
+        admin.create_topics([NewTopic(self.name, 1, 1, config=wanted)])[self.name].result(20)
+        with self.client() as client:
             for _ in range(count):
                 wait_until(lambda: client.produce(self.name, {0: one}) == {0}, "it is taken", 30)
 
     def roll(self) -> int:
         """Append a record of today, which begins a segment; the bytes before that."""
         before = self.size()
-        with self.appending() as client:
+        with self.client() as client:
             assert client.produce(self.name, {0: batch(record())}) == {0}
         return before
 
@@ -92,10 +79,6 @@ class Log:
 
     def files(self, ending: str) -> Iterator[Path]:
         return self.settings.home.rglob(f"{self.name}-0/*.{ending}")
-
-
-def log_of(settings: PlatformSettings) -> str:
-    return (settings.home / "logs" / "kafka-west.log").read_text()
 
 
 def a_week_ago() -> int:
