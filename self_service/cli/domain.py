@@ -16,7 +16,7 @@ from self_service.cli.callers import OPERATOR, judge
 from self_service.cli.context import Mesh
 from self_service.cli.options import Reading, Saying, Until, command, noun
 from self_service.cli.output import Detail, Listing, note, show
-from self_service.cli.times import parse_time, stamp
+from self_service.cli.times import parse_time, present, stamp
 
 app = noun("Domains own data and share it as products.")
 
@@ -158,9 +158,9 @@ def time_of(image: Image, reading: Reading) -> int | None:
     """
     if reading.at_offset is not None:
         return image.ended_by(image.time)
-    now = datetime.now(UTC)
-    asked = now if reading.as_of is None else parse_time(reading.as_of, now)
-    return image.ended_by(milliseconds(asked))
+    if reading.as_of is None:
+        return image.ended_by(present(image.time))
+    return image.ended_by(milliseconds(parse_time(reading.as_of, datetime.now(UTC))))
 
 
 def _fields(image: Image, found: Domain, time: int | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from self_service.cli.failures import EMERGENCIES, emergencies, failures
 from self_service.cli.interruption import became
 from self_service.cli.options import Shown, command, noun
 from self_service.cli.output import Detail, Listing, note, show
-from self_service.cli.times import stamp
+from self_service.cli.times import present, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -230,7 +230,7 @@ def _mesh() -> tuple[dict[str, Any], dict[str, Listing], MeshError | None]:
         "rows_behind": rows,
     }
     empty = "nothing: no link, statement or connector has failed, and no product lacks its topic"
-    now = image.ended_by(round(time.time() * 1000))
+    now = image.ended_by(present(image.time))
     calm = "no domain is frozen or in quarantine"
     parts = {
         "emergencies": Listing(EMERGENCIES, emergencies(image, now), calm),

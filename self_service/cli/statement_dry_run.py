@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from mesh_events.errors import MeshError, RefusedError
 from mesh_events.intents import domain_of
-from mesh_events.meta import Meta, milliseconds, now
+from mesh_events.meta import Meta, now
 from mesh_events.spelling import asked
 from mesh_events.statements import Begin, StatementAdded
 from projections.identity import Key, Role
@@ -16,6 +16,7 @@ from projections.statements import STREAM_ID, TOPIC_ID, Statement
 from projections.verdict import Case, Refusal, Rejected
 from self_service.cli.context import Mesh
 from self_service.cli.statement_wording import Worded
+from self_service.cli.times import present
 
 if TYPE_CHECKING:
     from processors.clusters import ClusterAdmin, KafkaAdmin
@@ -62,12 +63,12 @@ def refusal(image: Image, intent: StatementAdded) -> Rejected | None:
     domain = domain_of(intent.statement)
     if domain in image.identity.quarantines:
         return Rejected("domain_quarantined", f"{domain} is in quarantine: ask the operator")
-    time = image.ended_by(milliseconds(intent.meta.time))
-    if image.identity.freeze_of(domain, time) is not None:
+    time = present(image.time)
+    if image.identity.freeze_of(domain, image.ended_by(time)) is not None:
         return Rejected("domain_frozen", f"{domain} is frozen: say it afterwards")
     try:
         speaker = Key("", Role.DOMAIN, domain, 0)
-        verdict = judge(intent, Case(image, speaker, domain, {}, milliseconds(intent.meta.time)))
+        verdict = judge(intent, Case(image, speaker, domain, {}, time))
     except Refusal as refused:
         return refused.rejected
     return verdict if isinstance(verdict, Rejected) else None

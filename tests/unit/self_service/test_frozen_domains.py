@@ -6,8 +6,12 @@ import pytest
 
 from mesh_events import intents
 from mesh_events.meta import milliseconds
+from self_service.cli import platform
+from self_service.cli.context import Mesh
 from self_service.cli.domain import _fields, time_of
 from self_service.cli.options import Reading
+from self_service.cli.statement_dry_run import refusal, supposed
+from self_service.cli.statement_wording import worded
 from self_service.cli.times import stamp
 from tests.paper_log import PaperLog
 from tests.unit.self_service.test_statement_dry_run import at, log_of_west
@@ -50,3 +54,57 @@ def test_a_freeze_that_ends_later_is_shown(frozen: PaperLog) -> None:
     frozen.operator(intents.DomainFrozen, domain="west", until=until, reason="to look")
     frozen.govern()
     assert shown(frozen, Reading()) == stamp(milliseconds(until))
+
+
+@pytest.fixture
+def ahead() -> PaperLog:
+    """A log an hour ahead of this machine, on which west is frozen for a minute."""
+    log = log_of_west()
+    log.now = milliseconds(datetime.now(UTC)) + 60 * MINUTE
+    log.operator(intents.DomainFrozen, domain="west", until=at(log.now + MINUTE), reason="to look")
+    log.govern()
+    return log
+
+
+def test_a_freeze_that_the_log_has_passed_is_not_shown_where_this_machine_is_late(
+    ahead: PaperLog,
+) -> None:
+    until = ahead.image.identity.freezes["west"].until
+    assert shown(ahead, Reading()) == stamp(until)
+    pass_by(ahead, until)
+    assert shown(ahead, Reading()) is None
+
+
+def test_status_lists_no_freeze_that_the_log_has_passed(
+    ahead: PaperLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed() -> list[str]:
+        _, parts, fault = platform._mesh()
+        assert fault is None
+        return [one["domain"] for one in parts["emergencies"].items]
+
+    monkeypatch.setattr(platform, "_rows_behind", lambda *_: 0)
+    monkeypatch.setattr(Mesh, "image", lambda *_: ahead.image)
+    assert listed() == ["west"]
+    pass_by(ahead, ahead.image.identity.freezes["west"].until)
+    assert listed() == []
+
+
+def test_a_dry_run_refuses_nothing_for_a_freeze_that_the_log_has_passed(ahead: PaperLog) -> None:
+    def code() -> str:
+        refused = refusal(ahead.image, supposed("west.later", meant))
+        return refused.code if refused else ""
+
+    text = "INSERT INTO out SELECT ip FROM clicks"
+    meant = worded(ahead.image, "west", text, {}, None, None)
+    assert code() == "domain_frozen"
+    pass_by(ahead, ahead.image.identity.freezes["west"].until)
+    assert code() == ""
+
+
+def pass_by(log: PaperLog, moment: int) -> None:
+    """Let west say something at a moment that this machine's clock has not reached."""
+    assert milliseconds(datetime.now(UTC)) < moment
+    log.now = moment
+    log.say(intents.ApplicationRegistered, "west", application="west.later")
+    log.govern()
