@@ -46,8 +46,9 @@ MENDED_S, STEADY_S = 5.0, 60.0
 what fails again and again is told ever less often, too."""
 SILENT_S = 10.0
 """For so long a server may be silent before that is a failure of what runs there."""
-ORPHAN_S = 20.0
-"""What has no task that runs after so long is told."""
+ORPHAN_S, STARTS_S = 20.0, 60.0
+"""What ran is told after so long without a task that runs; what is still to start, later: on a busy
+machine a task may need half a minute for that."""
 MISSING = "Kafka Connect has lost it: it is deployed again"
 NOT_UP = (
     "its tasks have not started yet: what they ask as they start, such as the database of the "
@@ -388,7 +389,8 @@ class Look:
         """It is on its way; when it stays so for long, that is told."""
         lonely = self.memory.lonely if self.memory.lonely is not None else self._now()
         self.memory = replace(self.memory, lonely=lonely, since=None)
-        if self._now() - lonely < ORPHAN_S:
+        longest = ORPHAN_S if self.connector.state is State.ACTIVE else STARTS_S
+        if self._now() - lonely < longest:
             return False
         if deployed.tasks:
             states = ", ".join(sorted({one.state for one in deployed.tasks}))

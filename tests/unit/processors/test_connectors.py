@@ -598,6 +598,30 @@ def test_a_task_that_hangs_in_its_start_is_told_from_none(
     assert ("may not answer" in told) == bool(planned)
 
 
+@pytest.mark.parametrize(("planned", "code"), [(1, "tasks_waiting"), (0, "no_tasks")])
+def test_what_has_not_run_yet_may_take_longer_than_what_ran(
+    made: MemoryConnector, planned: int, code: str
+) -> None:
+    made.add()
+    made.look()
+    made.api.found[NAME] = replace(made.api.found[NAME], tasks=(), planned=planned)
+    made.look(5, times=11)
+    assert made.said() == []
+    made.look(5, times=3)
+    assert made.said() == [code]
+
+
+def test_a_task_that_takes_half_a_minute_to_start_is_no_failure(made: MemoryConnector) -> None:
+    made.add()
+    made.look()
+    found = made.api.found[NAME]
+    made.api.found[NAME] = replace(found, tasks=(Part(0, "UNASSIGNED"),))
+    made.look(3, times=10)
+    made.api.found[NAME] = found
+    made.look(3, times=2)
+    assert made.said() == ["Activated"]
+
+
 def _has(made: MemoryConnector, *tasks: Part) -> None:
     made.api.found[NAME] = replace(made.api.found[NAME], tasks=tasks)
 
