@@ -1,10 +1,12 @@
-"""Where Python source would give Spark a text that it reads as SQL, or that names what it calls.
+"""Where source would give Spark a text that it reads as SQL, or that names what it calls.
 
 `FORBIDDEN` is not mentioned at all. What else takes a text is called where it stands, with a
 constant or with what is known to be a column or a type: a name of it would be called out of sight.
+Scala source needs none of this: there, nothing of `IN_SCALA` stands anywhere.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -40,6 +42,22 @@ CONSTANTS = frozenset({"ATTEMPT", "LOOKUP", "MATCHES", "VALID_TEXTS"})
 _OF_COLUMNS = frozenset(
     {"alias", "otherwise", "when", "isNull", "isNotNull", "eqNullSafe", "between", "isin"}
 )
+IN_SCALA = (
+    r"\b(?:expr|selectExpr|call_function|call_udf|callUDF|sqlContext|fromDDL)\b",
+    # `from.sql` is a type's own text, `spark.sql.shuffle` a setting or a package
+    r"\bsql\s*[({]",
+    r'\bsql\s+["\w]',
+    r"\b(?:session|spark)\s*\.\s*sql\b(?!\.)",
+    # its functions, and what they are called on
+    r"\bsql\s*\.\s*(?:functions\b|\{[^}]*\bfunctions\b|_|\*)",
+    r"\b(?:Dataset|DataFrame|Column)\b",
+    r"\b(?:sqlParser|CatalystSqlParser|SparkSqlParser|ParserInterface|injectParser)\b",
+    r"\bparse(?:Expression|Plan|Query|DataType|TableSchema|\w*Identifier)\b",
+    # a rule may look for them, and make none
+    r"\bUnresolved(?:Function|Attribute|Relation|Star)\s*[.(]",
+)
+"""What takes a text in Spark's own Scala, constant or put together, as patterns."""
+_IN_SCALA = re.compile("|".join(IN_SCALA))
 _SPARK = "pyspark"
 
 
@@ -73,6 +91,12 @@ def texts(source: str) -> Iterator[Text]:
                 yield from (
                     Text(node.lineno, f"{name}({ast.unparse(one)})") for one in _wrong(node)
                 )
+
+
+def texts_in_scala(source: str) -> Iterator[Text]:
+    """The same of Scala, by its letters."""
+    for found in _IN_SCALA.finditer(source):
+        yield Text(source.count("\n", 0, found.start()) + 1, found[0])
 
 
 def unknown(sources: Mapping[str, str], allowed: Mapping[tuple[str, str], str]) -> list[str]:

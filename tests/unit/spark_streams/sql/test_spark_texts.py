@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.spark_streams.sql.spark_texts import texts, unknown
+from tests.unit.spark_streams.sql.spark_texts import texts, texts_in_scala, unknown
 
 FOLDER = Path(__file__).parents[4] / "spark_streams"
 OURS = "a name of this frame's own column"
@@ -118,6 +118,38 @@ FOUND = {
     "f.udf(function, text)": "a type in words",
     "session.udf.register('a', function)": "a function of Python",
 }  # fmt: skip
+FOUND_IN_SCALA = {
+    "functions.expr(text)": "by its name",
+    'expr(s"a = $value")': "put together",
+    "names.map(expr)": "without a call",
+    'rows.selectExpr("a AS b")': "also a constant",
+    "spark.sql(text)": "a query",
+    'SparkSession.active.sql("SELECT " + column)': "a query that is put together",
+    'session.sql(s"SELECT $column")': "a query that is put together",
+    "session.sql {\n  text\n}": "a query in braces",
+    "session sql text": "a query without a dot",
+    "texts.map(session.sql)": "without a call",
+    "import org.apache.spark.sql.functions._": "all names",
+    "import org.apache.spark.sql.functions.{expr => e}": "by an alias",
+    "import org.apache.spark.sql.{SparkSession, functions => f}": "by an alias",
+    "import org.apache.spark.sql._": "all names",
+    "def add(rows: DataFrame) = rows.where(text)": "a condition in words",
+    "new Column(text)": "a name in a variable",
+    "session.sessionState.sqlParser.parseExpression(text)": "an expression",
+    "CatalystSqlParser.parseDataType(text)": "a type in words",
+    "StructType.fromDDL(text)": "a schema in words",
+    "UnresolvedFunction(Seq(name), children, isDistinct = false)": "a name in a variable",
+    "UnresolvedAttribute.quoted(name)": "a name in a variable",
+}  # fmt: skip
+PASSED_IN_SCALA = [
+    "import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}",
+    "import org.apache.spark.sql.{AnalysisException, SparkSessionExtensions}",
+    '.config("spark.sql.artifact.isolation.enabled", "false")',
+    's"${from.sql} would be rounded to ${to.sql}"',
+    "case call: UnresolvedFunction if isAvro(call) =>",
+    "new Schema.Parser().parse(text)",
+    "/** The SQL function (expression) -> struct. */",
+]
 PASSED = [
     "f.col('key')",
     "f.call_function('div', x, y)",
@@ -139,6 +171,23 @@ PASSED = [
 def test_no_module_gives_spark_a_text() -> None:
     sources = {str(one.relative_to(FOLDER)): one.read_text() for one in FOLDER.rglob("*.py")}
     assert unknown(sources, ALLOWED) == []
+
+
+def test_no_scala_source_gives_spark_a_text() -> None:
+    sources = list((FOLDER / "jvm").rglob("*.scala"))
+    assert sources
+    for one in sources:
+        assert list(texts_in_scala(one.read_text())) == [], one.name
+
+
+@pytest.mark.parametrize("planted", FOUND_IN_SCALA)
+def test_a_text_for_spark_is_found_in_scala(planted: str) -> None:
+    assert next(texts_in_scala(f"object One {{\n{planted}\n}}")).line == 2
+
+
+@pytest.mark.parametrize("source", PASSED_IN_SCALA)
+def test_what_scala_source_has_of_spark_is_no_text(source: str) -> None:
+    assert list(texts_in_scala(source)) == []
 
 
 @pytest.mark.parametrize("planted", FOUND)
