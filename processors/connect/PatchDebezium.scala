@@ -6,8 +6,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
- * database with patterns ask [[BoundedMatches]]. Their jar comes first among those of the plugin; see
- * [[PatchedClass]].
+ * database with patterns ask [[BoundedMatches]], the one that makes publications asks [[Identities]].
+ * Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
   private val of = "io/debezium/connector/postgresql"
@@ -18,6 +18,9 @@ object PatchDebezium {
   private val toParts = s"($texts)[Ljava/lang/String;"
   private val toAnswer = "(Ljava/lang/String;)Z"
   private val toLog = "(Ljava/lang/String;Ljava/lang/Throwable;)V"
+  private val connection = s"$of/connection/PostgresReplicationConnection"
+  private val toExecute = "(Ljava/sql/Statement;Ljava/lang/String;)V"
+  private val toPublish = "createOrUpdatePublicationModeFiltered"
 
   /** Class -> its methods that are changed, and the places in them. */
   private val places = Map(
@@ -26,8 +29,8 @@ object PatchDebezium {
       (Set("extractDefault", "parseDefaultValue"), 3),
     s"$of/connection/AbstractReplicationMessageColumn$$TypeMetadataImpl" ->
       (Set("parseModifiers"), 2),
-    s"$of/connection/PostgresReplicationConnection" ->
-      (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream"), 5),
+    connection ->
+      (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish), 6),
     s"$of/PgSnapshot" -> (Set("valueOf"), 1))
 
   def main(arguments: Array[String]): Unit =
@@ -54,6 +57,9 @@ object PatchDebezium {
             ask("matches", "(Ljava/lang/String;Ljava/lang/String;)Z")
           case (`logger`, "debug", `toLog`, "parseDefaultValue") =>
             askOf("passOver", logger, toLog, "io/debezium/relational/Column")
+          case (`connection`, "executeWithTimeout", `toExecute`, `toPublish`) =>
+            super.visitMethodInsn(code, owner, called, types, ofInterface)
+            askOfPublication()
           case _ => super.visitMethodInsn(code, owner, called, types, ofInterface)
         }
 
@@ -63,8 +69,20 @@ object PatchDebezium {
         ask(asked, s"(L$owner;${types.drop(1).replace(")", s"L$first;)")}")
       }
 
-      private def ask(asked: String, types: String): Unit = {
-        inner.visitMethodInsn(Opcodes.INVOKESTATIC, "mesh/BoundedMatches", asked, types, false)
+      /** Ask with the statement that the method was given, which ran in an open transaction. */
+      private def askOfPublication(): Unit = {
+        inner.visitVarInsn(Opcodes.ALOAD, 1)
+        inner.visitVarInsn(Opcodes.ALOAD, 0)
+        inner.visitFieldInsn(
+          Opcodes.GETFIELD, connection, "publicationName", "Ljava/lang/String;")
+        call("mesh/Identities", "require", toExecute)
+      }
+
+      private def ask(asked: String, types: String): Unit =
+        call("mesh/BoundedMatches", asked, types)
+
+      private def call(owner: String, called: String, types: String): Unit = {
+        inner.visitMethodInsn(Opcodes.INVOKESTATIC, owner, called, types, false)
         changes += 1
       }
     }

@@ -114,6 +114,12 @@ _REFUSALS = {
         "name; or pass over TRUNCATE with `sdm connect connector update NAME --set "
         "skipped.operations=t`, which leaves the rows in the topic"
     ),
+    "table_without_identity": (
+        "it was not published, since PostgreSQL would refuse each UPDATE and DELETE of it: add a "
+        "primary key, or run ALTER TABLE ... REPLICA IDENTITY FULL, or, where that would have a "
+        "generated column in it, drop what generates the column; the connector tries again by "
+        "itself"
+    ),
     "pattern_too_slow": (
         "the default of a column, or an index of a table without a primary key, takes too long to "
         "be read, as one of many operators or commas with a line end behind them: leave the column "
@@ -151,6 +157,7 @@ _REFUSALS = {
 _REFUSED = re.compile(
     r"mesh\.RefusedException: (?P<refusal>"
     r"(?:value_not_captured|table_truncated|column_not_exact): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
+    r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
     r"|pattern_too_slow: (?:(?:column|index) [\w$-]{1,63}|a text)"
@@ -159,9 +166,9 @@ _REFUSED = re.compile(
 )
 """A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
 with the domain, of `DeadLetters`, its code with the topic and Kafka's error, of `ExactColumns`, its
-code with the column, of `BoundedMatches`, its code with the column or the index, or of `PlainNames`
-and `ExactValues`, the code with the record's place and the field. No error but theirs has that
-class."""
+code with the column, of `BoundedMatches`, its code with the column or the index, of `Identities`,
+its code with the table, or of `PlainNames` and `ExactValues`, the code with the record's place and
+the field. No error but theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

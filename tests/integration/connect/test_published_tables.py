@@ -1,15 +1,21 @@
 """Tables whose changes would come under another name, without their key, or not at all."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from psycopg import sql
 
+from local_platform import Endpoints, PlatformSettings
+from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
+from mesh_events.emit import Emitter
 from projections.connector_tables import slot_of
+from self_service.cli import databases, debezium
+from self_service.cli.databases import Place
 from self_service.cli.exits import ExitCode
-from tests.integration.connect.test_whole_rows import NOUN, captured, schema
+from tests.integration.connect.test_whole_rows import NOUN, captured, described, schema
 from tests.integration.test_cli import Party, Sdm, owner, sdm
-from tests.kafka_client import fresh
+from tests.kafka_client import eventually, fresh
 
 __all__ = ["owner", "schema", "sdm"]
 pytestmark = pytest.mark.slow
@@ -25,6 +31,141 @@ def rows(sdm: Sdm, owner: Party, table: str, most: int) -> list[tuple[str, Any, 
         else (one["value"]["op"], one["key"], one["value"]["after"])
         for one in lines
     ]
+
+
+Emit = Callable[..., None]
+
+
+@pytest.fixture
+def emit(sdm: Sdm, owner: Party, mesh: Endpoints, settings: PlatformSettings) -> Iterator[Emit]:
+    """Gives a connector its tables as a client does that asks no database; drops it at the end."""
+    added: list[str] = []
+
+    def give(connector: str, *tables: str, **more: str) -> None:
+        config = debezium.config(connector, list(tables), databases.database(mesh, Place())) | more
+        kind = ConnectorUpdated if connector in added else ConnectorAdded
+        with Emitter.at_home(owner.name, actor="client", home=settings.home) as emitter:
+            intent = kind(meta=emitter.meta(), connector=connector, config=config)
+            assert emitter.outcome(emitter.emit(intent), timeout=90).accepted
+        added.append(connector)
+
+    yield give
+    for connector in dict.fromkeys(added):
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
+
+
+def published(database: Any, connector: str) -> set[str]:
+    """What the connector's publication has."""
+    found = "SELECT schemaname || '.' || tablename FROM pg_publication_tables WHERE pubname = %s"
+    return {name for (name,) in database.execute(found, (slot_of(connector),)).fetchall()}
+
+
+def fails(sdm: Sdm, connector: str, table: str) -> None:
+    """Wait until a connector has failed for a table without an identity."""
+
+    def has_failed() -> bool:
+        found = described(sdm, connector)
+        reason = f"table_without_identity: {table}; "
+        return found["state"] == "FAILED" and reason in str(found["failure"])
+
+    eventually(has_failed, f"{connector} fails for {table}")
+
+
+def streams(database: Any, connector: str) -> None:
+    active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+    slot = (slot_of(connector),)
+    eventually(lambda: database.execute(active, slot).fetchone(), f"{connector} streams")
+
+
+def test_a_table_that_has_lost_its_key_is_not_published(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], emit: Emit
+) -> None:
+    place, database = schema
+    table, name = f"{place}.lost", f"{place}-lost".replace("_", "-")
+    connector = f"{owner.name}.{name}"
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, n int)")
+    database.execute(f"INSERT INTO {table} VALUES (1, 1), (2, 2)")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", table)
+    sdm(*adding, "-d", owner.name, "--dry-run")
+    database.execute(f"ALTER TABLE {table} DROP CONSTRAINT lost_pkey")
+    emit(connector, table)
+    fails(sdm, connector, table)
+    # a connector that failed holds no lock either
+    database.execute("SET lock_timeout = '10s'")
+    database.execute(f"UPDATE {table} SET n = 3 WHERE id = 1")
+    database.execute(f"DELETE FROM {table} WHERE id = 2")
+    assert published(database, connector) == set()
+    database.execute(f"ALTER TABLE {table} ADD PRIMARY KEY (id)")
+    streams(database, connector)
+    assert published(database, connector) == {table}
+    database.execute(f"UPDATE {table} SET n = 4")
+    found = rows(sdm, owner, "lost", 2)
+    assert [(op, row["n"]) for op, _, row in found] == [("r", 3), ("u", 4)]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(
+    ("columns", "change"),
+    [
+        ("id int PRIMARY KEY DEFERRABLE, n int", ""),
+        ("id int PRIMARY KEY, n int", "ALTER TABLE {table} REPLICA IDENTITY NOTHING"),
+        (
+            "id int NOT NULL, n int",
+            (
+                "CREATE UNIQUE INDEX by_id ON {table} (id);"
+                "ALTER TABLE {table} REPLICA IDENTITY USING INDEX by_id; DROP INDEX {place}.by_id"
+            ),
+        ),
+        (
+            "id int PRIMARY KEY, n int, twice int GENERATED ALWAYS AS (id * 2) STORED",
+            "ALTER TABLE {table} REPLICA IDENTITY FULL",
+        ),
+        (
+            "id int PRIMARY KEY, n int, twice int GENERATED ALWAYS AS (id * 2) VIRTUAL",
+            "ALTER TABLE {table} REPLICA IDENTITY FULL",
+        ),
+    ],
+    ids=["deferrable", "nothing", "index", "stored", "virtual"],
+)
+def test_a_table_whose_updates_would_fail_is_not_published(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], emit: Emit, columns: str, change: str
+) -> None:
+    place, database = schema
+    table, connector = f"{place}.lost", f"{owner.name}.{place}-lost".replace("_", "-")
+    database.execute(f"CREATE TABLE {table} ({columns})")
+    database.execute(change.format(table=table, place=place))
+    emit(connector, table)
+    fails(sdm, connector, table)
+    database.execute(f"UPDATE {table} SET n = 3")
+    assert published(database, connector) == set()
+
+
+def test_an_update_publishes_no_partition_without_a_key_beside_tables_that_have_one(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], emit: Emit
+) -> None:
+    place, database = schema
+    connector = f"{owner.name}.{place}-kept".replace("_", "-")
+    database.execute(
+        f"CREATE TABLE {place}.keyed (id int PRIMARY KEY, d int GENERATED ALWAYS AS (id) STORED);"
+        f"CREATE TABLE {place}.full (n int); ALTER TABLE {place}.full REPLICA IDENTITY FULL;"
+        f"CREATE TABLE {place}.indexed (id int NOT NULL);"
+        f"CREATE UNIQUE INDEX by_id ON {place}.indexed (id);"
+        f"ALTER TABLE {place}.indexed REPLICA IDENTITY USING INDEX by_id;"
+        # of a partitioned table the partitions alone are asked
+        f"CREATE TABLE {place}.parts (id int, n int) PARTITION BY RANGE (id);"
+        f"CREATE TABLE {place}.low PARTITION OF {place}.parts FOR VALUES FROM (0) TO (10);"
+        f"ALTER TABLE {place}.low REPLICA IDENTITY FULL;"
+        f"CREATE TABLE {place}.high (id int, n int) PARTITION BY RANGE (id)"
+    )
+    database.execute(f"CREATE TABLE {place}.part PARTITION OF {place}.high DEFAULT")
+    kept = [f"{place}.{one}" for one in ("keyed", "full", "indexed", "parts")]
+    emit(connector, *kept)
+    streams(database, connector)
+    assert published(database, connector) == set(kept)
+    emit(connector, *kept, f"{place}.high")
+    fails(sdm, connector, f"{place}.part")
+    database.execute(f"UPDATE {place}.high SET n = 3")
+    assert published(database, connector) == set(kept)
 
 
 def test_changes_of_partitions_arrive_as_the_partitioned_tables(

@@ -447,6 +447,14 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "give the table a primary key",
         ),
         ("mesh.RefusedException: pattern_too_slow: a text: the", "pattern_too_slow: a text; "),
+        (
+            "mesh.RefusedException: table_without_identity: shop.a-b$: once",
+            "table_without_identity: shop.a-b$; it was not published",
+        ),
+        (
+            "mesh.RefusedException: table_without_identity: a table: once",
+            "table_without_identity: a table; ",
+        ),
     ],
 )
 def test_a_failure_that_trying_again_does_not_mend_names_the_way_out(trace: str, way: str) -> None:
