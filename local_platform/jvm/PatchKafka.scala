@@ -102,11 +102,12 @@ object PatchKafka {
       else Some(new ChangeParameter(inner, "mesh/BoundedRequests", "later", s"($callback)$callback")(
         Opcodes.ASTORE, Opcodes.ALOAD -> 1))
     }
-    patch(folder, s"$network/KafkaChannel", 4) { (name, types, inner) =>
+    patch(folder, s"$network/KafkaChannel", 5) { (name, types, inner) =>
       name match {
+        case "<init>" => Some(new TellLast(inner, "accepted"))
         case "read" => Some(new TellBoth(inner))
         case "close" => Some(new CallFirst(inner, connections, "closed", s"(L$kafkaChannel;)V")(Opcodes.ALOAD -> 0))
-        case "prepare" => Some(new TellLast(inner))
+        case "prepare" => Some(new FailAlone(new TellLast(inner, "prepared")))
         case "maybeBeginServerReauthentication" => Some(new FailAlone(inner))
         case _ => None
       }
@@ -214,7 +215,10 @@ object PatchKafka {
       extends MethodVisitor(Opcodes.ASM9, inner) {
     private var added = 0
 
-    def isDone: Boolean = added == expected
+    def isDone: Boolean = added == expected && (inner match {
+      case change: Change => change.isDone
+      case _ => true
+    })
 
     protected def call(owner: String, method: String, types: String): Unit = {
       super.visitMethodInsn(Opcodes.INVOKESTATIC, owner, method, types, false)
@@ -356,7 +360,7 @@ object PatchKafka {
    * A text that is too deep for its thread's stack, as of a login's name, closes the connection that it came by. Kafka
    * lets the error end what the thread does for all its connections, and what had come by others is lost.
    */
-  private class FailAlone(inner: MethodVisitor, more: Int = 0) extends Change(inner, 1 + more) {
+  private class FailAlone(inner: MethodVisitor) extends Change(inner) {
     private val (begin, end, fail) = (new Label, new Label, new Label)
     private val error = "java/lang/StackOverflowError"
 
@@ -376,12 +380,12 @@ object PatchKafka {
     }
   }
 
-  /** Tells the bounds of connections when it is done, but by an error. */
-  private class TellLast(inner: MethodVisitor) extends FailAlone(inner, 1) {
+  /** Tells the bounds of connections by this method when it is done, but by an error. */
+  private class TellLast(inner: MethodVisitor, method: String) extends Change(inner) {
     override def visitInsn(code: Int): Unit = {
       if (code == Opcodes.RETURN) {
         super.visitVarInsn(Opcodes.ALOAD, 0)
-        call(connections, "prepared", s"(L$kafkaChannel;)V")
+        call(connections, method, s"(L$kafkaChannel;)V")
       }
       super.visitInsn(code)
     }

@@ -126,6 +126,8 @@ JVM_BOUNDS = {
     "mesh.appends.records": 2000,
     "mesh.appends.record.bytes": 8192,
     "mesh.connections": 2000,
+    "mesh.connections.domains": 3500,
+    "mesh.connections.new": 1500,
     "mesh.connections.bytes": 192 * _MIB,
     "mesh.fetch.wait.ms": 2000,
     "mesh.fetch.waiting": 50_000,

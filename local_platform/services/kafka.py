@@ -10,7 +10,7 @@ from local_platform.class_archive import ClassArchive
 from local_platform.errors import ServiceFailedError
 from local_platform.jvm import AUTHORIZER, EARLIEST_MS, JVM_BOUNDS, POLICY
 from local_platform.own_jars import broker_jar, compile_for_brokers
-from local_platform.principals import ensure_principals, principals_of, require_answer
+from local_platform.principals import Asking, ensure_principals, principals_of
 from local_platform.quotas import ensure_quotas
 from local_platform.services.base import Command, Service
 from local_platform.services.java import java, large_jvm, log4j_options, properties
@@ -44,6 +44,7 @@ class KafkaBroker(Service):
         self.name = f"kafka-{cluster}"
         self.listeners = (self.name, f"{self.name}-controller")
         self._settings = site.layout.conf / f"{self.name}.properties"
+        self._asking = Asking(lambda: site.login(cluster, "admin"))
 
     @property
     def protocol(self) -> str:
@@ -113,8 +114,8 @@ class KafkaBroker(Service):
         ensure_quotas(login, settings.quota_mib_s * _MIB, settings.quota_requests)
 
     def check(self) -> None:
-        """Log in, and have broker and controller look at a request that changes nothing."""
-        require_answer(self.site.login(self.cluster, "admin"), timeout_s=12)
+        """Have broker and controller look at a request that changes nothing."""
+        self._asking.require_answer(timeout_s=6)
 
     def _password(self) -> str:
         return self.site.credentials.password(self.cluster, "admin")
@@ -210,10 +211,11 @@ SMALL_NODE = {
     "max.incremental.fetch.session.cache.slots": "0",
     # fetches that are done are kept by each partition that they waited at until so many more are
     "fetch.purgatory.purge.interval.requests": "100",
-    # a domain's Spark server opens up to 1 024: a reader and a writer for each of 512 task slots.
-    # far below 20 000 files
-    "max.connections": "4000",
-    "max.connections.per.ip": "3000",
+    # far below 20 000 files, and above those of domains and those without a login together, which
+    # have bounds of their own (see `jvm/BoundedConnections.scala`): a client that Kafka refuses, or
+    # keeps waiting, may be the platform
+    "max.connections": "6000",
+    "max.connections.per.ip": "6000",
     # kept in memory for each partition of each group; Connect and Spark write none
     "offset.metadata.max.bytes": "128",
     "group.max.size": "500",
