@@ -130,7 +130,8 @@ object ShortDecimals {
  * Writes classes of Spark's below a folder: its Kafka source, which asks [[RecordTimes]], since one
  * record with a time that no microseconds hold ends a query, again at each start; that by which texts
  * become timestamps, since `12:30` would be another value each day; that by which they become
- * decimals, which asks [[ShortDecimals]]; `get_json_object`, which copies by [[JsonNumbers]]; and those of [[PatchMetadata]].
+ * decimals, which asks [[ShortDecimals]]; `get_json_object`, which copies by [[JsonNumbers]]; those of Spark Connect that
+ * accept connections and ask for the token, which tell [[BoundedCallers]]; and those of [[PatchMetadata]].
  * They take the place of Spark's and Kafka's where their jar comes first on the class path of a server.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
@@ -145,6 +146,7 @@ object PatchSpark {
   private case class Change(
       in: String, owner: String, called: String, behind: Boolean, ours: String, name: String, types: String, count: Int)
 
+  private val grpc = "org/sparkproject/connect/grpc"
   private val changes = Seq(
     // one for the time itself, and one for the error that tells it
     Change(
@@ -159,7 +161,16 @@ object PatchSpark {
     Change(
       "org/apache/spark/sql/catalyst/expressions/json/GetJsonObjectEvaluator", "com/fasterxml/jackson/core/JsonGenerator",
       "copyCurrentStructure", behind = false, "mesh/JsonNumbers", "copy",
-      "(Lcom/fasterxml/jackson/core/JsonGenerator;Lcom/fasterxml/jackson/core/JsonParser;)V", 1))
+      "(Lcom/fasterxml/jackson/core/JsonGenerator;Lcom/fasterxml/jackson/core/JsonParser;)V", 1),
+    Change(
+      s"$grpc/netty/NettyServer$$1", "io/netty/channel/Channel",
+      "newPromise", behind = true, "mesh/BoundedCallers", "accepted",
+      "(Lio/netty/channel/ChannelPromise;)Lio/netty/channel/ChannelPromise;", 1),
+    // it asks for the token
+    Change(
+      "org/apache/spark/sql/connect/service/PreSharedKeyAuthenticationInterceptor", s"$grpc/ServerCallHandler",
+      "startCall", behind = false, "mesh/BoundedCallers", "begins",
+      s"(L$grpc/ServerCallHandler;L$grpc/ServerCall;L$grpc/Metadata;)L$grpc/ServerCall$$Listener;", 1))
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))

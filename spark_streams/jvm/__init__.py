@@ -2,7 +2,8 @@
 
 What lives here: the Scala sources of SQL functions, of the server that statements run on,
 `DomainServer.scala`, which lacks what no statement may use, of `ClosedPorts.scala`, by which no
-server has other ports than its own, and of `PatchSpark.scala`, by which Spark's Kafka source reads
+server has other ports than its own, of `BoundedCallers.scala`, by which connections without a token
+take no files from queries, and of `PatchSpark.scala`, by which Spark's Kafka source reads
 records with any time, numbers of JSON keep their digits, and no text takes long to become a
 decimal; where they lie, and their names.
 What does not: how they are compiled and put on a server's class path (`local_platform.own_jars`),
@@ -18,6 +19,7 @@ SOURCES = tuple(
     Path(__file__).parent / name
     for name in (
         "Attempt.scala",
+        "BoundedCallers.scala",
         "ClosedPorts.scala",
         "ConnectServer.scala",
         "Decimals.scala",

@@ -1,5 +1,7 @@
 """The ports of Spark's servers: a driver in local mode needs none but that of Spark Connect."""
 
+import contextlib
+import socket
 import uuid
 
 import psutil
@@ -8,10 +10,13 @@ from pyspark.sql.connect.functions import lit, repeat
 
 from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from spark_streams.session import ConnectSession
+from tests.kafka_client import eventually
 from tests.mesh_fixtures import domain_server, spark_service
 
 pytestmark = pytest.mark.platform
 DOMAIN = "ports"
+WITHOUT_TOKEN = 200
+"""Connections of a server, see `BoundedCallers.scala`."""
 
 
 def test_a_server_listens_at_no_port_but_its_own(
@@ -35,3 +40,35 @@ def test_a_result_of_many_megabytes_comes_without_the_port_for_blocks(platform: 
     finally:
         connected.close()
     assert rows == [(at, 4_000_000) for at in range(8)]
+
+
+def test_connections_without_a_token_give_way_to_those_that_come(platform: Endpoints) -> None:
+    remote, token = domain_server(platform, DOMAIN)
+    host, port = remote.removeprefix("sc://").split("/")[0].split(":")
+    known = ConnectSession(remote, token, uuid.uuid4().hex)
+    with contextlib.ExitStack() as stack, contextlib.closing(known):
+        spark = known.call("opening a session", lambda found: found)
+        assert spark.range(3).count() == 3
+        idle = [
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
+            for _ in range(3 * WITHOUT_TOKEN)
+        ]
+        eventually(lambda: all(map(is_closed, idle[:WITHOUT_TOKEN])), "the first are closed")
+        assert not is_closed(idle[-1])
+        assert spark.range(3).count() == 3
+        other = ConnectSession(remote, token, uuid.uuid4().hex)
+        stack.callback(other.close)
+        assert other.call("opening a session", lambda found: found).range(3).count() == 3
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server has closed it; what it sent before, its settings, is read."""
+    connection.setblocking(False)
+    try:
+        while connection.recv(4096):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
