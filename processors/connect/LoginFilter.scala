@@ -15,8 +15,9 @@ import jakarta.ws.rs.core.{Context, Feature, FeatureContext}
 
 import org.apache.kafka.common.utils.AppInfoParser
 import org.apache.kafka.connect.rest.{ConnectRestExtension, ConnectRestExtensionContext}
-import org.eclipse.jetty.ee10.servlet.{FilterHolder, ServletContextHandler}
-import org.eclipse.jetty.server.{NetworkConnectionLimit, Server, ServerConnector}
+import org.eclipse.jetty.ee10.servlet.{FilterHolder, ServletContextHandler, ServletContextRequest}
+import org.eclipse.jetty.io.Connection
+import org.eclipse.jetty.server.Server
 
 /**
  * Adds `LoginFilter` in front of Connect's REST API, the paths between workers among them, and a
@@ -58,26 +59,43 @@ class LoginFilterFeature(logins: Configuration) extends Feature {
 }
 
 /**
- * Bounds the connections of Connect's REST API, which Jetty accepts without an end: each holds
- * memory for a head that may never be complete. Those above the bound wait at the operating system.
+ * Bounds the connections of Connect's REST API by which no login has come, which Jetty accepts without an end: each holds
+ * memory for a head that may never be complete. With one more, the first of them is closed, so that whoever has a
+ * login finds a place.
  */
-object Connections {
+object Connections extends Connection.Listener {
   private val most = 500
-  // of every connection, while no more are accepted
-  private val idleMs = 5000L
+  /** The first one first; under its own lock. */
+  private val unknown = new util.LinkedHashSet[Connection]()
 
   def bound(server: Server): Unit = {
-    val limit = new NetworkConnectionLimit(most, server)
-    limit.setEndPointIdleTimeout(idleMs)
-    limit.start()
-    // the connectors run by now, and look for who listens when they start alone
+    // connections ask their connectors, which run by now, for who listens when they open
     val connectors = server.getConnectors
     var index = 0
     while (index < connectors.length) {
-      connectors(index).asInstanceOf[ServerConnector].getSelectorManager.addEventListener(limit)
+      connectors(index).addEventListener(this)
       index += 1
     }
   }
+
+  override def onOpened(connection: Connection): Unit = {
+    val first = unknown.synchronized {
+      unknown.add(connection)
+      if (unknown.size <= most) null
+      else {
+        val all = unknown.iterator
+        val found = all.next()
+        all.remove()
+        found
+      }
+    }
+    if (first != null) first.getEndPoint.close()
+  }
+
+  override def onClosed(connection: Connection): Unit = hasLogin(connection)
+
+  /** It is no more one of those that are bounded; whether it was. */
+  def hasLogin(connection: Connection): Boolean = unknown.synchronized(unknown.remove(connection))
 }
 
 /**
@@ -103,7 +121,10 @@ class LoginFilter(logins: Configuration) extends Filter {
       refuse(answer, HttpServletResponse.SC_LENGTH_REQUIRED, "give the Content-Length")
     else if (asked.getContentLengthLong > longest)
       refuse(answer, HttpServletResponse.SC_REQUEST_ENTITY_TOO_LARGE, "a body has 1 MiB at most")
-    else chain.doFilter(request, response)
+    else {
+      Connections.hasLogin(ServletContextRequest.getServletContextRequest(request).getConnectionMetaData.getConnection)
+      chain.doFilter(request, response)
+    }
   }
 
   private def refuse(answer: HttpServletResponse, status: Int, text: String): Unit = {
