@@ -1,6 +1,7 @@
-"""The schema registry's folder: unpacked, with the class of `local_platform.registry_jvm`."""
+"""The schema registry's folder: unpacked, with the classes of `local_platform.registry_jvm`."""
 
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from local_platform import registry_jvm
@@ -9,12 +10,14 @@ from local_platform.jars import JarStore, joined
 from local_platform.own_jars import compile_for_registry, digest
 from local_platform.unpack import build_once, extract
 
+_DEFLATED = zipfile.ZIP_DEFLATED
+
 
 def registry_folder(store: JarStore, cache: Path) -> Path:
     """Return the folder that the registry runs from (`quarkus-run.jar` lies in it).
 
     Raises:
-        ServiceFailedError: its class cannot be patched.
+        ServiceFailedError: its classes cannot be patched.
     """
     jar = store.one("apicurio-registry-app")
 
@@ -27,21 +30,24 @@ def registry_folder(store: JarStore, cache: Path) -> Path:
 
 
 def _patch(folder: Path) -> None:
-    """Put the classes into the jar that has the one which is patched."""
-    found = list(folder.glob(registry_jvm.PATCHED))
-    if len(found) != 1:
-        raise ServiceFailedError(f"the registry has {len(found)} jars {registry_jvm.PATCHED}")
-    [patched] = found
-    made = folder / "whole-bodies.jar"
-    compile_for_registry(made, joined(sorted(patched.parent.glob("*.jar"))))
-    whole = patched.with_suffix(".new")
-    with zipfile.ZipFile(made) as ours, zipfile.ZipFile(patched) as theirs:
-        names = [one for one in ours.namelist() if one.startswith(registry_jvm.CLASSES)]
-        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as opened:
-            for name in theirs.namelist():
-                if name not in names:
-                    opened.writestr(name, theirs.read(name))
-            for name in names:
-                opened.writestr(name, ours.read(name))
-    whole.rename(patched)
+    """Put the classes into the jars that have the ones which are patched."""
+    made = folder / "registry-jvm.jar"
+    compile_for_registry(made, joined(sorted((folder / "lib" / "main").glob("*.jar"))))
+    with zipfile.ZipFile(made) as ours:
+        for pattern, classes in registry_jvm.PATCHED.items():
+            found = list(folder.glob(pattern))
+            if len(found) != 1:
+                raise ServiceFailedError(f"the registry has {len(found)} jars {pattern}")
+            _put(ours, [one for one in ours.namelist() if one.startswith(classes)], found[0])
     made.unlink()
+
+
+def _put(ours: zipfile.ZipFile, names: Sequence[str], patched: Path) -> None:
+    whole = patched.with_suffix(".new")
+    with zipfile.ZipFile(patched) as theirs, zipfile.ZipFile(whole, "w", _DEFLATED) as opened:
+        for name in theirs.namelist():
+            if name not in names:
+                opened.writestr(name, theirs.read(name))
+        for name in names:
+            opened.writestr(name, ours.read(name))
+    whole.rename(patched)

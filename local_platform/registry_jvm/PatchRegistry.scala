@@ -5,16 +5,40 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes the class below a folder that gives a request of the registry to a thread, which asks
- * `WholeBodies` first, and has it do that; see [[PatchedClass]].
+ * Writes two classes of the registry below a folder: the one that gives a request to a thread, which asks
+ * `WholeBodies` first, and has it do that, and the one that accepts a connection, which tells
+ * `CrowdedConnections`; see [[PatchedClass]].
  */
 object PatchRegistry {
   private val in = "io/quarkus/undertow/runtime"
   private val threads = "java/util/concurrent/ExecutorService"
   private val context = "Lio/vertx/ext/web/RoutingContext;"
 
-  def main(arguments: Array[String]): Unit =
-    PatchedClass.write(Path.of(arguments(0)), s"$in/UndertowDeploymentRecorder$$4", 2)(new Patched(_))
+  private val http = "io/quarkus/vertx/http/runtime"
+  private val connection = "io/vertx/core/http/HttpConnection"
+
+  def main(arguments: Array[String]): Unit = {
+    val folder = Path.of(arguments(0))
+    PatchedClass.write(folder, s"$in/UndertowDeploymentRecorder$$4", 2)(new Patched(_))
+    PatchedClass.write(folder, s"$http/VertxHttpRecorder$$WebDeploymentVerticle$$2", 1)(new Accepting(_))
+  }
+
+  private class Accepting(writer: ClassVisitor) extends PatchedClass(writer) {
+    override def visitMethod(
+        access: Int, method: String, types: String, generic: String, raised: Array[String])
+        : MethodVisitor =
+      new Calls(super.visitMethod(access, method, types, generic, raised))
+
+    private class Calls(inner: MethodVisitor) extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitMethodInsn(
+          code: Int, owner: String, name: String, types: String, isInterface: Boolean) =
+        if (owner == connection && name == "closeHandler") {
+          val given = types.replace("(", s"(L$connection;")
+          inner.visitMethodInsn(Opcodes.INVOKESTATIC, s"$http/CrowdedConnections", "accepted", given, false)
+          changes += 1
+        } else super.visitMethodInsn(code, owner, name, types, isInterface)
+    }
+  }
 
   private class Patched(writer: ClassVisitor) extends PatchedClass(writer) {
     override def visitMethod(

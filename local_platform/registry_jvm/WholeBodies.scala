@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 import java.util.function.Consumer
 
 import io.quarkus.security.identity.SecurityIdentity
+import io.quarkus.vertx.http.runtime.CrowdedConnections
 import io.quarkus.vertx.http.runtime.security.QuarkusHttpUser
 import io.vertx.core.{AsyncResult, Context, Handler, Vertx}
 import io.vertx.core.buffer.Buffer
@@ -25,7 +26,10 @@ import io.vertx.ext.web.RoutingContext
  * schemas are, have a room of their own.
  *
  * Nothing is read from a connection whose request waits or is worked on: Vert.x keeps all requests that a client
- * sends behind it. One whose answer is not read within `longestMs` is closed, since a thread waits for that.
+ * sends behind it. No thread waits until an answer is read: see [[UnreadAnswers]].
+ *
+ * Requests without a login have seven of the eight threads at most, of which one is for what is not a lookup of schemas,
+ * such as lists, and two for large bodies.
  *
  * Nothing of Scala's own library is used, which the registry does not have.
  */
@@ -40,16 +44,23 @@ object WholeBodies {
   private val mostWaiting = 50
   private val lookMs = 250L
   private val limit = "io.quarkus.max-request-size"
+  /** Whether a request has a login that is known. */
+  private val owned = "mesh.owned"
   private val closesMs = 1000L
   private val tooLarge = 413
   private val unavailable = 503
 
-  private val small = new Room(8 << 20, 64)
+  private val lookups = new Lane(4)
+  private val others = new Lane(1)
+  private val small = new Room(8 << 20, lookups)
   /** One of 2 MB takes 20 MB of the heap while it is compared, and a thread for a second. */
-  private val large = new Room(24 << 20, 3)
+  private val large = new Room(24 << 20, new Lane(2))
   /** Of requests with a login, which are the mesh's own. */
-  private val ownSmall = new Room(8 << 20, 64)
-  private val ownLarge = new Room(12 << 20, 2)
+  private val own = new Lane(64)
+  private val ownSmall = new Room(8 << 20, own)
+  private val ownLarge = new Room(12 << 20, new Lane(2))
+  /** What is looked up without a login. */
+  private val lookedUp = util.List.of("/apis/ccompat/v7/schemas/ids/", "/apis/ccompat/v7/subjects/")
   private val mostOfSmall = 64 << 10
   /** What a body takes at least, for what is around it. */
   private val leastOfBody = 4 << 10
@@ -62,39 +73,53 @@ object WholeBodies {
   /** Whether the request waits for its body; then `handler` is given it again when that is whole. */
   def waits(handler: Handler[RoutingContext], context: RoutingContext): Boolean = {
     val request = context.request
+    CrowdedConnections.asks(request.connection)
     val isInParts = request.getHeader("Transfer-Encoding") != null
     val announced = length(request.getHeader("Content-Length"))
-    if (!isInParts && announced == 0 || context.getBody != null || request.isEnded) {
+    val hasBody = (isInParts || announced != 0) && context.getBody == null && !request.isEnded
+    val isKnown = request.getHeader("Authorization") == null || context.get[java.lang.Boolean](owned) != null
+    if (!isKnown) {
+      identify(handler, context)
+      true
+    } else if (hasBody) {
+      val limit = longest(context)
+      new Body(handler, context, limit, if (isInParts || announced > limit) limit else announced, isOwn(context)).begin()
+      true
+    } else {
       handed.set(context)
       false
-    } else {
-      val limit = longest(context)
-      begin(handler, context, limit, if (isInParts || announced > limit) limit else announced)
-      true
     }
   }
 
-  private def begin(handler: Handler[RoutingContext], context: RoutingContext, limit: Long, expected: Long): Unit =
-    if (context.request.getHeader("Authorization") == null) new Body(handler, context, limit, expected, false).begin()
-    else {
-      context.request.pause()
-      reads(context.request.connection, false)
-      val loop = context.vertx.getOrCreateContext
-      def go(isOwn: Boolean): Unit = loop.runOnContext(new Handler[Void] {
-        override def handle(nothing: Void): Unit =
-          // as a password that is wrong is
-          if (context.response.ended || context.response.closed) isAnswered(context)
-          else new Body(handler, context, limit, expected, isOwn).begin()
-      })
-      QuarkusHttpUser.getSecurityIdentity(context, null).subscribe().`with`(
-        new Consumer[SecurityIdentity] {
-          override def accept(found: SecurityIdentity): Unit = go(found != null && !found.isAnonymous)
-        },
-        new Consumer[Throwable] {
-          override def accept(fault: Throwable): Unit = go(false)
+  /** Look who it is of, and give it to the handler again. */
+  private def identify(handler: Handler[RoutingContext], context: RoutingContext): Unit = {
+    context.request.pause()
+    reads(context.request.connection, false)
+    val loop = context.vertx.getOrCreateContext
+    def go(isOwn: Boolean): Unit = loop.runOnContext(new Handler[Void] {
+      override def handle(nothing: Void): Unit =
+        // as a password that is wrong is
+        if (context.response.ended || context.response.closed) isAnswered(context)
+        else {
+          context.put(owned, java.lang.Boolean.valueOf(isOwn))
+          reads(context.request.connection, true)
+          handler.handle(context)
         }
-      )
-    }
+    })
+    QuarkusHttpUser.getSecurityIdentity(context, null).subscribe().`with`(
+      new Consumer[SecurityIdentity] {
+        override def accept(found: SecurityIdentity): Unit = go(found != null && !found.isAnonymous)
+      },
+      new Consumer[Throwable] {
+        override def accept(fault: Throwable): Unit = go(false)
+      }
+    )
+  }
+
+  private def isOwn(context: RoutingContext): Boolean = {
+    val found = context.get[java.lang.Boolean](owned)
+    found != null && found.booleanValue
+  }
 
   /** The connection ends, once its client has had time to read what it was answered. */
   private def isAnswered(context: RoutingContext): Unit = {
@@ -102,7 +127,7 @@ object WholeBodies {
     context.request.resume()
     // Vert.x reads on, however much comes
     context.vertx.setTimer(closesMs, new Handler[java.lang.Long] {
-      override def handle(id: java.lang.Long): Unit = context.request.connection.close()
+      override def handle(id: java.lang.Long): Unit = UnreadAnswers.close(context.request.connection)
     })
   }
 
@@ -112,18 +137,53 @@ object WholeBodies {
    */
   def submit(threads: ExecutorService, request: Runnable): Future[_] = {
     val body = current.get
-    val work = new Work(threads, request, handed.get, body)
-    val begins = body == null || synchronized(body.room.works(work))
-    if (begins) work.submit() else null
+    val context = handed.get
+    if (UnreadAnswers.has(context.request.connection)) {
+      // it asks on and does not read what it is answered
+      UnreadAnswers.close(context.request.connection)
+      null
+    } else {
+      val work = new Work(threads, request, context, body, if (body == null) laneFor(context) else body.room.lane)
+      if (synchronized(work.lane.works(work))) work.submit() else null
+    }
   }
 
-  private final class Work(threads: ExecutorService, request: Runnable, context: RoutingContext, body: Body)
+  /** Of a request without a body. */
+  private def laneFor(context: RoutingContext): Lane =
+    if (isOwn(context)) own else if (isLookup(context.request.path)) lookups else others
+
+  private def isLookup(path: String): Boolean = {
+    var found = false
+    val all = lookedUp.iterator
+    while (!found && path != null && all.hasNext) {
+      val one = all.next()
+      found = path.startsWith(one) && path.length > one.length && isPlain(path)
+    }
+    found
+  }
+
+  /** Whether it can be read in one way alone. */
+  private def isPlain(path: String): Boolean = {
+    var at = 0
+    while (at < path.length && isPlain(path.charAt(at))) at += 1
+    at == path.length && !path.contains("..") && !path.contains("//")
+  }
+
+  private def isPlain(one: Char): Boolean =
+    one >= 'a' && one <= 'z' || one >= 'A' && one <= 'Z' || one >= '0' && one <= '9' ||
+      one == '/' || one == '-' || one == '_' || one == '.'
+
+  private final class Work(
+      threads: ExecutorService, request: Runnable, context: RoutingContext, body: Body, val lane: Lane)
       extends Runnable {
     private val connection = context.request.connection
+    val path: String = String.valueOf(context.request.path)
     if (body != null) body.isGiven = true
     reads(connection, false)
+    UnreadAnswers.keeps(context.response)
+    look(context.vertx)
     private val timer = context.vertx.setTimer(longestMs, new Handler[java.lang.Long] {
-      override def handle(id: java.lang.Long): Unit = connection.close()
+      override def handle(id: java.lang.Long): Unit = UnreadAnswers.close(connection)
     })
 
     def submit(): Future[_] =
@@ -139,8 +199,10 @@ object WholeBodies {
     private def begin(): Unit = submit()
 
     override def run(): Unit =
-      try request.run()
+      // it may have waited for longer than its client
+      try if (!context.response.closed) request.run()
       finally {
+        UnreadAnswers.written(connection)
         val following = done()
         if (following != null) following.run()
       }
@@ -149,11 +211,8 @@ object WholeBodies {
     private def done(): Work = {
       context.vertx.cancelTimer(timer)
       reads(connection, true)
-      if (body == null) null
-      else {
-        release(body)
-        WholeBodies.synchronized(body.room.worked())
-      }
+      if (body != null) release(body)
+      WholeBodies.synchronized(lane.worked())
     }
   }
 
@@ -169,14 +228,51 @@ object WholeBodies {
     if (configured == null) 2 << 20 else configured.longValue
   }
 
+  /**
+   * So many requests at work together; those that wait are begun by turns of their paths, since a large schema that is asked
+   * for again and again takes a thread for some tenths of a second each time, and of one path the newest first: clients of the
+   * others may be gone, which is not noticed. What is in it is used under the lock of `WholeBodies`.
+   */
+  private final class Lane(most: Int) {
+    private val ready = new util.LinkedHashMap[String, util.ArrayDeque[Work]]()
+    private var atWork = 0
+
+    /** Whether it is worked on now; later otherwise. */
+    def works(work: Work): Boolean = {
+      val goes = atWork < most
+      if (goes) atWork += 1
+      else {
+        if (!ready.containsKey(work.path)) waits(work.path, new util.ArrayDeque[Work]())
+        ready.get(work.path).addLast(work)
+      }
+      goes
+    }
+
+    /** As the last of the paths. */
+    private def waits(path: String, same: util.ArrayDeque[Work]): Unit = ready.put(path, same)
+
+    /** The work that follows one that is done. */
+    def worked(): Work = {
+      val turns = ready.entrySet.iterator
+      if (turns.hasNext) {
+        val turn = turns.next()
+        turns.remove()
+        val following = turn.getValue.pollLast()
+        if (!turn.getValue.isEmpty) waits(turn.getKey, turn.getValue)
+        following
+      } else {
+        atWork -= 1
+        null
+      }
+    }
+  }
+
   /** So many bytes for bodies together; what is in it is used under the lock of `WholeBodies`. */
-  private final class Room(most: Long, mostAtWork: Int) {
+  private final class Room(most: Long, val lane: Lane) {
     /** Those that are read, in the order in which they were begun. */
     val begun = new util.LinkedHashSet[Body]()
     private val waiting = new util.ArrayDeque[Body]()
-    private val ready = new util.ArrayDeque[Work]()
     private var held = 0L
-    private var atWork = 0
 
     def takes(body: Body): Boolean = {
       val fits = held + body.size <= most
@@ -213,20 +309,6 @@ object WholeBodies {
     def next(): Body = {
       val first = waiting.peek
       if (first != null && takes(first)) waiting.poll() else null
-    }
-
-    /** Whether it is worked on now; later otherwise. */
-    def works(work: Work): Boolean = {
-      val goes = atWork < mostAtWork
-      if (goes) atWork += 1 else ready.addLast(work)
-      goes
-    }
-
-    /** The work that follows one that is done. */
-    def worked(): Work = {
-      val following = ready.poll()
-      if (following == null) atWork -= 1
-      following
     }
 
     /** A body that is slow while others wait. */
@@ -296,7 +378,7 @@ object WholeBodies {
     /** Close the connection, and let go what was read of it. */
     def giveUp(): Unit = if (isFirst) {
       over()
-      request.connection.close()
+      UnreadAnswers.close(request.connection)
     }
 
     /** Whether nothing ended it before this. */
@@ -339,7 +421,7 @@ object WholeBodies {
     else large
 
   private def arrived(body: Body): Unit = {
-    look(body)
+    look(body.vertx)
     var surplus: Body = null
     val fits = synchronized {
       val found = body.room.takes(body)
@@ -374,18 +456,19 @@ object WholeBodies {
     }
   }
 
-  /** Look again and again whether somebody waits for those that are slow. */
-  private def look(body: Body): Unit = {
+  /** Look again and again whether somebody waits for those that are slow, and what is not read. */
+  private def look(vertx: Vertx): Unit = {
     val isFirst = synchronized {
       val first = !looks
       looks = true
       first
     }
-    if (isFirst) body.vertx.setPeriodic(lookMs, new Handler[java.lang.Long] {
+    if (isFirst) vertx.setPeriodic(lookMs, new Handler[java.lang.Long] {
       override def handle(id: java.lang.Long): Unit = {
         val beforeNs = lookedNs
         val nowNs = System.nanoTime
         lookedNs = nowNs
+        UnreadAnswers.look()
         // after it stood still, what came meanwhile is still to be read
         if (nowNs - beforeNs < 4 * lookMs * 1000000L) {
           makeRoom(small)

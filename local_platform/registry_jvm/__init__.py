@@ -1,21 +1,33 @@
-"""What of the mesh runs inside the registry: a bound for what bodies of requests may cost it.
+"""What of the mesh runs inside the registry: bounds for what its clients may cost it.
 
-What lives here: the Scala sources, and the jar of the registry whose class asks for them.
+What lives here: the Scala sources, and the jars of the registry whose classes ask for them.
 What does not: how they are compiled (`local_platform.own_jars`) and put there
-(`local_platform.unpack`), and the registry's own bounds (`local_platform.services.registry`).
+(`local_platform.registry_folder`), and the registry's own bounds (`local_platform.services.registry`).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from processors.connect import PATCHED_CLASS
 
 SOURCES = (
-    *(Path(__file__).parent / name for name in ("PatchRegistry.scala", "WholeBodies.scala")),
+    *(
+        Path(__file__).parent / name
+        for name in (
+            "CrowdedConnections.scala",
+            "PatchRegistry.scala",
+            "UnreadAnswers.scala",
+            "WholeBodies.scala",
+        )
+    ),
     PATCHED_CLASS,
 )
 PATCH = "mesh.PatchRegistry"
-"""The main class that writes the registry's class below a folder."""
-PATCHED = "lib/main/io.quarkus.quarkus-undertow-*.jar"
-"""The jar that has this class, below the registry's folder."""
-CLASSES = "io/quarkus/undertow/runtime/"
-"""The folder of what it is given: the registry knows those that its jars had when it was built."""
+"""The main class that writes the registry's classes below a folder."""
+PATCHED: Mapping[str, str] = {
+    "lib/main/io.quarkus.quarkus-undertow-*.jar": "io/quarkus/undertow/runtime/",
+    "lib/main/io.quarkus.quarkus-vertx-http-3*.jar": "io/quarkus/vertx/http/runtime/",
+}
+"""Jar that has one of these classes, below the registry's folder -> folder of what it is given.
+
+The registry knows those folders that its jars had when it was built."""

@@ -16,10 +16,11 @@ USERS = {"writer": "sr-developer", "admin": "sr-admin"}
 
 
 class Registry(Service):
-    """Apicurio with basic auth to write; anyone on this machine may read.
+    """Apicurio with basic auth to write; anyone on this machine may read a schema.
 
     To read is also to look a schema's id up by its text, as producers do, and to ask whether a
-    schema is compatible: those are POST requests, which need a login everywhere else.
+    schema is compatible: those are POST requests, which need a login everywhere else. What needs
+    one as well is to list the texts of all schemas.
 
     name: `registry` is the mesh's own, on east; another one is its cluster's
     cluster: where it keeps what it has
@@ -47,7 +48,7 @@ class Registry(Service):
         return Command(tuple(argv), cwd=self._conf)
 
     def probe(self) -> None:
-        """Look schemas up through the Confluent API, without a user."""
+        """Look schemas up through the Confluent API."""
         self._look_up(5)
 
     def check(self) -> None:
@@ -55,9 +56,11 @@ class Registry(Service):
         self._look_up(12)
 
     def _look_up(self, timeout_s: float) -> None:
-        base = self.site.registry_url(self.name)
+        base, user = self.site.registry_url(self.name), "writer"
+        # requests with a login do not wait for others
+        login = (user, self.site.credentials.password(self.name, user))
         try:
-            answer = requests.get(f"{base}/subjects", timeout=timeout_s)
+            answer = requests.get(f"{base}/subjects", auth=login, timeout=timeout_s)
         except requests.RequestException as fault:
             raise NotReadyError(f"{self.name}: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:
@@ -106,21 +109,39 @@ ACCESS = {
 }
 _PERMISSION = "quarkus.http.auth.permission"
 _V7 = "/apis/ccompat/v7"
+_READ = ",".join(
+    (
+        f"{_V7}/schemas/ids/*",
+        f"{_V7}/schemas/types",
+        f"{_V7}/config/*",
+        f"{_V7}/mode",
+        *(f"/apis/registry/{version}/ids/*" for version in ("v2", "v3")),
+        *(f"/apis/registry/{version}/groups/*" for version in ("v2", "v3")),
+        *(f"/apis/registry/{version}/system/*" for version in ("v2", "v3")),
+    )
+)
+"""Beside what `lookup` has below."""
 BOUNDS = {
     # a schema has at most a million characters (`mesh_events.schema_size`); JSON escapes quotes
     "quarkus.http.limits.max-body-size": "2M",
     # requests that are worked on together, by what one of 2 MB takes of the heap, and that wait
     "quarkus.thread-pool.max-threads": "8",
     "quarkus.thread-pool.queue-size": "500",
-    "quarkus.http.limits.max-connections": "500",
+    # far above the bound of `registry_jvm`, which closes one where this one would refuse one
+    "quarkus.http.limits.max-connections": "4000",
     # resets and streams of HTTP/2 have no bound among these
     "quarkus.http.http2": "false",
     "quarkus.http.idle-timeout": "30S",
     "quarkus.http.read-timeout": "20S",
-    f"{_PERMISSION}.read.paths": "/*",
+    f"{_PERMISSION}.read.paths": _READ,
     f"{_PERMISSION}.read.methods": "GET,HEAD,OPTIONS",
     f"{_PERMISSION}.read.policy": "permit",
-    f"{_PERMISSION}.write.paths": "/*",
+    # such as a list of all schemas, with their texts
+    f"{_PERMISSION}.list.paths": "/*",
+    f"{_PERMISSION}.list.methods": "GET,HEAD,OPTIONS",
+    f"{_PERMISSION}.list.policy": "authenticated",
+    # a path that is named above has no methods but those that are named for it
+    f"{_PERMISSION}.write.paths": f"/*,{_READ}",
     f"{_PERMISSION}.write.methods": "POST,PUT,PATCH,DELETE",
     f"{_PERMISSION}.write.policy": "authenticated",
     # what may be registered there is a matter of roles, see `ACCESS`

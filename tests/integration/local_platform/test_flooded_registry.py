@@ -36,11 +36,14 @@ MANY = 200
 GONE = 400
 """So many comparisons of two megabytes whose clients do not wait ended the registry."""
 UPGRADE = (
-    b"GET /apis HTTP/1.1\r\nHost: any\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+    b"GET /apis/ccompat/v7/schemas/types HTTP/1.1\r\nHost: any\r\nConnection: Upgrade, HTTP2-Settings\r\n"
     b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n"
 )
 CLOSED = 0
 """The outcome of a request whose connection was closed."""
+ASKED = 20
+"""Requests of one connection, sent one behind the other."""
+MOST_CONNECTIONS = 500
 
 
 @pytest.fixture
@@ -300,3 +303,132 @@ def test_bodies_with_a_login_have_room_of_their_own(platform: Endpoints, subject
         finally:
             over.set()
             feeder.join()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "schemas",
+        "schemas/",
+        "schemas?limit=1",
+        "/apis/ccompat/v6/schemas",
+        "/apis/ccompat/v7/../v7/schemas",
+        "/apis/ccompat/v7/schemas/ids/../",
+        "/apis/ccompat/v7/%73chemas",
+        "/apis/ccompat/v7/schemas;a=b",
+        "/apis/ccompat/v7/subjects/../schemas",
+        "/apis/ccompat/v7/subjects/%2e%2e/schemas",
+        "/apis/ccompat/v7//schemas",
+        "/apis/registry/v3/search/artifacts",
+        "/apis/registry/v3/admin/export",
+    ],
+)
+def test_no_list_with_texts_is_given_without_a_login(platform: Endpoints, path: str) -> None:
+    base = urlsplit(platform.registry_url)
+    if path[0] != "/":
+        path = f"{base.path}/{path}"
+    # as it is: clients make it shorter
+    with socket.create_connection((base.hostname, base.port), timeout=30) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: any\r\n\r\n".encode())
+        status = int(connection.recv(65536).split()[1])
+    assert status in (400, 401, 404)
+
+
+@pytest.mark.usefixtures("subject")
+def test_who_has_a_login_lists_schemas(platform: Endpoints) -> None:
+    login = (platform.registry_user, resolve(platform.registry_password))
+    answer = requests.get(f"{platform.registry_url}/schemas?limit=1", auth=login, timeout=60)
+    assert ["schema" in one for one in answer.json()] == [True]
+
+
+def test_answers_that_are_not_read_hold_no_thread(
+    platform: Endpoints, settings: PlatformSettings, subject: str
+) -> None:
+    """Of a schema of a megabyte, asked for again and again by clients that read nothing."""
+    before = registry(settings)
+    login = (platform.registry_user, resolve(platform.registry_password))
+    path = f"{platform.registry_url}/subjects/{fresh('large')}/versions"
+    # records of the registry's topic have a mebibyte at most
+    large = ENUM.replace(SYMBOLS, SYMBOLS[: len(SYMBOLS) // 2].rpartition(",")[0])
+    made = requests.post(path, large, auth=login, headers=JSON, timeout=60).json()["id"]
+    place = urlsplit(platform.registry_url)
+    sent = f"GET {place.path}/schemas/ids/{made} HTTP/1.1\r\nHost: any\r\n\r\n".encode() * ASKED
+    lookup = f"{platform.registry_url}/subjects/{subject}/versions"
+    with ExitStack() as stack:
+        crowd = []
+        for _ in range(SLOW):
+            one = stack.enter_context(socket.socket())
+            # so that the rest stays with the registry
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.settimeout(30)
+            one.connect((place.hostname, place.port))
+            one.sendall(sent)
+            one.setblocking(False)
+            crowd.append(one)
+        # each of the threads would wait for half a minute
+        for _ in range(5):
+            assert requests.get(lookup, timeout=LONGEST_S / 3).json() == [1]
+            assert requests.get(lookup, auth=login, timeout=LONGEST_S / 3).json() == [1]
+        # no client sees the end of what it does not read
+        ports = {one.getsockname()[1] for one in crowd}
+        process = psutil.Process(before.pid)
+        eventually(
+            lambda: ports.isdisjoint(
+                one.raddr.port for one in process.net_connections("tcp4") if one.raddr
+            ),
+            "who asks on and reads nothing is closed",
+        )
+    assert registry(settings).pid == before.pid
+
+
+def test_lists_without_a_login_keep_no_lookup_waiting(platform: Endpoints, subject: str) -> None:
+    """Of subjects, of which the registry gets many."""
+    login = (platform.registry_user, resolve(platform.registry_password))
+    place = urlsplit(platform.registry_url)
+    sent = f"GET {place.path}/subjects HTTP/1.1\r\nHost: any\r\n\r\n".encode() * ASKED
+    lookup = f"{platform.registry_url}/subjects/{subject}/versions"
+    over = threading.Event()
+    closed = []
+
+    def flood() -> None:
+        while not over.is_set():
+            with (
+                suppress(OSError),
+                socket.create_connection((place.hostname, place.port), timeout=30) as one,
+            ):
+                one.sendall(sent)
+                one.shutdown(socket.SHUT_WR)
+                while one.recv(65536):
+                    pass
+                closed.append(one)
+
+    with ThreadPoolExecutor(SLOW) as clients:
+        try:
+            for _ in range(SLOW):
+                clients.submit(flood)
+            eventually(lambda: bool(closed), "some are answered", 30)
+            for _ in range(5):
+                assert requests.get(lookup, timeout=LONGEST_S / 3).json() == [1]
+                assert requests.get(lookup, auth=login, timeout=LONGEST_S / 3).json() == [1]
+        finally:
+            over.set()
+
+
+def test_the_connection_that_asked_nothing_for_longest_gives_way(
+    platform: Endpoints, subject: str
+) -> None:
+    place = urlsplit(platform.registry_url)
+    lookup = f"{platform.registry_url}/subjects/{subject}/versions"
+    with ExitStack() as stack, requests.Session() as kept:
+        idle = []
+        for number in range(MOST_CONNECTIONS + SLOW):
+            one = socket.create_connection((place.hostname, place.port), timeout=30)
+            stack.enter_context(one).setblocking(False)
+            idle.append(one)
+            if number % 100 == 0:
+                # by one connection all the time, which is as old as the first
+                assert kept.get(lookup, timeout=30).json() == [1]
+        eventually(lambda: all(map(is_closed, idle[:SLOW])), "the first are closed")
+        assert not is_closed(idle[-1])
+        assert requests.get(lookup, timeout=30).json() == [1]
+        assert kept.get(lookup, timeout=30).json() == [1]
