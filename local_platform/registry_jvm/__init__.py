@@ -2,7 +2,8 @@
 
 What lives here: the Scala sources, and the jars of the registry whose classes ask for them.
 What does not: how they are compiled (`local_platform.own_jars`) and put there
-(`local_platform.registry_folder`), and the registry's own bounds (`local_platform.services.registry`).
+(`local_platform.registry_folder`), and the registry's own bounds
+(`local_platform.services.registry`).
 """
 
 from collections.abc import Mapping

@@ -52,28 +52,27 @@ def test_the_first_that_has_not_logged_in_gives_way(transport: Transport) -> Non
 
 
 def test_connections_without_a_login_take_no_room_from_those_with_one() -> None:
-    with broker({"mesh.connections.new": NEW}, [OTHER]) as admin:
-        with contextlib.ExitStack() as stack:
-            held = [connected(admin, OTHER) for _ in range(NEW)]
-            for one in held:
-                stack.callback(one.close)
-            stack.enter_context(strangers(admin, 3 * NEW))
-            assert not any(one.is_closed(0.1) for one in held)
-            assert code(admin, OTHER, "other.none") == UNKNOWN_TOPIC
+    with broker({"mesh.connections.new": NEW}, [OTHER]) as admin, contextlib.ExitStack() as stack:
+        held = [connected(admin, OTHER) for _ in range(NEW)]
+        for one in held:
+            stack.callback(one.close)
+        stack.enter_context(strangers(admin, 3 * NEW))
+        assert not any(one.is_closed(0.1) for one in held)
+        assert code(admin, OTHER, "other.none") == UNKNOWN_TOPIC
 
 
 def test_the_domain_with_most_connections_gives_way() -> None:
-    with broker({"mesh.connections.domains": OF_DOMAINS}, [CROWD, OTHER]) as admin:
-        with contextlib.ExitStack() as stack:
-            crowd = [connected(admin, CROWD) for _ in range(OF_DOMAINS)]
-            other = [connected(admin, OTHER) for _ in range(OF_DOMAINS // 3)]
-            for one in (*crowd, *other):
-                stack.callback(one.close)
-            for one in other:
-                assert one.describe_topics(["other.none"]) == UNKNOWN_TOPIC
-            closed = [one.is_closed(0.2) for one in crowd]
-            assert closed == [False] * (2 * OF_DOMAINS // 3) + [True] * (OF_DOMAINS // 3)
-            assert not any(one.is_closed(0.1) for one in other)
+    bounds = {"mesh.connections.domains": OF_DOMAINS}
+    with broker(bounds, [CROWD, OTHER]) as admin, contextlib.ExitStack() as stack:
+        crowd = [connected(admin, CROWD) for _ in range(OF_DOMAINS)]
+        other = [connected(admin, OTHER) for _ in range(OF_DOMAINS // 3)]
+        for one in (*crowd, *other):
+            stack.callback(one.close)
+        for one in other:
+            assert one.describe_topics(["other.none"]) == UNKNOWN_TOPIC
+        closed = [one.is_closed(0.2) for one in crowd]
+        assert closed == [False] * (2 * OF_DOMAINS // 3) + [True] * (OF_DOMAINS // 3)
+        assert not any(one.is_closed(0.1) for one in other)
 
 
 def test_a_broker_that_refuses_connections_is_asked_by_those_it_has() -> None:

@@ -36,7 +36,8 @@ MANY = 200
 GONE = 400
 """So many comparisons of two megabytes whose clients do not wait ended the registry."""
 UPGRADE = (
-    b"GET /apis/ccompat/v7/schemas/types HTTP/1.1\r\nHost: any\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+    b"GET /apis/ccompat/v7/schemas/types HTTP/1.1\r\nHost: any\r\n"
+    b"Connection: Upgrade, HTTP2-Settings\r\n"
     b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n"
 )
 CLOSED = 0
