@@ -12,11 +12,13 @@ class Probing:
     """Probes a service in a thread: a probe may wait for an answer long after the process died.
 
     probe: `service.probe` or `service.check`
+    looks: first whether its port answers, where there need not be a server yet
     """
 
-    def __init__(self, service: Service, probe: Callable[[], None]) -> None:
+    def __init__(self, service: Service, probe: Callable[[], None], *, looks: bool = True) -> None:
         self._service = service
         self._probe = probe
+        self._looks = looks
         self._running: _Probe | None = None
 
     def look(self, patience_s: float) -> str | None:
@@ -32,7 +34,7 @@ class Probing:
             Exception: what a probe raised beside NotReadyError.
         """
         if self._running is None:
-            self._running = _Probe(self._service, self._probe)
+            self._running = _Probe(self._service, self._probe, looks=self._looks)
             self._running.start()
         probe = self._running
         probe.join(patience_s)
@@ -62,10 +64,11 @@ class Probing:
 class _Probe(threading.Thread):
     """missing: what is missing, None for nothing; fault: what the probe raised otherwise."""
 
-    def __init__(self, service: Service, probe: Callable[[], None]) -> None:
+    def __init__(self, service: Service, probe: Callable[[], None], *, looks: bool) -> None:
         super().__init__(name=f"probe-{service.name}", daemon=True)
         self._service = service
         self._probe = probe
+        self._looks = looks
         self.is_forgotten = False
         self.missing: str | None = None
         self.fault: Exception | None = None
@@ -75,7 +78,7 @@ class _Probe(threading.Thread):
 
     def run(self) -> None:
         service = self._service
-        if service.listeners and not answers(service.site.port(service.listeners[0])):
+        if self._looks and service.listeners and not answers(service.port):
             self.missing = ""
             return
         try:

@@ -49,7 +49,7 @@ class Watch(threading.Thread):
         super().__init__(name=f"watch-{service.name}", daemon=True)
         self._service, self._process, self._patience = service, process, patience
         self._report, self._may_restart, self._restart = report, may_restart, restart
-        self._checking = Probing(service, service.check)
+        self._checking = Probing(service, service.check, looks=False)
         self._guard = threading.Lock()
         self._ended = threading.Event()
         self._failures = 0

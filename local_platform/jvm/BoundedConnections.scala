@@ -79,13 +79,20 @@ object BoundedConnections {
       }
     }
 
-  /** Its network thread closes it then, as if the client had: no other thread may. */
-  private def end(channel: KafkaChannel): Unit =
-    try channel.selectionKey.channel.asInstanceOf[SocketChannel].shutdownInput()
-    catch {
+  /**
+   * Its network thread closes it then, as if the client had: no other thread may. Nothing is read while an answer is not
+   * written, or its request handled, so that it ends for what writes as well.
+   */
+  private def end(channel: KafkaChannel): Unit = {
+    val socket = channel.selectionKey.channel.asInstanceOf[SocketChannel]
+    try {
+      socket.shutdownInput()
+      socket.shutdownOutput()
+    } catch {
       // it was closed meanwhile
       case _: IOException =>
     }
+  }
 
   /** Something came by a connection; IOException where its domain has too many, or is above a bound of its work. */
   def reads(channel: KafkaChannel): Unit = {

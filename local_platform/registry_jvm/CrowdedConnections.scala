@@ -2,13 +2,14 @@ package io.quarkus.vertx.http.runtime
 
 import java.util
 
+import io.netty.channel.ChannelOutboundInvoker
 import io.vertx.core.Handler
 import io.vertx.core.http.HttpConnection
 import io.vertx.core.net.impl.ConnectionBase
 
 /**
- * How many connections the registry has: with one more, the one that asked nothing for longest is closed. Quarkus refuses
- * whoever comes when there are as many.
+ * How many connections the registry has by which no request with a login has come: with one more, the one that asked
+ * nothing for longest is closed. Quarkus refuses whoever comes when there are as many.
  *
  * Nothing of Scala's own library is used, which the registry does not have.
  */
@@ -41,8 +42,16 @@ object CrowdedConnections {
   /** The head of a request has come by it. */
   def asks(connection: HttpConnection): Unit = if (ends(connection)) begins(connection)
 
-  /** At once: Vert.x would wait until what is written to it is read. */
-  private def close(connection: HttpConnection): Unit = connection.asInstanceOf[ConnectionBase].channel.close()
+  /** At once, as `UnreadAnswers` does. */
+  private def close(connection: HttpConnection): Unit = {
+    val first = connection.asInstanceOf[ConnectionBase].channel.pipeline.firstContext
+    if (first != null) end(first)
+  }
+
+  private def end(whole: ChannelOutboundInvoker): Unit = whole.close()
+
+  /** A request with a login has come by it: it is no more one of those that are bounded. */
+  def isOwn(connection: HttpConnection): Unit = ends(connection)
 
   private def begins(connection: HttpConnection): Boolean = synchronized(open.add(connection))
 

@@ -2,7 +2,7 @@ package io.quarkus.undertow.runtime
 
 import java.util
 
-import io.netty.channel.Channel
+import io.netty.channel.{Channel, ChannelOutboundInvoker}
 import io.vertx.core.http.{HttpConnection, HttpServerResponse}
 import io.vertx.core.net.impl.ConnectionBase
 
@@ -16,6 +16,8 @@ import io.vertx.core.net.impl.ConnectionBase
 object UnreadAnswers {
   private val most = 32L << 20
   private val longestMs = 30000L
+  /** What Netty counts for the end of an answer, and more. */
+  private val end = 4L << 10
   /** Of one answer; with more, a thread waits. */
   private val mostOfOne = 4 << 20
   /** Since when they have some (System.nanoTime), the longest first; under the lock of this object. */
@@ -24,8 +26,8 @@ object UnreadAnswers {
   /** All of it may be written before any of it is read. */
   def keeps(answer: HttpServerResponse): Unit = answer.setWriteQueueMaxSize(mostOfOne)
 
-  /** Whether what it was answered before is not read yet. */
-  def has(connection: HttpConnection): Boolean = bytes(channel(connection)) > 0
+  /** Whether some of what it was answered before is not read yet, beyond the end that comes behind its last byte. */
+  def has(connection: HttpConnection): Boolean = bytes(channel(connection)) > end
 
   /** An answer was written: what the thread wrote comes to the connection before this. */
   def written(connection: HttpConnection): Unit = {
@@ -38,8 +40,16 @@ object UnreadAnswers {
     })
   }
 
-  /** Close a connection at once: Vert.x would wait until what is written to it is read. */
-  def close(connection: HttpConnection): Unit = channel(connection).close()
+  /** Close a connection at once. */
+  def close(connection: HttpConnection): Unit = close(channel(connection))
+
+  /** From the first handler on: Vert.x's own, behind it, would wait until what was written is read. */
+  private def close(channel: Channel): Unit = {
+    val first = channel.pipeline.firstContext
+    if (first == null) closeAt(channel) else closeAt(first)
+  }
+
+  private def closeAt(place: ChannelOutboundInvoker): Unit = place.close()
 
   /** Close those that have too much for too long. */
   def look(): Unit = synchronized {
@@ -51,7 +61,7 @@ object UnreadAnswers {
       val its = bytes(one.getKey)
       if (its == 0) all.remove()
       else if (nowNs - one.getValue.longValue > longestMs * 1000000L) {
-        one.getKey.close()
+        close(one.getKey)
         all.remove()
       } else held += its
     }
@@ -59,7 +69,7 @@ object UnreadAnswers {
     while (held > most && all.hasNext) {
       val first = all.next().getKey
       held -= bytes(first)
-      first.close()
+      close(first)
       all.remove()
     }
   }

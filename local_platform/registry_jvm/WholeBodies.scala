@@ -102,6 +102,7 @@ object WholeBodies {
         if (context.response.ended || context.response.closed) isAnswered(context)
         else {
           context.put(owned, java.lang.Boolean.valueOf(isOwn))
+          if (isOwn) CrowdedConnections.isOwn(context.request.connection)
           reads(context.request.connection, true)
           handler.handle(context)
         }
@@ -166,7 +167,7 @@ object WholeBodies {
   private def isPlain(path: String): Boolean = {
     var at = 0
     while (at < path.length && isPlain(path.charAt(at))) at += 1
-    at == path.length && !path.contains("..") && !path.contains("//")
+    at == path.length && !path.contains("/.") && !path.contains("//")
   }
 
   private def isPlain(one: Char): Boolean =
@@ -198,20 +199,39 @@ object WholeBodies {
 
     private def begin(): Unit = submit()
 
-    override def run(): Unit =
-      // it may have waited for longer than its client
-      try if (!context.response.closed) request.run()
-      finally {
+    /** It, and what follows it in its lane. */
+    override def run(): Unit = {
+      var work = this
+      while (work != null) work = work.once()
+    }
+
+    /** The work that follows this one. */
+    private def once(): Work = {
+      try {
+        // it may have waited for longer than its client
+        if (!context.response.closed) request.run()
         UnreadAnswers.written(connection)
-        val following = done()
-        if (following != null) following.run()
+      } catch {
+        case fault: Throwable => fail(fault)
+      }
+      done()
+    }
+
+    private def fail(fault: Throwable): Unit =
+      try context.fail(fault)
+      catch {
+        case _: Throwable => UnreadAnswers.close(connection)
       }
 
-    /** The work that this one's place is for now. */
+    /** The work that this one's place in the lane is for now. */
     private def done(): Work = {
-      context.vertx.cancelTimer(timer)
-      reads(connection, true)
-      if (body != null) release(body)
+      try {
+        context.vertx.cancelTimer(timer)
+        reads(connection, true)
+        if (body != null) release(body)
+      } catch {
+        case _: Throwable => UnreadAnswers.close(connection)
+      }
       WholeBodies.synchronized(lane.worked())
     }
   }
@@ -230,12 +250,13 @@ object WholeBodies {
 
   /**
    * So many requests at work together; those that wait are begun by turns of their paths, since a large schema that is asked
-   * for again and again takes a thread for some tenths of a second each time, and of one path the newest first: clients of the
-   * others may be gone, which is not noticed. What is in it is used under the lock of `WholeBodies`.
+   * for again and again takes a thread for some tenths of a second each time, and of one path the newest and the oldest by
+   * turns: whose client is gone is not noticed. What is in it is used under the lock of `WholeBodies`.
    */
   private final class Lane(most: Int) {
     private val ready = new util.LinkedHashMap[String, util.ArrayDeque[Work]]()
     private var atWork = 0
+    private var lastFirst = true
 
     /** Whether it is worked on now; later otherwise. */
     def works(work: Work): Boolean = {
@@ -257,7 +278,8 @@ object WholeBodies {
       if (turns.hasNext) {
         val turn = turns.next()
         turns.remove()
-        val following = turn.getValue.pollLast()
+        val following = if (lastFirst) turn.getValue.pollLast() else turn.getValue.poll()
+        lastFirst = !lastFirst
         if (!turn.getValue.isEmpty) waits(turn.getKey, turn.getValue)
         following
       } else {

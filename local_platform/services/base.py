@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from local_platform.errors import NotReadyError
+from local_platform.ports import answers
 from local_platform.site import Site
 
 
@@ -69,6 +71,11 @@ class Service(ABC):
         self.site = site
 
     @property
+    def port(self) -> int:
+        """The port of its first listener."""
+        return self.site.port(self.listeners[0])
+
+    @property
     def data(self) -> Path:
         """The service's data folder."""
         return self.site.layout.data / self.name
@@ -111,14 +118,17 @@ class Service(ABC):
             NotReadyError: not yet; says what is missing.
         """
 
-    def check(self) -> None:  # noqa: B027  (that its port is open is looked at before)
+    def check(self) -> None:
         """Ask a server that was ready for an answer; cheap, and changes nothing.
 
-        It runs every few seconds, and takes at most as long as `watch.Patience` allows.
+        It runs every few seconds, and takes at most as long as `watch.Patience` allows. Whether its
+        port answers is all that is looked at here.
 
         Raises:
             NotReadyError: no answer; says what is missing.
         """
+        if self.listeners and not answers(self.port):
+            raise NotReadyError(f"{self.name}: port {self.port} does not answer")
 
     def end_probe(self) -> None:  # noqa: B027  (most probes end by themselves, soon)
         """Let a probe that runs in another thread end now; its process has ended."""

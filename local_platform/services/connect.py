@@ -59,6 +59,8 @@ class Connect(Service):
         self.name, self.user = f"{CONNECT.prefix}{domain}", domain
         self.listeners = (self.name,)
         self._domain, self._conf = domain, site.layout.conf
+        # one that has a connection asks by it: connecting may take longer beside many others
+        self._session = requests.Session()
         self._guard = threading.Lock()
         # when it was last needed; None while it is being started
         self._needed: float | None = None
@@ -157,7 +159,7 @@ class Connect(Service):
     def _ask(self, path: str, timeout_s: float) -> Any:
         user = (self.user, self.site.credentials.password("connect", self.user))
         try:
-            answer = requests.get(f"{self.url}/{path}", auth=user, timeout=timeout_s)
+            answer = self._session.get(f"{self.url}/{path}", auth=user, timeout=timeout_s)
         except requests.RequestException as fault:
             raise NotReadyError(f"{self.name}: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:

@@ -32,6 +32,8 @@ class Registry(Service):
         self.after = (f"kafka-{cluster}",)
         self.listeners = (name,)
         self._conf = site.layout.conf / name
+        # one that has a connection asks by it: connecting may take longer beside many others
+        self._session = requests.Session()
 
     def prepare(self) -> None:
         """Write the settings, the users' passwords among them (Quarkus reads ./config)."""
@@ -60,7 +62,7 @@ class Registry(Service):
         # requests with a login do not wait for others
         login = (user, self.site.credentials.password(self.name, user))
         try:
-            answer = requests.get(f"{base}/subjects", auth=login, timeout=timeout_s)
+            answer = self._session.get(f"{base}/subjects", auth=login, timeout=timeout_s)
         except requests.RequestException as fault:
             raise NotReadyError(f"{self.name}: {type(fault).__name__}") from fault
         if answer.status_code != requests.codes.ok:

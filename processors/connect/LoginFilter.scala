@@ -74,6 +74,12 @@ object Connections extends Connection.Listener {
     var index = 0
     while (index < connectors.length) {
       connectors(index).addEventListener(this)
+      // who came before this
+      val open = connectors(index).getConnectedEndPoints.iterator
+      while (open.hasNext) {
+        val connection = open.next().getConnection
+        if (connection != null) onOpened(connection)
+      }
       index += 1
     }
   }

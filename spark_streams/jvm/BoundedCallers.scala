@@ -13,7 +13,7 @@ import org.sparkproject.connect.grpc.{Grpc, Metadata, ServerCall, ServerCallHand
  * call these methods.
  */
 object BoundedCallers {
-  private val most = 200
+  private val most = 400
   private val pauseNs = 60L * 1000000000L
   private val log = LoggerFactory.getLogger("mesh.BoundedCallers")
   /** By their clients' addresses, the first one first; under the lock of this object, as what follows. */
@@ -25,6 +25,7 @@ object BoundedCallers {
     val channel = end.channel
     val client = channel.remoteAddress
     val first = synchronized {
+      unknown.remove(client)
       unknown.put(client, channel)
       if (unknown.size <= most) null else pollFirst()
     }
@@ -33,8 +34,14 @@ object BoundedCallers {
       override def operationComplete(done: ChannelFuture): Unit =
         BoundedCallers.synchronized(unknown.remove(client, channel))
     })
-    if (first != null) first.close()
+    if (first != null) close(first)
     end
+  }
+
+  /** From the first handler on: gRPC's own, behind it, would wait until calls have ended that may never. */
+  private def close(channel: Channel): Unit = {
+    val first = channel.pipeline.firstContext
+    if (first != null) first.close()
   }
 
   private def pollFirst(): Channel = {

@@ -1,6 +1,9 @@
 """A broker that has as many connections as it takes: who logged in, and who comes, is served."""
 
 import contextlib
+import select
+import socket
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -49,6 +52,41 @@ def test_the_first_that_has_not_logged_in_gives_way(transport: Transport) -> Non
             # by the connections that it has, and by new ones
             asking.require_answer(10)
             Asking(lambda: admin).require_answer(10)
+
+
+def test_one_that_asks_on_and_reads_nothing_gives_way_as_well() -> None:
+    """Nothing is read from it any more, and so not its end."""
+    few = 4
+    with (
+        broker({"mesh.connections.new": few}, [OTHER]) as admin,
+        contextlib.ExitStack() as stack,
+    ):
+        silent = [stack.enter_context(asking_on(admin)) for _ in range(few)]
+        stack.enter_context(strangers(admin, few))
+        wait_until(lambda: all(map(is_reset, silent)), "the first are closed", 30)
+        Asking(lambda: admin).require_answer(10)
+
+
+def asking_on(admin: Connection) -> socket.socket:
+    """Sends requests until the broker reads no more, and reads none of its answers."""
+    host, port = admin.bootstrap_servers.split(":")
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    made.settimeout(1)
+    made.connect((host, int(port)))
+    # of another version than there is, which is answered and changes nothing
+    asking = struct.pack(">ihhihb", 11, 18, 99, 1, -1, 0)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            made.sendall(asking * 1000)
+    return made
+
+
+def is_reset(one: socket.socket) -> bool:
+    """Whether the broker has closed it, seen without reading what it sent."""
+    found = select.poll()
+    found.register(one.fileno(), select.POLLHUP | select.POLLERR)
+    return bool(found.poll(0))
 
 
 def test_connections_without_a_login_take_no_room_from_those_with_one() -> None:

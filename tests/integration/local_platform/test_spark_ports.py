@@ -15,8 +15,15 @@ from tests.mesh_fixtures import domain_server, spark_service
 
 pytestmark = pytest.mark.platform
 DOMAIN = "ports"
-WITHOUT_TOKEN = 200
+WITHOUT_TOKEN = 400
 """Connections of a server, see `BoundedCallers.scala`."""
+CALL = (
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    # settings, and the head of a POST of /, which is refused and not ended by its client
+    + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    + bytes([0, 0, 3, 1, 4, 0, 0, 0, 1, 0x83, 0x84, 0x86])
+)
+"""A call without a token that does not end."""
 
 
 def test_a_server_listens_at_no_port_but_its_own(
@@ -51,9 +58,17 @@ def test_connections_without_a_token_give_way_to_those_that_come(platform: Endpo
         assert spark.range(3).count() == 3
         idle = [
             stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
-            for _ in range(3 * WITHOUT_TOKEN)
+            for _ in range(WITHOUT_TOKEN // 2)
         ]
-        eventually(lambda: all(map(is_closed, idle[:WITHOUT_TOKEN])), "the first are closed")
+        for one in idle[::2]:
+            one.sendall(CALL)
+        idle += [
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
+            for _ in range(2 * WITHOUT_TOKEN)
+        ]
+        eventually(
+            lambda: all(map(is_closed, idle[: WITHOUT_TOKEN // 2])), "the first are closed", 30
+        )
         assert not is_closed(idle[-1])
         assert spark.range(3).count() == 3
         other = ConnectSession(remote, token, uuid.uuid4().hex)
