@@ -108,6 +108,9 @@ class StatementActivated(StatementFact):
     table_partitions: dict[str, int] = Field(
         default_factory=dict, description="Table -> number of partitions of its topic"
     )
+    stream_schema_id: int | None = Field(
+        default=None, description="Schema by which the stream's values are read"
+    )
 
 
 class StatementAdvanced(StatementFact):

@@ -84,6 +84,7 @@ class Statement:
     table_partitions: Map[str, int] = field(default_factory=Map)
     destination_topic_id: str | None = None
     schema_id: int | None = None
+    stream_schema_id: int | None = None
     positions: Map[str, int] = field(default_factory=Map)
     written: Map[str, int] = field(default_factory=Map)
     dead: Map[str, int] = field(default_factory=Map)
@@ -246,6 +247,7 @@ def _back(statement: Statement, before: Statement, free: Mapping[str, str]) -> S
         positions=forward(before.positions, _offsets(free, BEGIN_OF)),
         written=before.written,
         dead=before.dead,
+        stream_schema_id=before.stream_schema_id,
     )
 
 
@@ -303,6 +305,7 @@ def _reported(statement: Statement, event: StatementFact) -> Statement:
                 table_partitions=Map(event.table_partitions),
                 destination_topic_id=event.destination_topic_id,
                 schema_id=event.schema_id,
+                stream_schema_id=event.stream_schema_id,
                 positions=forward(statement.positions, event.positions),
                 failure=None,
                 failure_code=None,

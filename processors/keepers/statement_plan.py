@@ -126,9 +126,10 @@ class StatementPlan:
         return {name: found.id for name, found in self.tables.items()}
 
     def more(self) -> Mapping[str, Any]:
-        """The schema of the result, and which tables are read."""
+        """The schemas of the result and of the stream, and which tables are read."""
         return {
             "schema_id": self.schema_id,
+            "stream_schema_id": self.plan.stream_schema_id,
             "table_topic_ids": self._table_ids,
             "table_partitions": {name: found.partitions for name, found in self.tables.items()},
         }

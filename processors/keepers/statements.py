@@ -32,7 +32,13 @@ from projections.statements import Statement
 from spark_streams.engine import FlowEngine
 from spark_streams.errors import TABLE_FILLING, CopyError, EngineError
 from spark_streams.sql.parse import parse
-from spark_streams.sql.plan import Schemas, planned, record_name, require_same
+from spark_streams.sql.plan import (
+    Schemas,
+    planned,
+    record_name,
+    require_same,
+    require_same_rows,
+)
 
 PATIENCE_S = 900.0
 """A statement that passes records over, or reads tables first, may bring out nothing for long."""
@@ -200,6 +206,7 @@ class Streaming:
                 statement.destination,
             )
             plan = planned(parsed, statement.names, self._schemas)
+            require_same_rows(plan, statement.stream_schema_id)
             name, namespace = record_name(statement.destination)
             schema = self._engine.ask(
                 f"analysing {statement.id}",

@@ -13,6 +13,7 @@ from mesh_events.schema_size import expanded_size, parsed, require_no_recursion
 from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
+from spark_streams.sql.evolution import other_values
 from spark_streams.sql.frame import Topic, key_types
 from spark_streams.sql.keys import encoding
 from spark_streams.sql.readable import require_readable
@@ -57,6 +58,11 @@ class Plan:
     def key(self) -> str | None:
         """Schema of the result's keys, which are those of the stream."""
         return self.stream.key
+
+    @property
+    def stream_schema_id(self) -> int:
+        """The schema by which the stream's values are read, whatever their own is."""
+        return list(self.stream.writers)[-1]
 
     @property
     def is_total(self) -> bool:
@@ -162,6 +168,32 @@ def require_no_table(before: Statement, after: Statement) -> None:
             "TABLE(...): the rows that are there would stay as the text before has made them: drop "
             "the statement, delete its topics, and add it with the new text",
             after.stream.place,
+        )
+
+
+def require_same_rows(plan: Plan, made_by: int | None) -> None:
+    """Raise SqlError `rows_differ` where rows of a table stand that would now be others.
+
+    Args:
+        plan: the statement as it is to go on.
+        made_by: the schema by which the stream's values were read; None if none were, or unknown.
+    """
+    if not plan.parsed.of_rows or made_by in (None, plan.stream_schema_id):
+        return
+    before = plan.stream.writers.get(made_by)
+    if before is None:
+        why = [(f"the schema {made_by}", "by which rows were made, is not registered any more")]
+    else:
+        columns = {one.column for out in plan.query.out for one in out.inputs}
+        columns |= {one.column for one in plan.query.filters}
+        after = plan.stream.writers[plan.stream_schema_id]
+        why = other_values(json.loads(before), json.loads(after), columns)
+    for path, reason in why:
+        raise SqlError(
+            "rows_differ",
+            f"TABLE(...): {path} {reason}: rows that were made by the schema {made_by} would stay "
+            "as they are. Drop the statement, delete its topics, and add it again",
+            plan.parsed.stream.place,
         )
 
 

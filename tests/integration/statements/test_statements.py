@@ -17,7 +17,7 @@ from mesh_events.statements import (
 )
 from processors.clusters import KafkaAdmin
 from tests.integration.sql.records import bare
-from tests.integration.statements.conftest import CLICK, PARTITIONS, USER_KEY, Stage, framed
+from tests.integration.statements.conftest import CLICK, PARTITIONS, ROW, USER_KEY, Stage, framed
 from tests.mesh_kit import Mesh, eventually
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
@@ -127,6 +127,27 @@ def test_a_table_goes_on_as_a_table(
     made = KafkaAdmin("east", kit.endpoints.administration("east")).topic(stage.out)
     assert made is not None
     assert made.config["cleanup.policy"] == "compact"
+
+
+def test_rows_that_would_be_others_by_a_new_schema_stop_a_table(stage: Stage) -> None:
+    stage.know({1: "one", 2: "two"})
+    said = {"stream": stage.users, "names": {"users": stage.users}}
+    stage.add("SELECT * FROM TABLE(users)", **said)
+    eventually(lambda: stage.ends(stage.out, 1)[0] == 2, "the rows are there")
+    userid, name = ROW["fields"]
+    renamed = {**ROW, "fields": [userid, {**name, "name": "called", "aliases": ["name"]}]}
+    stage.unchecked(f"{stage.users}-value")
+    number = stage.register(f"{stage.users}-value", renamed)
+    key = framed(stage.ids["key"], bare(USER_KEY, {"userid": 2}))
+    value = framed(number, bare(renamed, {"userid": 2, "called": "second"}))
+    stage.producer.produce(stage.users, value, key)
+    assert stage.producer.flush(20) == 0
+    failed = stage.wait_for(
+        lambda one: one.failure_code not in (None, "query_failed"), "its rows would differ"
+    )
+    assert failed.failure_code == "rows_differ"
+    assert "User.called was name before" in (failed.failure or "")
+    assert stage.ends(stage.out, 1)[0] == 2
 
 
 def acls_of(kit: Mesh, topic: str) -> list[str]:

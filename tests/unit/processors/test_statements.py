@@ -402,6 +402,29 @@ def test_what_spark_refuses_is_for_a_person_and_makes_nothing(made: MemoryStatem
     assert made.east.bindings == set()
 
 
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_rows_that_would_be_others_by_a_new_schema_stop_a_table(
+    made: MemoryStatement, *, comes_back: bool
+) -> None:
+    table = f"SELECT * FROM TABLE({STREAM})"
+    made.desk.add(sql=table)
+    made.produce("good", "good")
+    made.settle()
+    renamed = {**CLICK, "fields": [{"name": "host", "type": "string", "aliases": ["ip"]}]}
+    made.registry.subjects[f"{STREAM}-value"][8] = json.dumps(renamed)
+    if comes_back:
+        dropped(made)
+        assert made.desk.come_back(made.east, sql=table).code == ""
+    else:
+        made.keeper = made.new_keeper()
+        made.engine.die()
+    made.settle()
+    fault = made.desk.said(StatementFailed)[-1]
+    assert (fault.code, fault.retriable) == ("rows_differ", False)
+    assert "Click.host was ip before" in fault.reason
+    assert made.engine.living() == []
+
+
 def test_a_schema_that_is_missing_is_waited_for(made: MemoryStatement) -> None:
     subject = f"{STREAM}-value"
     schemas = made.registry.subjects.pop(subject)
