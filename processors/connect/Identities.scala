@@ -36,12 +36,15 @@ object Identities {
             AND (t.relreplident = 'f' OR a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1]))
             AND (a.attgenerated = 'v' OR to_jsonb(p) ->> 'pubgencols' = 'n')))
     ORDER BY 1 LIMIT 1"""
+  private val longestS = 90
   private val plain = Pattern.compile("[\\w$-]{1,63}\\.[\\w$-]{1,63}")
 
   def require(statement: Statement, publication: String): Unit = {
     val connection = statement.getConnection
     val asking = connection.prepareStatement(lacking)
     try {
+      // one who alters a partition keeps it waiting, and it keeps what others wait for
+      asking.setQueryTimeout(longestS)
       asking.setString(1, publication)
       val found = asking.executeQuery()
       if (found.next()) {

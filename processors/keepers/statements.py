@@ -206,7 +206,8 @@ class Streaming:
                 statement.destination,
             )
             plan = planned(parsed, statement.names, self._schemas)
-            require_same_rows(plan, statement.stream_schema_id)
+            if _has_rows(ends):
+                require_same_rows(plan, statement.stream_schema_id)
             name, namespace = record_name(statement.destination)
             schema = self._engine.ask(
                 f"analysing {statement.id}",
@@ -294,6 +295,15 @@ def _ends_of(ends: Ends[Statement], topic: Topic) -> dict[int, int]:
     """Partition -> its end now."""
     bounds = ends.source_log.bounds(topic.name, range(topic.partitions))
     return {partition: end for partition, (_, end) in bounds.items()}
+
+
+def _has_rows(ends: Ends[Statement]) -> bool:
+    """Whether anything was ever written to the destination."""
+    topic = ends.destination.topic(ends.flow.destination)
+    if topic is None:
+        return False
+    bounds = ends.destination_log.bounds(topic.name, range(topic.partitions))
+    return any(end for _, end in bounds.values())
 
 
 def _table(ends: Ends[Statement], name: str) -> Topic:

@@ -20,6 +20,7 @@ from spark_streams.sql.readable import require_readable
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
 from spark_streams.sql.statement import Source, Statement
+from spark_streams.sql.tree import Column
 from spark_streams.sql.work import Table
 
 MOST_TYPES = 12_000
@@ -178,16 +179,16 @@ def require_same_rows(plan: Plan, made_by: int | None) -> None:
         plan: the statement as it is to go on.
         made_by: the schema by which the stream's values were read; None if none were, or unknown.
     """
-    if not plan.parsed.of_rows or made_by in (None, plan.stream_schema_id):
+    if not plan.parsed.of_rows or made_by is None or made_by == plan.stream_schema_id:
         return
-    before = plan.stream.writers.get(made_by)
-    if before is None:
+    writers = plan.stream.writers
+    if made_by not in writers:
         why = [(f"the schema {made_by}", "by which rows were made, is not registered any more")]
     else:
-        columns = {one.column for out in plan.query.out for one in out.inputs}
-        columns |= {one.column for one in plan.query.filters}
-        after = plan.stream.writers[plan.stream_schema_id]
-        why = other_values(json.loads(before), json.loads(after), columns)
+        until = list(writers).index(made_by) + 1
+        earlier = [json.loads(one) for one in list(writers.values())[:until]]
+        latest = json.loads(writers[plan.stream_schema_id])
+        why = other_values(earlier, latest, _columns_of(plan.query))
     for path, reason in why:
         raise SqlError(
             "rows_differ",
@@ -195,6 +196,16 @@ def require_same_rows(plan: Plan, made_by: int | None) -> None:
             "as they are. Drop the statement, delete its topics, and add it again",
             plan.parsed.stream.place,
         )
+
+
+def _columns_of(query: Query) -> dict[str, bool]:
+    """Column that makes rows -> whether something is computed with it."""
+    found = {
+        one.column: not isinstance(out.expression, Column)
+        for out in sorted(query.out, key=lambda out: not isinstance(out.expression, Column))
+        for one in out.inputs
+    }
+    return found | {one.column: True for one in query.filters}
 
 
 def record_name(topic: str) -> tuple[str, str]:

@@ -150,6 +150,13 @@ def _row_of(record: dict[str, Any]) -> dict[str, Any] | None:
     return _record(_resolved(after["type"], record))
 
 
+def row_record(schema: Any) -> tuple[dict[str, Any], bool]:
+    """The record of a row in a schema that has a shape, and whether a value is a change of it."""
+    record = _record(schema) or {}
+    row = _row_of(record) if {one["name"] for one in record["fields"]} >= _ENVELOPE else None
+    return (record, False) if row is None else (row, True)
+
+
 def key_columns(schema: str | None, subject: str) -> tuple[str, ...]:
     """The columns that a topic's key has: a record's fields, `_key` for anything else.
 

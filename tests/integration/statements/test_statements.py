@@ -146,7 +146,7 @@ def test_rows_that_would_be_others_by_a_new_schema_stop_a_table(stage: Stage) ->
         lambda one: one.failure_code not in (None, "query_failed"), "its rows would differ"
     )
     assert failed.failure_code == "rows_differ"
-    assert "User.called was name before" in (failed.failure or "")
+    assert "User.called is name of earlier records" in (failed.failure or "")
     assert stage.ends(stage.out, 1)[0] == 2
 
 

@@ -421,7 +421,7 @@ def test_rows_that_would_be_others_by_a_new_schema_stop_a_table(
     made.settle()
     fault = made.desk.said(StatementFailed)[-1]
     assert (fault.code, fault.retriable) == ("rows_differ", False)
-    assert "Click.host was ip before" in fault.reason
+    assert "Click.host is ip of earlier records" in fault.reason
     assert made.engine.living() == []
 
 
