@@ -31,7 +31,7 @@ from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh
-from tests.mesh_fixtures import connect_service, pid_of
+from tests.mesh_fixtures import connect_service, connect_worker, pid_of
 
 __all__ = ["owner", "sdm"]
 pytestmark = pytest.mark.slow
@@ -167,6 +167,8 @@ def test_an_array_whose_length_is_not_true_fails_its_connector_alone(
 ) -> None:
     name, login = fresh("probe"), mesh.postgres_login()
     place = str(login["host"]), int(login["port"])
+    # the first that asks starts it
+    connect_worker(mesh)
     before = pid_of(settings, connect_service())
     with accepting(between(place, lambda: Described(2**31 - 2))) as port:
         try:
