@@ -116,7 +116,7 @@ def ensure_principals(login: Connection, wanted: Iterable[Principal]) -> None:
 
 
 class Asking:
-    """Asks a cluster for answers by one client, whose connections are kept from time to time.
+    """Asks a cluster for answers by one client, which keeps its connections.
 
     One that connects anew may be refused, or wait, because of what others do that connect; that the
     broker does its work it still does. So a new client counts only where the kept one gets none.

@@ -158,7 +158,7 @@ def _initial(service: Service) -> ServiceStatus:
         name=service.name,
         state=State.STARTING,
         since=time.time(),
-        port=service.site.port(service.listeners[0]) if service.listeners else None,
+        port=service.port if service.listeners else None,
         log=service.site.layout.log(service.name),
     )
 

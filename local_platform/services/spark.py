@@ -154,7 +154,7 @@ class SparkConnect(Service):
             # a task without room for a record ends its own query, and not the server with all
             "spark.executor.killOnFatalError.depth": "0",
             "spark.connect.grpc.binding.address": HOST,
-            "spark.connect.grpc.binding.port": str(self.site.port(self.listeners[0])),
+            "spark.connect.grpc.binding.port": str(self.port),
             # an idle session takes its running queries along, after 60 minutes by default
             "spark.connect.session.manager.defaultSessionTimeout": "-1",
             # ten minutes by default: one that is refused the right to write asks the broker for it

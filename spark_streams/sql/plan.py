@@ -200,12 +200,10 @@ def require_same_rows(plan: Plan, made_by: int | None) -> None:
 
 def _columns_of(query: Query) -> dict[str, bool]:
     """Column that makes rows -> whether something is computed with it."""
-    found = {
-        one.column: not isinstance(out.expression, Column)
-        for out in sorted(query.out, key=lambda out: not isinstance(out.expression, Column))
-        for one in out.inputs
-    }
-    return found | {one.column: True for one in query.filters}
+    uses = [(out.expression, one.column) for out in query.out for one in out.inputs]
+    computed = {name for expression, name in uses if not isinstance(expression, Column)}
+    computed |= {one.column for one in query.filters}
+    return {name: name in computed for name in computed.union(name for _, name in uses)}
 
 
 def record_name(topic: str) -> tuple[str, str]:
