@@ -256,7 +256,8 @@ OVERRIDES = (
     "compression.type",
     "linger.ms",
     "max.request.size",
-    # and what keeps a sink from a topic that was made anew
+    # and what keeps a sink from records that do not count, and from a topic that was made anew
+    "isolation.level",
     TOPIC_IDS,
 )
 """What a connector may set of its own Kafka clients: nothing that loads a class or a file."""

@@ -118,8 +118,11 @@ class ConnectCluster:
             # the same cluster and with the same login
             overrides["offsets.storage.topic"] = offsets_of(domain_of(connector))
             pinned = with_own_topics(domain_of(connector), pinned)
-        elif topic_ids:
-            overrides[f"consumer.override.{TOPIC_IDS}"] = known_topics(topic_ids)
+        else:
+            # by default Connect reads what an aborted transaction has left
+            overrides["consumer.override.isolation.level"] = "read_committed"
+            if topic_ids:
+                overrides[f"consumer.override.{TOPIC_IDS}"] = known_topics(topic_ids)
         return {**self.secrets.resolved(connector, pinned), **overrides}
 
     def rights(self, connector: str, config: Mapping[str, str]) -> frozenset[Binding]:

@@ -158,6 +158,35 @@ def test_a_record_key_that_has_the_offset_is_no_key_of_the_record(made: MemoryCo
     assert made.connector.state is ConnectorState.FAILED
 
 
+def test_a_sink_reads_what_is_committed(made: MemoryConnector) -> None:
+    add(made)
+    config = made.api.found[NAME].config
+    assert config["consumer.override.isolation.level"] == "read_committed"
+
+
+@pytest.mark.parametrize(
+    ("key", "partitions", "versions", "fails"),
+    [
+        (Key.RECORD, 4, [1, 2], True),
+        (Key.RECORD, 1, [1, 2], False),
+        (Key.RECORD, 4, [1], False),
+        (Key.POSITION, 4, [1, 2], False),
+    ],
+)
+def test_a_sink_stops_where_the_latest_record_of_a_key_is_not_known(
+    made: MemoryConnector, key: Key, partitions: int, versions: list[int], fails: bool
+) -> None:
+    made.east.delete_topic(TOPIC)
+    made.east.create_topic(TOPIC, partitions, {})
+    add(made, key)
+    assert made.connector.state is ConnectorState.ACTIVE
+    made.versions[f"{TOPIC}-key"] = versions
+    made.look(times=6)
+    failed = made.connector.failure_code == "keys_moved"
+    assert failed is fails
+    assert bool(made.east.rights(principal=PRINCIPAL)) is not fails
+
+
 def test_a_sink_that_ran_before_its_topic_goes_on_and_is_told_its_id(
     made: MemoryConnector,
 ) -> None:

@@ -1,0 +1,89 @@
+"""A sink's table has what is committed: nothing of an aborted or an open transaction."""
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from fastavro import parse_schema, schemaless_writer
+
+from local_platform import Endpoints
+from tests.integration.connect.test_sink_values import Sinking, rows, sink, table
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
+from tests.kafka_client import eventually, register_schema
+
+__all__ = ["owner", "sdm", "sink", "table"]
+pytestmark = pytest.mark.slow
+
+
+class Writer:
+    """Writes a topic by transactions; a row is a number and an amount, its key the number."""
+
+    def __init__(self, mesh: Endpoints, topic: str) -> None:
+        self._topic = topic
+        self._schemas = {
+            "key": self._schema(mesh, "key", "id"),
+            "value": self._schema(mesh, "value", "id", "amount"),
+        }
+        config = mesh.administration("east").config() | {"transactional.id": topic}
+        self.producer = Producer(config)
+        self.producer.init_transactions()
+
+    def _schema(self, mesh: Endpoints, side: str, *names: str) -> tuple[int, Any]:
+        fields = [{"name": name, "type": "int"} for name in names]
+        schema = {"type": "record", "name": side.title(), "fields": fields}
+        number = register_schema(mesh, f"{self._topic}-{side}", json.dumps(schema))
+        return number, parse_schema(schema)
+
+    def _framed(self, side: str, value: dict[str, int]) -> bytes:
+        number, schema = self._schemas[side]
+        text = BytesIO()
+        schemaless_writer(text, schema, value)
+        return b"\0" + number.to_bytes(4, "big") + text.getvalue()
+
+    def write(self, id_: int, amount: int | None) -> None:
+        """A row, or that it is deleted."""
+        value = None if amount is None else self._framed("value", {"id": id_, "amount": amount})
+        self.producer.produce(self._topic, value, self._framed("key", {"id": id_}))
+        assert self.producer.flush(30) == 0
+
+
+def test_no_record_of_an_aborted_or_an_open_transaction_is_in_a_sinks_table(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    name, database = table
+    sdm("topic", "create", f"{owner.name}.{name}", "--partitions", "1", "-d", owner.name)
+    writer = Writer(mesh, f"{owner.name}.{name}")
+    writer.producer.begin_transaction()
+    for id_ in (1, 2, 3):
+        writer.write(id_, 100)
+    writer.producer.commit_transaction()
+    writer.producer.begin_transaction()
+    writer.write(1, 666)
+    writer.write(2, None)
+    writer.write(4, 666)
+    writer.producer.abort_transaction()
+
+    sink("record", "--key", "record")
+    sink("position")
+    committed = [(1, 100), (2, 100), (3, 100)]
+
+    def shown() -> list[list[Any]]:
+        return [rows(database, f"{name}_{key}", "id, amount") for key in ("record", "position")]
+
+    eventually(lambda: shown() == [committed, committed], "both tables have what is committed")
+    writer.producer.begin_transaction()
+    writer.write(3, 777)
+    writer.write(5, 777)
+    writer.producer.abort_transaction()
+    writer.producer.begin_transaction()
+    writer.write(3, 200)
+    writer.write(6, 100)
+    writer.producer.commit_transaction()
+    eventually(lambda: (6, 100) in shown()[0] and (6, 100) in shown()[1], "sinks go on")
+    record, position = shown()
+    assert record == [(1, 100), (2, 100), (3, 200), (6, 100)]
+    # by position rows of an aborted transaction would stay
+    assert position == [(1, 100), (2, 100), (3, 100), (3, 200), (6, 100)]
