@@ -127,6 +127,7 @@ def enforcers(
             clusters,
             image,
             LineageTopic(connection),
+            registry.numbers,
             gate,
             lanes=SideBySide("connectors"),
             schema_text=registry.avro_text,

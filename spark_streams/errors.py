@@ -20,6 +20,7 @@
 | `starts_exhausted` | no | many queries in a row ended before they had got on |
 | `table_recreated` | yes | a table of a statement was deleted and made again |
 | `table_partitions_added` | no | a table of a statement has more partitions than at first |
+| `keys_moved` | no | a table's keys have two schemas, so that a row's latest state is not known |
 | `rows_differ` | no | rows of `TABLE(...)` would be others under the stream's new schema |
 | `source_not_granted` | with the grant | a statement's source is not granted any more |
 | `table_filling` | with the copy | a statement's table is a copy that its link has not filled yet |

@@ -4,7 +4,7 @@ It is let in, handed to Connect, helped when it failed and watched while it runs
 loses its rights first.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -94,6 +94,10 @@ class Around(Protocol):
     gate: AbstractContextManager[object]
     pace: Pace
     errors: ErrorFiles | None
+
+    @property
+    def versions(self) -> Callable[[str], Sequence[int]]:
+        """Gives the versions of a subject in the registry."""
 
     @property
     def latest(self) -> Callable[[], Image]:
@@ -244,7 +248,23 @@ class Look:
         reads = self.connector.reads
         self.topics = self.cluster().topic_ids(reads) if reads else {}
         started = self.memory.started
-        return sink_topics.refusal(self.connector, image.connectors, started, self.topics)
+        unfit = sink_topics.refusal(self.connector, image.connectors, started, self.topics)
+        return unfit or self._moved_keys()
+
+    def _moved_keys(self) -> RefusedError | None:
+        """Whether the latest record of a key is not known; what runs waits for no registry."""
+        cluster, versions = self.cluster(), self.keeper.versions
+
+        def partitions(name: str) -> int:
+            topic = cluster.topic(name)
+            return topic.partitions if topic is not None else 0
+
+        try:
+            return sink_topics.moved_keys(self.connector, versions, partitions)
+        except InfrastructureError:
+            if self.connector.state is not State.ACTIVE:
+                raise
+            return None
 
     def _reads_anew(self, image: Image) -> bool:
         """Read from the begin what was made anew: its positions are another topic's."""

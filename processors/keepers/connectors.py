@@ -7,7 +7,7 @@ first, whether Connect answers or not.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,7 +45,13 @@ AGAIN_S = 300.0
 FIRST_LOOK_S = 3.0
 """An answer of Connect is waited for so long while an ACTIVE on the log is not confirmed."""
 _WITHHELD = frozenset(
-    {"domain_quarantined", "source_not_granted", sink_topics.RECREATED, sink_topics.MISSING}
+    {
+        "domain_quarantined",
+        "source_not_granted",
+        sink_topics.RECREATED,
+        sink_topics.MISSING,
+        sink_topics.KEYS_MOVED,
+    }
 )
 _NEVER = float("-inf")
 
@@ -60,6 +66,7 @@ class ConnectorsKeeper:
         latest: the state by the latest record of the log, which may be newer than the one that is
             looked at.
         lineage: where runs are told.
+        versions: subject -> the versions that the registry has of it.
         gate: held while rights that hang on grants are given; the rights keeper holds it while it
             takes them, so that none is given again by an older state.
         pace: how often to look.
@@ -74,6 +81,7 @@ class ConnectorsKeeper:
     clusters: Clusters
     latest: Callable[[], Image]
     lineage: Lineage
+    versions: Callable[[str], Sequence[int]]
     gate: AbstractContextManager[object] = field(default_factory=Lock)
     pace: Pace = field(default_factory=Pace)
     lanes: Lanes = field(default_factory=OneByOne)

@@ -8,7 +8,14 @@ from processors.clusters import Topic
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.nulls import require_no_null
 from spark_streams.sql.parse import parse
-from spark_streams.sql.plan import Plan, Schemas, planned, require_no_table, require_same
+from spark_streams.sql.plan import (
+    Plan,
+    Schemas,
+    planned,
+    require_keys_in_place,
+    require_no_table,
+    require_same,
+)
 
 
 def plan_statement(
@@ -33,13 +40,16 @@ def plan_statement(
         RefusedError: `unknown_topic`, a SqlError with the place, or what `planned` raises.
         MeshError: a server does not answer.
     """
+    partitions = {}
     for name in (intent.stream, *intent.tables):
-        if topic(name) is None:
+        found = topic(name)
+        if found is None:
             raise RefusedError(
                 "unknown_topic",
                 f"there is no topic {name} on cluster {cluster}: create it, then submit the "
                 "statement again",
             )
+        partitions[name] = found.partitions
     parsed = parse(intent.sql)
     require_no_null(parsed)
     require_same(parsed, intent.names, intent.stream, intent.tables, destination)
@@ -51,4 +61,6 @@ def plan_statement(
             "TABLE(...) from the latest record on would be a table without its earlier rows",
             parsed.stream.place,
         )
-    return planned(parsed, intent.names, schemas)
+    plan = planned(parsed, intent.names, schemas)
+    require_keys_in_place(plan, partitions)
+    return plan

@@ -4,7 +4,7 @@ Rows that are found by their offsets would take the place of rows of earlier rec
 in the earlier topic would pass over records of the new one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from mesh_events.errors import RefusedError
 from projections.connector_config import filled, is_by_record_key
@@ -13,6 +13,7 @@ from projections.connectors import Connector, Connectors
 TopicIds = Mapping[str, str]
 """Topic -> Kafka's id of it."""
 RECREATED, MISSING = "source_recreated", "source_missing"
+KEYS_MOVED = "keys_moved"
 _SHOWN = 5
 
 
@@ -44,6 +45,35 @@ def refusal(
         return None
     anew = _rows_of_others(connector, connectors, started, found)
     return RefusedError(RECREATED, _reason(connector, anew)) if anew else None
+
+
+def moved_keys(
+    connector: Connector,
+    versions: Callable[[str], Sequence[int]],
+    partitions: Callable[[str], int],
+) -> RefusedError | None:
+    """Why the latest record of a key is not known in a topic of a sink; None if it is.
+
+    The id of a key's schema is a part of the key's bytes, by which Kafka chooses the partition: in
+    a topic with several, records of one key under two schemas stand in two of them.
+
+    Args:
+        connector: the sink.
+        versions: subject -> the versions that it has.
+        partitions: topic -> how many it has.
+    """
+    if not is_by_record_key(connector.config):
+        return None
+    for topic in connector.reads:
+        if len(versions(f"{topic}-key")) > 1 and (count := partitions(topic)) > 1:
+            return RefusedError(
+                KEYS_MOVED,
+                f"the keys of {topic} on cluster {connector.cluster} have several schemas, whose "
+                f"ids are a part of their bytes: with {count} partitions records of one key may "
+                "stand in two of them, and which is the latest is not known. Put the rows with "
+                "the new key into a topic of their own (`sdm schema register --major`)",
+            )
+    return None
 
 
 def has_other_positions(connector: Connector, started: TopicIds, found: TopicIds) -> bool:

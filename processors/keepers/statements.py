@@ -36,6 +36,7 @@ from spark_streams.sql.plan import (
     Schemas,
     planned,
     record_name,
+    require_keys_in_place,
     require_same,
     require_same_rows,
 )
@@ -206,6 +207,7 @@ class Streaming:
                 statement.destination,
             )
             plan = planned(parsed, statement.names, self._schemas)
+            require_keys_in_place(plan, {name: one.partitions for name, one in tables.items()})
             if _has_rows(ends):
                 require_same_rows(plan, statement.stream_schema_id)
             name, namespace = record_name(statement.destination)
@@ -214,8 +216,8 @@ class Streaming:
                 lambda session: plan.result_schema(session, name, namespace),
             )
             schema_id = self._schemas.register_text(f"{statement.destination}-value", schema)
-            if plan.key is not None:
-                self._schemas.register_text(f"{statement.destination}-key", plan.key)
+            for key in plan.stream.key_writers.values():
+                self._schemas.register_text(f"{statement.destination}-key", key)
         except RefusedError as error:
             raise CopyError(error.code, str(error), error.text) from error
         stream = replace(plan.stream, asked_at=asked_at[statement.stream])

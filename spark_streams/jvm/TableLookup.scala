@@ -41,7 +41,8 @@ import org.apache.spark.sql.api.java.UDF3
  * read fails every lookup of its key, until that key has a row that can: an older row, or none, would
  * be a wrong answer. A record without a key that a row could have is no row, and passed over. A key with
  * another schema's id ends the table if it is behind these ends: the schema may be new, and encode keys in
- * another way.
+ * another way. So do keys of two schemas in a topic of several partitions: the partition follows from the
+ * id, too, so that rows of one key may stand in two of them.
  */
 class TableLookup extends UDF3[String, Array[Byte], Integer, Array[Byte]] {
   // a task has an instance of its own, and all calls in it share that one, whatever they name
@@ -75,6 +76,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
   private val lookNs = 5L * 1000 * 1000 * 1000
   private val rows = new ConcurrentHashMap[Key, Array[Byte]]()
   private val unreadable = new ConcurrentHashMap[Key, String]()
+  private var keyId: Option[Int] = None
   private val loaded = new CountDownLatch(1)
   private var users = 1
   private var leftAt = 0L
@@ -119,7 +121,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
       val ends = endsOf(config, partitions)
       var looked = System.nanoTime()
       while (isUsed) {
-        consumer.poll(Duration.ofMillis(500)).forEach(record => put(record, config))
+        consumer.poll(Duration.ofMillis(500)).forEach(record => put(record, config, partitions.size))
         if (loaded.getCount > 0 && ends.forall { case (at, end) => consumer.position(at) >= end })
           loaded.countDown()
         if (System.nanoTime() - looked > lookNs) {
@@ -144,13 +146,20 @@ class Table(name: String, text: String, closed: Table => Unit) {
   private def partitionsOf(consumer: KafkaConsumer[_, _], topic: String): Seq[TopicPartition] =
     consumer.partitionsFor(topic).asScala.map(one => new TopicPartition(topic, one.partition)).toSeq
 
-  private def put(record: ConsumerRecord[Array[Byte], Array[Byte]], config: Config): Unit = {
+  private def put(
+      record: ConsumerRecord[Array[Byte], Array[Byte]], config: Config, partitions: Int): Unit = {
     val wire: Array[Byte] = record.key
     if (wire == null || wire.length < 5 || wire(0) != 0) return
     val id = ByteBuffer.wrap(wire, 1, 4).getInt
     require(config.keys(id) || record.offset < config.askedAt.getOrElse(record.partition, Long.MaxValue),
       s"the key at ${record.topic}/${record.partition} offset ${record.offset} has the schema $id, " +
         "which was not registered for keys when the statement was planned")
+    if (partitions > 1 && config.keys(id)) {
+      require(keyId.forall(_ == id),
+        s"the keys of ${record.topic} have the schemas ${keyId.getOrElse(id)} and $id, and it has $partitions " +
+          "partitions: rows of one key may stand in two of them")
+      keyId = Some(id)
+    }
     val key = new Key(Arrays.copyOfRange(wire, 5, wire.length))
     try {
       val row = config.row(record.value)

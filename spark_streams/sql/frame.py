@@ -27,6 +27,7 @@ REASON = "mesh.reason"
 """Header of a record in a dead-letter topic: why it is there."""
 NO_KEY = "a row of a table has a key, and this record has none"
 UNREADABLE = "the value cannot be read with the schema of its topic"
+FOREIGN_KEY = "its key has a schema that is not one of its topic's keys"
 UNREADABLE_ROW = "the table's row cannot be read with the schema of its topic"
 _READ = "__read"
 _ALL = 2_147_483_647
@@ -57,8 +58,8 @@ class Topic:
     asked_at: partition -> its end before the registry was asked for `writers`. A record before it
         with another schema's id cannot be read; one behind it may have a schema that was registered
         since, and ends the query, which is then planned anew. Empty: it cannot be read either. Of a
-        table the same holds of keys and `key_writers`; a row whose value cannot be read fails what
-        looks it up.
+        table, and with `of_rows`, the same holds of keys and `key_writers`; a row whose value
+        cannot be read fails what looks it up.
     of_rows: it is a table of which each change is dealt with; see `selected`.
     """
 
@@ -201,10 +202,11 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     read = read.withColumn("__value", _decoded("value", stream))
     unread = f.coalesce(~f.col("__value").getField(_marker(stream.shape.reader)), f.lit(True))
     if stream.asked_at:
-        unread = f.when(_newer(stream), _stops()).otherwise(unread)
+        newer = _is_of_other(f.col("value"), stream.writers) & _behind(stream.asked_at)
+        unread = f.when(newer, _stops(f.col("value"))).otherwise(unread)
     fault = f.when(there & unread, f.lit(UNREADABLE))
     if stream.of_rows:
-        fault = f.when(f.col("key").isNull(), f.lit(NO_KEY)).otherwise(fault)
+        fault = f.coalesce(_fault_of_key(stream), fault)
     read = read.withColumn("fault", fault)
     read = decimals.declared(read, "__value", _marked(stream.shape.reader))
     inner = f.col("__value")
@@ -224,6 +226,21 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     size = limits.length("value") + limits.length("key") + f.lit(len(stream.shape.reader.encode()))
     read = read.withColumn("fault", fault).withColumn(limits.BYTES, size)
     return read.withColumn(name, f.struct(*columns))
+
+
+def _fault_of_key(stream: Topic) -> Any:
+    """Why a record is no row of a table: rows are told apart by the bytes of their keys."""
+    from pyspark.sql.connect import functions as f
+
+    key = f.col("key")
+    fault = f.when(key.isNull(), f.lit(NO_KEY))
+    if not stream.key_writers:
+        return fault
+    foreign = f.lit(True)
+    if stream.asked_at:
+        foreign = f.when(_behind(stream.asked_at), _stops(key)).otherwise(foreign)
+    is_foreign = f.when(_is_of_other(key, stream.key_writers), foreign)
+    return fault.when(is_foreign, f.lit(FOREIGN_KEY))
 
 
 def _meant(struct: Any, column: Field) -> Any:
@@ -410,22 +427,21 @@ def _prefix(schema_id: int) -> Any:
     return f.lit(b"\0" + schema_id.to_bytes(4, "big"))
 
 
-def _newer(stream: Topic) -> Any:
-    """Whether a record may have a schema that was registered after `stream` was made."""
+def _is_of_other(wire: Any, known: Iterable[int]) -> Any:
+    """Whether a key or value begins with the id of a schema that is not one of these."""
     from pyspark.sql.connect import functions as f
 
-    head = f.substring(f.col("value"), 1, 5)
-    framed = (f.length(f.col("value")) > 5) & (f.substring(head, 1, 1) == f.lit(b"\0"))
-    unknown = ~head.isin([_prefix(number) for number in stream.writers])
-    return framed & unknown & _behind(stream.asked_at)
+    head = f.substring(wire, 1, 5)
+    framed = (f.length(wire) > 5) & (f.substring(head, 1, 1) == f.lit(b"\0"))
+    return framed & ~head.isin([_prefix(number) for number in known])
 
 
-def _stops() -> Any:
+def _stops(wire: Any) -> Any:
     """Ends the query with the id of the schema that it does not know."""
     from pyspark.sql.connect import functions as f
     from pyspark.sql.types import BooleanType
 
-    number = f.conv(f.hex(f.substring(f.col("value"), 2, 4)), 16, 10)
+    number = f.conv(f.hex(f.substring(wire, 2, 4)), 16, 10)
     text = f.concat(f.lit("a record has the schema "), number, f.lit(", which is new to it"))
     return f.raise_error(text).cast(BooleanType())
 

@@ -198,6 +198,44 @@ def require_same_rows(plan: Plan, made_by: int | None) -> None:
         )
 
 
+def require_keys_in_place(plan: Plan, partitions: Mapping[str, int]) -> None:
+    """Raise SqlError `keys_moved` where a row may be looked for by the bytes of another key.
+
+    The id of a key's schema is a part of the key's bytes, by which Kafka chooses the partition, and
+    compacts: under another id a key that is encoded alike is another key, with another order.
+
+    Args:
+        plan: the statement.
+        partitions: topic -> how many it has.
+    """
+    for one in plan.parsed.joined:
+        table = plan.tables[one.source.alias]
+        if len(table.shape.key_writers) > 1 and partitions[table.name] > 1:
+            raise _moved(
+                one.source,
+                table.name,
+                table.shape,
+                f"with {partitions[table.name]} partitions rows of one key may stand in two of "
+                "them, and which is the latest is not known",
+            )
+    if plan.parsed.of_rows and len(plan.stream.key_writers) > 1:
+        source = plan.parsed.stream
+        why = (
+            "a row that is written anew, or deleted, under the later one would stay as it was, too"
+        )
+        raise _moved(source, source.name, plan.stream, why)
+
+
+def _moved(source: Source, topic: str, found: Topic, why: str) -> SqlError:
+    ids = ", ".join(map(str, found.key_writers))
+    return SqlError(
+        "keys_moved",
+        f"the keys of {topic} have the schemas {ids}, whose ids are a part of their bytes: {why}. "
+        "Put the rows with the new key into a topic of their own (`sdm schema register --major`)",
+        source.place,
+    )
+
+
 def _columns_of(query: Query) -> dict[str, bool]:
     """Column that makes rows -> whether something is computed with it."""
     uses = [(out.expression, one.column) for out in query.out for one in out.inputs]

@@ -169,6 +169,7 @@ class MemoryConnector:
         self.connects = Connects(self.connect)
         self.errors = ErrorFiles(folder.with_name(f"{folder.name}-home"))
         self.reign, self.lineage, self.time = PaperReign(self.log), LineageList(), 100.0
+        self.versions: dict[str, list[int]] = {}
         self.keeper = self.new_keeper()
 
     def new_keeper(self) -> ConnectorsKeeper:
@@ -177,6 +178,7 @@ class MemoryConnector:
             lambda *_: self.east,
             lambda: self.log.image,
             self.lineage,
+            lambda subject: self.versions.get(subject, []),
             pace=replace(QUICK, clock=lambda: self.time),
             settle_s=0,
             errors=self.errors,

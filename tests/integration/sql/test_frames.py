@@ -129,6 +129,21 @@ def test_a_stream_may_have_as_many_partitions_as_a_statement_takes(spark: Any) -
         made.run([(b"k", unknown, last, 5)])
 
 
+def test_a_row_has_a_key_of_its_topics_schema(spark: Any) -> None:
+    """Under another id the same key is another one, and the earlier row would stay."""
+    key, value = record("Key", id="int"), click(7, "a", 1, 1)
+    made = Statement(spark, "SELECT ip FROM TABLE(x) c", {"c": {7: CLICK}}, {"c": key})
+    made.key_ids, made.asked_at = [3], {0: 2}
+    known, other = (wire(number, key, {"id": 1}) for number in (3, 4))
+    rows = [(known, value, 0, 0), (other, value, 0, 1), (b"plain", value, 0, 2)]
+    found = made.run(rows)
+    assert [(one.topic, one.key) for one in found] == [
+        ("east.out", known), ("east.out.dead", other), ("east.out", b"plain"),
+    ]  # fmt: skip
+    with pytest.raises(PySparkException, match="has the schema 4, which is new to it"):
+        made.run([(other, None, 0, 2)])
+
+
 @pytest.mark.parametrize("levels", [11, 12])
 def test_a_pattern_lies_as_deep_as_spark_compares_or_is_refused(spark: Any, levels: int) -> None:
     kind: Any = {"type": "string", "logicalType": "validatedString", "pattern": "[a-z]"}

@@ -261,6 +261,28 @@ def test_a_key_with_a_schema_that_came_later_ends_the_table(spark: Any, table: T
     assert "has the schema 8, which was not registered for keys when" in refused()
 
 
+def test_keys_of_two_schemas_in_several_partitions_end_the_table(spark: Any, table: Table) -> None:
+    """Each key's partition follows from its bytes, and so from the id of its schema."""
+    from pyspark.errors import PySparkException
+
+    table.put([(key(1), change("c", None, row(1, "a")))])
+    made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
+    made.key_ids, made.asked_at = [1, 2], table.ends()
+    find = table.find(made)
+    assert made.values(clicks(1), find) == [{"first": "a"}]
+    table.put([(wire(2, KEY, {"userid": 1}), change("u", None, row(1, "b")))])
+
+    def refused() -> str:
+        try:
+            assert made.values(clicks(1), find) == [{"first": "a"}]
+        except PySparkException as error:
+            return str(error)
+        return ""
+
+    eventually(refused, "lookups fail instead of giving either row")
+    assert "rows of one key may stand in two of them" in refused()
+
+
 def test_a_table_that_is_made_anew_is_not_read_on(
     spark: Any, table: Table, platform: Endpoints
 ) -> None:

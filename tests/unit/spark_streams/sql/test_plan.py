@@ -9,7 +9,12 @@ import pytest
 from mesh_events.errors import RefusedError
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.parse import parse
-from spark_streams.sql.plan import MOST_TYPES, planned, require_no_table
+from spark_streams.sql.plan import (
+    MOST_TYPES,
+    planned,
+    require_keys_in_place,
+    require_no_table,
+)
 
 USER = '{"type": "record", "name": "User", "fields": [{"name": "userid", "type": "long"}]}'
 TEXT = """INSERT INTO w.out
@@ -211,6 +216,35 @@ def test_a_table_whose_keys_have_the_same_bytes_under_each_schema_is_taken(
     types: Sequence[Any],
 ) -> None:
     assert planned(parse(TEXT), {}, keyed(*types)).tables["u"].shape.key_writers.keys() == {11, 12}
+
+
+@pytest.mark.parametrize(
+    ("types", "partitions", "refused"),
+    [(("int", "long"), 2, True), (("int", "long"), 1, False), (("long",), 2, False)],
+)
+def test_a_table_of_several_partitions_is_refused_where_its_keys_have_two_schemas(
+    types: Sequence[Any], partitions: int, refused: bool
+) -> None:
+    """The id of the schema is a part of a key's bytes, and the partition follows from these."""
+    plan = planned(parse(TEXT), {}, keyed(*types))
+    spread = {"w.clicks": 4, "w.users": partitions}
+    if not refused:
+        require_keys_in_place(plan, spread)
+        return
+    with pytest.raises(SqlError, match="have the schemas 11, 12") as told:
+        require_keys_in_place(plan, spread)
+    assert told.value.code == "keys_moved"
+
+
+@pytest.mark.parametrize(("types", "refused"), [(("int", "long"), True), (("long",), False)])
+def test_rows_of_a_table_have_keys_of_one_schema(types: Sequence[Any], refused: bool) -> None:
+    plan = planned(parse("SELECT u.userid FROM TABLE(w.users) u"), {}, keyed(*types))
+    if not refused:
+        require_keys_in_place(plan, {})
+        return
+    with pytest.raises(SqlError, match="would stay as it was") as told:
+        require_keys_in_place(plan, {})
+    assert told.value.code == "keys_moved"
 
 
 def test_keys_of_the_stream_may_be_encoded_in_two_ways() -> None:
