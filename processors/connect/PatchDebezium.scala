@@ -6,8 +6,10 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
- * database with patterns ask [[BoundedMatches]], the one that makes publications asks [[Identities]].
- * Their jar comes first among those of the plugin; see [[PatchedClass]].
+ * database with patterns ask [[BoundedMatches]], the one that makes publications asks [[Identities]],
+ * and the one that asks for changes asks for no logical messages: every role that may connect to the
+ * database can send them, in any size. Their jar comes first among those of the plugin; see
+ * [[PatchedClass]].
  */
 object PatchDebezium {
   private val of = "io/debezium/connector/postgresql"
@@ -20,6 +22,8 @@ object PatchDebezium {
   private val toLog = "(Ljava/lang/String;Ljava/lang/Throwable;)V"
   private val connection = s"$of/connection/PostgresReplicationConnection"
   private val toExecute = "(Ljava/sql/Statement;Ljava/lang/String;)V"
+  private val builder = "org/postgresql/replication/fluent/logical/ChainedLogicalStreamBuilder"
+  private val toOption = s"(Ljava/lang/String;Z)L$builder;"
   private val toPublish = "createOrUpdatePublicationModeFiltered"
 
   /** Class -> its methods that are changed, and the places in them. */
@@ -31,6 +35,7 @@ object PatchDebezium {
       (Set("parseModifiers"), 2),
     connection ->
       (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish), 6),
+    s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
     s"$of/PgSnapshot" -> (Set("valueOf"), 1))
 
   def main(arguments: Array[String]): Unit =
@@ -60,6 +65,12 @@ object PatchDebezium {
           case (`connection`, "executeWithTimeout", `toExecute`, `toPublish`) =>
             super.visitMethodInsn(code, owner, called, types, ofInterface)
             askOfPublication()
+          case (`builder`, "withSlotOption", `toOption`, "defaultOptions") =>
+            // its only option that is true or false is whether messages are sent
+            inner.visitInsn(Opcodes.POP)
+            inner.visitInsn(Opcodes.ICONST_0)
+            super.visitMethodInsn(code, owner, called, types, ofInterface)
+            changes += 1
           case _ => super.visitMethodInsn(code, owner, called, types, ofInterface)
         }
 
