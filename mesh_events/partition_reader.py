@@ -1,7 +1,10 @@
 """Partition 0 of one topic, read by librdkafka, and byte by byte where that is not sure.
 
 librdkafka believes what a record says of its offset, cannot read some that brokers take, and does
-not say where a batch begins; see `batches`.
+not say where a batch begins; see `batches`. A record that says of itself that it stands before the
+place where reading goes on it leaves out, and the next one may say that it is the one that is
+expected. So it is asked at the end alone, and what it hands out is held until as many records have
+come as there are up to the end: none was left out then, and each has its own offset.
 """
 
 import time
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from mesh_events.batches import stored
 from mesh_events.errors import InfrastructureError
 from mesh_events.kafka import (
     Connection,
@@ -50,8 +54,8 @@ class PartitionReader:
     quick to read a few records here and there, and slow to read very many.
 
     Of a topic that is `gapless`, each offset has a record or a transaction's marker. What
-    librdkafka leaves out there, gives another offset or cannot read is read byte by byte; see
-    `batches`.
+    librdkafka leaves out there, gives another offset or cannot read is read byte by byte, and so
+    is what stands before the end; see `batches`.
     """
 
     def __init__(
@@ -63,7 +67,7 @@ class PartitionReader:
         brief: bool = False,
         gapless: bool = False,
     ) -> None:
-        self._connection, self._gapless = connection, gapless
+        self._connection, self._gapless, self._brief = connection, gapless, brief
         self._topic = topic
         self._doing = f"reading {topic} at {connection.bootstrap_servers} as {connection.user}"
         self._consumer = Consumer(
@@ -84,8 +88,11 @@ class PartitionReader:
         self._refused: KafkaError | None = None
         # fetched, and not handed out yet: who stops reading in the middle goes on there
         self._ahead: deque[Message] = deque()
-        self._fetched = 0
-        # up to here bytes are read, many at once
+        # come, one for each offset from `_sure` up to `_fetched`, and not sure to be those
+        self._held: list[Message] = []
+        self._sure = self._fetched = 0
+        self._held_since = 0.0
+        # up to here bytes are read, many at once but for the first
         self._by_bytes, self._widely = 0, False
         self._raw: RawPartition | None = None
         self._moved, self._assigned = time.monotonic(), False
@@ -107,21 +114,27 @@ class PartitionReader:
     @property
     def position(self) -> int:
         """The offset to go on from."""
-        return int(self._ahead[0].offset()) if self._ahead else self._fetched
+        return int(self._ahead[0].offset()) if self._ahead else self._sure
 
-    def seek(self, offset: int, *, inside: bool = True) -> None:
+    def seek(self, offset: int) -> None:
         """Go on reading at `offset`.
 
-        What stands there is read byte by byte in a topic without gaps, unless the caller knows that
-        it is not `inside` of a batch: only the beginning of a batch tells which record is which.
+        What stands there is read byte by byte in a topic without gaps: only the beginning of a
+        batch tells which record is which.
         """
         self._ahead.clear()
-        self._fetched, self._widely = offset, False
-        self._by_bytes = offset + 1 if self._gapless and inside and offset > 0 else 0
+        self._go_back_to(offset)
+        self._widely = False
+        self._by_bytes = offset + 1 if self._gapless and offset > 0 else 0
         if self._by_bytes:
             self._unassign()
         else:
             self._assign()
+
+    def _go_back_to(self, offset: int) -> None:
+        """Forget what is held; `offset` is the next one that is wanted."""
+        self._held.clear()
+        self._sure = self._fetched = offset
 
     def _assign(self) -> None:
         self._moved, self._assigned = time.monotonic(), True
@@ -133,7 +146,7 @@ class PartitionReader:
 
     def rest(self) -> None:
         """Fetch nothing until `seek`; who waits at an end asks for more twenty times a second."""
-        self._fetched = self.position
+        self._go_back_to(self.position)
         self._ahead.clear()
         self._unassign()
 
@@ -173,29 +186,58 @@ class PartitionReader:
             return self._stored(timeout)
         if not self._assigned:
             self._assign()
-        good: list[Message] = []
         with translating(self._doing):
             messages = self._some(timeout)
         self._raise_refusal()
+        good, is_odd = self._taken(messages)
+        if messages:
+            self._moved = time.monotonic()
+        if not is_odd and (not self._gapless or self._is_at_end()):
+            return good + self._released()
+        if is_odd or self._is_stuck() or self._is_held_long():
+            # from here on by bytes: the next call does
+            self._leave_to_bytes()
+        return good
+
+    def _taken(self, messages: list[Message]) -> tuple[list[Message], bool]:
+        """Hold what has come; (what came before an end, whether the next one is odd)."""
+        good: list[Message] = []
         for message in messages:
             error = message.error()
             if self._is_odd(message):
-                # from here on by bytes: the next call does
-                self._leave_to_bytes()
-                return good
+                return good, True
             if error is None:
-                good.append(message)
+                if not self._held:
+                    self._held_since = time.monotonic()
+                self._held.append(message)
                 self._fetched = max(self._fetched, message.offset() + 1)
             elif error.code() == _AT_END:
                 # markers of transactions take offsets and never arrive: only this tells of them
                 self._fetched = max(self._fetched, message.offset())
+                # nothing of what came before stands behind the end of then
+                good += self._released()
             elif error.code() not in _PASSING:
                 raise translated(error, self._doing)
-        if messages:
-            self._moved = time.monotonic()
-        elif self._is_stuck():
-            self._leave_to_bytes()
+        return good, False
+
+    def _released(self) -> list[Message]:
+        """What is held, of which each is the record at its offset."""
+        good, self._held = self._held, []
+        self._sure = self._fetched
         return good
+
+    def _is_at_end(self) -> bool:
+        """Whether as many records have come as there are up to the end, and so none from behind."""
+        with suppress(KafkaException):
+            place = TopicPartition(self._topic, 0)
+            _, end = self._consumer.get_watermark_offsets(place, cached=True)
+            return int(end) == self._fetched
+        return False
+
+    def _is_held_long(self) -> bool:
+        """Whether ever more comes, so that the end is not reached."""
+        is_old = bool(self._held) and time.monotonic() > self._held_since + _LONG_S
+        return is_old or len(self._held) > _MOST_HELD
 
     def _is_odd(self, message: Message) -> bool:
         """Whether records are missing before this one, it is no next one, or none could be read."""
@@ -206,6 +248,10 @@ class PartitionReader:
             return bool(message.offset() != self._fetched)
         if error.code() == _AT_END:
             return bool(message.offset() > self._fetched)
+        if error.code() == _NOT_THERE:
+            # far away says the record that stands there; librdkafka asked for what is behind it
+            low, end = self.bounds()
+            return low <= self._fetched <= end
         return error.code() in _UNREAD
 
     def _is_stuck(self) -> bool:
@@ -221,12 +267,11 @@ class PartitionReader:
     def _leave_to_bytes(self) -> None:
         """Read what stands at the position, and all behind it up to the end of then, by bytes."""
         self._unassign()
-        self._by_bytes, self._widely = self._fetched + 1, True
+        self._go_back_to(self._sure)
+        self._by_bytes = self._fetched + 1
 
     def _stored(self, timeout: float) -> list[Any]:
         """What stands at the position, as its bytes tell."""
-        from mesh_events.batches import stored
-
         first, found = self._fetched, list[Any]()
         try:
             answer = self._raw_partition().fetch(first, _WIDE if self._widely else _NARROW)
@@ -243,9 +288,8 @@ class PartitionReader:
             return []
         for behind, records in stored(answer.data):
             found += [one for one in records if one.offset() >= first]
-            self._fetched = max(self._fetched, behind)
-        if self._widely:
-            self._by_bytes = answer.end
+            self._sure = self._fetched = max(self._fetched, behind)
+        self._by_bytes, self._widely = answer.end, not self._brief
         return found
 
     def _raw_partition(self) -> "RawPartition":
@@ -325,9 +369,12 @@ class PartitionReader:
 
 _STUCK_S = 1.0
 """Without a record that is there: a login, or a new leader, hardly ever takes so long."""
+_LONG_S, _MOST_HELD = 0.2, 10_000
+"""For so long, and so many, records are held; then bytes are read."""
 _NARROW, _WIDE = 64 * 1024, 4 * 1024 * 1024
 """Bytes of one answer: where one batch is asked for, and where many are."""
 _AT_END = KafkaError._PARTITION_EOF  # noqa: SLF001
+_NOT_THERE = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _UNREAD = {
     # a whole batch, and none of its records at the position or behind it: so it says of its offsets
     KafkaError.MSG_SIZE_TOO_LARGE,

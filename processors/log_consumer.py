@@ -4,8 +4,9 @@ Kafka takes any bytes as the name of a header; aiokafka raises on one that is no
 and Faust ends the worker. Kafka takes any offset in an uncompressed batch as well, and lengths with
 bits that it drops; aiokafka believes the former, so that Faust counts up to it, and raises on the
 latter. Here the consumer goes to the end instead, and hands over a
-record without anything in it: the worker then reads by itself what is there. It also meets every
-gap in the offsets, and the end of the log every second.
+record without anything in it: the worker then reads by itself what is there. So it does where what
+came does not end with the log. It also meets every gap in the offsets, and the end of the log every
+second.
 
 Where much was written the worker reads it by itself, too: what it has folded is not handed over.
 
@@ -52,7 +53,9 @@ class LogConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  #
             found = await super()._fetch_records(consumer, active_partitions, *args, **options)
             why = next((why for item in found.items() if (why := _odd(consumer, *item))), None)
             if why is None:
-                return self._unfolded(found)
+                if all(_ends(consumer, *item) for item in found.items()):
+                    return self._unfolded(found)
+                return _passed_over(consumer, active_partitions)
         except (UnicodeDecodeError, CorruptRecordException) as error:
             why = str(error)
         log.warning("record_passed_over", error=why)
@@ -76,6 +79,16 @@ def _odd(consumer: Any, partition: Any, records: list[Any]) -> str | None:
     if records and end is not None and records[-1].offset >= end:
         return f"offset {records[-1].offset}, and the log ends at {end}"
     return None
+
+
+def _ends(consumer: Any, partition: Any, records: list[Any]) -> bool:
+    """Whether records end where the log did when it was asked last, and so with a batch.
+
+    aiokafka leaves out a record that says of itself that it stands before what is expected, and
+    takes the next one for it if that says so. Between two begins of batches as many records as
+    offsets are those records.
+    """
+    return not records or records[-1].offset + 1 == consumer.highwater(partition)
 
 
 def _passed_over(consumer: Any, partitions: set[Any]) -> dict[Any, list[Any]]:

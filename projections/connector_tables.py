@@ -203,8 +203,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     To Debezium a name is a pattern without regard to case, so each is written as one that matches
     itself alone. Its own slot is put in where the config names none, and heartbeats go to a topic
     of its domain. It fails at a change that does not hold the whole row, and at an error of the
-    database that it would retry for ever and tell nobody. What it has read and Kafka has not takes a
-    bounded part of Connect's memory.
+    database that it would retry for ever and tell nobody. What it has read and Kafka has not takes
+    a bounded part of Connect's memory.
 
     A JDBC sink is given the schema of its tables. Without one it fills the first table of that name
     in any schema. It escapes no names, so it gets records with plain ones alone, and with values

@@ -248,9 +248,17 @@ def _counts(image: Image, entry: Entry, event: Decision) -> bool:
         and (
             event.last <= event.basis
             if isinstance(event, RecordsSetAside)
-            else image.intents.is_open(event.offset)
+            else image.intents.is_open(event.offset) and _is_of(event, image.intents)
         )
     )
+
+
+def _is_of(event: Decision, intents: Intents) -> bool:
+    """Whether the intent that a decision names stands at its offset: it is what was judged."""
+    decided, named = intents.undecided.get(event.offset), getattr(event, "intent", None)
+    if decided is None or decided.event is None or named is None:
+        return True
+    return bool(named == decided.event.meta.id)
 
 
 def _unreadable(intents: Intents, entry: Entry, event: Decision) -> StateFaultError:

@@ -100,6 +100,10 @@ def packed(
 ODD = {
     "an offset far away": batch(record(delta=1_000_000)),
     "an offset before the batch": batch(record(delta=-5)),
+    "one before the batch, and its own": batch(record(value=b"1", delta=-1), record(value=b"2")),
+    "several before the batch": batch(
+        *(record(value=bytes([one]), delta=one - 2) for one in range(5))
+    ),
     "offsets in the wrong order": batch(record(value=b"1", delta=1), record(value=b"2")),
     "one offset twice": batch(record(value=b"1"), record(value=b"2")),
     "a gap": batch(record(value=b"1"), record(value=b"2", delta=7), record(value=b"3", delta=2)),

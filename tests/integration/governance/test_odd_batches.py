@@ -52,22 +52,50 @@ def test_every_record_of_every_odd_batch_is_read_at_its_place(
         assert [plain(message) for message in reader.to_end()] == expected()
 
 
-@pytest.mark.parametrize("name", ["an offset before the batch", "a wide length of a record"])
+@pytest.mark.parametrize("name", ODD)
 def test_a_reader_at_the_end_reads_however_many_odd_batches_come(kit: Mesh, name: str) -> None:
-    """With each answer that has nothing for it librdkafka asks for twice as much, up to a bound."""
+    """With each answer that has nothing for it librdkafka asks for twice as much, up to a bound.
+
+    What says that it stands before the end librdkafka leaves out for a reader that is there.
+    """
     login, topic, odd = kit.admin_login(), f"mesh.{fresh('odd')}", ODD[name]
     admin = kit.admin()
     new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
     admin.create_topics([new])[topic].result(30)
     produce(login, topic, GOOD)
+    [(_, wanted)] = stored(odd)
     with PartitionReader(login, topic, gapless=True) as reader:
         assert [message.offset() for message in reader.to_end()] == [0]
-        for _ in range(10):
+        for _ in range(3):
             place = produce(login, topic, odd)
-            assert [message.offset() for message in reader.to_end()] == [place]
+            found = [(one.offset(), one.key(), one.value()) for one in reader.to_end()]
+            assert found == [(at, one.key(), one.value()) for at, one in enumerate(wanted, place)]
             # read by librdkafka again, up to the next odd one
             place = produce(login, topic, GOOD)
             assert [message.offset() for message in reader.to_end()] == [place]
+    admin.delete_topics([topic])[topic].result(30)
+
+
+@pytest.mark.parametrize("polls", [0, 1, 3])
+def test_batches_that_each_begin_before_themselves_are_read_at_their_places(
+    kit: Mesh, polls: int
+) -> None:
+    """Each takes the place that the one before it has left, for a reader that reads beside it."""
+    login, topic = kit.admin_login(), f"mesh.{fresh('odd')}"
+    admin = kit.admin()
+    new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
+    admin.create_topics([new])[topic].result(30)
+    produce(login, topic, GOOD)
+    found: list[bytes | None] = []
+    with PartitionReader(login, topic, gapless=True) as reader:
+        found += [message.value() for message in reader.to_end()]
+        produce(login, topic, batch(record(value=b"1", delta=-1), record(value=b"2")))
+        for number in range(3, 30):
+            for _ in range(polls):
+                found += [message.value() for message in reader.poll(0.01)]
+            produce(login, topic, batch(record(value=str(number).encode(), delta=-1)))
+        found += [message.value() for message in reader.to_end()]
+    assert found == [b"good", *(str(one).encode() for one in range(1, 30))]
     admin.delete_topics([topic])[topic].result(30)
 
 
