@@ -54,6 +54,8 @@ _WITHHELD = frozenset(
     }
 )
 _NEVER = float("-inf")
+_Asked = frozenset[tuple[str, int, Desired]]
+"""Id, generation and what is asked for, of connectors."""
 
 
 @dataclass
@@ -97,7 +99,7 @@ class ConnectorsKeeper:
     _born: float | None = None
     _missing: object = None
     # lane -> the reign in which nothing was to run there, and nothing did
-    _still: dict[str, Reign] = field(default_factory=dict)
+    _still: dict[str, tuple[Reign, _Asked]] = field(default_factory=dict)
     _cleared: set[str] = field(default_factory=set)
 
     def reconcile(self, image: Image, reign: Reign) -> None:
@@ -172,7 +174,7 @@ class ConnectorsKeeper:
         if any(_wanted(one, image) for one in standing):
             self._still.pop(lane, None)
         elif done and lane not in self._silent:
-            self._still[lane] = reign
+            self._still[lane] = reign, _asked(standing)
         self._looked[lane] = (parts if done else (), self.pace.clock())
 
     def _look(
@@ -218,7 +220,9 @@ class ConnectorsKeeper:
         """Whether nothing is to run there, and nothing does: no worker is started to see that."""
         if not connect.api.is_stopped or any(_wanted(one, image) for one in standing):
             return False
-        if self._still.get(lane) is reign or all(map(_rests, standing)):
+        since, settled = self._still.get(lane, (None, frozenset()))
+        asked = _asked(one for one in standing if not _rests(one))
+        if asked <= (settled if since is reign else frozenset()):
             self._silent.pop(lane, None)
             return True
         return False
@@ -333,6 +337,11 @@ class ConnectorsKeeper:
 def _rests(connector: Connector) -> bool:
     """Whether it is not to run, and does not."""
     return connector.desired is Desired.PAUSED and connector.is_at_rest
+
+
+def _asked(connectors: Iterable[Connector]) -> _Asked:
+    """What was settled of connectors, if anything was: what is asked for later is not."""
+    return frozenset((one.id, one.generation, one.desired) for one in connectors)
 
 
 def _wanted(connector: Connector, image: Image) -> bool:

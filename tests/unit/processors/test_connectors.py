@@ -418,6 +418,32 @@ def test_a_worker_that_is_stopped_is_not_started_for_connectors_that_stand_still
     assert made.connector.state is ConnectorState.ACTIVE
 
 
+def test_what_is_asked_for_after_a_worker_was_stopped_is_done(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    made.say(ConnectorStopped)
+    made.look(times=3)
+    made.api.stopped = True
+    made.look(10, times=3)
+    made.say(ConnectorDropped)
+    made.look(10, times=3)
+    assert made.connector.state is ConnectorState.DROPPED
+    assert NAME not in made.api.found
+
+
+def test_what_is_asked_for_while_a_domain_is_in_quarantine_is_done(made: MemoryConnector) -> None:
+    made.add()
+    made.look(times=2)
+    quarantine(made)
+    made.look(10, times=3)
+    made.api.stopped = True
+    made.look(10, times=3)
+    made.log.operator(ConnectorStopped, connector=NAME)
+    made.log.govern()
+    made.look(10, times=3)
+    assert made.connector.state is ConnectorState.STOPPED
+
+
 def test_a_worker_that_is_stopped_is_not_started_for_a_domain_in_quarantine(
     made: MemoryConnector,
 ) -> None:
