@@ -6,8 +6,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
- * database with patterns ask [[BoundedMatches]], the one that makes publications asks [[Identities]],
- * and the one that asks for changes asks for no logical messages: every role that may connect to the
+ * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
+ * the one that makes publications asks [[Identities]], and the one that asks for changes asks for no logical messages: every role that may connect to the
  * database can send them, in any size. Their jar comes first among those of the plugin; see
  * [[PatchedClass]].
  */
@@ -30,7 +30,7 @@ object PatchDebezium {
   private val places = Map(
     s"$of/connection/PostgresConnection" -> (Set("isTableUniqueIndexIncluded"), 2),
     s"$of/connection/PostgresDefaultValueConverter" ->
-      (Set("extractDefault", "parseDefaultValue"), 3),
+      (Set("extractDefault", "parseDefaultValue"), 4),
     s"$of/connection/AbstractReplicationMessageColumn$$TypeMetadataImpl" ->
       (Set("parseModifiers"), 2),
     connection ->
@@ -51,6 +51,16 @@ object PatchDebezium {
 
     private class Asking(inner: MethodVisitor, method: String)
         extends MethodVisitor(Opcodes.ASM9, inner) {
+      override def visitCode(): Unit = {
+        super.visitCode()
+        // no default is passed over at once
+        if (method == "parseDefaultValue") {
+          inner.visitVarInsn(Opcodes.ALOAD, 2)
+          call("mesh/ConstantDefaults", "constant", "(Ljava/lang/String;)Ljava/lang/String;")
+          inner.visitVarInsn(Opcodes.ASTORE, 2)
+        }
+      }
+
       override def visitMethodInsn(
           code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
         (owner, called, types, method) match {

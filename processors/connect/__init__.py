@@ -14,8 +14,9 @@ keeps of an answer, and `Patience.scala` for how long it waits for a login and a
 whole. `PatchMysql.scala` does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
 `PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round.
 `PatchDebezium.scala` changes its PostgreSQL connector: `BoundedMatches.scala` bounds for how long
-a text of a database is compared with a pattern, `Identities.scala` keeps a table out of a
-publication by which its UPDATE and DELETE would fail.
+a text of a database is compared with a pattern, `ConstantDefaults.scala` takes no value out of a
+default that has to be computed, `Identities.scala` keeps a table out of a publication by which its
+UPDATE and DELETE would fail.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
 connectors keep of schemas. All of these write by `PatchedClass.scala`.
 """
@@ -78,7 +79,7 @@ PATCHES = (
     Patch("*/mysql-connector-j-*.jar", _scala(*_BOUNDS, "PatchMysql"), "mesh.PatchMysql"),
     Patch(
         "*/debezium-connector-postgres-*.jar",
-        _scala("BoundedMatches", "Identities", "PatchDebezium", "PatchedClass"),
+        _scala("BoundedMatches", "ConstantDefaults", "Identities", "PatchDebezium", "PatchedClass"),
         "mesh.PatchDebezium",
     ),
     Patch(
