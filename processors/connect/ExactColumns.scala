@@ -1,12 +1,13 @@
 package mesh
 
-import java.sql.Connection
+import java.sql.{Connection, Types}
 import java.util
 
 import io.debezium.connector.jdbc.JdbcSinkRecord
 import io.debezium.connector.jdbc.dialect.DatabaseDialect
 import io.debezium.connector.jdbc.dialect.postgres.PostgresDatabaseDialect
 import io.debezium.connector.jdbc.relational.TableDescriptor
+import io.debezium.sink.column.ColumnDescriptor
 import org.apache.kafka.connect.data.Schema
 import org.apache.kafka.connect.errors.DataException
 
@@ -14,17 +15,25 @@ import org.apache.kafka.connect.errors.DataException
 class RefusedException(message: String) extends DataException(message)
 
 /**
- * Lets Debezium's JDBC sink keep decimals without a scale (VariableScaleDecimal) as they are:
+ * Lets Debezium's JDBC sink write no number that its column would round:
  *
- *  - its columns for them are of numeric, and not of double precision, for which two keys are one;
+ *  - its columns for decimals without a scale (VariableScaleDecimal) are of numeric, and not of double
+ *    precision, for which two keys are one;
  *  - it fails at a table that has one of double precision for them, as the sink made it before, or
- *    one of a domain over that. The error begins with a code, and names the column.
+ *    one of a domain over that;
+ *  - it fails at a record whose field has gone from whole numbers to others, to double from float, or
+ *    to more places behind the point, since the column was made: databases round what they store.
+ *
+ * The error begins with a code, and names the column.
  *
  * [[PatchSink]] has the sink ask this. Nothing of Scala's own library is used, so that Connect needs
  * no more jars for it.
  */
 object ExactColumns {
   private val decimal = "io.debezium.data.VariableScaleDecimal"
+  private val connectDecimal = "org.apache.kafka.connect.data.Decimal"
+  /** PostgreSQL's numeric can be declared with so many; MySQL's with fewer. */
+  private val mostDigits = 1000
   /** Tables whose columns were asked for, and those that round. */
   private val known =
     util.Collections.synchronizedMap(new util.WeakHashMap[TableDescriptor, util.Set[String]])
@@ -57,19 +66,48 @@ object ExactColumns {
       known.put(table, found)
     }
 
+  /** Called with each record, and the table that it is for. */
   def require(record: JdbcSinkRecord, table: TableDescriptor): Unit = {
     val columns = known.get(table)
-    if (columns != null && !columns.isEmpty) {
-      val fields = record.jdbcFields.values.iterator
-      while (fields.hasNext) {
-        val field = fields.next()
-        val schema = field.getSchema
+    val fields = record.jdbcFields.values.iterator
+    while (fields.hasNext) {
+      val field = fields.next()
+      val schema = field.getSchema
+      if (columns != null && !columns.isEmpty) {
         val isArray = Schema.Type.ARRAY.equals(schema.`type`)
         if (decimal.equals(if (isArray) schema.valueSchema.name else schema.name))
           requireExact(table, columns.iterator, field.getColumnName)
       }
+      // a column that is not there yet is made by this schema
+      if (table.hasColumn(field.getColumnName)) {
+        val column = table.getColumnByName(field.getColumnName)
+        if (rounds(column, schema))
+          throw refusal(table, column.getColumnName, column.getTypeName + " rounds the topic's values")
+      }
     }
   }
+
+  private def rounds(column: ColumnDescriptor, schema: Schema): Boolean = {
+    val kind = column.getJdbcType
+    val places = placesOf(schema)
+    if (kind == Types.TINYINT || kind == Types.SMALLINT || kind == Types.INTEGER || kind == Types.BIGINT)
+      places > 0
+    else if (kind == Types.REAL) Schema.Type.FLOAT64.equals(schema.`type`)
+    else if (kind == Types.NUMERIC || kind == Types.DECIMAL)
+      // one without a precision says that it has more digits than any can have
+      connectDecimal.equals(schema.name) && places > column.getScale &&
+        column.getPrecision > 0 && column.getPrecision <= mostDigits
+    else false
+  }
+
+  /** How many places a number may have behind the point; 0 of what is no number. */
+  private def placesOf(schema: Schema): Int =
+    if (Schema.Type.FLOAT32.equals(schema.`type`) || Schema.Type.FLOAT64.equals(schema.`type`))
+      Integer.MAX_VALUE
+    else if (connectDecimal.equals(schema.name) && schema.parameters != null) {
+      val scale = schema.parameters.get("scale")
+      if (scale == null) 0 else Integer.parseInt(scale)
+    } else 0
 
   private def requireExact(
       table: TableDescriptor, columns: util.Iterator[String], name: String): Unit =
@@ -77,8 +115,12 @@ object ExactColumns {
       val column = columns.next()
       // without quotes the database spells a name in small letters
       if (column.equalsIgnoreCase(name))
-        throw new RefusedException(
-          "column_not_exact: " + table.getId.namespace + "." + table.getId.name + "." + column +
-            ": double precision rounds the topic's decimals")
+        throw refusal(table, column, "double precision rounds the topic's decimals")
     }
+
+  private def refusal(table: TableDescriptor, column: String, why: String): RefusedException = {
+    val namespace = table.getId.namespace
+    val place = if (namespace == null) table.getId.name else namespace + "." + table.getId.name
+    new RefusedException("column_not_exact: " + place + "." + column + ": " + why)
+  }
 }

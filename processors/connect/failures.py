@@ -141,9 +141,9 @@ _REFUSALS = {
         "--alter --topic TOPIC --add-config max.message.bytes=17825792`)"
     ),
     "column_not_exact": (
-        "run ALTER TABLE ... ALTER COLUMN ... TYPE numeric (numeric[] of an array, or a domain "
-        "over it); what was rounded before is as it was once a connector under another name reads "
-        "the topic anew"
+        "run ALTER TABLE ... ALTER COLUMN ... TYPE with a type that has each value of the field, "
+        "as numeric (numeric[] of an array, or a domain over it); what was rounded before is as it "
+        "was once a connector under another name reads the topic anew"
     ),
     **dict.fromkeys(
         ("name_not_plain", "default_not_plain", "parameter_not_plain"),

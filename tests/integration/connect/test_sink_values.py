@@ -222,9 +222,14 @@ def produce(
 
     Values of logical types are given as the numbers that they are.
     """
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    write(mesh, topic, fields, rows)
+
+
+def write(mesh: Endpoints, topic: str, fields: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write rows with these fields, as `produce` does, into a topic that there is."""
     named = [{"name": name, "type": kind} for name, kind in fields.items()]
     schema = {"type": "record", "name": "Row", "fields": named}
-    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
     number = register_schema(mesh, f"{topic}-value", json.dumps(schema))
     parsed = parse_schema(json.loads(json.dumps(schema).replace("logicalType", "kind")))
     writing = Producer(mesh.administration("east").config())
