@@ -18,6 +18,9 @@ from local_platform.services.base import Command, Service
 from local_platform.site import Site
 
 MAJOR = 18
+_ACCESS = f"host all all {HOST}/32 scram-sha-256\n"
+"""Who may log in, in pg_hba.conf: `all` databases are not `replication`, by which a role that
+captures tables could copy the whole server."""
 
 
 class Postgres(Service):
@@ -53,6 +56,9 @@ class Postgres(Service):
         elif account is not None and self.data.stat().st_uid != account:
             # of a start at another port
             accounts.give(self.data, account)
+        access = self.data / "pg_hba.conf"
+        if access.read_text(encoding="utf-8") != _ACCESS:
+            access.write_text(_ACCESS, encoding="utf-8")
 
     def _account(self) -> int | None:
         return accounts.account_of(self.name, self.site.port("postgres"))
