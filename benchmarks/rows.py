@@ -55,6 +55,8 @@ class Row:
 _FETCH = "a fetch that waits is answered once, within half a second"
 _FOLD = "the fold: a record is decided when those before it are folded"
 _SIGNATURE = "signatures, checked one after the other"
+_GOVERNOR = "one process that checks, judges, encodes and signs each, beside its broker"
+_SHOWN = "the fold of the whole log, and the text of each record"
 
 ROWS: Sequence[Row] = (
     Row(
@@ -116,7 +118,7 @@ ROWS: Sequence[Row] = (
         "decisions",
         ("decisions", "per_s"),
         goal=Goal("1 000/s", "per_s", 1000, is_least=True),
-        bound=_SIGNATURE,
+        bound=_GOVERNOR,
         short=True,
     ),
     Row(
@@ -153,7 +155,7 @@ ROWS: Sequence[Row] = (
         "decisions",
         ("audit log, all",),
         goal=Goal("2 s for 20 000", "p50_ms", 10_000),
-        bound=_SIGNATURE,
+        bound=_SHOWN,
     ),
     Row("the last 20 of them", "decisions", ("audit log, the last 20",)),
     Row(
