@@ -187,7 +187,7 @@ class PartitionReader:
         if not self._assigned:
             self._assign()
         with translating(self._doing):
-            messages = self._some(timeout)
+            messages = self._some(min(timeout, _LONG_S) if self._held else timeout)
         self._raise_refusal()
         good, is_odd = self._taken(messages)
         if messages:
@@ -227,10 +227,18 @@ class PartitionReader:
         return good
 
     def _is_at_end(self) -> bool:
-        """Whether as many records have come as there are up to the end, and so none from behind."""
+        """Whether as many records are held as there are up to the end, and so none from behind.
+
+        The end that a response told may be older than the records in it, so it is asked for.
+        """
+        if not self._held:
+            return False
         with suppress(KafkaException):
             place = TopicPartition(self._topic, 0)
             _, end = self._consumer.get_watermark_offsets(place, cached=True)
+            if int(end) != self._fetched:
+                return False
+            _, end = self._consumer.get_watermark_offsets(place, timeout=1.0)
             return int(end) == self._fetched
         return False
 
@@ -245,7 +253,9 @@ class PartitionReader:
             return False
         error = message.error()
         if error is None:
-            return bool(message.offset() != self._fetched)
+            # to this client a length of null that has bits above 32 is one of nothing
+            is_empty = message.key() == b"" or message.value() == b""
+            return is_empty or bool(message.offset() != self._fetched)
         if error.code() == _AT_END:
             return bool(message.offset() > self._fetched)
         if error.code() == _NOT_THERE:
@@ -285,6 +295,9 @@ class PartitionReader:
         if answer is None or answer.end == first:
             # nothing is there: whatever comes begins with a batch
             self._by_bytes = 0
+            return []
+        if answer.end < first:
+            # a new leader does not know yet how far all others have come
             return []
         for behind, records in stored(answer.data):
             found += [one for one in records if one.offset() >= first]

@@ -12,22 +12,14 @@ import faust
 from faust.types import TP
 
 from mesh_events.kafka import SCRAM, Connection
-from mesh_events.record import Record
 from mesh_events.topics import GOVERNANCE
 from processors.bounded_web import BoundedWeb
 from processors.log_consumer import log_consumer
 from processors.metrics import CONTENT_TYPE
 
-_MOST_HEADERS = 32
-"""Of a record as the mesh's writers make it; they use seven."""
-
 
 class Life(Protocol):
     """What the app drives; see `Worker`."""
-
-    @property
-    def folded(self) -> int:
-        """Offset of the last record that is folded."""
 
     async def stand_by(self) -> None:
         """Fold along while the log is another's, until cancelled."""
@@ -38,8 +30,8 @@ class Life(Protocol):
     async def stop(self) -> None:
         """The log is another's."""
 
-    async def fold(self, record: Record | None) -> None:
-        """One record, in order; None for what the log's own reader is to read."""
+    async def read_to(self, offset: int) -> None:
+        """The log has come as far as this offset."""
 
     def describe(self) -> dict[str, Any]:
         """What the readiness page tells."""
@@ -90,16 +82,16 @@ def build(
         web_port=place.port or 80,
     )
     app.web = BoundedWeb(app)
-    app.transport.Consumer = log_consumer(reauth_s, lambda: life().folded)
+    app.transport.Consumer = log_consumer(reauth_s)
     log_topic = app.topic(
         GOVERNANCE, value_type=bytes, value_serializer="raw", key_serializer="raw"
     )
 
     @app.agent(log_topic)
     async def govern(stream: Any) -> None:
-        # decoding happens in the fold: an error in a Faust codec would lose good events
+        # it wakes the worker, which reads by itself; see `log_consumer`
         async for event in stream.events():
-            await life().fold(_record(event.message))
+            await life().read_to(event.message.offset)
 
     @app.task
     async def stand_by() -> None:
@@ -129,20 +121,3 @@ def build(
         return web.bytes(life().metrics(), headers={"Content-Type": CONTENT_TYPE})
 
     return app
-
-
-def _record(message: Any) -> Record | None:
-    """The record in Faust's message; None for one that Kafka's clients may read differently."""
-    headers: dict[str, bytes | None] = dict(message.headers or ())
-    plain = message.key is not None and message.value is not None
-    if not plain or len(headers) != len(message.headers or ()) or len(headers) > _MOST_HEADERS:
-        return None
-    if any(value is None or "\0" in name for name, value in headers.items()):
-        return None
-    return Record(
-        offset=message.offset,
-        time=round(message.timestamp * 1000),
-        key=message.key,
-        value=message.value,
-        headers=headers,
-    )

@@ -1,20 +1,19 @@
-"""Faust's consumer of the log, which goes on where its Kafka library cannot.
+"""Faust's consumer of the log, which wakes the worker and hands over nothing that it has read.
+
+Kafka takes what its clients do not agree about: a record whose attributes have a second byte to
+aiokafka is another record there, with any key, value and signature. So of what aiokafka has read
+the last offset alone counts; the worker reads the log by itself.
 
 Kafka takes any bytes as the name of a header; aiokafka raises on one that is not UTF-8, for ever,
 and Faust ends the worker. Kafka takes any offset in an uncompressed batch as well, and lengths with
 bits that it drops; aiokafka believes the former, so that Faust counts up to it, and raises on the
-latter. Here the consumer goes to the end instead, and hands over a
-record without anything in it: the worker then reads by itself what is there. So it does where what
-came does not end with the log. It also meets every gap in the offsets, and the end of the log every
-second.
-
-Where much was written the worker reads it by itself, too: what it has folded is not handed over.
+latter. Here the consumer goes to the end instead. The worker also meets every gap in the offsets,
+and the end of the log every second.
 
 Brokers end a session that does not log in anew, which aiokafka does not; see `sessions`.
 """
 
 import asyncio
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -53,21 +52,11 @@ class LogConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  #
             found = await super()._fetch_records(consumer, active_partitions, *args, **options)
             why = next((why for item in found.items() if (why := _odd(consumer, *item))), None)
             if why is None:
-                if all(_ends(consumer, *item) for item in found.items()):
-                    return self._unfolded(found)
-                return _passed_over(consumer, active_partitions)
+                return {at: [_bare(at, all_[-1].offset)] for at, all_ in found.items() if all_}
         except (UnicodeDecodeError, CorruptRecordException) as error:
             why = str(error)
         log.warning("record_passed_over", error=why)
         return _passed_over(consumer, active_partitions)
-
-    def _unfolded(self, found: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
-        """Without what was folded meanwhile, but for the last record: Faust counts by it."""
-        folded = self.consumer.folded()
-        return {
-            partition: [one for one in records if one.offset > folded] or records[-1:]
-            for partition, records in found.items()
-        }
 
 
 def _odd(consumer: Any, partition: Any, records: list[Any]) -> str | None:
@@ -81,14 +70,11 @@ def _odd(consumer: Any, partition: Any, records: list[Any]) -> str | None:
     return None
 
 
-def _ends(consumer: Any, partition: Any, records: list[Any]) -> bool:
-    """Whether records end where the log did when it was asked last, and so with a batch.
-
-    aiokafka leaves out a record that says of itself that it stands before what is expected, and
-    takes the next one for it if that says so. Between two begins of batches as many records as
-    offsets are those records.
-    """
-    return not records or records[-1].offset + 1 == consumer.highwater(partition)
+def _bare(partition: Any, offset: int) -> ConsumerRecord:
+    """A record without anything in it."""
+    return ConsumerRecord(
+        partition.topic, partition.partition, offset, 0, 1, None, None, None, -1, -1, ()
+    )
 
 
 def _passed_over(consumer: Any, partitions: set[Any]) -> dict[Any, list[Any]]:
@@ -98,8 +84,7 @@ def _passed_over(consumer: Any, partitions: set[Any]) -> dict[Any, list[Any]]:
         end = consumer.highwater(partition)
         if end:
             consumer.seek(partition, end)
-            place = (partition.topic, partition.partition, end - 1)
-            found[partition] = [ConsumerRecord(*place, 0, 1, None, None, None, -1, -1, ())]
+            found[partition] = [_bare(partition, end - 1)]
     return found
 
 
@@ -107,17 +92,14 @@ class LogConsumer(driver.Consumer):  # type: ignore[misc]  # Faust is untyped
     """What the app makes in place of the driver's own consumer.
 
     session_s: for how long brokers take a login to be good, seconds
-    folded: offset of the last record that is folded
     """
 
     session_s: ClassVar[float]
-    folded: ClassVar[Callable[[], int]]
 
     def _new_consumer_thread(self) -> LogConsumerThread:
         return LogConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
 
-def log_consumer(session_s: float, folded: Callable[[], int]) -> type[LogConsumer]:
+def log_consumer(session_s: float) -> type[LogConsumer]:
     """The class of the log's consumer; see `LogConsumer` for what it is given."""
-    given = {"session_s": session_s, "folded": staticmethod(folded)}
-    return type("LogConsumer", (LogConsumer,), given)
+    return type("LogConsumer", (LogConsumer,), {"session_s": session_s})

@@ -17,7 +17,7 @@ class LogEnd:
     """Asks Kafka; every call is bounded in time, and no answer is an answer."""
 
     def __init__(self, connection: Connection) -> None:
-        self._reader = PartitionReader(connection, GOVERNANCE, None)
+        self._reader = PartitionReader(connection, GOVERNANCE, None, gapless=True)
 
     def __enter__(self) -> Self:
         return self

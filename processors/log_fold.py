@@ -1,7 +1,7 @@
-"""Bringing the log's records to the governor's fold: one by one as they come, or all that is there.
+"""Bringing the log's records to the governor's fold, by a client of the mesh's own.
 
-Faust hands over one record at a time, which is quick while little is written. Where much stands
-between the fold and the log's end, it is read at once by a client of its own.
+Faust tells that there is more: what its client has read is not taken, see `log_consumer`. What a
+worker has appended itself need not be read back, unless much stands before it.
 """
 
 import asyncio
@@ -45,15 +45,11 @@ class LogFold:
         """Whether more stands before `end` than is waited for."""
         return end is not None and end - 1 - self.offset > FEW
 
-    async def take(self, record: Record | None) -> None:
-        """Fold one record, and first what stands before it; None reads what is there."""
+    async def read_to(self, offset: int) -> None:
+        """Fold what is there, unless the record at this offset is folded."""
         async with self.lock:
-            # Faust's reader passes over what it cannot read; every record must be folded
-            if record is None or record.offset > self.offset + 1 or self.lags(self.end):
+            if offset > self.offset:
                 await asyncio.to_thread(self._read)
-            # an offset behind the log's end is none: a record tells it to Faust's reader
-            if record is not None and record.offset <= self.offset + 1:
-                self._governor.fold([record])
 
     async def echo(self, records: Sequence[Record]) -> None:
         """Fold what was just appended: no need to read it back, unless something stands between."""

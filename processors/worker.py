@@ -18,7 +18,6 @@ from prometheus_client.core import Metric
 from mesh_events.emit import LogWriter
 from mesh_events.errors import StateFaultError
 from mesh_events.kafka import Connection
-from mesh_events.record import Record
 from mesh_events.signing import SigningKey
 from processors.crash_points import crash_point
 from processors.governor import Governor
@@ -212,18 +211,10 @@ class Worker:
         await self._announce()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    @property
-    def folded(self) -> int:
-        """Offset of the last record that is folded."""
-        return self._log.offset
-
-    async def fold(self, record: Record | None) -> None:
-        """One record of the log, in order; waits until everything before it was folded.
-
-        None stands for what Faust's reader passed over.
-        """
+    async def read_to(self, offset: int) -> None:
+        """Fold the log where it is not folded as far as this offset."""
         await self._loaded.wait()
-        await self._log.take(record)
+        await self._log.read_to(offset)
         await self._announce()
 
     async def _catch_up(self) -> None:

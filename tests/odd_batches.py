@@ -111,6 +111,8 @@ ODD = {
     "a key of length -2": batch(record(key_length=-2)),
     "a value of length -2 behind a good one": batch(record(), record(delta=1, value_length=-2)),
     "a length that is very negative": batch(record(value_length=-(2**31))),
+    "a value of a negative length with a bit above 32": batch(record(value_length=-(2**32))),
+    "a key of a negative length with a bit above 32": batch(record(key_length=-(2**32))),
     "a header's name with a zero byte": batch(
         record(headers=[header(b"ce_id", b"1"), header(b"ce_id\0x", b"2")])
     ),

@@ -11,7 +11,7 @@ from mesh_events.errors import InfrastructureError
 from mesh_events.record import Record
 from processors import log_fold
 from processors.governor import Governor
-from processors.log_fold import FEW, LogFold
+from processors.log_fold import LogFold
 from tests.paper_log import PaperLog
 
 
@@ -105,30 +105,30 @@ def test_a_read_that_is_cancelled_takes_no_record_from_the_next_one(log: Log) ->
     assert governor.folded == list(range(1000))
 
 
-def test_one_record_that_follows_is_folded_without_reading(log: Log) -> None:
-    governor = Folding()
-
-    async def scene() -> None:
-        await fold_over(governor).take(record(0))
-
-    asyncio.run(scene())
-    assert governor.folded == [0]
-    assert log.made == []
-
-
-@pytest.mark.parametrize(("offset", "end"), [(1, None), (0, FEW + 2)])
-def test_what_stands_before_a_record_or_far_before_the_end_is_read(
-    log: Log, offset: int, end: int | None
-) -> None:
+def test_the_log_is_read_when_it_has_come_further_than_it_is_folded(log: Log) -> None:
     governor = Folding()
 
     async def scene() -> None:
         fold = fold_over(governor)
-        fold.end = end
-        await fold.take(record(offset))
+        await fold.read_to(0)
+        await fold.read_to(999)
 
     asyncio.run(scene())
     assert governor.folded == list(range(1000))
+    assert len(log.made) == 1
+
+
+def test_what_is_folded_already_is_not_read(log: Log) -> None:
+    governor = Folding()
+
+    async def scene() -> None:
+        fold = fold_over(governor)
+        await fold.echo([record(0), record(1)])
+        await fold.read_to(1)
+
+    asyncio.run(scene())
+    assert governor.folded == [0, 1]
+    assert log.made == []
 
 
 def test_what_was_appended_far_ahead_is_read_with_what_stands_before_it(log: Log) -> None:
