@@ -19,8 +19,8 @@ from local_platform.site import Site
 
 MAJOR = 18
 _ACCESS = f"host all all {HOST}/32 scram-sha-256\n"
-"""Who may log in, in pg_hba.conf: `all` databases are not `replication`, by which a role that
-captures tables could copy the whole server."""
+"""Who may log in, in pg_hba.conf: `all` databases are not `replication`, which stands for
+connections that name none, as those of pg_basebackup."""
 
 
 class Postgres(Service):

@@ -11,10 +11,8 @@ from local_platform import Endpoints
 pytestmark = pytest.mark.platform
 
 
-def test_a_role_that_may_replicate_captures_tables_and_copies_no_server(
-    platform: Endpoints,
-) -> None:
-    """`pg_basebackup` connects as this does for replication that is not logical."""
+def test_connections_for_replication_name_a_database(platform: Endpoints) -> None:
+    """A capture's does; `pg_basebackup` connects without one."""
     name = f"replica_{uuid4().hex[:8]}"
     role = sql.Identifier(name)
     made = sql.SQL("CREATE ROLE {} LOGIN REPLICATION PASSWORD 'tries'").format(role)
