@@ -228,6 +228,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "errors.max.retries": "0",
         **({HEARTBEAT_PREFIX: _heartbeat_prefix(config)} if _has_heartbeats(config) else {}),
         **config,
+        # what is told while nothing is captured is confirmed, once all that came before is
+        "lsn.flush.mode": "connector_and_driver",
         # changes come under the names of tables that are captured, not of their partitions
         "publish.via.partition.root": "true",
         # no setting of the driver is a domain's

@@ -21,9 +21,8 @@ object ConstantDefaults {
       val end = endOfText(text, begin + 1, begin == 1 && text.charAt(0) == 'E')
       end > 0 && isType(text.substring(end))
     } else {
-      val at = text.indexOf("::")
-      val head = if (at < 0) text else text.substring(0, at)
-      isWord(head) && (at < 0 || isType(text.substring(at)))
+      // a number or word with a type is a cast: of `(5)::text` Debezium would make that text
+      text.startsWith("NULL::") && isType(text.substring(4)) || isWord(text)
     }
   }
 
@@ -43,18 +42,16 @@ object ConstantDefaults {
 
   /** A number, or a word that is a value. */
   private def isWord(head: String): Boolean = {
-    val inner =
-      if (head.startsWith("(") && head.endsWith(")")) head.substring(1, head.length - 1) else head
-    if (inner.equals("true") || inner.equals("false") || inner.equals("NULL")) true
+    if (head.equals("true") || head.equals("false") || head.equals("NULL")) true
     else {
       var digits = 0
       var others = 0
-      var at = if (inner.startsWith("-")) 1 else 0
-      while (at < inner.length) {
-        val letter = inner.charAt(at)
+      var at = if (head.startsWith("-")) 1 else 0
+      while (at < head.length) {
+        val letter = head.charAt(at)
         val exponent = (letter == 'e' || letter == 'E') && digits > 0
         if (letter >= '0' && letter <= '9') digits += 1
-        else if (exponent && at + 1 < inner.length && "+-".indexOf(inner.charAt(at + 1).toInt) >= 0) at += 1
+        else if (exponent && at + 1 < head.length && "+-".indexOf(head.charAt(at + 1).toInt) >= 0) at += 1
         else if (!exponent && letter != '.') others += 1
         at += 1
       }

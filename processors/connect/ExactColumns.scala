@@ -79,8 +79,11 @@ object ExactColumns {
           requireExact(table, columns.iterator, field.getColumnName)
       }
       // a column that is not there yet is made by this schema
-      if (table.hasColumn(field.getColumnName)) {
-        val column = table.getColumnByName(field.getColumnName)
+      val named = field.getColumnName
+      // without quotes the sink spells a name in small letters
+      val name = if (table.hasColumn(named)) named else named.toLowerCase(util.Locale.ROOT)
+      if (table.hasColumn(name)) {
+        val column = table.getColumnByName(name)
         if (rounds(column, schema))
           throw refusal(table, column.getColumnName, column.getTypeName + " rounds the topic's values")
       }

@@ -174,7 +174,8 @@ class ConnectorsKeeper:
         if any(_wanted(one, image) for one in standing):
             self._still.pop(lane, None)
         elif done and lane not in self._silent:
-            self._still[lane] = reign, _asked(standing)
+            told = (one for one in standing if self._memories[one.id].faulty is None)
+            self._still[lane] = reign, _asked(told)
         self._looked[lane] = (parts if done else (), self.pace.clock())
 
     def _look(

@@ -5,6 +5,7 @@ domain whose server is slow or gone holds up nobody else.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -216,8 +217,12 @@ class Streaming:
                 lambda session: plan.result_schema(session, name, namespace),
             )
             schema_id = self._schemas.register_text(f"{statement.destination}-value", schema)
-            for key in plan.stream.key_writers.values():
-                self._schemas.register_text(f"{statement.destination}-key", key)
+            for earlier in list(plan.stream.key_writers.values())[:-1]:
+                # what is there already may not go with it
+                with suppress(RefusedError):
+                    self._schemas.register_text(f"{statement.destination}-key", earlier)
+            if plan.key is not None:
+                self._schemas.register_text(f"{statement.destination}-key", plan.key)
         except RefusedError as error:
             raise CopyError(error.code, str(error), error.text) from error
         stream = replace(plan.stream, asked_at=asked_at[statement.stream])
