@@ -226,10 +226,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "snapshot.fetch.size": _FETCH_ROWS,
         # the keeper starts it again, and tells it
         "errors.max.retries": "0",
-        **({HEARTBEAT_PREFIX: _heartbeat_prefix(config)} if _has_heartbeats(config) else {}),
+        **(_heartbeats(config) if _has_heartbeats(config) else {}),
         **config,
-        # what is told while nothing is captured is confirmed, once all that came before is
-        "lsn.flush.mode": "connector_and_driver",
         # changes come under the names of tables that are captured, not of their partitions
         "publish.via.partition.root": "true",
         # no setting of the driver is a domain's
@@ -292,6 +290,17 @@ def _routed(config: Map[str, str]) -> tuple[tuple[str, str], ...]:
 def _has_heartbeats(config: Config) -> bool:
     prefixed = bool(config.get("topic.prefix"))
     return prefixed and config.get("heartbeat.interval.ms", "").strip("-0") != ""
+
+
+def _heartbeats(config: Config) -> dict[str, str]:
+    """They go to a topic of the domain, and confirm what came while nothing was captured.
+
+    By this mode Debezium sends heartbeats, also where none are asked for.
+    """
+    return {
+        HEARTBEAT_PREFIX: _heartbeat_prefix(config),
+        "lsn.flush.mode": "connector_and_driver",
+    }
 
 
 def _heartbeat_prefix(config: Config) -> str:
