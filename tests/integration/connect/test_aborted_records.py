@@ -1,16 +1,15 @@
 """A sink's table has what is committed: nothing of an aborted or an open transaction."""
 
 import json
-from io import BytesIO
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from fastavro import parse_schema, schemaless_writer
 
 from local_platform import Endpoints
 from tests.integration.connect.test_sink_values import Sinking, rows, sink, table
 from tests.integration.connect_owner import owner
+from tests.integration.sql.records import record, wire
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, register_schema
 
@@ -31,22 +30,16 @@ class Writer:
         self.producer = Producer(config)
         self.producer.init_transactions()
 
-    def _schema(self, mesh: Endpoints, side: str, *names: str) -> tuple[int, Any]:
-        fields = [{"name": name, "type": "int"} for name in names]
-        schema = {"type": "record", "name": side.title(), "fields": fields}
-        number = register_schema(mesh, f"{self._topic}-{side}", json.dumps(schema))
-        return number, parse_schema(schema)
-
-    def _framed(self, side: str, value: dict[str, int]) -> bytes:
-        number, schema = self._schemas[side]
-        text = BytesIO()
-        schemaless_writer(text, schema, value)
-        return b"\0" + number.to_bytes(4, "big") + text.getvalue()
+    def _schema(self, mesh: Endpoints, side: str, *names: str) -> tuple[int, dict[str, Any]]:
+        schema = record(side.title(), **dict.fromkeys(names, "int"))
+        return register_schema(mesh, f"{self._topic}-{side}", json.dumps(schema)), schema
 
     def write(self, id_: int, amount: int | None) -> None:
         """A row, or that it is deleted."""
-        value = None if amount is None else self._framed("value", {"id": id_, "amount": amount})
-        self.producer.produce(self._topic, value, self._framed("key", {"id": id_}))
+        key = wire(*self._schemas["key"], {"id": id_})
+        row = {"id": id_, "amount": amount}
+        value = None if amount is None else wire(*self._schemas["value"], row)
+        self.producer.produce(self._topic, value, key)
         assert self.producer.flush(30) == 0
 
 

@@ -8,14 +8,13 @@ import pytest
 from psycopg import sql
 
 from local_platform import Endpoints
-from tests.integration.connect.test_sink_values import capture, table
+from tests.integration.connect.test_sink_values import NOUN, capture, table
 from tests.integration.connect_owner import owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually
 
 __all__ = ["owner", "sdm", "table"]
 pytestmark = pytest.mark.slow
-NOUN = ("connect", "connector")
 LARGE = 20_000_000
 """More than a database may send at once."""
 

@@ -1,6 +1,7 @@
 """Batches that a broker takes and clients do not agree about: every reader reads every record."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -20,19 +21,26 @@ from tests.odd_batches import ODD, batch, produce, record
 GOOD = batch(record(value=b"good"))
 
 
-@pytest.fixture(scope="module")
-def odd_topic(kit: Mesh) -> Iterator[tuple[Connection, str]]:
-    """A topic like the log with every odd batch, a good one before and behind each."""
+@contextmanager
+def topic_like_the_log(kit: Mesh) -> Iterator[tuple[Connection, str]]:
+    """It has a good batch, and is deleted in the end."""
     login, topic = kit.admin_login(), f"mesh.{fresh('odd')}"
     new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
     admin = kit.admin()
     admin.create_topics([new])[topic].result(30)
     produce(login, topic, GOOD)
-    for data in ODD.values():
-        produce(login, topic, data)
-        produce(login, topic, GOOD)
     yield login, topic
     admin.delete_topics([topic])[topic].result(30)
+
+
+@pytest.fixture(scope="module")
+def odd_topic(kit: Mesh) -> Iterator[tuple[Connection, str]]:
+    """A topic like the log with every odd batch, a good one before and behind each."""
+    with topic_like_the_log(kit) as (login, topic):
+        for data in ODD.values():
+            produce(login, topic, data)
+            produce(login, topic, GOOD)
+        yield login, topic
 
 
 def plain(message: Stored) -> tuple[object, ...]:
@@ -58,13 +66,12 @@ def test_a_reader_at_the_end_reads_however_many_odd_batches_come(kit: Mesh, name
 
     What says that it stands before the end librdkafka leaves out for a reader that is there.
     """
-    login, topic, odd = kit.admin_login(), f"mesh.{fresh('odd')}", ODD[name]
-    admin = kit.admin()
-    new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
-    admin.create_topics([new])[topic].result(30)
-    produce(login, topic, GOOD)
+    odd = ODD[name]
     [(_, wanted)] = stored(odd)
-    with PartitionReader(login, topic, gapless=True) as reader:
+    with (
+        topic_like_the_log(kit) as (login, topic),
+        PartitionReader(login, topic, gapless=True) as reader,
+    ):
         assert [message.offset() for message in reader.to_end()] == [0]
         for _ in range(3):
             place = produce(login, topic, odd)
@@ -73,7 +80,6 @@ def test_a_reader_at_the_end_reads_however_many_odd_batches_come(kit: Mesh, name
             # read by librdkafka again, up to the next odd one
             place = produce(login, topic, GOOD)
             assert [message.offset() for message in reader.to_end()] == [place]
-    admin.delete_topics([topic])[topic].result(30)
 
 
 @pytest.mark.parametrize("polls", [0, 1, 3])
@@ -81,13 +87,11 @@ def test_batches_that_each_begin_before_themselves_are_read_at_their_places(
     kit: Mesh, polls: int
 ) -> None:
     """Each takes the place that the one before it has left, for a reader that reads beside it."""
-    login, topic = kit.admin_login(), f"mesh.{fresh('odd')}"
-    admin = kit.admin()
-    new = NewTopic(topic, 1, 1, config=dict(TOPICS[topics.GOVERNANCE]))
-    admin.create_topics([new])[topic].result(30)
-    produce(login, topic, GOOD)
     found: list[bytes | None] = []
-    with PartitionReader(login, topic, gapless=True) as reader:
+    with (
+        topic_like_the_log(kit) as (login, topic),
+        PartitionReader(login, topic, gapless=True) as reader,
+    ):
         found += [message.value() for message in reader.to_end()]
         produce(login, topic, batch(record(value=b"1", delta=-1), record(value=b"2")))
         for number in range(3, 30):
@@ -96,7 +100,6 @@ def test_batches_that_each_begin_before_themselves_are_read_at_their_places(
             produce(login, topic, batch(record(value=str(number).encode(), delta=-1)))
         found += [message.value() for message in reader.to_end()]
     assert found == [b"good", *(str(one).encode() for one in range(1, 30))]
-    admin.delete_topics([topic])[topic].result(30)
 
 
 def test_a_record_reads_the_same_wherever_reading_begins(
