@@ -24,9 +24,6 @@ class LogFold:
     Args:
         connection: login that reads the log.
         governor: takes the records in offset order, and passes over what it has.
-
-    Attributes:
-        end: offset behind the log's last record as Kafka said it last; None before it was asked.
     """
 
     def __init__(self, connection: Connection, governor: Governor) -> None:
@@ -34,16 +31,11 @@ class LogFold:
         self._reader: LogReader | None = None
         self._reading = threading.Lock()
         self.lock = asyncio.Lock()
-        self.end: int | None = None
 
     @property
     def offset(self) -> int:
         """Of the last record that is folded."""
         return self._governor.image.offset
-
-    def lags(self, end: int | None) -> bool:
-        """Whether more stands before `end` than is waited for."""
-        return end is not None and end - 1 - self.offset > FEW
 
     async def read_to(self, offset: int) -> None:
         """Fold what is there, unless the record at this offset is folded."""
@@ -54,7 +46,7 @@ class LogFold:
     async def echo(self, records: Sequence[Record]) -> None:
         """Fold what was just appended: no need to read it back, unless something stands between."""
         async with self.lock:
-            if self.lags(records[0].offset):
+            if records[0].offset - 1 - self.offset > FEW:
                 await asyncio.to_thread(self._read)
                 return
             for record in records:

@@ -82,6 +82,8 @@ class Worker:
         self._loaded = asyncio.Event()
         self._changed = asyncio.Condition()
         self._log = LogFold(connection, governor)
+        # offset behind the log's last record as Kafka said it last; None before it was asked
+        self._end: int | None = None
         self._standby = Standby(connection, governor, self._log.lock)
         # by default there are fewer threads than jobs: one that waits would hold up another
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
@@ -141,7 +143,7 @@ class Worker:
 
     def _gauges(self) -> Iterable[Metric]:
         governor = self.governor
-        return gauges(governor.image, governs=governor.reigns, end=self._log.end)
+        return gauges(governor.image, governs=governor.reigns, end=self._end)
 
     async def stand_by(self) -> None:
         """Fold along while the log is another's, for as long as this process lives."""
@@ -201,7 +203,7 @@ class Worker:
         self._tenure += 1
         self._standby.again()
         self._loaded.clear()
-        self._log.end = None
+        self._end = None
         if self._reign is not None:
             self._reign.end()
             self._reign = None
@@ -308,7 +310,7 @@ class Worker:
             while self._holds(reign):
                 asked = now()
                 end = await asyncio.to_thread(there.offset)
-                self._log.end = end if end is not None else self._log.end
+                self._end = end if end is not None else self._end
                 if end is not None and await self._complete(reign, there, end):
                     reign.heard(asked)
                     since = clock()
