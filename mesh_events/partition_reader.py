@@ -1,10 +1,10 @@
 """Partition 0 of one topic, read by librdkafka, and byte by byte where that is not sure.
 
 librdkafka believes what a record says of its offset, cannot read some that brokers take, and does
-not say where a batch begins; see `batches`. A record that says of itself that it stands before the
-place where reading goes on it leaves out, and the next one may say that it is the one that is
-expected. So it is asked at the end alone, and what it hands out is held until as many records have
-come as there are up to the end: none was left out then, and each has its own offset.
+not say where a batch begins; see `batches`. It drops a record whose offset delta puts it before the
+fetch position, and the next record of the batch can claim the expected offset. So librdkafka reads
+the end of the partition alone, and its records are held until there is one for each offset up to
+the high watermark: none was dropped then, and each has its own offset.
 """
 
 import time
@@ -227,20 +227,23 @@ class PartitionReader:
         return good
 
     def _is_at_end(self) -> bool:
-        """Whether as many records are held as there are up to the end, and so none from behind.
+        """Whether a record is held for each offset up to the high watermark, and none beyond it.
 
-        The end that a response told may be older than the records in it, so it is asked for.
+        The cached one may be older than the records of its own fetch response, so the broker is
+        asked as well.
         """
-        if not self._held:
-            return False
+        return (
+            bool(self._held)
+            and self._high_watermark(cached=True) == self._fetched
+            and self._high_watermark(timeout=1.0) == self._fetched
+        )
+
+    def _high_watermark(self, **how: Any) -> int | None:
+        """As librdkafka knows it or the broker says; None without an answer."""
         with suppress(KafkaException):
             place = TopicPartition(self._topic, 0)
-            _, end = self._consumer.get_watermark_offsets(place, cached=True)
-            if int(end) != self._fetched:
-                return False
-            _, end = self._consumer.get_watermark_offsets(place, timeout=1.0)
-            return int(end) == self._fetched
-        return False
+            return int(self._consumer.get_watermark_offsets(place, **how)[1])
+        return None
 
     def _is_held_long(self) -> bool:
         """Whether ever more comes, so that the end is not reached."""
@@ -268,11 +271,8 @@ class PartitionReader:
         """Whether nothing has come for a while, although there is something."""
         if not self._gapless or time.monotonic() < self._moved + _STUCK_S:
             return False
-        with suppress(KafkaException):
-            place = TopicPartition(self._topic, 0)
-            _, end = self._consumer.get_watermark_offsets(place, cached=True)
-            return int(end) > self._fetched
-        return False
+        end = self._high_watermark(cached=True)
+        return end is not None and end > self._fetched
 
     def _leave_to_bytes(self) -> None:
         """Read what stands at the position, and all behind it up to the end of then, by bytes."""

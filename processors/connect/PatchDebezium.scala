@@ -7,9 +7,9 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
- * the one that makes publications asks [[Identities]], and the one that asks for changes asks for no logical messages: every role that may connect to the
- * database can send them, in any size. Their jar comes first among those of the plugin; see
- * [[PatchedClass]].
+ * and the one that makes publications asks [[Identities]]. The one that starts a replication stream
+ * asks for no logical messages, which every role that may connect to the database can send, in any
+ * size. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
   private val of = "io/debezium/connector/postgresql"
@@ -53,7 +53,7 @@ object PatchDebezium {
         extends MethodVisitor(Opcodes.ASM9, inner) {
       override def visitCode(): Unit = {
         super.visitCode()
-        // no default is passed over at once
+        // Debezium takes null for no default
         if (method == "parseDefaultValue") {
           inner.visitVarInsn(Opcodes.ALOAD, 2)
           call("mesh/ConstantDefaults", "constant", "(Ljava/lang/String;)Ljava/lang/String;")

@@ -98,7 +98,7 @@ class ConnectorsKeeper:
     _put: dict[str, float] = field(default_factory=dict)
     _born: float | None = None
     _missing: object = None
-    # lane -> the reign in which nothing was to run there, and nothing did
+    # lane -> the reign in which nothing was to run there, and nothing did, and what was asked then
     _still: dict[str, tuple[Reign, _Asked]] = field(default_factory=dict)
     _cleared: set[str] = field(default_factory=set)
 
