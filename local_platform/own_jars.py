@@ -116,7 +116,7 @@ def digest(sources: Iterable[Path]) -> str:
 def compile_for_brokers(jar: Path, class_path: str) -> None:
     """Compile the jar of the brokers' own classes if it is not there; see `compile_once`.
 
-    It holds twenty-five of Kafka's classes as well, which ask for bounds: see `local_platform.jvm`.
+    It holds twenty-six of Kafka's classes as well, which ask for bounds: see `local_platform.jvm`.
     """
     with _COMPILING:
         compile_once(jar, f"{class_path}:{_tools()}", jvm.SOURCES, patch=jvm.PATCH)

@@ -33,7 +33,8 @@ _CLASSES = frozenset(
     ExecutionException FileNotFoundException GenericJDBCException GroupAuthorizationException
     HibernateException IOException IllegalArgumentException IllegalStateException
     IndexOutOfBoundsException InterruptException InterruptedException
-    InvalidConfigurationException InvalidProducerEpochException InvalidTimestampException
+    InvalidConfigurationException InvalidProducerEpochException InvalidRecordException
+    InvalidTimestampException
     InvalidTopicException InvalidTxnStateException JDBCConnectionException KafkaException
     KafkaStorageException NegativeArraySizeException NetworkException NoClassDefFoundError
     NoSuchElementException NoSuchFileException NoSuchMethodError

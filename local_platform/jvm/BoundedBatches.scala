@@ -7,19 +7,21 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.kafka.common.InvalidRecordException
 import org.apache.kafka.common.compress.Compression
 import org.apache.kafka.common.errors.{RecordTooLargeException, ThrottlingQuotaExceededException}
-import org.apache.kafka.common.record.internal.{DefaultRecord, DefaultRecordBatch}
+import org.apache.kafka.common.record.internal.{DefaultRecord, DefaultRecordBatch, Record, RecordBatch}
 import org.apache.kafka.common.utils.BufferSupplier
 
 /**
  * What a compressed batch may unpack to. Kafka bounds a batch as it is sent, and makes room for what
- * the lengths in it announce: 91 bytes take 500 MB of a broker's heap. [[PatchKafka]] has Kafka's
- * classes call these methods.
+ * the lengths in it announce: 91 bytes take 500 MB of a broker's heap. And where its records stand: of
+ * one that is not compressed Kafka takes any offsets and times, about which its clients do not agree.
+ * [[PatchKafka]] has Kafka's classes call these methods.
  *
  * Properties of the JVM:
  *   mesh.batches.record.bytes=<n>   of one record, and of one block of Snappy
  *   mesh.batches.bytes=<n>          of a batch
  *   mesh.batches.records=<n>        of a batch
- *   mesh.batches.record.headers=<n> of one record, compressed or not
+ *   mesh.batches.record.headers=<n> of one record, compressed or not; of one that a domain appends a
+ *                                   hundred less, since copies and dead letters have some more
  *   mesh.batches.headers=<n>        of all records of a compressed batch
  *   mesh.batches.request.bytes=<n>  of all batches that one request unpacks, for each header 32 more
  *   mesh.batches.login.bytes=<n>    of all requests of a login in a second
@@ -31,10 +33,12 @@ object BoundedBatches {
   private val ofBatch = Integer.getInteger("mesh.batches.bytes", 32 << 20).intValue
   private val records = Integer.getInteger("mesh.batches.records", 100000).intValue
   private val headersOfRecord = Integer.getInteger("mesh.batches.record.headers", 10000).intValue
+  private val spare = 100
   private val headersOfBatch = Integer.getInteger("mesh.batches.headers", 500000).intValue
   private val ofRequest = Integer.getInteger("mesh.batches.request.bytes", 256 << 20).intValue
   private val ofLogin = Integer.getInteger("mesh.batches.login.bytes", 1 << 30).doubleValue
   private val lateNs = 1000000000L
+  private val admin = "admin"
   private val requests = new ThreadLocal[Budget]
   private val logins = new ConcurrentHashMap[String, Spent]()
   private val snappyHeader = Array[Byte](-126, 'S', 'N', 'A', 'P', 'P', 'Y', 0)
@@ -88,18 +92,47 @@ object BoundedBatches {
   }
 
   /** The announced number of a record's headers, before room is made for them. */
-  def headers(announced: Int): Unit =
-    if (announced > headersOfRecord) {
-      throw new RecordTooLargeException(
-        s"a record announces $announced headers: it may have $headersOfRecord")
-    }
+  def headers(announced: Int): Unit = requireFew(announced, headersOfRecord)
 
   /** The same of a record of a compressed batch that is skipped; it counts for the batch. */
   def skipped(announced: Int, from: InputStream): Int = {
-    headers(announced)
+    requireFew(announced, ofAppended)
     count(math.max(announced, 0), from)
     announced
   }
+
+  /**
+   * Raises for a record that says that it stands elsewhere than at its number in the batch, that it is older
+   * than Kafka's time, or has attributes, of which there are none. The administrator may append it.
+   */
+  def place(batch: RecordBatch, record: Record, number: Int): Unit = record match {
+    case plain: DefaultRecord =>
+      if (!batch.isCompressed) requireFew(plain.headers.length, ofAppended)
+      val fault =
+        if (plain.offset - batch.baseOffset != number)
+          s"a record is number $number of its batch, and says that it is ${plain.offset - batch.baseOffset}"
+        else if (plain.timestamp < RecordBatch.NO_TIMESTAMP) s"a record has the time ${plain.timestamp}"
+        else if (plain.attributes != 0) s"a record has the attributes ${plain.attributes}"
+        else null
+      if (fault != null && !isOfAdmin) throw new InvalidRecordException(fault)
+    case _ => ()
+  }
+
+  private def isOfAdmin: Boolean = {
+    val request = requests.get
+    request != null && request.login == admin
+  }
+
+  /** Headers of a record that the thread's request appends. */
+  private def ofAppended: Int = {
+    val request = requests.get
+    if (request == null || BoundedWork.isOwn(request.login)) headersOfRecord else headersOfRecord - spare
+  }
+
+  private def requireFew(announced: Int, most: Int): Unit =
+    if (announced > most) {
+      throw new RecordTooLargeException(s"a record announces $announced headers: it may have $most")
+    }
 
   /** A record was read out of a compressed batch. */
   def read(record: DefaultRecord, from: InputStream): Unit = count(record.headers.length, from)
@@ -150,7 +183,7 @@ object BoundedBatches {
 }
 
 /** What a request of a login may still unpack, in bytes. */
-class Budget(most: Int, login: String) {
+class Budget(most: Int, val login: String) {
   private var left = most.toLong
   private var charged = left
 

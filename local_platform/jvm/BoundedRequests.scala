@@ -135,7 +135,7 @@ object BoundedRequests {
 
   private def begins(request: RequestChannel.Request): Unit = {
     if (BoundedWork.isOwn(request.context.principal.getName)) current.remove() else current.set(request)
-    BoundedBatches.begin(request.context.principal.toString)
+    BoundedBatches.begin(request.context.principal.getName)
   }
 
   private def leaves(): Unit = {

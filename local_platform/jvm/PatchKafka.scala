@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, Label, MethodVisitor, Opcodes}
 
 /**
- * Writes twenty-five classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
+ * Writes twenty-six classes of Kafka, which call [[BoundedParsing]], [[BoundedTables]], [[BoundedRequests]],
  * [[BoundedWork]], [[BoundedBatches]], [[BoundedOffsets]], [[BoundedFetches]], [[BoundedConnections]],
  * [[BoundedSegments]], [[BoundedCleaning]], [[BoundedMarkers]], [[BoundedIndexes]] and [[BoundedTls]], below a
  * folder. They take the place of Kafka's where their jar comes first on the class path.
@@ -56,6 +56,11 @@ object PatchKafka {
           Some(new CallFirst(inner, batches, "headers", "(I)V")(Opcodes.ILOAD -> 1))
         case _ => None
       }
+    }
+    patch(folder, s"$logs/LogValidator", 1) { (name, types, inner) =>
+      if (name != "validateRecord") None
+      else Some(new CallFirst(inner, batches, "place", s"(L$records/RecordBatch;L$records/Record;I)V")(
+        Opcodes.ALOAD -> 0, Opcodes.ALOAD -> 2, Opcodes.ILOAD -> 3))
     }
     // other requests than those that append have payloads as well
     patch(folder, "org/apache/kafka/common/compress/SnappyCompression", 1) { (name, types, inner) =>

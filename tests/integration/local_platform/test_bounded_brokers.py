@@ -42,7 +42,8 @@ XERIAL = b"\x82SNAPPY\0" + pack(">ii", 1, 1)
 RECORD, BATCH, RECORDS = (
     JVM_BOUNDS[f"mesh.batches.{one}"] for one in ("record.bytes", "bytes", "records")
 )
-HEADERS = JVM_BOUNDS["mesh.batches.record.headers"]
+HEADERS = JVM_BOUNDS["mesh.batches.record.headers"] - 100
+"""Of a record that a domain appends."""
 NAMES, CHARACTERS = (int(AUTHORIZER[f"mesh.authorizer.{one}"]) for one in ("names", "characters"))
 GROUP_DENIED, ID_DENIED, INVALID_RECORD, NOT_KEPT, THROTTLED = 30, 53, 87, 44, 89
 UNKNOWN_TOPIC = 3
@@ -231,6 +232,36 @@ def test_a_frame_of_snappy_with_a_length_that_is_none_is_refused(
         produce(foe, topic, packed(XERIAL + frame, 1, SNAPPY))
 
 
+ODD_PLACES = {
+    "one place twice": (record(value=b"1"), record(value=b"2")),
+    "before the batch": (record(delta=-1), record(value=b"2")),
+    "behind the batch": (record(delta=7),),
+    "in the wrong order": (record(delta=1), record(value=b"2")),
+    "with attributes": (record(attributes=0x80),),
+}
+
+
+@pytest.mark.parametrize("name", ODD_PLACES)
+def test_a_record_that_is_not_where_its_batch_has_it_is_refused(
+    admin: Connection, foe: Connection, topic: str, name: str
+) -> None:
+    """Kafka takes it where the batch is not compressed, and each client reads another record."""
+    with pytest.raises(KafkaError, match=f"error {INVALID_RECORD}$"):
+        produce(foe, topic, batch(*ODD_PLACES[name]))
+    # who administers the cluster may write it
+    assert produce(admin, topic, batch(*ODD_PLACES[name])) >= 0
+
+
+@pytest.mark.parametrize("time_ms", [-2, -5, -(2**40)])
+def test_a_record_from_before_kafkas_time_is_refused(
+    foe: Connection, topic: str, time_ms: int
+) -> None:
+    """A sink of Connect fails at it, and its dead letters have no place for it."""
+    with pytest.raises(KafkaError, match=f"error {INVALID_RECORD}$"):
+        produce(foe, topic, batch(record(), time_ms=time_ms))
+    assert produce(foe, topic, batch(record(), time_ms=-1)) >= 0
+
+
 def read_all(login: Connection, topic: str, count: int) -> Sequence[bytes]:
     settings = login.config(**{"group.id": f"foe.{uuid4().hex}", "auto.offset.reset": "earliest"})
     consumer, found, until = Consumer(settings), list[bytes](), time.monotonic() + 60
@@ -271,11 +302,15 @@ def test_headers_of_a_batch_that_is_cut_off_count_for_no_other(foe: Connection, 
         produce(foe, topic, batch(headers(1)))
 
 
-def test_the_largest_batch_of_each_kind_is_taken(foe: Connection, topic: str) -> None:
+def test_the_largest_batch_of_each_kind_is_taken(
+    admin: Connection, foe: Connection, topic: str
+) -> None:
     produce(foe, topic, packed(empty(RECORDS), RECORDS, GZIP))
     produce(foe, topic, batch(headers(HEADERS), headers(HEADERS, 1)))
     some = b"".join(headers(HEADERS, at) for at in range(50))
     produce(foe, topic, packed(gzip.compress(some), 50, GZIP))
+    # what the mesh writes has some more, of where the record comes from
+    produce(admin, topic, batch(headers(HEADERS + 100)))
     # the topic without compression has room for 16 MiB
     if not topic.endswith(".uncompressed"):
         produce(foe, topic, packed(megabytes(31), 31, GZIP))
