@@ -197,14 +197,20 @@ def source_options(spec: CopySpec) -> dict[str, str]:
 
 
 def sink_options(spec: CopySpec) -> dict[str, str]:
-    """Options of Spark's Kafka sink; the producer is idempotent by default and has to stay so."""
+    """Options of Spark's Kafka sink; the producer is idempotent by default and has to stay so.
+
+    What stands behind a batch that was refused is not sent (`jvm/PatchSender.scala`), nor in flight
+    yet: the position is that of the last record, and what is not there before it would be lost.
+    """
     # records that something was done with bring their topic along
     topic = {"topic": spec.destination_topic} if spec.work is None else {}
     return {
         **_login(spec.destination),
         **topic,
-        "kafka.batch.size": str(BATCH_BYTES),
+        # one that is larger than the destination takes is split into the same again, for ever
+        "kafka.batch.size": str(min(BATCH_BYTES, spec.max_record_bytes)),
         "kafka.delivery.timeout.ms": str(DELIVERY_TIMEOUT_MS),
+        "kafka.max.in.flight.requests.per.connection": "1",
         "kafka.max.request.size": str(spec.max_record_bytes),
     }
 

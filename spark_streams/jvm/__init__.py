@@ -3,7 +3,8 @@
 What lives here: the Scala sources of SQL functions, of the server that statements run on,
 `DomainServer.scala`, which lacks what no statement may use, of `ClosedPorts.scala`, by which no
 server has other ports than its own, of `BoundedCallers.scala`, by which connections without a token
-take no files from queries, and of `PatchSpark.scala`, by which Spark's Kafka source reads
+take no files from queries, of `PatchSender.scala`, by which a producer sends nothing behind a batch
+that it has given up, and of `PatchSpark.scala`, by which Spark's Kafka source reads
 records with any time, numbers of JSON keep their digits, and no text takes long to become a
 decimal; where they lie, and their names.
 What does not: how they are compiled and put on a server's class path (`local_platform.own_jars`),
@@ -24,6 +25,7 @@ SOURCES = tuple(
         "ConnectServer.scala",
         "Decimals.scala",
         "DomainServer.scala",
+        "PatchSender.scala",
         "PatchSpark.scala",
         "Patterns.scala",
         "TableLookup.scala",

@@ -28,10 +28,11 @@ from processors.lineage import LineageTopic
 from processors.rights import reader
 from projections.links import Copy, State
 from spark_streams.copy import with_provenance
+from spark_streams.engine import CopySpec, Failed
 from spark_streams.lag import behind, copied
 from spark_streams.log import KafkaLog
 from spark_streams.provenance import Origin
-from tests.links.real import DOMAIN, RealLink, assert_exact, count
+from tests.links.real import DOMAIN, RealLink, assert_exact, count, everything, until
 from tests.mesh_fixtures import home_of, spark_service
 
 
@@ -322,3 +323,43 @@ def lag_of(link: RealLink) -> dict[int, int]:
     finally:
         source.close()
         copy.close()
+
+
+def test_nothing_is_written_behind_a_record_that_is_refused(link: RealLink) -> None:
+    """What stands last tells how far a copy is: what was refused before it would be lost."""
+    topic, name = f"{link.topic}.small", f"{link.topic}@small"
+    link.west.create_topic(topic, 3, {"max.message.bytes": "200000"})
+    until(lambda: link.west.topic(topic) is not None)
+    source = link.east.topic(link.topic)
+    assert source is not None
+    values = [b"%d" % at * 1_000 for at in range(100, 400)]
+    values[150] = large = b"x" * 500_000
+    link.produce(*[(0, b"k", value, None) for value in values])
+    engine = link.new_engine()
+    engine.start(
+        CopySpec(
+            link=name,
+            writer="admin",
+            source=link.endpoints.administration("east"),
+            source_topic=link.topic,
+            origin=Origin("east", source.id),
+            destination=link.endpoints.administration("west"),
+            destination_topic=topic,
+            start=dict.fromkeys(range(link.partitions), 0),
+            max_record_bytes=2_000_000,
+        )
+    )
+    try:
+        # Spark notices it with a later record
+        def failed() -> bool:
+            link.produce((0, b"k", b"later", None))
+            return any(isinstance(one, Failed) for one in engine.states().get(name, ()))
+
+        until(failed, timeout=60)
+        copied_values = [value for _, _, value, _ in everything(link.west, topic)[0]]
+        assert copied_values == values[: len(copied_values)]
+        assert len(copied_values) <= values.index(large)
+    finally:
+        engine.stop(name)
+        engine.close()
+        link.west.delete_topic(topic)

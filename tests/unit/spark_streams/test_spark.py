@@ -1,6 +1,7 @@
 import json
 import socket
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,13 @@ from spark_streams.engine import CopySpec, Failed
 from spark_streams.errors import ENGINE_UNAVAILABLE, EngineError
 from spark_streams.provenance import Origin
 from spark_streams.session import bounded
-from spark_streams.spark import SparkEngine, require_slots, sink_options, source_options
+from spark_streams.spark import (
+    BATCH_BYTES,
+    SparkEngine,
+    require_slots,
+    sink_options,
+    source_options,
+)
 
 SPEC = CopySpec(
     link="east.users@west",
@@ -43,6 +50,14 @@ def test_the_sink_keeps_the_idempotent_producer_and_says_how_long_it_tries() -> 
     assert "kafka.acks" not in options
     assert int(options["kafka.delivery.timeout.ms"]) > 0
     assert options["kafka.max.request.size"] == "2000000"
+    # a record behind one that was refused would pass for all before it
+    assert options["kafka.max.in.flight.requests.per.connection"] == "1"
+
+
+@pytest.mark.parametrize(("most", "batch"), [(5_000, 5_000), (2_000_000, BATCH_BYTES)])
+def test_a_batch_is_no_larger_than_a_record_may_be(most: int, batch: int) -> None:
+    options = sink_options(replace(SPEC, max_record_bytes=most))
+    assert options["kafka.batch.size"] == str(batch)
 
 
 def test_a_password_with_quotes_stays_one_word_of_the_login() -> None:
