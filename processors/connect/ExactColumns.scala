@@ -90,8 +90,10 @@ object ExactColumns {
     }
   }
 
-  private def rounds(column: ColumnDescriptor, schema: Schema): Boolean = {
-    val kind = column.getJdbcType
+  private def rounds(column: ColumnDescriptor, field: Schema): Boolean = {
+    val ofItems = column.getJdbcType == Types.ARRAY && Schema.Type.ARRAY.equals(field.`type`)
+    val schema = if (ofItems) field.valueSchema else field
+    val kind = if (ofItems) kindOfItems(column.getTypeName) else column.getJdbcType
     val places = placesOf(schema)
     if (kind == Types.TINYINT || kind == Types.SMALLINT || kind == Types.INTEGER || kind == Types.BIGINT)
       places > 0
@@ -102,6 +104,13 @@ object ExactColumns {
         column.getPrecision > 0 && column.getPrecision <= mostDigits
     else false
   }
+
+  /** PostgreSQL names an array by its items' type, behind a line. */
+  private def kindOfItems(name: String): Int =
+    if (name.equals("_int2") || name.equals("_int4") || name.equals("_int8")) Types.BIGINT
+    else if (name.equals("_float4")) Types.REAL
+    else if (name.equals("_numeric")) Types.NUMERIC
+    else Types.OTHER
 
   /** How many places a number may have behind the point; 0 of what is no number. */
   private def placesOf(schema: Schema): Int =

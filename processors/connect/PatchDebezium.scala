@@ -18,6 +18,8 @@ object PatchDebezium {
   private val texts = "Ljava/lang/CharSequence;"
   private val toMatcher = s"($texts)Ljava/util/regex/Matcher;"
   private val toParts = s"($texts)[Ljava/lang/String;"
+  private val toConstant =
+    "(Lio/debezium/relational/Column;Ljava/lang/String;)Ljava/lang/String;"
   private val toAnswer = "(Ljava/lang/String;)Z"
   private val toLog = "(Ljava/lang/String;Ljava/lang/Throwable;)V"
   private val connection = s"$of/connection/PostgresReplicationConnection"
@@ -55,8 +57,9 @@ object PatchDebezium {
         super.visitCode()
         // Debezium takes null for no default
         if (method == "parseDefaultValue") {
+          inner.visitVarInsn(Opcodes.ALOAD, 1)
           inner.visitVarInsn(Opcodes.ALOAD, 2)
-          call("mesh/ConstantDefaults", "constant", "(Ljava/lang/String;)Ljava/lang/String;")
+          call("mesh/ConstantDefaults", "constant", toConstant)
           inner.visitVarInsn(Opcodes.ASTORE, 2)
         }
       }
