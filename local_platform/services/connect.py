@@ -289,4 +289,6 @@ WORKER = {
     "offset.flush.interval.ms": "5000",
     # what a sink's consumer has of a broker's answer, compressed; 50 MiB by default
     "consumer.fetch.max.bytes": str(8 * 1024 * 1024),
+    # how soon a sink reads partitions that were added; five minutes by default
+    "consumer.metadata.max.age.ms": "15000",
 }
