@@ -107,6 +107,11 @@ class ConnectorActivated(ConnectorFact):
     topic_ids: dict[str, str] = Field(
         default_factory=dict, description="Of a sink: topic that it reads -> Kafka's id of it"
     )
+    partitions: dict[str, int] = Field(
+        default_factory=dict,
+        description="Of a sink that replaces rows: topic that it reads -> how many partitions it "
+        "has",
+    )
 
 
 class ConnectorFailed(ConnectorFact):

@@ -59,6 +59,24 @@ class Topic:
     partitions: int
     config: Mapping[str, str]
 
+    @property
+    def mixes_keys(self) -> str:
+        """Why the latest of records whose keys differ in a schema's id alone is not known, or "".
+
+        The id is a part of a key's bytes, by which Kafka chooses the partition, and compacts.
+        """
+        if self.partitions > 1:
+            return (
+                f"with {self.partitions} partitions records of one key may stand in two of them, "
+                "and which is the latest is not known"
+            )
+        if "compact" in self.config.get("cleanup.policy", ""):
+            return (
+                "the topic is compacted, so that the record that deletes a row goes, and the row "
+                "with the key of the earlier schema stays"
+            )
+        return ""
+
 
 class Login(StrEnum):
     """What a cluster has of a SCRAM user: nothing, a password, or one that the mesh closed."""
@@ -82,6 +100,9 @@ class ClusterAdmin(Protocol):
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """Topic -> its id, of those that exist."""
+
+    def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
+        """Topic -> how many partitions it has, of those that exist."""
 
     def topic_names(self) -> set[str]:
         """The names of all topics."""
@@ -218,6 +239,13 @@ class KafkaAdmin:
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """Topic -> its id, of those that exist."""
+        return {name: str(one.topic_id) for name, one in self._topics(names).items()}
+
+    def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
+        """Topic -> how many partitions it has, of those that exist."""
+        return {name: len(one.partitions) for name, one in self._topics(names).items()}
+
+    def _topics(self, names: Iterable[str]) -> dict[str, Any]:
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -226,7 +254,7 @@ class KafkaAdmin:
             told = self._admin.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
             missing = {KafkaError.UNKNOWN_TOPIC_OR_PART}
             found = {name: self._result(told[name], doing, gone=missing) for name in wanted}
-            return {name: str(one.topic_id) for name, one in found.items() if one is not None}
+            return {name: one for name, one in found.items() if one is not None}
 
     def delete_group(self, group: str) -> bool:
         """Delete a consumer group with its positions; False while it has members."""

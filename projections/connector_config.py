@@ -87,6 +87,32 @@ def is_by_record_key(config: Config) -> bool:
     )
 
 
+def replaces_rows(config: Config) -> bool:
+    """Whether a record of a sink may change or delete the row of an earlier record.
+
+    It may not where the offset of each record is a part of the row's primary key.
+    """
+    if config.get("connector.class") != JDBC_SINK:
+        return False
+    changes = config.get("insert.mode") in ("upsert", "update")
+    if not changes and config.get("delete.enabled") != "true":
+        return False
+    mode = config.get("primary.key.mode")
+    if mode not in ("record_key", "record_value"):
+        return False
+    part = "$Key" if mode == "record_key" else "$Value"
+    offsets = {
+        value.rstrip("!?")
+        for name, value in config.items()
+        if name.endswith(".offset.field")
+        and config.get(f"{name.removesuffix('.offset.field')}.type", "").endswith(part)
+    }
+    fields = _listed(config.get("primary.key.fields", ""))
+    # without fields all those of the key are the primary key
+    named = offsets.intersection(fields) if fields or mode == "record_value" else offsets
+    return not named
+
+
 def foreign_topics(config: Config, domain: str) -> list[str]:
     """Settings that name topics outside of the domain's prefix, and what is routed there.
 

@@ -24,6 +24,7 @@ from projections.runs import EndedRun, with_end
 from projections.table import Table
 
 State = ConnectorState
+_NONE: Map[str, int] = Map()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Connector:
     on with them until another config is. `correlation` is the conversation of the last word on it.
     Of a sink, `topic_ids` maps each topic that it has read to Kafka's id of it, which its positions
     are of; `rows_of` maps (place, topic), see `places`, to the id of the topic whose records are
-    rows there. Both outlive the config, and the connector itself where one of its name is added.
+    rows there; `partitions` maps a topic to how many it had when a sink that replaces rows first
+    read it. They outlive the config, and the connector itself where one of its name is added.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Connector:
     ended: tuple[EndedRun, ...] = ()
     topic_ids: Map[str, str] = field(default_factory=Map)
     rows_of: Map[tuple[str, str], str] = field(default_factory=Map)
+    partitions: Map[str, int] = field(default_factory=Map)
 
     @property
     def domain(self) -> str:
@@ -139,6 +142,7 @@ def added(
         ended=before.ended if before is not None else (),
         topic_ids=before.topic_ids if before is not None else Map(),
         rows_of=before.rows_of if before is not None else Map(),
+        partitions=before.partitions if before is not None else Map(),
     )
     return connectors.set(event.connector, connector)
 
@@ -185,7 +189,7 @@ def _reported(connector: Connector, event: ConnectorFact) -> Connector:
     match event:
         case ConnectorActivated() if connector.desired is Desired.RUNNING:
             return replace(
-                _with_topics(connector, event.topic_ids),
+                _with_topics(connector, event.topic_ids, event.partitions),
                 state=State.ACTIVE,
                 principal=event.principal,
                 run=event.run,
@@ -203,10 +207,18 @@ def _reported(connector: Connector, event: ConnectorFact) -> Connector:
     return connector
 
 
-def _with_topics(connector: Connector, topic_ids: Mapping[str, str]) -> Connector:
-    """Which topics' records it has read, and made rows of."""
+def _with_topics(
+    connector: Connector, topic_ids: Mapping[str, str], partitions: Mapping[str, int] = _NONE
+) -> Connector:
+    """Which topics' records it has read, and made rows of, and how many partitions they had."""
     if not topic_ids:
         return connector
+    first = {
+        topic: count
+        for topic, count in partitions.items()
+        if topic not in connector.partitions
+        or connector.topic_ids.get(topic) != topic_ids.get(topic)
+    }
     read = {topic: topic_ids[topic] for topic in connector.reads if topic in topic_ids}
     places = connector.places
     rows = {places[topic]: known for topic, known in read.items()}
@@ -214,6 +226,7 @@ def _with_topics(connector: Connector, topic_ids: Mapping[str, str]) -> Connecto
         connector,
         topic_ids=connector.topic_ids.update(read),
         rows_of=connector.rows_of.update(rows),
+        partitions=connector.partitions.update(first),
     )
 
 

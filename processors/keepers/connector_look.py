@@ -27,6 +27,7 @@ from processors.keepers.flow_pace import Pace
 from processors.keepers.keeper import Reign
 from processors.keepers.retry import wait_before
 from processors.rights import Resource
+from projections.connector_config import replaces_rows
 from projections.connectors import Connector, State
 from projections.image import Image
 from projections.links import Desired
@@ -146,6 +147,7 @@ class Look:
     memory: Memory
     deployed: Deployed | None = None
     topics: sink_topics.TopicIds = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
 
     def settle(self, image: Image) -> bool:
         """Do what is next; whether nothing more is to be done for now."""
@@ -247,20 +249,19 @@ class Look:
         """Why a sink may not read its topics as they are at this moment."""
         reads = self.connector.reads
         self.topics = self.cluster().topic_ids(reads) if reads else {}
+        replaces = replaces_rows(self.connector.config)
+        self.partitions = self.cluster().partition_counts(reads) if replaces else {}
         started = self.memory.started
         unfit = sink_topics.refusal(self.connector, image.connectors, started, self.topics)
-        return unfit or self._moved_keys()
+        parted = sink_topics.parted_keys(self.connector, self.topics, self.partitions)
+        return unfit or parted or self._moved_keys()
 
     def _moved_keys(self) -> RefusedError | None:
         """Whether the latest record of a key is not known; what runs waits for no registry."""
-        cluster, versions = self.cluster(), self.keeper.versions
-
-        def partitions(name: str) -> int:
-            topic = cluster.topic(name)
-            return topic.partitions if topic is not None else 0
-
         try:
-            return sink_topics.moved_keys(self.connector, versions, partitions)
+            return sink_topics.moved_keys(
+                self.connector, self.keeper.versions, self.cluster().topic
+            )
         except InfrastructureError:
             if self.connector.state is not State.ACTIVE:
                 raise
@@ -434,11 +435,12 @@ class Look:
                 len(deployed.tasks),
                 self.memory.attempts,
                 self.topics,
+                self.partitions,
             )
             self.memory = replace(self.memory, shaken=False, seen_in=self.reign.epoch)
-        elif any(topic not in self.connector.topic_ids for topic in self.topics):
+        elif self._reads_unknown():
             # one that ran before topics had ids on the log, or a topic that was created later
-            self.voice.reads(self.topics)
+            self.voice.reads(self.topics, self.partitions)
         elif now - self.memory.lineage >= self.keeper.pace.lineage:
             self.memory = replace(self.memory, lineage=now)
             self.voice.goes_on()
@@ -446,6 +448,13 @@ class Look:
         if self.memory.attempts and now - since >= STEADY_S:
             self.memory = replace(self.memory, attempts=0)
         return True
+
+    def _reads_unknown(self) -> bool:
+        """Whether it reads topics of which the log has no id, or no number of partitions."""
+        found = self.connector
+        return any(topic not in found.topic_ids for topic in self.topics) or any(
+            topic not in found.partitions for topic in self.partitions
+        )
 
     def _admit(self) -> None:
         """Its login, and its rights."""

@@ -35,19 +35,24 @@ class ConnectorTelling:
     schema_text: Callable[[int], str | None] | None = None
 
     def activated(
-        self, principal: str, tasks: int, restarts: int, topic_ids: Mapping[str, str]
+        self,
+        principal: str,
+        tasks: int,
+        restarts: int,
+        topic_ids: Mapping[str, str],
+        partitions: Mapping[str, int],
     ) -> None:
-        """It and all of its tasks run; a sink reads the topics with these ids."""
+        """It and all of its tasks run; a sink reads the topics with these ids and partitions."""
         run = new_id()
-        at = self._activated(principal, run, tasks, restarts, topic_ids)
+        at = self._activated(principal, run, tasks, restarts, topic_ids, partitions)
         self._end(RunState.ABORT, at)
         self._tell(RunState.START, run)
 
-    def reads(self, topic_ids: Mapping[str, str]) -> None:
-        """Ids of its topics which the log has not; its run goes on."""
+    def reads(self, topic_ids: Mapping[str, str], partitions: Mapping[str, int]) -> None:
+        """Ids and partitions of its topics which the log has not; its run goes on."""
         found = self.connector
         if found.run is not None and found.principal is not None:
-            self._activated(found.principal, found.run, found.tasks, 0, topic_ids)
+            self._activated(found.principal, found.run, found.tasks, 0, topic_ids, partitions)
 
     def goes_on(self) -> None:
         """It still runs; for the lineage only."""
@@ -95,6 +100,7 @@ class ConnectorTelling:
         tasks: int,
         restarts: int,
         topic_ids: Mapping[str, str],
+        partitions: Mapping[str, int],
     ) -> int:
         return self._report(
             ConnectorActivated,
@@ -104,6 +110,7 @@ class ConnectorTelling:
             tasks=tasks,
             restarts=restarts,
             topic_ids=dict(topic_ids),
+            partitions=dict(partitions),
         )
 
     def _end(self, kind: RunState, at: int, reason: str | None = None) -> None:

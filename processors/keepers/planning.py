@@ -40,7 +40,7 @@ def plan_statement(
         RefusedError: `unknown_topic`, a SqlError with the place, or what `planned` raises.
         MeshError: a server does not answer.
     """
-    partitions = {}
+    mixed = {}
     for name in (intent.stream, *intent.tables):
         found = topic(name)
         if found is None:
@@ -49,7 +49,7 @@ def plan_statement(
                 f"there is no topic {name} on cluster {cluster}: create it, then submit the "
                 "statement again",
             )
-        partitions[name] = found.partitions
+        mixed[name] = found.mixes_keys
     parsed = parse(intent.sql)
     require_no_null(parsed)
     require_same(parsed, intent.names, intent.stream, intent.tables, destination)
@@ -62,5 +62,5 @@ def plan_statement(
             parsed.stream.place,
         )
     plan = planned(parsed, intent.names, schemas)
-    require_keys_in_place(plan, partitions)
+    require_keys_in_place(plan, mixed)
     return plan

@@ -7,13 +7,14 @@ in the earlier topic would pass over records of the new one.
 from collections.abc import Callable, Mapping, Sequence
 
 from mesh_events.errors import RefusedError
-from projections.connector_config import filled, is_by_record_key
+from processors.clusters import Topic
+from projections.connector_config import filled, is_by_record_key, replaces_rows
 from projections.connectors import Connector, Connectors
 
 TopicIds = Mapping[str, str]
 """Topic -> Kafka's id of it."""
 RECREATED, MISSING = "source_recreated", "source_missing"
-KEYS_MOVED = "keys_moved"
+KEYS_MOVED, ADDED = "keys_moved", "partitions_added"
 _SHOWN = 5
 
 
@@ -50,28 +51,53 @@ def refusal(
 def moved_keys(
     connector: Connector,
     versions: Callable[[str], Sequence[int]],
-    partitions: Callable[[str], int],
+    found: Callable[[str], Topic | None],
 ) -> RefusedError | None:
     """Why the latest record of a key is not known in a topic of a sink; None if it is.
 
-    The id of a key's schema is a part of the key's bytes, by which Kafka chooses the partition: in
-    a topic with several, records of one key under two schemas stand in two of them.
+    The id of a key's schema is a part of the key's bytes, by which Kafka chooses the partition, and
+    compacts: records of one row under two schemas have two keys.
 
     Args:
         connector: the sink.
         versions: subject -> the versions that it has.
-        partitions: topic -> how many it has.
+        found: looks a topic up in the cluster.
     """
-    if not is_by_record_key(connector.config):
+    if not replaces_rows(connector.config):
         return None
-    for topic in connector.reads:
-        if len(versions(f"{topic}-key")) > 1 and (count := partitions(topic)) > 1:
+    for name in connector.reads:
+        if len(versions(f"{name}-key")) < 2:
+            continue
+        topic = found(name)
+        if topic is not None and topic.mixes_keys:
             return RefusedError(
                 KEYS_MOVED,
-                f"the keys of {topic} on cluster {connector.cluster} have several schemas, whose "
-                f"ids are a part of their bytes: with {count} partitions records of one key may "
-                "stand in two of them, and which is the latest is not known. Put the rows with "
+                f"the keys of {name} on cluster {connector.cluster} have several schemas, whose "
+                f"ids are a part of their bytes: {topic.mixes_keys}. Put the rows with "
                 "the new key into a topic of their own (`sdm schema register --major`)",
+            )
+    return None
+
+
+def parted_keys(
+    connector: Connector, found: TopicIds, partitions: Mapping[str, int]
+) -> RefusedError | None:
+    """Why the latest record of a key is not known any more in a topic of a sink; None if it is.
+
+    Args:
+        connector: the sink.
+        found: the topics that there are.
+        partitions: topic -> how many it has.
+    """
+    for topic, known in connector.partitions.items():
+        now = partitions.get(topic, known)
+        if now > known and found.get(topic) == connector.topic_ids.get(topic):
+            return RefusedError(
+                ADDED,
+                f"{topic} on cluster {connector.cluster} has {now} partitions, and had {known} "
+                "when its records first became rows: those of one key may stand in two of them, "
+                "and which is the latest is not known. Write the rows into a topic of their own; "
+                "or, where each key stays in its partition, add the sink under another name",
             )
     return None
 

@@ -197,9 +197,11 @@ class Streaming:
             _require_known_partitions(statement, table)
             _require_filled_one(self._latest(), statement, table)
         # what is registered from here on may be in records behind these ends
-        asked_at = {one.name: _ends_of(ends, one) for one in (source, *tables.values())}
+        asked_at = _ends_of(ends, source)
         try:
             parsed = parse(statement.sql)
+            if parsed.of_rows:
+                _require_kept_partitions(source, len(statement.positions))
             require_same(
                 parsed,
                 statement.names,
@@ -208,7 +210,7 @@ class Streaming:
                 statement.destination,
             )
             plan = planned(parsed, statement.names, self._schemas)
-            require_keys_in_place(plan, {name: one.partitions for name, one in tables.items()})
+            require_keys_in_place(plan, {name: one.mixes_keys for name, one in tables.items()})
             if _has_rows(ends):
                 require_same_rows(plan, statement.stream_schema_id)
             name, namespace = record_name(statement.destination)
@@ -225,12 +227,7 @@ class Streaming:
                 self._schemas.register_text(f"{statement.destination}-key", plan.key)
         except RefusedError as error:
             raise CopyError(error.code, str(error), error.text) from error
-        stream = replace(plan.stream, asked_at=asked_at[statement.stream])
-        shapes = {
-            alias: replace(one, shape=replace(one.shape, asked_at=asked_at[one.name]))
-            for alias, one in plan.tables.items()
-        }
-        plan = replace(plan, stream=stream, tables=shapes)
+        plan = replace(plan, stream=replace(plan.stream, asked_at=asked_at))
         return StatementPlan(statement, plan, schema, schema_id, tables)
 
     def reached(self, ends: Ends[Statement]) -> dict[int, int]:
@@ -287,8 +284,13 @@ def _require_known_partitions(statement: Statement, table: Topic) -> None:
     compaction leaves one row in each.
     """
     known = statement.table_partitions.get(table.name)
-    same = statement.table_topic_ids.get(table.name) == table.id
-    if same and known is not None and table.partitions > known:
+    if statement.table_topic_ids.get(table.name) == table.id and known is not None:
+        _require_kept_partitions(table, known)
+
+
+def _require_kept_partitions(table: Topic, known: int) -> None:
+    """Raise CopyError where there are more than before; 0 where none were read."""
+    if 0 < known < table.partitions:
         raise CopyError(
             "table_partitions_added",
             f"the table {table.name} has {table.partitions} partitions, and had {known} when it "

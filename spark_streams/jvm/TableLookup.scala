@@ -30,7 +30,6 @@ import org.apache.spark.sql.api.java.UDF3
  *   kafka.*          of the consumer that reads the topic
  *   topic            the topic
  *   keys             ids of the schemas that keys begin with, which encode a key alike; separated by commas
- *   asked.<number>   end of a partition when these schemas were not asked for yet
  *   change           true: a value is a change of a row, which stands in its field `after`
  *   reader           Avro schema that values are read with; the row is written with its own part of it
  *   schema.<id>      Avro schema of values that begin with this id
@@ -40,9 +39,9 @@ import org.apache.spark.sql.api.java.UDF3
  * transaction that was open then, for whose end the table waits. A record whose value cannot be
  * read fails every lookup of its key, until that key has a row that can: an older row, or none, would
  * be a wrong answer. A record without a key that a row could have is no row, and passed over. A key with
- * another schema's id ends the table if it is behind these ends: the schema may be new, and encode keys in
- * another way. So do keys of two schemas in a topic of several partitions: the partition follows from the
- * id, too, so that rows of one key may stand in two of them.
+ * another schema's id ends the table: that schema may encode keys in another way. So does a key in two
+ * partitions, as after more were added: which of its records is the latest is not known. And so do keys of
+ * two schemas in a topic of several partitions: the partition follows from the id, too.
  */
 class TableLookup extends UDF3[String, Array[Byte], Integer, Array[Byte]] {
   // a task has an instance of its own, and all calls in it share that one, whatever they name
@@ -77,6 +76,8 @@ class Table(name: String, text: String, closed: Table => Unit) {
   private val rows = new ConcurrentHashMap[Key, Array[Byte]]()
   private val unreadable = new ConcurrentHashMap[Key, String]()
   private var keyId: Option[Int] = None
+  /** Key -> its partition; used by the table's thread. Until everything is read also of deleted rows. */
+  private val places = new HashMap[Key, Integer]()
   private val loaded = new CountDownLatch(1)
   private var users = 1
   private var leftAt = 0L
@@ -122,8 +123,10 @@ class Table(name: String, text: String, closed: Table => Unit) {
       var looked = System.nanoTime()
       while (isUsed) {
         consumer.poll(Duration.ofMillis(500)).forEach(record => put(record, config, partitions.size))
-        if (loaded.getCount > 0 && ends.forall { case (at, end) => consumer.position(at) >= end })
+        if (loaded.getCount > 0 && ends.forall { case (at, end) => consumer.position(at) >= end }) {
+          places.keySet.removeIf(key => !rows.containsKey(key) && !unreadable.containsKey(key))
           loaded.countDown()
+        }
         if (System.nanoTime() - looked > lookNs) {
           looked = System.nanoTime()
           val now = partitionsOf(consumer, config.topic).size
@@ -151,19 +154,26 @@ class Table(name: String, text: String, closed: Table => Unit) {
     val wire: Array[Byte] = record.key
     if (wire == null || wire.length < 5 || wire(0) != 0) return
     val id = ByteBuffer.wrap(wire, 1, 4).getInt
-    require(config.keys(id) || record.offset < config.askedAt.getOrElse(record.partition, Long.MaxValue),
+    require(config.keys(id),
       s"the key at ${record.topic}/${record.partition} offset ${record.offset} has the schema $id, " +
         "which was not registered for keys when the statement was planned")
-    if (partitions > 1 && config.keys(id)) {
+    if (partitions > 1) {
       require(keyId.forall(_ == id),
         s"the keys of ${record.topic} have the schemas ${keyId.getOrElse(id)} and $id, and it has $partitions " +
           "partitions: rows of one key may stand in two of them")
       keyId = Some(id)
     }
     val key = new Key(Arrays.copyOfRange(wire, 5, wire.length))
+    if (partitions > 1) {
+      val before = places.put(key, record.partition)
+      require(before == null || before == record.partition,
+        s"the key at ${record.topic}/${record.partition} offset ${record.offset} stands in partition $before " +
+          "too, as after partitions were added: which of its rows is the latest is not known")
+    }
     try {
       val row = config.row(record.value)
       if (row == null) rows.remove(key) else rows.put(key, row)
+      if (row == null && loaded.getCount == 0) places.remove(key)
       unreadable.remove(key)
     } catch {
       case NonFatal(error) =>
@@ -185,7 +195,7 @@ class Table(name: String, text: String, closed: Table => Unit) {
 
 /** What the session says of a table, and how a value becomes a row. Used by one thread. */
 class Config(
-    val kafka: Properties, val topic: String, val keys: Set[Int], val askedAt: Map[Int, Long],
+    val kafka: Properties, val topic: String, val keys: Set[Int],
     isChange: Boolean, reader: Schema, schemas: Map[Int, Schema]) {
   private val rowSchema =
     if (isChange) reader.getField("after").schema.getTypes.asScala.find(_.getType == Schema.Type.RECORD).get
@@ -223,11 +233,8 @@ object Config {
       case (name, value) if name.startsWith("schema.") => name.drop(7).toInt -> new Schema.Parser().parse(value)
     }.toMap
     val keys = all.getProperty("keys", "").split(",").filter(_.nonEmpty).map(_.toInt).toSet
-    val askedAt = all.asScala.collect {
-      case (name, end) if name.startsWith("asked.") => name.drop(6).toInt -> end.toLong
-    }.toMap
     new Config(
-      kafka, all.getProperty("topic"), keys, askedAt, all.getProperty("change").toBoolean,
+      kafka, all.getProperty("topic"), keys, all.getProperty("change").toBoolean,
       new Schema.Parser().parse(all.getProperty("reader")), schemas)
   }
 }

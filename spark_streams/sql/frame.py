@@ -57,9 +57,11 @@ class Topic:
     key_writers: id of each schema that its keys may have -> the schema, `key` the last of them.
     asked_at: partition -> its end before the registry was asked for `writers`. A record before it
         with another schema's id cannot be read; one behind it may have a schema that was registered
-        since, and ends the query, which is then planned anew. Empty: it cannot be read either. Of a
-        table, and with `of_rows`, the same holds of keys and `key_writers`; a row whose value
-        cannot be read fails what looks it up.
+        since, and ends the query, which is then planned anew. Empty: it cannot be read either. With
+        `of_rows` the same holds of keys and `key_writers`. A stream's key ends the query too, for
+        the result has its keys; before the ends it is the result's as it is. In a table in which
+        rows are looked up each key has one of these ids, and a row whose value cannot be read fails
+        what looks it up.
     of_rows: it is a table of which each change is dealt with; see `selected`.
     """
 
@@ -196,6 +198,7 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     that `__row` tells whether there is a row.
     """
     from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import StringType
 
     there = f.col("value").isNotNull()
     read = records if stream.of_rows else records.where(there)
@@ -207,6 +210,10 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     fault = f.when(there & unread, f.lit(UNREADABLE))
     if stream.of_rows:
         fault = f.coalesce(_fault_of_key(stream), fault)
+    elif stream.asked_at and stream.key_writers:
+        key = f.col("key")
+        newer = _is_of_other(key, stream.key_writers) & _behind(stream.asked_at)
+        fault = f.when(newer, _stops(key).cast(StringType())).otherwise(fault)
     read = read.withColumn("fault", fault)
     read = decimals.declared(read, "__value", _marked(stream.shape.reader))
     inner = f.col("__value")

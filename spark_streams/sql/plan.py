@@ -198,7 +198,7 @@ def require_same_rows(plan: Plan, made_by: int | None) -> None:
         )
 
 
-def require_keys_in_place(plan: Plan, partitions: Mapping[str, int]) -> None:
+def require_keys_in_place(plan: Plan, mixed: Mapping[str, str]) -> None:
     """Raise SqlError `keys_moved` where a row may be looked for by the bytes of another key.
 
     The id of a key's schema is a part of the key's bytes, by which Kafka chooses the partition, and
@@ -206,18 +206,13 @@ def require_keys_in_place(plan: Plan, partitions: Mapping[str, int]) -> None:
 
     Args:
         plan: the statement.
-        partitions: topic -> how many it has.
+        mixed: topic -> why the latest record of a key is not known where keys have several
+            schemas; "" where it is.
     """
     for one in plan.parsed.joined:
         table = plan.tables[one.source.alias]
-        if len(table.shape.key_writers) > 1 and partitions[table.name] > 1:
-            raise _moved(
-                one.source,
-                table.name,
-                table.shape,
-                f"with {partitions[table.name]} partitions rows of one key may stand in two of "
-                "them, and which is the latest is not known",
-            )
+        if len(table.shape.key_writers) > 1 and (why := mixed[table.name]):
+            raise _moved(one.source, table.name, table.shape, why)
     if plan.parsed.of_rows and len(plan.stream.key_writers) > 1:
         source = plan.parsed.stream
         why = (

@@ -31,7 +31,6 @@ def settings(
         "keys": ",".join(map(str, table.key_writers)),
         "change": str(table.shape.is_change).lower(),
         "reader": table.shape.row_reader,
-        **{f"asked.{partition}": str(end) for partition, end in table.asked_at.items()},
         **{f"schema.{number}": schema for number, schema in table.writers.items()},
     }
     return {CONFIG + name: "".join(f"{key}={_escaped(text)}\n" for key, text in told.items())}

@@ -111,6 +111,11 @@ class MemoryCluster:
         self._answer()
         return {name: self.topics[name].described.id for name in names if name in self.topics}
 
+    def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
+        self._answer()
+        found = (name for name in names if name in self.topics)
+        return {name: self.topics[name].described.partitions for name in found}
+
     def delete_group(self, group: str) -> bool:
         self._answer()
         if group in self.busy_groups:

@@ -144,6 +144,18 @@ def test_a_row_has_a_key_of_its_topics_schema(spark: Any) -> None:
         made.run([(other, None, 0, 2)])
 
 
+def test_a_new_schema_of_a_streams_keys_ends_the_query(spark: Any) -> None:
+    """The result has its keys: the subject of these is told the schema before it is in a record."""
+    key, value = record("Key", id="int"), click(7, "a", 1, 1)
+    made = Statement(spark, "SELECT ip FROM x c", {"c": {7: CLICK}}, {"c": key})
+    made.key_ids, made.asked_at = [3], {0: 2}
+    known, other = (wire(number, key, {"id": 1}) for number in (3, 4))
+    rows = [(known, value, 0, 2), (other, value, 0, 1), (b"plain", value, 0, 3)]
+    assert [one.key for one in made.run(rows)] == [known, other, b"plain"]
+    with pytest.raises(PySparkException, match="has the schema 4, which is new to it"):
+        made.run([(other, value, 0, 2)])
+
+
 @pytest.mark.parametrize("levels", [11, 12])
 def test_a_pattern_lies_as_deep_as_spark_compares_or_is_refused(spark: Any, levels: int) -> None:
     kind: Any = {"type": "string", "logicalType": "validatedString", "pattern": "[a-z]"}

@@ -142,7 +142,7 @@ class Topics:
         """A statement over the stream and tables; alias -> table."""
         schemas = {alias: {2: self.tables[name].row} for alias, name in aliases.items()}
         keys = {alias: self.tables[name].key for alias, name in aliases.items()}
-        return Statement(self.spark, text, {"c": {7: ORDER}, **schemas}, keys)
+        return Statement(self.spark, text, {"c": {7: ORDER}, **schemas}, keys, key_ids=[1])
 
     def values(self, text: str, aliases: Mapping[str, str], stream: Sequence[Any]) -> list[Any]:
         """What comes out, sorted by the record's number."""

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.errors import PySparkException
 
 from local_platform import Endpoints
 from spark_streams.jvm import register
@@ -53,13 +54,6 @@ class Table:
             self.producer.produce(self.topic, value, key, on_delivery=delivered)
         assert self.producer.flush(15) == 0
         assert failed == []
-
-    def ends(self) -> dict[int, int]:
-        """Partition -> its end now."""
-        asked = {TopicPartition(self.topic, one): OffsetSpec.latest() for one in range(PARTITIONS)}
-        admin = AdminClient(self.platform.administration("east").config())
-        found = admin.list_offsets(asked)
-        return {at.partition: future.result(15).offset for at, future in found.items()}
 
     def find(self, statement: Statement) -> Any:
         """The lookup in a table that is opened now."""
@@ -106,7 +100,7 @@ def clicks(*userids: int | None) -> list[tuple[Any, ...]]:
 
 def joined(spark: Any, text: str, schemas: Any = None, keys: Any = None) -> Statement:
     every = {"c": {7: CLICK}, "u": schemas or {2: CHANGE}}
-    return Statement(spark, text, every, {"u": keys or KEY})
+    return Statement(spark, text, every, {"u": keys or KEY}, key_ids=[1])
 
 
 def test_inner_and_left_join_find_the_latest_row_and_no_deleted_one(
@@ -211,8 +205,6 @@ def test_rows_of_an_older_schema_are_read_with_the_newer_one(spark: Any, table: 
 def test_a_row_that_cannot_be_read_is_no_answer_until_it_is_written_again(
     spark: Any, table: Table, bad: tuple[bytes, bytes], told: str
 ) -> None:
-    from pyspark.errors import PySparkException
-
     table.put([bad, (key(2), change("c", None, row(2, "b")))])
     made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
     find = table.find(made)
@@ -237,8 +229,6 @@ def test_a_row_that_cannot_be_read_is_no_answer_until_it_is_written_again(
 
 def refusal(made: Statement, find: Any, first: str) -> str:
     """Why the row of key 1 is not looked up; nothing while it is, and is the one with `first`."""
-    from pyspark.errors import PySparkException
-
     try:
         assert made.values(clicks(1), find) == [{"first": first}]
     except PySparkException as error:
@@ -248,11 +238,8 @@ def refusal(made: Statement, find: Any, first: str) -> str:
 
 def test_a_key_with_a_schema_that_came_later_ends_the_table(spark: Any, table: Table) -> None:
     newer = record("Key", userid=["null", "int"])
-    # of another subject, before the registry was asked: no row that anybody looks for
-    early = (wire(77, KEY, {"userid": 3}), change("c", None, row(3, "early")))
-    table.put([early, (key(1), change("c", None, row(1, "a")))])
+    table.put([(key(1), change("c", None, row(1, "a")))])
     made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
-    made.key_ids, made.asked_at = [1], table.ends()
     find = table.find(made)
     assert made.values(clicks(1), find) == [{"first": "a"}]
     table.put([(key(1), change("u", None, row(1, "b")))])
@@ -269,7 +256,7 @@ def test_keys_of_two_schemas_in_several_partitions_end_the_table(spark: Any, tab
     """Each key's partition follows from its bytes, and so from the id of its schema."""
     table.put([(key(1), change("c", None, row(1, "a")))])
     made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
-    made.key_ids, made.asked_at = [1, 2], table.ends()
+    made.key_ids = [1, 2]
     find = table.find(made)
     assert made.values(clicks(1), find) == [{"first": "a"}]
     table.put([(wire(2, KEY, {"userid": 1}), change("u", None, row(1, "b")))])
@@ -277,6 +264,19 @@ def test_keys_of_two_schemas_in_several_partitions_end_the_table(spark: Any, tab
     refused = partial(refusal, made, find, "a")
     eventually(refused, "lookups fail instead of giving either row")
     assert "rows of one key may stand in two of them" in refused()
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_key_in_two_partitions_ends_the_table(spark: Any, table: Table, is_deleted: bool) -> None:
+    """As after partitions were added: no order is between records of two partitions."""
+    table.put([(key(1), change("c", None, row(1, "a"))), (key(2), change("c", None, row(2, "b")))])
+    later = None if is_deleted else change("u", None, row(1, "c"))
+    for partition in range(PARTITIONS):
+        table.producer.produce(table.topic, later, key(1), partition)
+    assert table.producer.flush(15) == 0
+    made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
+    with pytest.raises(PySparkException, match="which of its rows is the latest is not known"):
+        made.values(clicks(2), table.find(made))
 
 
 def test_a_table_that_is_made_anew_is_not_read_on(

@@ -165,19 +165,25 @@ def test_a_sink_reads_what_is_committed(made: MemoryConnector) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "partitions", "versions", "fails"),
+    ("key", "partitions", "cleanup", "versions", "fails"),
     [
-        (Key.RECORD, 4, [1, 2], True),
-        (Key.RECORD, 1, [1, 2], False),
-        (Key.RECORD, 4, [1], False),
-        (Key.POSITION, 4, [1, 2], False),
+        (Key.RECORD, 4, "delete", [1, 2], True),
+        (Key.RECORD, 1, "delete", [1, 2], False),
+        (Key.RECORD, 1, "compact,delete", [1, 2], True),
+        (Key.RECORD, 4, "compact", [1], False),
+        (Key.POSITION, 4, "compact", [1, 2], False),
     ],
 )
 def test_a_sink_stops_where_the_latest_record_of_a_key_is_not_known(
-    made: MemoryConnector, key: Key, partitions: int, versions: list[int], fails: bool
+    made: MemoryConnector,
+    key: Key,
+    partitions: int,
+    cleanup: str,
+    versions: list[int],
+    fails: bool,
 ) -> None:
     made.east.delete_topic(TOPIC)
-    made.east.create_topic(TOPIC, partitions, {})
+    made.east.create_topic(TOPIC, partitions, {"cleanup.policy": cleanup})
     add(made, key)
     assert made.connector.state is ConnectorState.ACTIVE
     made.versions[f"{TOPIC}-key"] = versions
@@ -185,6 +191,27 @@ def test_a_sink_stops_where_the_latest_record_of_a_key_is_not_known(
     failed = made.connector.failure_code == "keys_moved"
     assert failed is fails
     assert bool(made.east.rights(principal=PRINCIPAL)) is not fails
+
+
+@pytest.mark.parametrize("key", list(Key))
+def test_a_sink_that_replaces_rows_stops_where_its_topic_gets_partitions(
+    made: MemoryConnector, key: Key
+) -> None:
+    """Later records of a key may stand in another partition than its earlier ones."""
+    add(made, key)
+    fails = key is Key.RECORD
+    assert dict(made.connector.partitions) == ({TOPIC: 1} if fails else {})
+    made.east.add_partitions(TOPIC, 2)
+    made.look(times=3)
+    assert (made.connector.failure_code == "partitions_added") is fails
+    assert bool(made.east.rights(principal=PRINCIPAL)) is not fails
+    # one that is made anew is another topic
+    made.east.delete_topic(TOPIC)
+    made.east.create_topic(TOPIC, 4, {})
+    made.look(times=4)
+    last = "Activated" if fails else "source_recreated"
+    assert made.said()[-1] == last
+    assert not fails or dict(made.connector.partitions) == {TOPIC: 4}
 
 
 def test_a_sink_that_ran_before_its_topic_goes_on_and_is_told_its_id(

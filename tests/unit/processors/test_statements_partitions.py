@@ -11,6 +11,7 @@ from processors.keepers.flows import LOST
 from projections.links import Desired
 from tests.statements.memory import DEAD, OUT, STREAM, MemoryStatement
 from tests.unit.processors.test_links_crashes import Crashes, DiedError
+from tests.unit.processors.test_statements import dropped
 
 PLACES = ["statement-after-fence", "statement-after-tail", "statement-after-grant"]
 TABLE = "east.users"
@@ -103,6 +104,23 @@ def test_without_free_slots_no_topic_of_a_statement_is_widened(made: MemoryState
     grow(made, 4)
     made.settle()
     assert {fact.code for fact in made.desk.said(StatementFailed)} == {"engine_full"}
+    assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {2}
+
+
+def test_a_table_whose_rows_are_dealt_with_stops_where_it_gets_partitions(
+    made: MemoryStatement,
+) -> None:
+    """A row's next record may stand in another partition, and the one before stays a row."""
+    dropped(made)
+    made.east.delete_topic(OUT)
+    made.east.delete_topic(DEAD)
+    made.desk.add(sql=f"SELECT ip FROM TABLE({STREAM})")
+    made.settle()
+    assert made.desk.statement.is_active
+    grow(made, 4)
+    made.settle()
+    (fault,) = made.desk.said(StatementFailed)
+    assert (fault.code, fault.retriable) == ("table_partitions_added", False)
     assert {made.east.topics[name].described.partitions for name in (OUT, DEAD)} == {2}
 
 

@@ -20,6 +20,7 @@ from projections.connector_config import (
     not_allowed,
     plain_secrets,
     redacted,
+    replaces_rows,
     tasks,
     unfit,
     writes,
@@ -598,3 +599,69 @@ def test_a_filled_table_is_named_as_openlineage_does(url: str, expected: tuple[s
     config = {**SINK, "topics": "east.users", "connection.url": f"jdbc:{url}"}
     (found,) = filled(config)
     assert (found.namespace, found.name) == expected
+
+
+OF_ROWS = {"connector.class": JDBC_SINK, "insert.mode": "upsert"}
+AT = f"{SMT}.InsertField"
+
+
+@pytest.mark.parametrize(
+    ("changed", "replaces"),
+    [
+        ({"primary.key.mode": "record_key"}, True),
+        ({"primary.key.mode": "record_value", "primary.key.fields": "id"}, True),
+        ({"primary.key.mode": "record_key", "insert.mode": "update"}, True),
+        ({"primary.key.mode": "record_key", "insert.mode": "insert"}, False),
+        (
+            {
+                "primary.key.mode": "record_key",
+                "insert.mode": "insert",
+                "delete.enabled": "true",
+            },
+            True,
+        ),
+        ({"primary.key.mode": "kafka"}, False),
+        (
+            {
+                "primary.key.mode": "record_value",
+                "primary.key.fields": "id,place",
+                "transforms.at.type": f"{AT}$Value",
+                "transforms.at.offset.field": "place!",
+            },
+            False,
+        ),
+        (
+            {
+                "primary.key.mode": "record_value",
+                "primary.key.fields": "id",
+                "transforms.at.type": f"{AT}$Value",
+                "transforms.at.offset.field": "place!",
+            },
+            True,
+        ),
+        (
+            {
+                "primary.key.mode": "record_key",
+                "transforms.at.type": f"{AT}$Key",
+                "transforms.at.offset.field": "place",
+            },
+            False,
+        ),
+        (
+            {
+                "primary.key.mode": "record_key",
+                "transforms.at.type": f"{AT}$Value",
+                "transforms.at.offset.field": "place",
+            },
+            True,
+        ),
+    ],
+)
+def test_rows_are_replaced_where_the_place_of_a_record_is_no_part_of_their_key(
+    changed: dict[str, str], replaces: bool
+) -> None:
+    assert replaces_rows({**OF_ROWS, **changed}) is replaces
+
+
+def test_a_source_replaces_no_rows() -> None:
+    assert not replaces_rows({**OF_ROWS, "connector.class": POSTGRES})

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mesh_events.errors import RefusedError
+from processors.clusters import Topic
 from spark_streams.sql.errors import SqlError
 from spark_streams.sql.parse import parse
 from spark_streams.sql.plan import (
@@ -219,15 +220,22 @@ def test_a_table_whose_keys_have_the_same_bytes_under_each_schema_is_taken(
 
 
 @pytest.mark.parametrize(
-    ("types", "partitions", "refused"),
-    [(("int", "long"), 2, True), (("int", "long"), 1, False), (("long",), 2, False)],
+    ("types", "partitions", "cleanup", "refused"),
+    [
+        (("int", "long"), 2, "delete", True),
+        (("int", "long"), 1, "delete", False),
+        (("int", "long"), 1, "compact", True),
+        (("int", "long"), 1, "delete, compact", True),
+        (("long",), 2, "compact", False),
+    ],
 )
-def test_a_table_of_several_partitions_is_refused_where_its_keys_have_two_schemas(
-    types: Sequence[Any], partitions: int, refused: bool
+def test_a_table_that_mixes_keys_is_refused_where_these_have_two_schemas(
+    types: Sequence[Any], partitions: int, cleanup: str, refused: bool
 ) -> None:
-    """The id of the schema is a part of a key's bytes, and the partition follows from these."""
+    """The id of the schema is a part of a key's bytes: Kafka spreads and compacts by these."""
     plan = planned(parse(TEXT), {}, keyed(*types))
-    spread = {"w.clicks": 4, "w.users": partitions}
+    users = Topic("w.users", "id", partitions, {"cleanup.policy": cleanup})
+    spread = {"w.clicks": "", "w.users": users.mixes_keys}
     if not refused:
         require_keys_in_place(plan, spread)
         return
