@@ -7,7 +7,9 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.kafka.common.InvalidRecordException
 import org.apache.kafka.common.compress.Compression
 import org.apache.kafka.common.errors.{RecordTooLargeException, ThrottlingQuotaExceededException}
-import org.apache.kafka.common.record.internal.{DefaultRecord, DefaultRecordBatch, Record, RecordBatch}
+import org.apache.kafka.common.record.internal.{
+  DefaultRecord, DefaultRecordBatch, PartialDefaultRecord, Record, RecordBatch
+}
 import org.apache.kafka.common.utils.BufferSupplier
 
 /**
@@ -107,7 +109,11 @@ object BoundedBatches {
    */
   def place(batch: RecordBatch, record: Record, number: Int): Unit = record match {
     case plain: DefaultRecord =>
-      if (!batch.isCompressed) requireFew(plain.headers.length, ofAppended)
+      plain match {
+        // its headers were counted as they were skipped
+        case _: PartialDefaultRecord => ()
+        case whole => requireFew(whole.headers.length, ofAppended)
+      }
       val fault =
         if (plain.offset - batch.baseOffset != number)
           s"a record is number $number of its batch, and says that it is ${plain.offset - batch.baseOffset}"
