@@ -32,6 +32,7 @@ object ConstantDefaults {
     util.Map.entry("character varying", "varchar"),
     util.Map.entry("bit varying", "varbit"),
     util.Map.entry("time without time zone", "time"),
+    util.Map.entry("time with time zone", "timetz"),
     util.Map.entry("timestamp without time zone", "timestamp"),
     util.Map.entry("timestamp with time zone", "timestamptz"),
     util.Map.entry("smallserial", "int2"),
@@ -40,7 +41,7 @@ object ConstantDefaults {
   private val whole = util.Set.of("int2", "int4", "int8")
   private val numbers = util.Set.of("", "int2", "int4", "int8", "numeric")
   private val texts = util.Set.of("", "text", "varchar")
-  private val moments = util.Set.of("date", "time", "timestamp", "timestamptz")
+  private val moments = util.Set.of("date", "time", "timetz", "timestamp", "timestamptz")
   private val words = util.Set.of("", "bool", "true", "false")
 
   /** The text of a default that is a value of its column; null of any other. */
@@ -87,9 +88,9 @@ object ConstantDefaults {
     else quoted && told.equals(kind)
   }
 
-  /** The last part of a type's name, without quotes and what stands in parentheses. */
+  /** The last part of a type's name, without quotes. */
   private def catalogName(told: String): String = {
-    val bare = told.replaceAll("\\([^)]*\\)", "").replace("\"", "")
+    val bare = told.replace("\"", "")
     val plain = bare.substring(bare.lastIndexOf('.'.toInt) + 1).trim
     names.getOrDefault(plain, plain)
   }
@@ -100,6 +101,8 @@ object ConstantDefaults {
   private def placesOf(column: Column): Int = {
     val scale = column.scale
     if (column.length <= 0 || column.length > mostDigits || !scale.isPresent) Integer.MAX_VALUE
+    // one below 0 is told as a very large one
+    else if (scale.get.intValue > mostDigits) -1
     else scale.get.intValue
   }
 
@@ -148,11 +151,11 @@ object ConstantDefaults {
     at == value.length && at > 0
   }
 
-  /** Whether it is the name of a type. */
+  /** Whether it is the name of a type, without a length, to which the text would still be cut or filled. */
   private def isType(name: String): Boolean = {
     var at = 0
     while (at < name.length &&
-      (Character.isLetterOrDigit(name.charAt(at)) || " _.\"(),".indexOf(name.charAt(at).toInt) >= 0)) at += 1
+      (Character.isLetterOrDigit(name.charAt(at)) || " _.\"".indexOf(name.charAt(at).toInt) >= 0)) at += 1
     at == name.length && at > 0
   }
 }

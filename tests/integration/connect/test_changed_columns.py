@@ -48,6 +48,8 @@ def test_a_default_that_has_to_be_computed_is_none_in_the_topic(
         "filled": "char(5) DEFAULT 'ab'",
         "cut": "varchar(2) DEFAULT 'ab '",
         "wide": "double precision DEFAULT '0.1'::real",
+        "chopped": "text DEFAULT 'abc'::varchar(1)",
+        "rounded": "numeric DEFAULT '-1.565'::numeric(5,2)",
     }
     constant = {
         "n": ("int DEFAULT -7", -7),
