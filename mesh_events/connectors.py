@@ -126,6 +126,10 @@ class ConnectorFailed(ConnectorFact):
         default_factory=dict,
         description="Of a sink that was started before: topic that it read -> Kafka's id of it",
     )
+    partitions: dict[str, int] = Field(
+        default_factory=dict,
+        description="Of one that replaces rows: topic that it read -> how many partitions it had",
+    )
 
 
 class ConnectorHalted(ConnectorFact):

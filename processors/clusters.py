@@ -101,8 +101,8 @@ class ClusterAdmin(Protocol):
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """Topic -> its id, of those that exist."""
 
-    def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
-        """Topic -> how many partitions it has, of those that exist."""
+    def topic_sizes(self, names: Iterable[str]) -> dict[str, tuple[str, int]]:
+        """Topic -> its id and how many partitions it has, of those that exist."""
 
     def topic_names(self) -> set[str]:
         """The names of all topics."""
@@ -239,13 +239,10 @@ class KafkaAdmin:
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """Topic -> its id, of those that exist."""
-        return {name: str(one.topic_id) for name, one in self._topics(names).items()}
+        return {name: topic_id for name, (topic_id, _) in self.topic_sizes(names).items()}
 
-    def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
-        """Topic -> how many partitions it has, of those that exist."""
-        return {name: len(one.partitions) for name, one in self._topics(names).items()}
-
-    def _topics(self, names: Iterable[str]) -> dict[str, Any]:
+    def topic_sizes(self, names: Iterable[str]) -> dict[str, tuple[str, int]]:
+        """Topic -> its id and how many partitions it has, of those that exist."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -254,7 +251,11 @@ class KafkaAdmin:
             told = self._admin.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT_S)
             missing = {KafkaError.UNKNOWN_TOPIC_OR_PART}
             found = {name: self._result(told[name], doing, gone=missing) for name in wanted}
-            return {name: one for name, one in found.items() if one is not None}
+            return {
+                name: (str(one.topic_id), len(one.partitions))
+                for name, one in found.items()
+                if one is not None
+            }
 
     def delete_group(self, group: str) -> bool:
         """Delete a consumer group with its positions; False while it has members."""

@@ -24,7 +24,6 @@ from projections.runs import EndedRun, with_end
 from projections.table import Table
 
 State = ConnectorState
-_NONE: Map[str, int] = Map()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,22 +201,22 @@ def _reported(connector: Connector, event: ConnectorFact) -> Connector:
         case ConnectorHalted() if connector.desired is not Desired.RUNNING:
             return replace(life.halted(connector), tasks=0)
         case ConnectorFailed():
-            read = _with_topics(connector, event.topic_ids)
+            read = _with_topics(connector, event.topic_ids, event.partitions)
             return life.failed(read, event.reason, event.code)
     return connector
 
 
 def _with_topics(
-    connector: Connector, topic_ids: Mapping[str, str], partitions: Mapping[str, int] = _NONE
+    connector: Connector, topic_ids: Mapping[str, str], partitions: Mapping[str, int]
 ) -> Connector:
     """Which topics' records it has read, and made rows of, and how many partitions they had."""
     if not topic_ids:
         return connector
-    first = {
+    before = connector.topic_ids
+    known = {
         topic: count
-        for topic, count in partitions.items()
-        if topic not in connector.partitions
-        or connector.topic_ids.get(topic) != topic_ids.get(topic)
+        for topic, count in connector.partitions.items()
+        if topic_ids.get(topic, before.get(topic)) == before.get(topic)
     }
     read = {topic: topic_ids[topic] for topic in connector.reads if topic in topic_ids}
     places = connector.places
@@ -226,7 +225,7 @@ def _with_topics(
         connector,
         topic_ids=connector.topic_ids.update(read),
         rows_of=connector.rows_of.update(rows),
-        partitions=connector.partitions.update(first),
+        partitions=Map({**partitions, **known}),
     )
 
 

@@ -71,7 +71,8 @@ class Memory:
     failure, also of the generation before; `before`: that at `deployed`; `since` it runs;
     `lonely` since no task of it runs; `faulty` since a server does not answer for it; `shaken`: it
     has to run for a while before that is told; `seen_in`: epoch of the reign that saw it run last.
-    `started`: the topics, with their ids, as which a sink was started.
+    `started`: the topics, with their ids, as which a sink was started; `partitions` that these had,
+    of one that replaces rows.
     """
 
     generation: int
@@ -87,6 +88,7 @@ class Memory:
     seen_in: int = -1
     lineage: float = _NEVER
     started: sink_topics.TopicIds = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
 
 
 class Around(Protocol):
@@ -232,7 +234,8 @@ class Look:
             full = cleared(connector.id, connector.cluster, text)
             self.keeper.errors.save("connector", connector.id, code, full)
         told = cleared(connector.id, connector.cluster, reason)
-        self.voice.failed(code, told[:_LONGEST], list(tasks), self.memory.started)
+        started, partitions = self.memory.started, self.memory.partitions
+        self.voice.failed(code, told[:_LONGEST], list(tasks), started, partitions)
 
     def _now(self) -> float:
         return self.keeper.pace.clock()
@@ -248,9 +251,10 @@ class Look:
     def _unfit(self, image: Image) -> RefusedError | None:
         """Why a sink may not read its topics as they are at this moment."""
         reads = self.connector.reads
-        self.topics = self.cluster().topic_ids(reads) if reads else {}
+        found = self.cluster().topic_sizes(reads) if reads else {}
+        self.topics = {topic: topic_id for topic, (topic_id, _) in found.items()}
         replaces = replaces_rows(self.connector.config)
-        self.partitions = self.cluster().partition_counts(reads) if replaces else {}
+        self.partitions = {topic: count for topic, (_, count) in found.items()} if replaces else {}
         started = self.memory.started
         unfit = sink_topics.refusal(self.connector, image.connectors, started, self.topics)
         parted = sink_topics.parted_keys(self.connector, self.topics, self.partitions)
@@ -284,7 +288,11 @@ class Look:
             self.tell(sink_topics.RECREATED, sink_topics.read_anew(connector, self.topics))
         taken = self._now() if was_active else None
         self.memory = Memory(
-            connector.generation, deployed=taken, seen_in=epoch, started=self.topics
+            connector.generation,
+            deployed=taken,
+            seen_in=epoch,
+            started=self.topics,
+            partitions=self.partitions,
         )
         return self._runs(image)
 
@@ -367,6 +375,7 @@ class Look:
             since=None,
             lonely=None,
             started=self.topics,
+            partitions=self.partitions,
         )
         return False
 

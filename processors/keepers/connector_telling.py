@@ -69,10 +69,12 @@ class ConnectorTelling:
         reason: str,
         tasks: Sequence[int] = (),
         topic_ids: Mapping[str, str] | None = None,
+        partitions: Mapping[str, int] | None = None,
     ) -> None:
         """It does not run; said once, as long as the log says the same already.
 
-        A sink that was started, and may have read something, has the ids of its topics.
+        A sink that was started, and may have read something, has the ids of its topics, and how
+        many partitions they had.
         """
         found, reason = self.connector, shortened(reason)
         if (found.failure_code, found.failure) == (code, reason):
@@ -86,6 +88,7 @@ class ConnectorTelling:
             reason=reason,
             tasks=list(tasks),
             topic_ids=dict(topic_ids or {}),
+            partitions=dict(partitions or {}),
         )
         self._end(RunState.FAIL, at, reason)
 

@@ -111,10 +111,10 @@ class MemoryCluster:
         self._answer()
         return {name: self.topics[name].described.id for name in names if name in self.topics}
 
-    def partition_counts(self, names: Iterable[str]) -> dict[str, int]:
+    def topic_sizes(self, names: Iterable[str]) -> dict[str, tuple[str, int]]:
         self._answer()
-        found = (name for name in names if name in self.topics)
-        return {name: self.topics[name].described.partitions for name in found}
+        found = {name: self.topics[name].described for name in names if name in self.topics}
+        return {name: (one.id, one.partitions) for name, one in found.items()}
 
     def delete_group(self, group: str) -> bool:
         self._answer()

@@ -214,6 +214,39 @@ def test_a_sink_that_replaces_rows_stops_where_its_topic_gets_partitions(
     assert not fails or dict(made.connector.partitions) == {TOPIC: 4}
 
 
+@pytest.mark.parametrize(("before", "after", "grown"), [(1, 4, 4), (4, 1, 4), (1, 4, 5)])
+def test_a_topic_that_is_made_anew_has_its_own_number_of_partitions(
+    made: MemoryConnector, before: int, after: int, grown: int
+) -> None:
+    """Also where the sink fails before it is active with the new one."""
+    made.east.delete_topic(TOPIC)
+    made.east.create_topic(TOPIC, before, {})
+    add(made, Key.RECORD)
+    made.east.delete_topic(TOPIC)
+    made.east.create_topic(TOPIC, after, {})
+    made.api.fail(NAME, "java.lang.RuntimeException: x")
+    made.look(times=8)
+    made.api.mend(NAME)
+    made.look(seconds=60, times=12)
+    assert made.connector.state is ConnectorState.ACTIVE
+    assert dict(made.connector.partitions) == {TOPIC: after}
+    if grown > after:
+        made.east.add_partitions(TOPIC, grown)
+        made.look(times=6)
+        assert made.connector.failure_code == "partitions_added"
+
+
+def test_a_sink_that_failed_at_its_first_start_may_have_made_rows(made: MemoryConnector) -> None:
+    made.api.fails[NAME] = "java.lang.RuntimeException: x"
+    add(made, Key.RECORD)
+    made.look(times=6)
+    assert dict(made.connector.partitions) == {TOPIC: 1}
+    made.east.add_partitions(TOPIC, 4)
+    made.api.mend(NAME)
+    made.look(seconds=60, times=10)
+    assert made.connector.failure_code == "partitions_added"
+
+
 def test_a_sink_that_ran_before_its_topic_goes_on_and_is_told_its_id(
     made: MemoryConnector,
 ) -> None:
