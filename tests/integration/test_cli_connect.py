@@ -23,6 +23,7 @@ from self_service.cli.exits import ExitCode
 from tests.integration.connect_owner import owner, shared, worker_of
 from tests.integration.test_cli import Party, Sdm, filled, register, sdm
 from tests.kafka_client import eventually, fresh, read, reading
+from tests.mesh_fixtures import connect_worker
 
 pytestmark = pytest.mark.slow
 
@@ -350,6 +351,8 @@ def test_a_table_whose_changes_cannot_be_told_is_refused_with_the_statement_that
     table, full = sql.Identifier(name), f"ALTER TABLE public.{name} REPLICA IDENTITY FULL"
     adding = ("connect", "connector", "add", name, "--type", "debezium-postgres", "--table", name)
     own = ("-d", owner.name)
+    # its start takes all of a small machine, and the command asks the database for seconds only
+    connect_worker(mesh, owner.name)
     with psycopg.connect(**mesh.postgres_login(), autocommit=True) as database:
         database.execute(sql.SQL("CREATE TABLE {} (id int, note text)").format(table))
         try:
