@@ -108,8 +108,7 @@ class MemoryCluster:
         return found.described if found else None
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
-        self._answer()
-        return {name: self.topics[name].described.id for name in names if name in self.topics}
+        return {name: topic_id for name, (topic_id, _) in self.topic_sizes(names).items()}
 
     def topic_sizes(self, names: Iterable[str]) -> dict[str, tuple[str, int]]:
         self._answer()

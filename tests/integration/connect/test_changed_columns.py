@@ -62,7 +62,7 @@ def test_a_default_that_has_to_be_computed_is_none_in_the_topic(
         "r": ("real DEFAULT 0.5", 0.5),
         "i": ("smallint DEFAULT 4", 4),
         "day": ("date DEFAULT '2020-01-02'", 18263),
-        "u": ("uuid DEFAULT '00000000-0000-4000-8000-000000000001'", UUID),
+        "u": (f"uuid DEFAULT '{UUID}'", UUID),
         "j": ("jsonb DEFAULT '{}'", "{}"),
         "k": ("numeric(5,2) DEFAULT 0.07", "\x07"),
     }

@@ -129,12 +129,18 @@ def test_a_stream_may_have_as_many_partitions_as_a_statement_takes(spark: Any) -
         made.run([(b"k", unknown, last, 5)])
 
 
+def keyed(spark: Any, text: str) -> tuple[Statement, bytes, bytes]:
+    """A statement that knows the schema 3 of keys up to offset 2; a key of it, and of schema 4."""
+    key = record("Key", id="int")
+    made = Statement(spark, text, {"c": {7: CLICK}}, {"c": key})
+    made.key_ids, made.asked_at = [3], {0: 2}
+    return made, wire(3, key, {"id": 1}), wire(4, key, {"id": 1})
+
+
 def test_a_row_has_a_key_of_its_topics_schema(spark: Any) -> None:
     """Under another id the same key is another one, and the earlier row would stay."""
-    key, value = record("Key", id="int"), click(7, "a", 1, 1)
-    made = Statement(spark, "SELECT ip FROM TABLE(x) c", {"c": {7: CLICK}}, {"c": key})
-    made.key_ids, made.asked_at = [3], {0: 2}
-    known, other = (wire(number, key, {"id": 1}) for number in (3, 4))
+    made, known, other = keyed(spark, "SELECT ip FROM TABLE(x) c")
+    value = click(7, "a", 1, 1)
     rows = [(known, value, 0, 0), (other, value, 0, 1), (b"plain", value, 0, 2)]
     found = made.run(rows)
     assert [(one.topic, one.key) for one in found] == [
@@ -146,10 +152,8 @@ def test_a_row_has_a_key_of_its_topics_schema(spark: Any) -> None:
 
 def test_a_new_schema_of_a_streams_keys_ends_the_query(spark: Any) -> None:
     """The result has its keys: the subject of these is told the schema before it is in a record."""
-    key, value = record("Key", id="int"), click(7, "a", 1, 1)
-    made = Statement(spark, "SELECT ip FROM x c", {"c": {7: CLICK}}, {"c": key})
-    made.key_ids, made.asked_at = [3], {0: 2}
-    known, other = (wire(number, key, {"id": 1}) for number in (3, 4))
+    made, known, other = keyed(spark, "SELECT ip FROM x c")
+    value = click(7, "a", 1, 1)
     rows = [(known, value, 0, 2), (other, value, 0, 1), (b"plain", value, 0, 3)]
     assert [one.key for one in made.run(rows)] == [known, other, b"plain"]
     with pytest.raises(PySparkException, match="has the schema 4, which is new to it"):
