@@ -106,6 +106,7 @@ def running(found: Statement, **changes: Any) -> dict[str, Any]:
         "destination_topic_id": "destination-id",
         "schema_id": 7,
         "positions": POSITIONS,
+        "stream_schema_id": 6,
         **changes,
     }
 
@@ -127,6 +128,18 @@ def published(log: PaperLog) -> None:
     """The domains, and the product of east."""
     domains(log)
     log.say(intents.ProductPublished, "east", **product())
+    log.govern()
+
+
+def statement_added(log: PaperLog) -> None:
+    """A statement over the product."""
+    log.say(statements.StatementAdded, "east", **statement())
+    log.govern()
+
+
+def connector_added(log: PaperLog) -> None:
+    """A connector that captures orders of east's."""
+    log.say(connectors.ConnectorAdded, "east", **connector())
     log.govern()
 
 

@@ -53,6 +53,7 @@ SCENES: list[list[Callable[[PaperLog], object]]] = [
     [story.published, story.granted],
     [story.published, story.granted],
     [story.published, story.granted, story.settle],
+    [story.published, story.statement_added, story.connector_added],
 ]
 LINK_FACTS: list[type[facts.LinkFact]] = [
     facts.LinkActivated,
@@ -379,6 +380,7 @@ class AnyLog(RuleBasedStateMachine):
             "connector": found.id, "generation": found.generation + slip, "principal": "p",
             "run": "run", "tasks": [0] if kind is connectors.ConnectorFailed else 1,
             "restarts": restarts, "code": "c", "reason": "r", "topic_ids": {"east.users": "T"},
+            "partitions": {"east.users": 2},
         }  # fmt: skip
         fields = {name: every[name] for name in kind.model_fields if name != "meta"}
         self.log.append(self.log.make(kind, "mesh", **fields), by=signer)
@@ -406,6 +408,22 @@ TestAnyLog.settings = settings(
     max_examples=500 if _DEEP else 100,
     phases=tuple(Phase) if _DEEP else _FAST,
 )
+
+
+def test_reports_of_every_kind_have_every_field() -> None:
+    """Random logs reach some kinds once in several runs."""
+    machine = AnyLog()
+    machine.begin([story.published, story.granted, story.statement_added, story.connector_added])
+    steer = {"product": story.PRODUCT, "cluster": "west", "speaker": "west"}
+    machine.steer(kind=intents.LinkCreated, **steer)
+    machine.govern()
+    one = {"which": 0, "slip": 0, "signer": "keeper"}
+    for kind in LINK_FACTS:
+        machine.report_on_link(kind=kind, step=0, positions={}, ends={}, **one)
+    for kind in STATEMENT_FACTS:
+        machine.report_on_statement(kind=kind, step=0, positions={}, **one)
+    for kind in connectors.CONNECTOR_FACTS:
+        machine.report_on_connector(kind=kind, restarts=0, **one)
 
 
 @pytest.mark.parametrize("name", recording.names())
