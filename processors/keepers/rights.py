@@ -37,6 +37,8 @@ from projections.sources import not_granted
 from projections.statements import Statement
 
 log = structlog.get_logger(__name__)
+_AT_ONCE = 1000
+"""Bindings in one request; Kafka's controller takes some thousands."""
 _THROUGH = (fence.STATEMENTS, PRINCIPALS)
 
 
@@ -239,11 +241,12 @@ class _Readers:
 def _in_order(wishes: Iterable[Wish]) -> list[Wish]:
     """Revocations first, what was reported last, and one wish of each domain after the other.
 
-    A domain that asks for thousands of rights delays its own.
+    A domain that asks for thousands of rights delays its own. Of those that it loses the ones at
+    products of others go first.
     """
 
-    def kind(wish: Wish) -> tuple[bool, bool]:
-        return wish.wanted, wish.reported
+    def kind(wish: Wish) -> tuple[bool, bool, bool]:
+        return wish.wanted, wish.reported, not wish.through
 
     turns = in_turn(wishes, lambda wish: (*kind(wish), wish.principal.partition(".")[0]))
     return sorted(turns, key=kind)
@@ -321,6 +324,7 @@ class RightsKeeper:
                 admin = self._clusters(image, cluster)
                 actual = set(admin.rights())
                 readers = _Readers(image, cluster, actual)
+                self._withdraw(wishes, admin, actual, keep, reign)
                 # the rest comes with the next image: what is revoked meanwhile comes first there,
                 # and before an earlier revocation of the same right, which would take it for drift
                 left = len(wishes)
@@ -389,6 +393,30 @@ class RightsKeeper:
                     bindings=[str(binding) for binding in sorted(wish.bindings)],
                 )
             )
+
+    def _withdraw(
+        self,
+        wishes: list[Wish],
+        admin: ClusterAdmin,
+        actual: set[Binding],
+        keep: set[tuple[str, Binding]],
+        reign: Reign,
+    ) -> None:
+        """Take what was revoked together: a quarantine is of thousands of rights.
+
+        Each is looked at, and told, in its turn afterwards.
+        """
+        ended = set[Binding]()
+        for wish in _in_order(one for one in wishes if not one.wanted and not one.reported):
+            if len(ended) < _AT_ONCE:
+                ended |= wrong(wish, actual, keep)
+        if not ended:
+            return
+        reign.check()
+        admin.withdraw(sorted(ended))
+        actual.clear()
+        actual.update(admin.rights())
+        crash_point("after-effect")
 
     def _end_readers(
         self, wish: Wish, admin: ClusterAdmin, readers: _Readers, reign: Reign

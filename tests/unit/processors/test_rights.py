@@ -80,6 +80,19 @@ def test_a_grant_that_was_not_reported_yet_may_have_been_applied() -> None:
     assert log.image.access.requests[request].removed_at is None
 
 
+def test_of_a_quarantined_domain_the_rights_at_products_of_others_go_first() -> None:
+    log = PaperLog()
+    story.published(log)
+    for number in range(20):
+        log.say(intents.ApplicationRegistered, "north", application=f"north.a{number}")
+    request = story.granted(log, "north")
+    log.operator(intents.DomainQuarantined, domain="north", reason="hostile")
+    log.govern()
+    order = [one.subject for one in _in_order(desired(log.image)) if not one.wanted]
+    assert order[0] == request
+    assert len(order) > 20
+
+
 def test_the_rights_of_a_domain_come_in_turn_with_those_of_one_with_very_many() -> None:
     log = PaperLog()
     story.published(log)

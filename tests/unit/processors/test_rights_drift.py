@@ -7,7 +7,7 @@ import pytest
 
 from mesh_events import facts
 from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
-from mesh_events.intents import AccessRevoked
+from mesh_events.intents import AccessRevoked, ApplicationRegistered, DomainQuarantined
 from mesh_events.meta import Meta, derived_id
 from processors import founding
 from processors.drift import Policy
@@ -115,6 +115,31 @@ def test_a_first_application_of_rights_is_no_drift(world: World) -> None:
     assert Acl("east", "all", "topic", "east.", prefixed=True) in world.east.acls()
     world.look(3)
     assert world.told() == []
+
+
+def test_what_a_quarantine_takes_from_many_applications_is_taken_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        world.log.say(ApplicationRegistered, "north", application=f"north.a{number}")
+    world.log.govern()
+    world.look()
+    principals = {"north", "north.intents", "north.app", *(f"north.a{one}" for one in range(30))}
+    assert principals <= {one.principal for one in world.east.rights()}
+    calls, withdraw = list[set[str]](), world.east.withdraw
+
+    def counted(rights: Any) -> None:
+        asked = list(rights)
+        calls.append({one.principal for one in asked})
+        withdraw(asked)
+
+    monkeypatch.setattr(world.east, "withdraw", counted)
+    world.log.operator(DomainQuarantined, domain="north", reason="hostile")
+    world.log.govern()
+    world.look()
+    assert calls == [principals]
+    removed = [fact for fact in world.reign.reported if isinstance(fact, facts.AclRemoved)]
+    assert len(removed) > 30
 
 
 def test_a_missing_right_is_given_back_and_told_each_time_it_goes(world: World) -> None:
