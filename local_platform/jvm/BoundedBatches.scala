@@ -19,7 +19,8 @@ import org.apache.kafka.common.utils.BufferSupplier
  * [[PatchKafka]] has Kafka's classes call these methods.
  *
  * Properties of the JVM:
- *   mesh.batches.record.bytes=<n>   of one record, and of one block of Snappy
+ *   mesh.batches.record.bytes=<n>   of one record, and of one block of Snappy; one that a domain appends,
+ *                                   compressed or not, is a MiB smaller, for copies and dead letters
  *   mesh.batches.bytes=<n>          of a batch
  *   mesh.batches.records=<n>        of a batch
  *   mesh.batches.record.headers=<n> of one record, compressed or not; of one that a domain appends a
@@ -36,6 +37,7 @@ object BoundedBatches {
   private val records = Integer.getInteger("mesh.batches.records", 100000).intValue
   private val headersOfRecord = Integer.getInteger("mesh.batches.record.headers", 10000).intValue
   private val spare = 100
+  private val spareBytes = 1 << 20
   private val headersOfBatch = Integer.getInteger("mesh.batches.headers", 500000).intValue
   private val ofRequest = Integer.getInteger("mesh.batches.request.bytes", 256 << 20).intValue
   private val ofLogin = Integer.getInteger("mesh.batches.login.bytes", 1 << 30).doubleValue
@@ -105,7 +107,8 @@ object BoundedBatches {
 
   /**
    * Raises for a record that says that it stands elsewhere than at its number in the batch, that it is older
-   * than Kafka's time, or has attributes, of which there are none. The administrator may append it.
+   * than Kafka's time, or has attributes, of which there are none. The administrator may append it. Also
+   * for one of a domain that leaves no room for what a copy or a dead letter has beside it.
    */
   def place(batch: RecordBatch, record: Record, number: Int): Unit = record match {
     case plain: DefaultRecord =>
@@ -114,6 +117,9 @@ object BoundedBatches {
         case _: PartialDefaultRecord => ()
         case whole => requireFew(whole.headers.length, ofAppended)
       }
+      if (!isOfMesh && plain.sizeInBytes > ofRecord - spareBytes)
+        throw new RecordTooLargeException(
+          s"a record has ${plain.sizeInBytes} bytes: it may have ${ofRecord - spareBytes}, compressed or not")
       val fault =
         if (plain.offset - batch.baseOffset != number)
           s"a record is number $number of its batch, and says that it is ${plain.offset - batch.baseOffset}"
@@ -130,9 +136,11 @@ object BoundedBatches {
   }
 
   /** Headers of a record that the thread's request appends. */
-  private def ofAppended: Int = {
+  private def ofAppended: Int = if (isOfMesh) headersOfRecord else headersOfRecord - spare
+
+  private def isOfMesh: Boolean = {
     val request = requests.get
-    if (request == null || BoundedWork.isOwn(request.login)) headersOfRecord else headersOfRecord - spare
+    request == null || BoundedWork.isOwn(request.login)
   }
 
   private def requireFew(announced: Int, most: Int): Unit =

@@ -45,19 +45,22 @@ _COMPRESSION = "compression.type"
 _MAX_RECORD = "max.message.bytes"
 _KAFKAS_MAX_RECORD = 1_048_588
 LARGEST_RECORD = 16 * _MIB
-"""Bytes of a record that is copied: brokers and readers need the memory for it at once."""
+"""Bytes of a record that is copied: brokers and readers need the memory for it at once. The local
+platform's brokers take none from a domain that is larger, compressed or not."""
 _HEADER_ROOM = 4_096
-"""A record as large as the source takes still has to fit with one more header."""
+"""The largest record still has to fit with one more header."""
 
 
 def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
-    """Setting -> value of a copy; what the source does not set is the cluster's default."""
+    """Setting -> value of a copy; what the source does not set is the cluster's default.
+
+    A copy takes each record, whatever its source does: that counts what is compressed.
+    """
     same = {name: source[name] for name in _SAME if name in source}
     within = {name: _nearest(name, source[name]) for name in RANGES if name in source}
     if _COMPRESSION in source:
         same[_COMPRESSION] = BROKERS_COMPRESSION
-    largest = min(int(source.get(_MAX_RECORD, _KAFKAS_MAX_RECORD)), LARGEST_RECORD)
-    return same | within | {_MAX_RECORD: str(largest + _HEADER_ROOM)}
+    return same | within | {_MAX_RECORD: str(LARGEST_RECORD + _HEADER_ROOM)}
 
 
 def max_record_bytes(copy: Topic) -> int:

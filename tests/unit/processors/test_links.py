@@ -57,8 +57,8 @@ def test_the_copy_is_made_as_the_source_is(link: MemoryLink) -> None:
     assert dict(made.config) == {
         "cleanup.policy": "compact",
         "retention.ms": "7",
-        # a record as large as the source takes, and one header more
-        "max.message.bytes": str(1_048_588 + 4096),
+        # the largest record, and one header more
+        "max.message.bytes": str(16 * 1_048_576 + 4096),
     }
 
 

@@ -18,7 +18,7 @@ COPY = Topic(
     "east.users",
     "id-2",
     2,
-    {"retention.ms": "1000", "cleanup.policy": "compact", "max.message.bytes": "1052684"},
+    {"retention.ms": "1000", "cleanup.policy": "compact", "max.message.bytes": "16781312"},
 )
 
 
