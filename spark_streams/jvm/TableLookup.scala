@@ -30,6 +30,7 @@ import org.apache.spark.sql.api.java.UDF3
  *   kafka.*          of the consumer that reads the topic
  *   topic            the topic
  *   keys             ids of the schemas that keys begin with, which encode a key alike; separated by commas
+ *   key              Avro schema of the keys
  *   change           true: a value is a change of a row, which stands in its field `after`
  *   reader           Avro schema that values are read with; the row is written with its own part of it
  *   schema.<id>      Avro schema of values that begin with this id
@@ -39,7 +40,8 @@ import org.apache.spark.sql.api.java.UDF3
  * transaction that was open then, for whose end the table waits. A record whose value cannot be
  * read fails every lookup of its key, until that key has a row that can: an older row, or none, would
  * be a wrong answer. A record without a key that a row could have is no row, and passed over. A key with
- * another schema's id ends the table: that schema may encode keys in another way. So does a key in two
+ * another schema's id ends the table: that schema may encode keys in another way. So does a key of other
+ * bytes than Avro's writers give it, of which there may be several for one row, and a key in two
  * partitions, as after more were added: which of its records is the latest is not known. And so do keys of
  * two schemas in a topic of several partitions: the partition follows from the id, too.
  */
@@ -157,6 +159,9 @@ class Table(name: String, text: String, closed: Table => Unit) {
     require(config.keys(id),
       s"the key at ${record.topic}/${record.partition} offset ${record.offset} has the schema $id, " +
         "which was not registered for keys when the statement was planned")
+    require(config.canonical.contain(wire),
+      s"the key at ${record.topic}/${record.partition} offset ${record.offset} has not the bytes that Avro's " +
+        "writers give it: it is not known of which row it is")
     if (partitions > 1) {
       require(keyId.forall(_ == id),
         s"the keys of ${record.topic} have the schemas ${keyId.getOrElse(id)} and $id, and it has $partitions " +
@@ -195,8 +200,9 @@ class Table(name: String, text: String, closed: Table => Unit) {
 
 /** What the session says of a table, and how a value becomes a row. Used by one thread. */
 class Config(
-    val kafka: Properties, val topic: String, val keys: Set[Int],
+    val kafka: Properties, val topic: String, val keys: Set[Int], key: Schema,
     isChange: Boolean, reader: Schema, schemas: Map[Int, Schema]) {
+  val canonical = new CanonicalKeys(key)
   private val rowSchema =
     if (isChange) reader.getField("after").schema.getTypes.asScala.find(_.getType == Schema.Type.RECORD).get
     else reader
@@ -234,7 +240,8 @@ object Config {
     }.toMap
     val keys = all.getProperty("keys", "").split(",").filter(_.nonEmpty).map(_.toInt).toSet
     new Config(
-      kafka, all.getProperty("topic"), keys, all.getProperty("change").toBoolean,
+      kafka, all.getProperty("topic"), keys, new Schema.Parser().parse(all.getProperty("key")),
+      all.getProperty("change").toBoolean,
       new Schema.Parser().parse(all.getProperty("reader")), schemas)
   }
 }

@@ -21,6 +21,7 @@ SOURCES = tuple(
     for name in (
         "Attempt.scala",
         "BoundedCallers.scala",
+        "CanonicalKeys.scala",
         "ClosedPorts.scala",
         "ConnectServer.scala",
         "Decimals.scala",
@@ -48,12 +49,15 @@ VALID_TEXTS = "mesh_valid_texts"
 """(expression) -> its value; an error that `ATTEMPT` catches where a string in it is no UTF-8."""
 LOOKUP = "mesh_lookup"
 """(table's name, key, record's partition) -> row."""
+CANONICAL_KEY = "mesh_canonical_key"
+"""(Avro schema of keys, key with its schema's id) -> whether Avro's writers give it these bytes."""
 MATCHES = "mesh_matches"
 """(text in UTF-8, pattern) -> whether the whole text matches."""
 SPLIT = "mesh_split"
 """(text, pattern, limit) -> parts, none of them null."""
 FUNCTIONS: Mapping[str, tuple[str, str]] = {
     LOOKUP: ("mesh.TableLookup", "binary"),
+    CANONICAL_KEY: ("mesh.IsCanonicalKey", "boolean"),
     MATCHES: ("mesh.MatchesPattern", "boolean"),
     "mesh_regexp_count": ("mesh.CountPattern", "int"),
     "mesh_regexp_extract": ("mesh.FindPattern", "string"),

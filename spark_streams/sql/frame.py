@@ -11,7 +11,7 @@ from typing import Any
 
 from mesh_events.errors import RefusedError
 from spark_streams.copy import header, headers_before, source_header
-from spark_streams.jvm import VALID_TEXTS
+from spark_streams.jvm import CANONICAL_KEY, VALID_TEXTS
 from spark_streams.provenance import Origin
 from spark_streams.sql import decimals, validated
 from spark_streams.sql.attempts import attempted, moment, no_moment
@@ -28,6 +28,7 @@ REASON = "mesh.reason"
 NO_KEY = "a row of a table has a key, and this record has none"
 UNREADABLE = "the value cannot be read with the schema of its topic"
 FOREIGN_KEY = "its key has a schema that is not one of its topic's keys"
+OTHER_KEY = "its key has other bytes than Avro's writers give it"
 UNREADABLE_ROW = "the table's row cannot be read with the schema of its topic"
 _READ = "__read"
 _ALL = 2_147_483_647
@@ -247,7 +248,8 @@ def _fault_of_key(stream: Topic) -> Any:
     if stream.asked_at:
         foreign = f.when(_behind(stream.asked_at), _stops(key)).otherwise(foreign)
     is_foreign = f.when(_is_of_other(key, stream.key_writers), foreign)
-    return fault.when(is_foreign, f.lit(FOREIGN_KEY))
+    is_canonical = f.call_function(CANONICAL_KEY, f.lit(stream.key), key)
+    return fault.when(is_foreign, f.lit(FOREIGN_KEY)).when(~is_canonical, f.lit(OTHER_KEY))
 
 
 def _meant(struct: Any, column: Field) -> Any:

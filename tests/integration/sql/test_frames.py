@@ -150,6 +150,19 @@ def test_a_row_has_a_key_of_its_topics_schema(spark: Any) -> None:
         made.run([(other, None, 0, 2)])
 
 
+def test_a_row_has_a_key_of_the_bytes_that_writers_give_it(spark: Any) -> None:
+    """By others a row would be another one, and the earlier one would stay."""
+    made, known, _ = keyed(spark, "SELECT ip FROM TABLE(x) c")
+    last = known[-1]
+    spare = known[:-1] + bytes((last | 0x80, 0))
+    value = click(7, "a", 1, 1)
+    rows = [(known, value, 0, 0), (spare, value, 0, 1), (known + b"\0", None, 0, 2)]
+    found = made.run([*rows, (known[:5], None, 0, 3)])
+    assert [one.topic for one in found] == ["east.out", *["east.out.dead"] * 3]
+    reason = dict(found[1].headers)["mesh.reason"]
+    assert reason == b"its key has other bytes than Avro's writers give it"
+
+
 def test_a_new_schema_of_a_streams_keys_ends_the_query(spark: Any) -> None:
     """The result has its keys: the subject of these is told the schema before it is in a record."""
     made, known, other = keyed(spark, "SELECT ip FROM x c")

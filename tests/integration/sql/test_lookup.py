@@ -266,6 +266,22 @@ def test_keys_of_two_schemas_in_several_partitions_end_the_table(spark: Any, tab
     assert "rows of one key may stand in two of them" in refused()
 
 
+@pytest.mark.parametrize("spare", [b"\x82\x00", b"\x02\x00", b""])
+def test_a_key_of_other_bytes_than_writers_give_it_ends_the_table(
+    spark: Any, table: Table, spare: bytes
+) -> None:
+    """A number with more bytes than it needs, and a byte behind it: readers take both for 1."""
+    table.put([(key(1), change("c", None, row(1, "a")))])
+    made = joined(spark, "SELECT u.first FROM x c JOIN y u ON c.userid = u.userid")
+    find = table.find(made)
+    assert made.values(clicks(1), find) == [{"first": "a"}]
+    table.put([(key(1)[:5] + spare, change("u", None, row(1, "b")))])
+
+    refused = partial(refusal, made, find, "a")
+    eventually(refused, "lookups fail instead of giving the earlier row")
+    assert "has not the bytes that Avro's writers give it" in refused()
+
+
 @pytest.mark.parametrize("is_deleted", [False, True])
 def test_a_key_in_two_partitions_ends_the_table(spark: Any, table: Table, is_deleted: bool) -> None:
     """As after partitions were added: no order is between records of two partitions."""

@@ -37,7 +37,7 @@ FUNCTIONS = frozenset(
     | {"make_ym_interval"}
 )
 """Those that our own code calls by a constant."""
-CONSTANTS = frozenset({"ATTEMPT", "LOOKUP", "MATCHES", "VALID_TEXTS"})
+CONSTANTS = frozenset({"ATTEMPT", "CANONICAL_KEY", "LOOKUP", "MATCHES", "VALID_TEXTS"})
 """The same, of `spark_streams.jvm`."""
 _OF_COLUMNS = frozenset(
     {"alias", "otherwise", "when", "isNull", "isNotNull", "eqNullSafe", "between", "isin"}
