@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mesh_events.errors import MeshError
-from projections import lineage
+from projections import connector_fields, lineage
 from projections.image import Image
 from projections.lineage import Branch
 from projections.steps import EARLIER, Place, Step
@@ -54,9 +54,9 @@ def _origins(registry: "Registry", image: Image, step: Step) -> Origins:
         if not step.reads:
             return {}
         [source] = step.reads
-        # a table's columns are those of the topic beside it
-        topic = step.fills if lineage.is_outside(source) else source
-        return {column: [(source, column)] for column in _of_topic(registry, topic[1])}
+        if step.kind == "connector":
+            return _of_connector(registry, image, step, source)
+        return {column: [(source, column)] for column in _of_topic(registry, source[1])}
     except MeshError as error:
         note(f"the columns of {step.kind} {step.name} cannot be told: {error}")
         return {}
@@ -74,6 +74,16 @@ def _of_statement(registry: "Registry", image: Image, step: Step) -> Origins:
         out.name: [((statement.cluster, topics[one.alias]), one.column) for one in out.inputs]
         for out in plan.query.out
     }
+
+
+def _of_connector(registry: "Registry", image: Image, step: Step, source: Place) -> Origins:
+    """A table's columns are those of the topic beside it, as the transforms move them."""
+    config = image.connectors[step.name].config
+    if lineage.is_outside(source):
+        found = connector_fields.captured(config, _of_topic(registry, step.fills[1]))
+    else:
+        found = connector_fields.sunk(config, source[1], _of_topic(registry, source[1]))
+    return {column: [(source, before)] for column, before in found.items()}
 
 
 def _of_topic(registry: "Registry", topic: str) -> list[str]:
