@@ -1,8 +1,8 @@
 """What numbers count in an Avro schema: days, milliseconds and so on. Pure.
 
 Avro tells it by `logicalType`, Kafka Connect by `connect.name`, and a reader goes by one of them: a
-number that has both has to mean the same by both. To Avro a logical type
-of another type than its own means nothing.
+number that has both has to mean the same by both. So has a decimal, whose scale stands in `scale`
+and in `connect.parameters`. To Avro a logical type of another type than its own means nothing.
 """
 
 from typing import Any
@@ -53,8 +53,18 @@ def _time(name: Any) -> str | None:
     return _TIMES.get(name) if isinstance(name, str) else None
 
 
-def require_one_time(schema: Any, subject: str) -> None:
-    """Raise RefusedError `schema_not_usable` for a number that is one time by each of its marks.
+def _scales(schema: Any) -> list[str]:
+    """What a decimal's scale is by Avro and by Kafka Connect; none of what has no two."""
+    if not isinstance(schema, dict) or schema.get(_LOGICAL) != "decimal":
+        return []
+    parameters = schema.get("connect.parameters")
+    named = parameters.get("scale") if isinstance(parameters, dict) else None
+    scales = [str(schema.get("scale", 0)), str(named)]
+    return scales if named is not None and scales[0] != scales[1] else []
+
+
+def require_one_meaning(schema: Any, subject: str) -> None:
+    """Raise RefusedError `schema_not_usable` for a number that is another by each of its marks.
 
     Args:
         schema: bounded, see `schema_size.require_bounded`.
@@ -69,6 +79,12 @@ def require_one_time(schema: Any, subject: str) -> None:
     left = [("the value", schema), *places]
     while left:
         place, one = left.pop()
+        if scales := _scales(one):
+            raise RefusedError(
+                "schema_not_usable",
+                f"{subject}: {place} has the scale {scales[0]}, and {scales[1]} in "
+                "connect.parameters: leave the one that is meant",
+            )
         times = times_of(one)
         if len(times) > 1:
             marks = " and ".join(f"{mark} {one[mark]}" for mark in (_NAME, _LOGICAL))

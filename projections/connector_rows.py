@@ -81,6 +81,7 @@ def with_exact_values(database: str, config: Mapping[str, str]) -> dict[str, str
         **_with_last(config, EXACT),
         f"transforms.{EXACT}.type": EXACT_VALUES,
         f"transforms.{EXACT}.database": database,
+        f"transforms.{EXACT}.keys": str(config.get("primary.key.mode") == "record_key").lower(),
     }
 
 

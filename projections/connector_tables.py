@@ -37,6 +37,10 @@ JDBC = re.compile(
 HEARTBEATS, TRANSACTIONS = "Debezium's heartbeats", "Debezium's transactions"
 """What Debezium may write beside the rows of tables."""
 HEARTBEAT_PREFIX = "topic.heartbeat.prefix"
+_CREATION = "topic.creation"
+_OF_TOPICS = [f"{_CREATION}.default.{one}" for one in ("partitions", "replication.factor")]
+"""Settings without which a config may not say how topics are created."""
+_HOUR_MS = "3600000"
 _QUEUE_BYTES = 8 << 20
 """What a capture keeps of rows that Kafka has not taken."""
 _FETCH_ROWS = "500"
@@ -295,11 +299,18 @@ def _has_heartbeats(config: Config) -> bool:
 def _heartbeats(config: Config) -> dict[str, str]:
     """They go to a topic of the domain, and confirm what came while nothing was captured.
 
-    By this mode Debezium sends heartbeats, also where none are asked for.
+    Connect creates their topic with a short retention: nobody needs an old one.
     """
-    return {
-        HEARTBEAT_PREFIX: _heartbeat_prefix(config),
-        "lsn.flush.mode": "connector_and_driver",
+    prefix = _heartbeat_prefix(config)
+    found = {HEARTBEAT_PREFIX: prefix}
+    if not all(one in config for one in _OF_TOPICS):
+        return found
+    group = f"{_CREATION}.heartbeats"
+    return found | {
+        f"{_CREATION}.groups": "heartbeats",
+        f"{group}.include": f"{prefix}.{config['topic.prefix']}".replace(".", "[.]"),
+        f"{group}.retention.ms": _HOUR_MS,
+        f"{group}.segment.ms": _HOUR_MS,
     }
 
 

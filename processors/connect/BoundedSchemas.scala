@@ -11,7 +11,7 @@ import org.apache.kafka.connect.errors.DataException
  * Bounds what the converters of all connectors keep of schemas. Connect's copy of one holds each
  * record as often as it is named, and a converter kept a thousand copies: a hundred schemas of some
  * kilobytes each filled the heap that all domains share. [[PatchConverter]] has the converter ask
- * this where it asked its caches.
+ * this where it asked its caches. It also refuses a decimal that Avro and Connect read differently.
  *
  * Nothing of Scala's own library is used, as in [[PlainNames]].
  */
@@ -70,11 +70,26 @@ object BoundedSchemas {
           while (branches.hasNext && sum <= mostTypes) sum += expanded(branches.next(), known)
         case AvroSchema.Type.ARRAY => sum += expanded(schema.getElementType, known)
         case AvroSchema.Type.MAP => sum += expanded(schema.getValueType, known)
+        case AvroSchema.Type.BYTES | AvroSchema.Type.FIXED => requireOneScale(schema)
         case _ =>
       }
       sum = Math.min(sum, mostTypes + 1)
       known.put(schema, Integer.valueOf(sum))
       sum
+    }
+  }
+
+  /** Avro and Connect have a place for it each. */
+  private def requireOneScale(schema: AvroSchema): Unit = {
+    val parameters = schema.getObjectProp("connect.parameters")
+    if ("decimal".equals(schema.getProp("logicalType")) && parameters.isInstanceOf[util.Map[_, _]]) {
+      val ofConnect = parameters.asInstanceOf[util.Map[_, _]].get("scale")
+      val ofAvro = schema.getObjectProp("scale")
+      val scale = if (ofAvro == null) "0" else ofAvro.toString
+      if (ofConnect != null && !scale.equals(ofConnect.toString))
+        throw new RefusedException(
+          "schema_ambiguous: a decimal: it has the scale " + scale + " by Avro's scale, and another one " +
+            "by connect.parameters")
     }
   }
 

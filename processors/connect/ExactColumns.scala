@@ -15,14 +15,16 @@ import org.apache.kafka.connect.errors.DataException
 class RefusedException(message: String) extends DataException(message)
 
 /**
- * Lets Debezium's JDBC sink write no number that its column would round:
+ * Lets Debezium's JDBC sink write no value that its column would round:
  *
  *  - its columns for decimals without a scale (VariableScaleDecimal) are of numeric, and not of double
  *    precision, for which two keys are one;
  *  - it fails at a table that has one of double precision for them, as the sink made it before, or
  *    one of a domain over that;
  *  - it fails at a record whose field has gone from whole numbers to others, to double from float, or
- *    to more places behind the point, since the column was made: databases round what they store.
+ *    to more places behind the point, since the column was made: databases round what they store;
+ *  - it fails at a number or a time that a column of PostgreSQL does not have as it is, whatever it
+ *    was made for; see [[ColumnValues]].
  *
  * The error begins with a code, and names the column.
  *
@@ -78,16 +80,40 @@ object ExactColumns {
         if (decimal.equals(if (isArray) schema.valueSchema.name else schema.name))
           requireExact(table, columns.iterator, field.getColumnName)
       }
-      // a column that is not there yet is made by this schema
-      val named = field.getColumnName
-      // without quotes the sink spells a name in small letters
-      val name = if (table.hasColumn(named)) named else named.toLowerCase(util.Locale.ROOT)
-      if (table.hasColumn(name)) {
-        val column = table.getColumnByName(name)
-        if (rounds(column, schema))
-          throw refusal(table, column.getColumnName, column.getTypeName + " rounds the topic's values")
+      val column = columnOf(table, field.getColumnName)
+      if (column != null && rounds(column, schema)) throw rounded(table, column)
+    }
+  }
+
+  /** Called with the records that are written next, which have one schema, and their table. */
+  def requireValues(records: util.List[JdbcSinkRecord], table: TableDescriptor): Unit =
+    if (known.containsKey(table) && !records.isEmpty) {
+      val fields = records.get(0).jdbcFields.entrySet.iterator
+      while (fields.hasNext) {
+        val entry = fields.next()
+        val column = columnOf(table, entry.getValue.getColumnName)
+        val kind = entry.getValue.getSchema.name
+        if (column != null && ColumnValues.isLookedAt(column, kind)) {
+          val all = records.iterator
+          while (all.hasNext) {
+            val value = valueOf(all.next(), entry.getKey)
+            if (value != null && !ColumnValues.isExact(column, kind, value))
+              throw rounded(table, column)
+          }
+        }
       }
     }
+
+  private def valueOf(record: JdbcSinkRecord, name: String): Object = {
+    val place = if (record.keyFieldNames.contains(name)) record.filteredKey else record.getPayload
+    if (place == null || place.schema.field(name) == null) null else place.getWithoutDefault(name)
+  }
+
+  /** The column of a field; null where there is none yet, which is then made by its schema. */
+  private def columnOf(table: TableDescriptor, named: String): ColumnDescriptor = {
+    // without quotes the sink spells a name in small letters
+    val name = if (table.hasColumn(named)) named else named.toLowerCase(util.Locale.ROOT)
+    if (table.hasColumn(name)) table.getColumnByName(name) else null
   }
 
   private def rounds(column: ColumnDescriptor, field: Schema): Boolean = {
@@ -129,6 +155,9 @@ object ExactColumns {
       if (column.equalsIgnoreCase(name))
         throw refusal(table, column, "double precision rounds the topic's decimals")
     }
+
+  private def rounded(table: TableDescriptor, column: ColumnDescriptor): RefusedException =
+    refusal(table, column.getColumnName, column.getTypeName + " rounds the topic's values")
 
   private def refusal(table: TableDescriptor, column: String, why: String): RefusedException = {
     val namespace = table.getId.namespace

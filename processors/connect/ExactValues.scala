@@ -19,8 +19,10 @@ import org.apache.kafka.connect.transforms.Transformation
  *
  * Refuses a record with a value that the sink cannot write: a decimal without a scale for another
  * database, which has no type for it ([[PatchSink]] lets PostgreSQL's be numeric), a decimal of more
- * digits than PostgreSQL has, which takes the sink minutes to find, and 24:00. The
- * error begins with a code, and names place and field. It runs behind [[PlainNames]], which bounds
+ * digits than PostgreSQL has, which takes the sink minutes to find, 24:00, a time finer than a
+ * microsecond, and one before 4713 BC, for which PostgreSQL's driver writes -infinity; in a key also
+ * the numbers -0.0 and NaN, which a table does not tell from others of the topic. The error begins
+ * with a code, and names place and field. It runs behind [[PlainNames]], which bounds
  * schemas. It leaves headers out, which the sink does not use: it fails at two of one name, which
  * anybody may write. Nothing of Scala's own library is used, so that Connect needs no more jars for it.
  */
@@ -29,18 +31,23 @@ class ExactValues extends Transformation[SinkRecord] {
   private val mostLevels = 50
   private val known = new util.IdentityHashMap[Schema, Schema]()
   private var isPostgres = false
+  private var hasKeys = false
 
   override def config: ConfigDef = new ConfigDef()
     .define("database", Type.STRING, Importance.HIGH, "the kind of database, as in its address")
+    .define("keys", Type.BOOLEAN, false, Importance.HIGH, "whether a record's key is that of its row")
 
-  override def configure(settings: util.Map[String, _]): Unit =
+  override def configure(settings: util.Map[String, _]): Unit = {
     isPostgres = "postgresql".equals(settings.get("database"))
+    hasKeys = "true".equals(settings.get("keys"))
+  }
 
   override def apply(record: SinkRecord): SinkRecord = {
     if (known.size >= mostKnown) known.clear()
     val key = exact(record, record.keySchema, "key", 0)
     val schema = exact(record, record.valueSchema, "value", 0)
     requireValue(record, record.keySchema, record.key, "key")
+    if (hasKeys && record.key.isInstanceOf[Struct]) requireKey(record, record.key.asInstanceOf[Struct])
     requireRow(record)
     if ((key eq record.keySchema) && (schema eq record.valueSchema) && record.headers.isEmpty) record
     else
@@ -181,13 +188,27 @@ class ExactValues extends Transformation[SinkRecord] {
       } else requireTime(record, schema, value, place)
     }
 
-  private def requireTime(record: SinkRecord, schema: Schema, value: Any, place: String): Unit = {
-    val day = ExactValues.lengthOfDay(schema.name)
-    if (day > 0 && (value.isInstanceOf[Number] || value.isInstanceOf[util.Date])) {
-      val time = ExactValues.number(value)
-      if (time < 0 || time >= day)
-        throw refusal(record, "value_not_exact", place, "a JDBC sink has no 24:00",
-          "write 23:59:59.999999, or leave the field out with ReplaceField")
+  private def requireTime(record: SinkRecord, schema: Schema, value: Any, place: String): Unit =
+    if (schema.name != null) {
+      val fault =
+        if (value.isInstanceOf[Number] || value.isInstanceOf[util.Date])
+          Times.fault(schema.name, ExactValues.number(value))
+        else if (value.isInstanceOf[String]) Times.fault(schema.name, value.asInstanceOf[String])
+        else null
+      if (fault != null)
+        throw refusal(record, "value_not_exact", place, fault,
+          "write another one, or leave the field out with ReplaceField")
+    }
+
+  private def requireKey(record: SinkRecord, key: Struct): Unit = {
+    val fields = key.schema.fields.iterator
+    while (fields.hasNext) {
+      val field = fields.next()
+      val value = key.getWithoutDefault(field.name)
+      if (ExactValues.isTwoKeys(value))
+        throw refusal(record, "value_not_exact", field.name,
+          "a table has one row for 0.0 and -0.0, and one for all NaN",
+          "write keys of whole numbers, decimals or texts")
     }
   }
 
@@ -271,11 +292,10 @@ object ExactValues {
   private def isDay(name: String): Boolean =
     day.equals(name) || "org.apache.kafka.connect.data.Date".equals(name)
 
-  /** What 24:00 is in a type of times; 0 for other types. */
-  def lengthOfDay(name: String): Long =
-    if ("io.debezium.time.MicroTime".equals(name)) 86400000000L
-    else if ("io.debezium.time.Time".equals(name)) dayMs
-    else if ("org.apache.kafka.connect.data.Time".equals(name)) dayMs
-    else if ("io.debezium.time.NanoTime".equals(name)) 86400000000000L
-    else 0L
+  /** Whether it is a number that another key of the topic may be equal to. */
+  def isTwoKeys(value: Any): Boolean =
+    (value.isInstanceOf[java.lang.Double] || value.isInstanceOf[java.lang.Float]) && {
+      val number = value.asInstanceOf[Number].doubleValue
+      number.isNaN || number == 0 && 1 / number < 0
+    }
 }

@@ -7,9 +7,10 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 /**
  * Writes classes of Debezium's PostgreSQL connector below a folder: those that compare texts of a
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
- * and the one that makes publications asks [[Identities]]. The one that starts a replication stream
- * asks for no logical messages, which every role that may connect to the database can send, in any
- * size. Their jar comes first among those of the plugin; see [[PatchedClass]].
+ * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. The
+ * one that starts a replication stream asks for no logical messages, which every role that may connect
+ * to the database can send, in any size. The one that reads the stream asks [[Keepalives]] before its
+ * heartbeats. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
   private val of = "io/debezium/connector/postgresql"
@@ -27,10 +28,16 @@ object PatchDebezium {
   private val builder = "org/postgresql/replication/fluent/logical/ChainedLogicalStreamBuilder"
   private val toOption = s"(Ljava/lang/String;Z)L$builder;"
   private val toPublish = "createOrUpdatePublicationModeFiltered"
+  private val toSlot = "parseRestartLsn"
+  private val keepalives = s"$of/Keepalives"
+  private val source = s"$of/PostgresStreamingChangeEventSource"
+  private val position = s"$of/PostgresOffsetContext"
+  private val number = "org/postgresql/replication/LogSequenceNumber"
+  private val lsn = s"L$of/connection/Lsn;"
 
   /** Class -> its methods that are changed, and the places in them. */
   private val places = Map(
-    s"$of/connection/PostgresConnection" -> (Set("isTableUniqueIndexIncluded"), 2),
+    s"$of/connection/PostgresConnection" -> (Set("isTableUniqueIndexIncluded", toSlot), 3),
     s"$of/connection/PostgresDefaultValueConverter" ->
       (Set("extractDefault", "parseDefaultValue"), 4),
     s"$of/connection/AbstractReplicationMessageColumn$$TypeMetadataImpl" ->
@@ -38,6 +45,8 @@ object PatchDebezium {
     connection ->
       (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish), 6),
     s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
+    s"$connection$$1" -> (Set("readPending"), 1),
+    source -> (Set("processMessages"), 1),
     s"$of/PgSnapshot" -> (Set("valueOf"), 1))
 
   def main(arguments: Array[String]): Unit =
@@ -62,6 +71,12 @@ object PatchDebezium {
           call("mesh/ConstantDefaults", "constant", toConstant)
           inner.visitVarInsn(Opcodes.ASTORE, 2)
         }
+        // its first argument is the slot's name, the last one its row
+        if (method == toSlot) {
+          inner.visitVarInsn(Opcodes.ALOAD, 1)
+          inner.visitVarInsn(Opcodes.ALOAD, 4)
+          call("mesh/LostSlots", "require", "(Ljava/lang/String;Ljava/sql/ResultSet;)V")
+        }
       }
 
       override def visitMethodInsn(
@@ -84,8 +99,30 @@ object PatchDebezium {
             inner.visitInsn(Opcodes.ICONST_0)
             super.visitMethodInsn(code, owner, called, types, ofInterface)
             changes += 1
+          case (_, "getLastReceiveLSN", _, "readPending") =>
+            super.visitMethodInsn(code, owner, called, types, ofInterface)
+            call(keepalives, "receive", s"(L$number;)L$number;")
+          case (_, "dispatchHeartbeatEventAlsoToIncrementalSnapshot", _, "processMessages") =>
+            advance()
+            super.visitMethodInsn(code, owner, called, types, ofInterface)
           case _ => super.visitMethodInsn(code, owner, called, types, ofInterface)
         }
+
+      /** Its third argument is the position, of which the source keeps a part. */
+      private def advance(): Unit = {
+        val allowed = "lsnFlushingAllowed"
+        inner.visitVarInsn(Opcodes.ALOAD, 0)
+        inner.visitVarInsn(Opcodes.ALOAD, 3)
+        inner.visitVarInsn(Opcodes.ALOAD, 0)
+        inner.visitFieldInsn(Opcodes.GETFIELD, source, allowed, "Z")
+        call(keepalives, "advance", s"(L$position;Z)Z")
+        inner.visitFieldInsn(Opcodes.PUTFIELD, source, allowed, "Z")
+        val last = "lastCompletelyProcessedLsn"
+        inner.visitVarInsn(Opcodes.ALOAD, 0)
+        inner.visitVarInsn(Opcodes.ALOAD, 3)
+        inner.visitMethodInsn(Opcodes.INVOKEVIRTUAL, position, last, s"()$lsn", false)
+        inner.visitFieldInsn(Opcodes.PUTFIELD, source, last, lsn)
+      }
 
       /** Ask with the first argument of the method beside those of what was called. */
       private def askOf(asked: String, owner: String, types: String, first: String): Unit = {

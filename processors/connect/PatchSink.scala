@@ -5,8 +5,9 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
- * Writes two classes of Debezium's JDBC sink below a folder, which ask [[ExactColumns]]: one where
- * the sink reads a table and compares a record with it, one where it names the type of a column.
+ * Writes three classes of Debezium's JDBC sink below a folder, which ask [[ExactColumns]]: one where
+ * the sink reads a table and compares a record with it, one where it writes records, and one where it
+ * names the type of a column.
  * Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
 object PatchSink {
@@ -21,8 +22,14 @@ object PatchSink {
     write(
       folder, s"$of/dialect/GeneralDatabaseDialect",
       Map(
-        ("resolveMissingFields", s"${pair}Ljava/util/Set;") -> (new Comparing(_, _)),
+        ("resolveMissingFields", s"${pair}Ljava/util/Set;") ->
+          (new Beginning(_, _)(1, 2, "require", s"${pair}V")),
         ("readTable", s"(L$connection;Lio/debezium/metadata/CollectionId;)L$table;") -> (new Reading(_, _))))
+    write(
+      folder, s"$of/JdbcChangeEventSink",
+      Map(
+        ("flushBuffer", s"(Lio/debezium/metadata/CollectionId;Ljava/util/List;L$table;)V") ->
+          (new Beginning(_, _)(2, 3, "requireValues", s"(Ljava/util/List;L$table;)V"))))
     write(
       folder, s"$of/type/debezium/VariableScaleDecimalType",
       Map(
@@ -43,13 +50,15 @@ object PatchSink {
     }
   }
 
-  private class Comparing(inner: MethodVisitor, of: Patched)
+  /** Asks with two of its arguments before anything else. */
+  private class Beginning(inner: MethodVisitor, of: Patched)(
+      one: Int, other: Int, asked: String, types: String)
       extends MethodVisitor(Opcodes.ASM9, inner) {
     override def visitCode(): Unit = {
       super.visitCode()
-      inner.visitVarInsn(Opcodes.ALOAD, 1)
-      inner.visitVarInsn(Opcodes.ALOAD, 2)
-      ask(inner, "require", s"${pair}V")
+      inner.visitVarInsn(Opcodes.ALOAD, one)
+      inner.visitVarInsn(Opcodes.ALOAD, other)
+      ask(inner, asked, types)
       of.changes += 1
     }
   }

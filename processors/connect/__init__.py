@@ -12,13 +12,17 @@ changes Connect's reporter: `DeadLetters.scala` waits until a dead letter is wri
 `PatchDriver.scala` changes PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it
 keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
 whole. `PatchMysql.scala` does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
-`PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round.
+`PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round, and by
+`ColumnValues.scala` values that one of them has not.
 `PatchDebezium.scala` changes its PostgreSQL connector: `BoundedMatches.scala` bounds for how long
 a text of a database is compared with a pattern, `ConstantDefaults.scala` takes no value out of a
 default that has to be computed, `Identities.scala` keeps a table out of a publication by which its
-UPDATE and DELETE would fail.
+UPDATE and DELETE would fail, `LostSlots.scala` refuses a slot that PostgreSQL has given up,
+`Keepalives.scala` lets heartbeats confirm what was read of the log.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
-connectors keep of schemas. All of these write by `PatchedClass.scala`.
+connectors keep of schemas, `SmallNumbers.scala` cuts no number. `PatchAvro.scala` changes Avro
+beside it: `StrictTexts.scala` refuses bytes that are no text. All of these write by
+`PatchedClass.scala`.
 """
 
 from dataclasses import dataclass
@@ -38,6 +42,7 @@ _SOURCES = (
     "PatchLetters",
     "PatchedClass",
     "PlainNames",
+    "Times",
     "Traces",
     "WholeRows",
 )
@@ -79,17 +84,26 @@ PATCHES = (
     Patch("*/mysql-connector-j-*.jar", _scala(*_BOUNDS, "PatchMysql"), "mesh.PatchMysql"),
     Patch(
         "*/debezium-connector-postgres-*.jar",
-        _scala("BoundedMatches", "ConstantDefaults", "Identities", "PatchDebezium", "PatchedClass"),
+        _scala(
+            "BoundedMatches",
+            "ConstantDefaults",
+            "Identities",
+            "Keepalives",
+            "LostSlots",
+            "PatchDebezium",
+            "PatchedClass",
+        ),
         "mesh.PatchDebezium",
     ),
     Patch(
         "*/debezium-connector-jdbc-*.jar",
-        _scala("ExactColumns", "PatchedClass", "PatchSink"),
+        _scala("ColumnValues", "ExactColumns", "PatchedClass", "PatchSink"),
         "mesh.PatchSink",
     ),
+    Patch("*/avro-1.*.jar", _scala("PatchAvro", "PatchedClass", "StrictTexts"), "mesh.PatchAvro"),
     Patch(
         "*/apicurio-registry-utils-converter-*.jar",
-        _scala("BoundedSchemas", "PatchConverter", "PatchedClass"),
+        _scala("BoundedSchemas", "PatchConverter", "PatchedClass", "SmallNumbers"),
         "mesh.PatchConverter",
     ),
 )

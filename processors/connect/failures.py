@@ -120,6 +120,11 @@ _REFUSALS = {
         "generated column in it, drop what generates the column; the connector tries again by "
         "itself"
     ),
+    "slot_lost": (
+        "PostgreSQL has given the replication slot up, above max_slot_wal_keep_size, and the "
+        "changes behind it: drop the connector and the slot, and add it under another name, which "
+        "reads the table anew; with --set heartbeat.interval.ms=10000 a quiet table keeps no log"
+    ),
     "pattern_too_slow": (
         "the default of a column, or an index of a table without a primary key, takes too long to "
         "be read, as one of many operators or commas with a line end behind them: leave the column "
@@ -132,8 +137,18 @@ _REFUSALS = {
     "value_not_exact": (
         "the table cannot have the value: capture decimals as numeric(p,s), or as text with --set "
         "decimal.handling.mode=string, of at most 131072 digits before the point and 16383 after "
-        "it, and leave 24:00 out; to pass over such records, give "
+        "it, and times of whole microseconds from 4713 BC on, without 24:00; in a key it has no "
+        "-0.0 and no NaN; to pass over such records, give "
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
+    ),
+    "schema_ambiguous": (
+        "the schema's scale and that of its connect.parameters are two numbers for one value: "
+        "write with a schema that has the one that is meant"
+    ),
+    "text_not_utf8": (
+        "a text of the record has bytes that stand for no character: write it as UTF-8, or as "
+        "bytes; to pass over such records, give errors.tolerance=all with "
+        "errors.deadletterqueue.topic.name"
     ),
     "dead_letter_not_written": (
         "the record stays unread until it is there: look whether the topic of dead letters takes "
@@ -158,6 +173,8 @@ _REFUSED = re.compile(
     r"mesh\.RefusedException: (?P<refusal>"
     r"(?:value_not_captured|table_truncated|column_not_exact): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
+    r"|slot_lost: [a-z0-9_]{1,63}"
+    r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
     r"|pattern_too_slow: (?:(?:column|index) [\w$-]{1,63}|a text)"
@@ -167,8 +184,9 @@ _REFUSED = re.compile(
 """A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
 with the domain, of `DeadLetters`, its code with the topic and Kafka's error, of `ExactColumns`, its
 code with the column, of `BoundedMatches`, its code with the column or the index, of `Identities`,
-its code with the table, or of `PlainNames` and `ExactValues`, the code with the record's place and
-the field. No error but theirs has that class."""
+its code with the table, of `LostSlots`, its code with the slot, of the Avro converter, its code, or
+of `PlainNames` and `ExactValues`, the code with the record's place and the field. No error but
+theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

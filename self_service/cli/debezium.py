@@ -50,6 +50,8 @@ def config(connector: str, tables: list[str], source: Database) -> dict[str, str
         "topic.creation.default.partitions": "1",
         "exactly.once.support": "required",
         "poll.interval.ms": "50",
+        # the database keeps its log for a quiet table until something is confirmed
+        "heartbeat.interval.ms": "10000",
     }
 
 

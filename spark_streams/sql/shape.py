@@ -14,7 +14,7 @@ from typing import Any
 from mesh_events.errors import RefusedError
 from mesh_events.full_names import fields_of, full_name, joined, named_types
 from mesh_events.patterns import require_patterns
-from mesh_events.times import require_one_time
+from mesh_events.times import require_one_meaning
 from spark_streams.sql import validated
 from spark_streams.sql.readable import Path, Readable
 
@@ -86,7 +86,7 @@ def shape_of(schema: str, subject: str) -> Shape:
     """
     parsed = _parsed(schema, subject)
     require_patterns(parsed, subject)
-    require_one_time(parsed, subject)
+    require_one_meaning(parsed, subject)
     validated.require_shallow(parsed, subject)
     record = _record(parsed)
     if record is None or not _is_alone(parsed):

@@ -34,6 +34,11 @@ def consumer(sdm: Sdm, settings: PlatformSettings) -> Party:
     return shared(sdm, settings, "west")
 
 
+def topics_of(sdm: Sdm, domain: str) -> list[str]:
+    """The topics of a domain; one's name may stand within that of a connector's heartbeats."""
+    return [one["topic"] for one in sdm("topic", "list", "-d", domain).document]
+
+
 def worker_of(mesh: Endpoints, domain: str) -> Connect:
     """A domain's own Connect worker, started if it does not run."""
     return Connect(*connect_worker(mesh, domain))

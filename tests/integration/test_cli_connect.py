@@ -68,6 +68,11 @@ def admin(mesh: Endpoints, cluster: str) -> KafkaAdmin:
     return KafkaAdmin(cluster, mesh.administration(cluster))
 
 
+def beats_of(connector: str) -> str:
+    """The topic of a connector's heartbeats."""
+    return f"{connector.partition('.')[0]}.__heartbeat.{connector}"
+
+
 @pytest.mark.parametrize("cluster", ["east", "west"])
 def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is_shown(
     sdm: Sdm,
@@ -99,7 +104,7 @@ def test_every_change_of_a_table_arrives_at_the_domains_cluster_and_no_secret_is
         assert [one["tombstone"] for one in later] == [False, False, True]
         assert later[1]["value"]["op"] == "d"
         shown = sdm("connect", "connector", "describe", connector)
-        assert shown.document["topics"] == [topic]
+        assert set(shown.document["topics"]) == {topic, beats_of(connector)}
         passwords = [resolve(mesh.postgres_password), login.read_text()]
         told = [added, shown, sdm("connect", "connector", "deployed")]
         kept = "".join(one.out + one.err for one in told) + configs(mesh, connector)
@@ -210,7 +215,7 @@ def test_heartbeats_of_a_quiet_table_fill_a_topic_of_the_domain(
 ) -> None:
     name, database = table
     connector, own = f"{owner.name}.{name}", ("-d", owner.name)
-    topic = f"{owner.name}.__heartbeat.{connector}"
+    topic = beats_of(connector)
     added = sdm(
         *("connect", "connector", "add", name, "--type", "debezium-postgres", "--table", name),
         *("--set", "heartbeat.interval.ms=500", *own),
@@ -222,14 +227,34 @@ def test_heartbeats_of_a_quiet_table_fill_a_topic_of_the_domain(
         assert all(one["value"]["ts_ms"] for one in beats)
         shown = sdm("connect", "connector", "describe", connector).document
         assert set(shown["topics"]) == {connector, topic}
-        slot = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name LIKE %s"
+        slot = "SELECT restart_lsn FROM pg_replication_slots WHERE slot_name LIKE %s"
         before = database.execute(slot, (f"%{name}",)).fetchone()
-        # nothing that is captured, but the database's log grows
-        database.execute("SELECT pg_logical_emit_message(false, 'other', 'x')")
-        eventually(
-            lambda: database.execute(slot, (f"%{name}",)).fetchone() > before,
-            "the slot lets go of the database's log",
-        )
+
+        def lets_go() -> bool:
+            # nothing that is captured, but the database's log grows
+            database.execute("SELECT pg_logical_emit_message(false, 'other', 'x')")
+            database.execute("CHECKPOINT")
+            found = database.execute(slot, (f"%{name}",)).fetchone()
+            return bool(found > before)
+
+        eventually(lets_go, "the slot lets go of the database's log")
+        row = sql.SQL("INSERT INTO {} VALUES (%s, 'x')").format(sql.Identifier(name))
+        with psycopg.connect(**mesh.postgres_login()) as other:
+            # it has begun before what is confirmed, and ends behind it
+            other.execute(row, (2,))
+            before = database.execute("SELECT pg_current_wal_lsn()").fetchone()
+            slot = slot.replace("restart", "confirmed_flush")
+            eventually(lets_go, "the slot lets go beside an open transaction")
+            restarted = sdm("connect", "connector", "restart", name, *own).document
+            assert restarted["state"] == "ACTIVE"
+            other.execute(row, (3,))
+        database.execute(row, (4,))
+        reading = ("topic", "consume", connector, *own, "--follow", "--timeout", "240")
+        rows = sdm(*reading, "--max", "4").lines
+        assert [one["key"]["userid"] for one in rows] == [1, 2, 3, 4]
+        made = admin(mesh, "east").topic(topic)
+        assert made is not None
+        assert made.config["retention.ms"] == "3600000"
         assert admin(mesh, "east").topic(f"__debezium-heartbeat.{connector}") is None
         assert sdm("connect", "connector", "describe", connector).document["state"] == "ACTIVE"
     finally:
@@ -393,19 +418,18 @@ def test_a_table_is_captured_by_its_exact_name_and_no_other_is(sdm: Sdm, mesh: E
             topics = {f"{owner.name}.{name}" for name in
                       ("mixed", "x_y", "order_lines", "Zo___", "a_b____d")}  # fmt: skip
 
-            def all_there() -> bool:
+            def captured() -> set[str]:
                 listed = sdm("topic", "list", *own).document
-                names = {one["topic"] for one in listed}
-                return len(names) >= len(wanted)
+                return {one["topic"] for one in listed if "__heartbeat" not in one["topic"]}
 
-            eventually(all_there, "the tables are captured")
-            listed = sdm("topic", "list", *own).document
-            names = {one["topic"] for one in listed}
+            eventually(lambda: len(captured()) >= len(wanted), "the tables are captured")
+            names = captured()
             described = sdm("connect", "connector", "describe", f"{owner.name}.{schema}").document
             assert len(names) == len(wanted), names
             assert f"{owner.name}.Mixed" not in names
             assert f"{owner.name}.axy" not in names
-            assert names == topics, (names, described["topics"])
+            found = {*described["topics"]} - {beats_of(described["connector"])}
+            assert names == found == topics, (names, described["topics"])
         finally:
             sdm("connect", "connector", "drop", schema, *own)
             drop_slots(database, schema)

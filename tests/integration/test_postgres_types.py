@@ -17,7 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from psycopg import sql
 
 from local_platform import Endpoints
-from tests.integration.connect_owner import owner
+from tests.integration.connect_owner import owner, topics_of
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh, reading
@@ -130,9 +130,8 @@ def test_every_type_comes_out_as_it_went_in(
         *("--table", name, *as_owner),
     )
     try:
-        eventually(
-            lambda: name in str(sdm("topic", "list", *as_owner).document), "the table is captured"
-        )
+        topic = f"{owner.name}.{name}"
+        eventually(lambda: topic in topics_of(sdm, owner.name), "the table is captured")
         text = f"INSERT INTO {out} SELECT {', '.join(COLUMNS)} FROM TABLE({name})"
         eventually(
             lambda: sdm("topic", "describe", f"{owner.name}.{name}", *as_owner).document[

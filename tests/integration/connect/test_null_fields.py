@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from local_platform import Endpoints
-from tests.integration.connect_owner import owner
+from tests.integration.connect_owner import owner, topics_of
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually
@@ -50,7 +50,7 @@ def test_null_is_never_taken_for_the_default_of_its_column(
     request.addfinalizer(lambda: sdm(*NOUN, "drop", name, *as_owner))
 
     def changes() -> list[dict[str, Any]]:
-        if topic not in str(sdm("topic", "list", *as_owner).document):
+        if topic not in topics_of(sdm, owner.name):
             return []
         return [one["value"] for one in sdm("topic", "consume", topic, *as_owner).lines]
 

@@ -14,7 +14,7 @@ from fastavro import parse_schema, schemaless_writer
 from psycopg import sql
 
 from local_platform import Endpoints
-from tests.integration.connect_owner import owner
+from tests.integration.connect_owner import owner, topics_of
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import PATIENCE_S, eventually, reading, register_schema, seen_within
@@ -72,8 +72,8 @@ def capture(
     sdm(*NOUN, "add", name, "--type", "debezium-postgres", "--table", name, *more, "-d", owner.name)
     request.addfinalizer(lambda: sdm(*NOUN, "drop", name, "-d", owner.name))
     database.execute(first)
-    topic, listing = f"{owner.name}.{name}", ("topic", "list", "-d", owner.name)
-    eventually(lambda: topic in str(sdm(*listing).document), f"there is the topic {topic}")
+    topic = f"{owner.name}.{name}"
+    eventually(lambda: topic in topics_of(sdm, owner.name), f"there is the topic {topic}")
 
 
 def rows(database: Any, table: str, columns: str = "*") -> list[Any]:

@@ -7,7 +7,7 @@ import pytest
 from mesh_events.compatibility import misread
 from mesh_events.errors import RefusedError
 from mesh_events.patterns import require_usable
-from mesh_events.times import require_one_time, times_of
+from mesh_events.times import require_one_meaning, times_of
 
 MICROS = "io.debezium.time.MicroTimestamp"
 
@@ -60,9 +60,25 @@ def test_marks_that_tell_two_times_are_refused_with_the_place(around: Any) -> No
         rf"east\.t-value: shop\.In\.at has the connect\.name {MICROS} and logicalType timestamp-mi"
     )
     with pytest.raises(RefusedError, match=told) as refused:
-        require_one_time(schema, "east.t-value")
+        require_one_meaning(schema, "east.t-value")
     assert refused.value.code == "schema_not_usable"
-    require_one_time(row(around(number("timestamp-micros", MICROS))), "east.t-value")
+    require_one_meaning(row(around(number("timestamp-micros", MICROS))), "east.t-value")
+
+
+def test_a_decimal_with_two_scales_is_refused_with_the_place() -> None:
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+
+    def with_scale(scale: object) -> Any:
+        return row({**decimal, "connect.parameters": {"scale": scale}})
+
+    for alike in ("2", 2):
+        require_one_meaning(with_scale(alike), "east.t-value")
+    require_one_meaning(row({**decimal, "connect.parameters": {"x": "3"}}), "east.t-value")
+    with pytest.raises(
+        RefusedError, match=r"shop\.In\.at has the scale 2, and 4 in connect"
+    ) as told:
+        require_one_meaning(with_scale("4"), "east.t-value")
+    assert told.value.code == "schema_not_usable"
 
 
 def test_a_schema_that_is_to_be_registered_is_asked() -> None:

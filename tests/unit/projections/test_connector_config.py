@@ -473,6 +473,30 @@ def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
     assert config["transforms._exact.database"] == "postgresql"
 
 
+def test_heartbeats_are_kept_for_an_hour_in_a_topic_of_their_own() -> None:
+    of_topics = {
+        "topic.creation.default.partitions": "1",
+        "topic.creation.default.replication.factor": "-1",
+    }
+    beats = {**OF_POSTGRES, "heartbeat.interval.ms": "10000"}
+    # as the log's state has it
+    found = pinned("east.shop", Map({**beats, **of_topics}))
+    assert found["topic.heartbeat.prefix"] == "east.__heartbeat"
+    assert found["topic.creation.groups"] == "heartbeats"
+    include = found["topic.creation.heartbeats.include"]
+    assert re.fullmatch(include, "east.__heartbeat.east.shop")
+    assert not re.fullmatch(include, "east.__heartbeat.east-shop")
+    assert found["topic.creation.heartbeats.retention.ms"] == "3600000"
+    for other in ({**OF_POSTGRES, **of_topics}, beats):
+        assert "topic.creation.groups" not in pinned("east.shop", Map(other))
+
+
+def test_a_sink_is_told_whether_its_keys_are_those_of_records() -> None:
+    for mode, told in (("record_key", "true"), ("record_value", "false")):
+        config = {**SINK, "primary.key.mode": mode}
+        assert pinned("east.out", config)["transforms._exact.keys"] == told
+
+
 def test_a_sink_is_told_what_kind_of_database_its_values_go_to() -> None:
     other = {**SINK, "connection.url": "jdbc:mariadb://db.test/reports"}
     assert pinned("east.out", other)["transforms._exact.database"] == "mariadb"

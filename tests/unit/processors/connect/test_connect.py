@@ -441,6 +441,16 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
         ("mesh.RefusedException: value_not_captured: a.b.c: left out", "REPLICA IDENTITY FULL"),
         ("mesh.RefusedException: name_not_plain: east.a-0 at offset 7: b: x", "ReplaceField"),
         ("mesh.RefusedException: topic_not_own: east: a record leads", "what the rows of an out"),
+        (
+            "mesh.RefusedException: text_not_utf8: a text: its",
+            "text_not_utf8: a text; a text of the record has bytes that stand for no character",
+        ),
+        ("mesh.RefusedException: value_not_exact: a number: its", "value_not_exact: a number; the"),
+        ("mesh.RefusedException: schema_ambiguous: a decimal: it", "has the one that is meant"),
+        (
+            "mesh.RefusedException: slot_lost: sdm_east_shop: its",
+            "slot_lost: sdm_east_shop; PostgreSQL has given the replication slot up",
+        ),
         ("mesh.RefusedException: pattern_too_slow: column a: the", "pattern_too_slow: column a; "),
         (
             "mesh.RefusedException: pattern_too_slow: index a-b$: the",

@@ -1,0 +1,41 @@
+package io.debezium.connector.postgresql
+
+import io.debezium.connector.postgresql.connection.Lsn
+import io.debezium.connector.postgresql.connection.ReplicationMessage.Operation
+import org.postgresql.replication.LogSequenceNumber
+
+/**
+ * Lets a heartbeat of Debezium's say how far the database's log was read while nothing in it was
+ * captured. PostgreSQL tells it by keepalives, when every transaction that has ended before is sent.
+ * The position is in Kafka with the heartbeat before it is confirmed to the database: a capture that
+ * is started again never asks for what is no longer there. `lsn.flush.mode=connector_and_driver`
+ * confirms at once, and keeps the position nowhere.
+ *
+ * `mesh.PatchDebezium` has the connector ask this. It stands in this package for what others may not
+ * ask of a position. Nothing of Scala's own library is used, so that Connect needs no more jars for it.
+ */
+object Keepalives {
+  /** Of the stream that the thread reads. */
+  private val received = new ThreadLocal[LogSequenceNumber]
+
+  /** How far the driver has read. */
+  def receive(end: LogSequenceNumber): LogSequenceNumber = {
+    received.set(end)
+    end
+  }
+
+  /** Moves a position where nothing is pending; whether it may be confirmed then. */
+  def advance(offset: PostgresOffsetContext, mayFlush: Boolean): Boolean = {
+    val end = received.get
+    val last = offset.lastProcessedMessageType
+    // within a transaction each of its changes is a position
+    if (end == null || last != null && last != Operation.COMMIT) mayFlush
+    else {
+      val read = Lsn.valueOf(end)
+      val before = offset.lastCompletelyProcessedLsn
+      val isFurther = read.isValid && (before == null || read.compareTo(before) > 0)
+      if (isFurther) offset.updateCommitPosition(read, read)
+      mayFlush || isFurther
+    }
+  }
+}

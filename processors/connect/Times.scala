@@ -1,0 +1,75 @@
+package mesh
+
+import java.time.{DateTimeException, LocalDate, OffsetDateTime}
+
+/**
+ * What no table has of the times that a topic may have, by the types that Debezium and Connect have
+ * for them.
+ *
+ * Nothing of Scala's own library is used, so that Connect needs no more jars for it.
+ */
+object Times {
+  private val noMidnight = "a JDBC sink has no 24:00"
+  private val tooFine = "a table has no time finer than a microsecond"
+  private val tooEarly = "PostgreSQL's driver writes -infinity for what is before 4713 BC"
+  private val dayMs = 86400000L
+  private val dayUs = 86400000000L
+  private val dayNs = 86400000000000L
+  /** Of the first year that is written as it is, in days. */
+  private val firstYear = -4712
+  private val firstDay = LocalDate.of(firstYear, 1, 1).toEpochDay
+  /** What Debezium's captures have for -infinity, in microseconds. */
+  private val noBegin = -9223372036832400000L
+  private val usOfNs = 1000L
+  private val usDigits = 6
+
+  /** Why a number of a type cannot be written; null if it can. */
+  def fault(kind: String, number: Long): String =
+    kind match {
+      case "io.debezium.time.Time" | "org.apache.kafka.connect.data.Time" => ofDay(number, dayMs)
+      case "io.debezium.time.MicroTime" => ofDay(number, dayUs)
+      case "io.debezium.time.NanoTime" =>
+        if (number % usOfNs != 0) tooFine else ofDay(number, dayNs)
+      case "io.debezium.time.NanoTimestamp" => if (number % usOfNs != 0) tooFine else null
+      case "io.debezium.time.Date" => early(number, 1)
+      case "org.apache.kafka.connect.data.Date" | "org.apache.kafka.connect.data.Timestamp" =>
+        early(number, dayMs)
+      case "io.debezium.time.Timestamp" =>
+        if (number == noBegin / usOfNs) null else early(number, dayMs)
+      case "io.debezium.time.MicroTimestamp" => if (number == noBegin) null else early(number, dayUs)
+      case _ => null
+    }
+
+  /** Why a text of a type cannot be written; null if it can, or if it is none of the type. */
+  def fault(kind: String, text: String): String =
+    kind match {
+      case "io.debezium.time.ZonedTime" => if (isFine(text)) tooFine else null
+      case "io.debezium.time.ZonedTimestamp" =>
+        if (isFine(text)) tooFine
+        else if (text.startsWith("-") && isEarly(text)) tooEarly
+        else null
+      case _ => null
+    }
+
+  private def ofDay(number: Long, day: Long): String =
+    if (number < 0 || number >= day) noMidnight else null
+
+  private def early(number: Long, day: Long): String =
+    if (number < firstDay * day) tooEarly else null
+
+  /** Whether it has more behind the point than microseconds. */
+  private def isFine(text: String): Boolean = {
+    val point = text.indexOf('.')
+    var index = point + 1 + usDigits
+    var found = false
+    while (point >= 0 && index < text.length && Character.isDigit(text.charAt(index))) {
+      found = found || text.charAt(index) != '0'
+      index += 1
+    }
+    found
+  }
+
+  private def isEarly(text: String): Boolean =
+    try OffsetDateTime.parse(text).toLocalDateTime.getYear < firstYear
+    catch { case _: DateTimeException => false }
+}

@@ -1,0 +1,269 @@
+"""A sink's table has each value of the topic as it is, or the record is refused."""
+
+import json
+import math
+from io import BytesIO
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from fastavro import schemaless_writer
+
+from local_platform import Endpoints
+from tests.integration.connect.test_sink_values import (
+    DECIMAL,
+    NOUN,
+    Sinking,
+    capture,
+    produce,
+    rows,
+    sink,
+    table,
+    write,
+)
+from tests.integration.connect_owner import owner
+from tests.integration.test_cli import Party, Sdm, sdm
+from tests.kafka_client import eventually, register_schema
+
+__all__ = ["owner", "sdm", "sink", "table"]
+pytestmark = pytest.mark.slow
+FIRST_DAY = -2440550
+"""1 January 4713 BC."""
+DAY_MS, DAY_US = 86_400_000, 86_400_000_000
+
+
+def of(kind: str, name: str) -> Any:
+    """A value of a type of Debezium's, or null."""
+    return ["null", {"type": kind, "connect.name": f"io.debezium.time.{name}"}]
+
+
+def logical(kind: str, name: str) -> Any:
+    return ["null", {"type": kind, "logicalType": name}]
+
+
+TIMES: dict[str, tuple[Any, Any, str, list[Any]]] = {
+    "nano": (
+        of("long", "NanoTimestamp"),
+        1_700_000_000_000_001_000,
+        "2023-11-14 22:13:20.000001",
+        [1_700_000_000_999_999_999, -1],
+    ),
+    "nano_time": (of("long", "NanoTime"), 1_000, "00:00:00.000001", [1_001]),
+    "zoned": (
+        of("string", "ZonedTimestamp"),
+        "2020-01-01T00:00:00.1234560Z",
+        "2020-01-01 00:00:00.123456+00",
+        ["9999-12-31T23:59:59.9999999Z", "-4713-11-24T00:00:00Z"],
+    ),
+    "zoned_time": (
+        of("string", "ZonedTime"),
+        "10:00:00.123456Z",
+        "10:00:00.123456+00",
+        ["10:00:00.1234567Z"],
+    ),
+    "ms": (
+        logical("long", "timestamp-millis"),
+        FIRST_DAY * DAY_MS,
+        "4713-01-01 00:00:00 BC",
+        [FIRST_DAY * DAY_MS - 1],
+    ),
+    "us": (
+        of("long", "MicroTimestamp"),
+        FIRST_DAY * DAY_US,
+        "4713-01-01 00:00:00 BC",
+        [FIRST_DAY * DAY_US - 1],
+    ),
+    "day": (logical("int", "date"), FIRST_DAY, "4713-01-01 BC", [FIRST_DAY - 1, -(2**31)]),
+}
+"""Column -> its type, a value that tables have, how PostgreSQL shows it, and others."""
+
+
+def letters(sdm: Sdm, owner: Party, connector: str) -> str:
+    dead = f"{owner.name}.{connector}.dead"
+    return sdm("topic", "consume", dead, "--headers", "-d", owner.name).out
+
+
+def test_a_time_that_no_table_has_is_a_dead_letter_and_the_next_one_arrives(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """The database would round it, or its driver would write -infinity."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    empty: dict[str, Any] = dict.fromkeys(TIMES)
+    written = [empty | {column: bad} for column, found in TIMES.items() for bad in found[3]]
+    written.append({column: found[1] for column, found in TIMES.items()})
+    fields = {"id": "int", **{column: found[0] for column, found in TIMES.items()}}
+    numbered = [{"id": at, **one} for at, one in enumerate(written)]
+    produce(sdm, owner, mesh, topic, fields, numbered)
+    sink("position")
+    last = len(written) - 1
+    columns = ", ".join(f"{column}::text" for column in TIMES)
+    expected = [(last, *(found[2] for found in TIMES.values()))]
+    eventually(
+        lambda: rows(database, f"{name}_position", f"id, {columns}") == expected,
+        "what a table has is there",
+    )
+    found = letters(sdm, owner, f"{name}-position")
+    for offset in range(last):
+        assert f"value_not_exact: {topic}-0 at offset {offset}: " in found
+
+
+def test_the_begin_of_time_is_what_it_was(
+    sdm: Sdm, owner: Party, table: tuple[str, Any], sink: Sinking, request: pytest.FixtureRequest
+) -> None:
+    name, database = table
+    columns = "id int PRIMARY KEY, t timestamp, t3 timestamp(3), z timestamptz"
+    row = "1, '-infinity', '-infinity', '-infinity'"
+    capture(sdm, owner, table, request, columns, f"INSERT INTO {name} VALUES ({row})")
+    database.execute(f"INSERT INTO {name} VALUES ({row.replace('1', '2', 1)})")
+    sink("record", "--key", "record")
+    asked = "id, t::text, t3::text, z::text"
+    expected = rows(database, name, asked)
+    eventually(lambda: rows(database, f"{name}_record", asked) == expected, "both are there")
+
+
+def test_a_text_that_is_no_utf8_is_a_dead_letter_and_no_other_text(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """Avro puts one character in the place of all bytes that are none."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    kinds = {"plain": "string", "java": {"type": "string", "avro.java.string": "String"}}
+    texts = [b"\xff", b"\xfe", b"\xc3(", b"\xed\xa0\x80", b"\xc0\x80", "é€🙂".encode()]
+    writing = Producer(mesh.administration("east").config())
+    for kind in kinds.values():
+        schema = {"type": "record", "name": "Row", "fields": [{"name": "k", "type": kind}]}
+        number = register_schema(mesh, f"{topic}-{len(str(kind))}", json.dumps(schema))
+        for text in texts:
+            wire = BytesIO()
+            # a text and bytes are written alike
+            schemaless_writer(wire, "bytes", text)
+            found = b"\0" + number.to_bytes(4, "big") + wire.getvalue()
+            writing.produce(topic, found, key=found)
+    assert writing.flush(60) == 0
+    sink("record", "--key", "record")
+    eventually(lambda: rows(database, f"{name}_record", "k, k"), "what is a text is there")
+    assert rows(database, f"{name}_record", "k, k") == [("é€🙂", "é€🙂")]
+    wrong = (len(texts) - 1) * len(kinds)
+    found = letters(sdm, owner, f"{name}-record")
+    assert found.count("text_not_utf8") >= wrong
+
+
+def test_a_number_that_connect_would_read_as_another_is_a_dead_letter(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """By its own attributes of a schema, which Avro's readers do not look at."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    fields = {
+        "id": "int",
+        "byte": {"type": "int", "connect.type": "int8"},
+        "short": {"type": "int", "connect.type": "int16"},
+        "n": {**decimal, "connect.parameters": {"scale": "2"}},
+    }
+    numbers = [(300, 1), (1, 70_000), (-129, 1), (-128, -32_768), (127, 32_767)]
+    written = [
+        {"id": at, "byte": byte, "short": short, "n": b"\x7b"}
+        for at, (byte, short) in enumerate(numbers)
+    ]
+    produce(sdm, owner, mesh, topic, fields, written)
+    two = {"type": "record", "name": "Row", "fields": [
+        {"name": "id", "type": "int"},
+        {"name": "n", "type": {**decimal, "connect.parameters": {"scale": "4"}}},
+    ]}  # fmt: skip
+    number = register_schema(mesh, f"{topic}-other", json.dumps(two))
+    writing = Producer(mesh.administration("east").config())
+    # id 5, and one byte
+    writing.produce(topic, b"\0" + number.to_bytes(4, "big") + b"\x0a\2\x7b")
+    assert writing.flush(60) == 0
+    write(mesh, topic, fields, [{**written[4], "id": 6}])
+    sink("position")
+    expected = [(3, -128, -32_768, "1.23"), (4, 127, 32_767, "1.23"), (6, 127, 32_767, "1.23")]
+    asked = "id, byte, short, n::text"
+    eventually(lambda: rows(database, f"{name}_position", asked) == expected, "others are there")
+    found = letters(sdm, owner, f"{name}-position")
+    assert found.count("value_not_exact: a number") >= 3
+    assert "schema_ambiguous: a decimal" in found
+
+
+def test_numbers_that_a_table_does_not_tell_apart_are_no_keys(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    schema = {"type": "record", "name": "Row", "fields": [{"name": "k", "type": "double"}]}
+    number = register_schema(mesh, f"{topic}-value", json.dumps(schema))
+    writing = Producer(mesh.administration("east").config())
+    for key in (0.0, -0.0, math.nan, math.inf, 1.5):
+        wire = BytesIO()
+        schemaless_writer(wire, "double", key)
+        found = b"\0" + number.to_bytes(4, "big") + wire.getvalue()
+        writing.produce(topic, found, key=found)
+    assert writing.flush(60) == 0
+    sink("record", "--key", "record")
+    sink("position")
+    expected = [("0", "0"), ("1.5", "1.5"), ("Infinity", "Infinity")]
+    asked = "k::text, k::text"
+    eventually(lambda: rows(database, f"{name}_record", asked) == expected, "others are there")
+    found = letters(sdm, owner, f"{name}-record")
+    for offset in (1, 2):
+        assert f"value_not_exact: {topic}-0 at offset {offset}: k" in found
+    eventually(lambda: len(rows(database, f"{name}_position", asked)) == 5, "as values they are")
+
+
+MICROS = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}
+COLUMNS: dict[str, tuple[str, Any, Any, Any]] = {
+    "cents": ("numeric(5,2)", "double", 1.25, 1.255),
+    "digits": ("numeric", "double", 0.1, 0.1 + 0.2),
+    "float": ("numeric", "float", 0.5, 0.1),
+    "any_scale": (
+        "numeric(6,1)",
+        DECIMAL,
+        {"scale": 3, "value": b"\x05\xdc"},
+        {"scale": 2, "value": b"\x7d"},
+    ),
+    "whole": ("bigint", DECIMAL, {"scale": 1, "value": b"\x14"}, {"scale": 1, "value": b"\x0f"}),
+    "large": ("double precision", "long", 2**53, 2**53 + 1),
+    "larger": ("real", "int", 2**24, 2**24 + 1),
+    "seconds": ("timestamp(0)", MICROS, 1_000_000, 1_500_000),
+    "day": ("date", MICROS, DAY_US, DAY_US + 1),
+    "clock": (
+        "time(3)",
+        {"type": "long", "connect.name": "io.debezium.time.MicroTime"},
+        1_000,
+        1_001,
+    ),
+}
+"""Column -> its type, the field's, a value that it has as it is, and one that it would round."""
+
+
+def test_a_value_that_its_column_would_round_fails_the_sink(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any]
+) -> None:
+    name, database = table
+    adding = ("--type", "jdbc-sink", "-d", owner.name, "--no-wait")
+    for column, (kind, field, exact, other) in COLUMNS.items():
+        topic = f"{name}_{column}"
+        fields = {"id": "int", column: field}
+        both = [{"id": 1, column: exact}, {"id": 2, column: other}]
+        produce(sdm, owner, mesh, f"{owner.name}.{topic}", fields, both)
+        place = "__connect_topic, __connect_partition, __connect_offset"
+        database.execute(
+            f"CREATE TABLE {topic} (__connect_topic text, __connect_partition int, "
+            f"__connect_offset bigint, id int, {column} {kind}, PRIMARY KEY ({place}))"
+        )
+        of_table = ("--set", f"collection.name.format={topic}", "--set", "batch.size=1")
+        sdm(*NOUN, "add", topic.replace("_", "-"), "--topic", topic, *adding, *of_table)
+    for column in COLUMNS:
+        told = f"column_not_exact: public.{name}_{column}.{column};"
+        connector = f"{name}_{column}".replace("_", "-")
+
+        def failed(told: str = told, connector: str = f"{owner.name}.{connector}") -> bool:
+            return told in str(sdm(*NOUN, "describe", connector).document["failure"])
+
+        eventually(failed, f"the column {column} is told")
+        assert [one[0] for one in rows(database, f"{name}_{column}", "id, id")] == [1]
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
