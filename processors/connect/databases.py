@@ -15,7 +15,8 @@ from mesh_events.errors import RefusedError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Found = TypeVar("Found")
-_PATIENCE_S = 5
+_PATIENCE_S = 15
+"""A laptop that starts a Connect worker at the same time takes more than five seconds."""
 _LONGEST = 200
 """Characters of what a database says."""
 
