@@ -100,6 +100,8 @@ class Wish:
 
     `reported` tells whether the log says already that it is so. Whose statements and connectors
     may read by these bindings stands in `through`: what they hold by them alone goes with them.
+    `unreported` is the generation of an earlier wish for them that nobody has reported: a worker may
+    have fulfilled it just before it died.
     """
 
     subject: str
@@ -111,6 +113,7 @@ class Wish:
     wanted: bool
     reported: bool
     through: str = ""
+    unreported: int | None = None
 
 
 def reader(principal: str, topic: str) -> frozenset[Binding]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from projections.access import ENTITLED, Access
+from projections.access import ENTITLED, Access, State
 from projections.catalog import Product
 from projections.connectors import Connector
 from projections.identity import Application, Domain
@@ -63,8 +63,15 @@ class Reader:
 
     @property
     def can_read(self) -> bool:
-        """Whether it may read, or still has the right that it lost."""
-        return self.entitled or self.enforced
+        """Whether it may read, or may still have the right that it lost.
+
+        Of a grant that ends nobody knows before its right was seen gone: a worker may have given it
+        just before it died.
+        """
+        ends = self.access is not None and (
+            self.access.state is State.REVOKING or self.access.withdrawing
+        )
+        return self.entitled or self.enforced or ends
 
 
 def readers(image: Image, product: Product) -> list[Reader]:

@@ -170,7 +170,13 @@ def _of_access(image: Image, access: Access) -> Wish | None:
         wanted=wanted,
         reported=access.state is State.ACTIVE if wanted else _seen_gone(access),
         through="" if wanted else access.consumer,
+        unreported=None if wanted else _unreported(access),
     )
+
+
+def _unreported(access: Access) -> int | None:
+    """The last application of the rights that was asked for before, and was not reported."""
+    return max((one for one in access.applying if one < access.generation), default=None)
 
 
 def readers_by(image: Image, consumer: str, cluster: str, topic: str) -> list[str]:
@@ -377,22 +383,31 @@ class RightsKeeper:
         """Make one wish true, see that it is, and say so once."""
         differs = wrong(wish, actual, keep)
         if differs and not self._leaves(wish):
+            self._tell_found(wish, differs, reign)
             self._repair(wish, admin, differs, reign)
             actual ^= differs
         if not wish.reported:
-            fact = AclApplied if wish.wanted else AclRemoved
-            step = f"acl-{'applied' if wish.wanted else 'removed'}-{wish.cluster}"
-            reign.report(
-                fact(
-                    meta=reign.meta(
-                        wish.subject, step, wish.generation, correlation=wish.correlation
-                    ),
-                    subject=wish.subject,
-                    cluster=wish.cluster,
-                    generation=wish.generation,
-                    bindings=[str(binding) for binding in sorted(wish.bindings)],
-                )
+            self._report(wish, AclApplied if wish.wanted else AclRemoved, wish.generation, reign)
+
+    def _tell_found(self, wish: Wish, differs: set[Binding], reign: Reign) -> None:
+        """Report rights that a worker gave just before it died, before they are withdrawn."""
+        if differs and wish.unreported is not None:
+            self._report(wish, AclApplied, wish.unreported, reign)
+
+    @staticmethod
+    def _report(
+        wish: Wish, fact: type[AclApplied | AclRemoved], generation: int, reign: Reign
+    ) -> None:
+        step = f"acl-{'applied' if fact is AclApplied else 'removed'}-{wish.cluster}"
+        reign.report(
+            fact(
+                meta=reign.meta(wish.subject, step, generation, correlation=wish.correlation),
+                subject=wish.subject,
+                cluster=wish.cluster,
+                generation=generation,
+                bindings=[str(binding) for binding in sorted(wish.bindings)],
             )
+        )
 
     def _withdraw(
         self,
@@ -409,7 +424,9 @@ class RightsKeeper:
         ended = set[Binding]()
         for wish in _in_order(one for one in wishes if not one.wanted and not one.reported):
             if len(ended) < _AT_ONCE:
-                ended |= wrong(wish, actual, keep)
+                differs = wrong(wish, actual, keep)
+                self._tell_found(wish, differs, reign)
+                ended |= differs
         if not ended:
             return
         reign.check()

@@ -7,7 +7,12 @@ import pytest
 
 from mesh_events import facts
 from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
-from mesh_events.intents import AccessRevoked, ApplicationRegistered, DomainQuarantined
+from mesh_events.intents import (
+    AccessGranted,
+    AccessRevoked,
+    ApplicationRegistered,
+    DomainQuarantined,
+)
 from mesh_events.meta import Meta, derived_id
 from processors import founding
 from processors.drift import Policy
@@ -19,6 +24,7 @@ from processors.rights import Acl, reader
 from projections.access import State
 from projections.drift import Left, all_left
 from projections.image import Image
+from projections.readers import readers
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import PaperLog, at
@@ -355,6 +361,31 @@ def test_a_cluster_that_does_not_answer_ends_no_finding(world: World) -> None:
     world.east.down = False
     world.look(3)
     assert world.told() == []
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_rights_that_a_worker_gave_before_it_died_are_told_before_they_are_withdrawn(
+    world: World, given: bool
+) -> None:
+    request = story.request(world.log, "west")
+    story.answer(world.log, AccessGranted, request)
+    story.activated(world.log)
+    right = reader("west.app", TOPIC)
+    west = world.clusters["west"]
+    if given:
+        west.grant(sorted(right))
+    world.log.say(AccessRevoked, "east", product=TOPIC, request=request, reason="over")
+    world.log.govern()
+    at_once = [one.right for one in readers(world.log.image, world.log.image.catalog[TOPIC])]
+    assert request in at_once, "nobody knows yet whether it had the right"
+    world.begin()
+    world.look()
+    access = world.log.image.access.requests[request]
+    assert access.state is State.REVOKED
+    assert [end is not None for _, end in access.enforced] == [True] * given
+    kinds = [type(one) for one in world.reign.reported if getattr(one, "subject", "") == request]
+    assert kinds == [facts.AclApplied, facts.AclRemoved][not given :]
+    assert not right & west.bindings
 
 
 def test_a_crash_after_the_repair_leaves_it_made_and_untold(
