@@ -1,6 +1,6 @@
 package io.debezium.connector.postgresql
 
-import io.debezium.connector.postgresql.connection.Lsn
+import io.debezium.connector.postgresql.connection.{Lsn, WalPositionLocator}
 import io.debezium.connector.postgresql.connection.ReplicationMessage.Operation
 import org.postgresql.replication.LogSequenceNumber
 
@@ -27,9 +27,8 @@ object Keepalives {
   /** Moves a position where nothing is pending; whether it may be confirmed then. */
   def advance(offset: PostgresOffsetContext, mayFlush: Boolean): Boolean = {
     val end = received.get
-    val last = offset.lastProcessedMessageType
     // within a transaction each of its changes is a position
-    if (end == null || last != null && last != Operation.COMMIT) mayFlush
+    if (end == null || isWithin(offset)) mayFlush
     else {
       val read = Lsn.valueOf(end)
       val before = offset.lastCompletelyProcessedLsn
@@ -37,5 +36,19 @@ object Keepalives {
       if (isFurther) offset.updateCommitPosition(read, read)
       mayFlush || isFurther
     }
+  }
+
+  /**
+   * In place of `locator.searchingEnabled`. Debezium looks for the change of the stored position among
+   * those that come, and passes over what is before it. Between transactions there is none before it,
+   * and a change of a later transaction may stand at just that position.
+   */
+  def searches(locator: WalPositionLocator, offset: PostgresOffsetContext): Boolean =
+    locator.searchingEnabled && isWithin(offset)
+
+  /** Whether a position is within a transaction. */
+  private def isWithin(offset: PostgresOffsetContext): Boolean = {
+    val last = offset.lastProcessedMessageType
+    last != null && last != Operation.COMMIT
   }
 }

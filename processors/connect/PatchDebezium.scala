@@ -9,8 +9,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
  * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. The
  * one that starts a replication stream asks for no logical messages, which every role that may connect
- * to the database can send, in any size. The one that reads the stream asks [[Keepalives]] before its
- * heartbeats. Their jar comes first among those of the plugin; see [[PatchedClass]].
+ * to the database can send, in any size. The one that reads the stream asks `Keepalives` before its
+ * heartbeats, and where it begins. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
   private val of = "io/debezium/connector/postgresql"
@@ -46,7 +46,7 @@ object PatchDebezium {
       (Set("startStreaming", "advanceReplicationSlot", "createReplicationStream", toPublish), 6),
     s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
     s"$connection$$1" -> (Set("readPending"), 1),
-    source -> (Set("processMessages"), 1),
+    source -> (Set("execute", "processMessages"), 2),
     s"$of/PgSnapshot" -> (Set("valueOf"), 1))
 
   def main(arguments: Array[String]): Unit =
@@ -102,6 +102,10 @@ object PatchDebezium {
           case (_, "getLastReceiveLSN", _, "readPending") =>
             super.visitMethodInsn(code, owner, called, types, ofInterface)
             call(keepalives, "receive", s"(L$number;)L$number;")
+          case (_, "searchingEnabled", _, "execute") =>
+            inner.visitVarInsn(Opcodes.ALOAD, 0)
+            inner.visitFieldInsn(Opcodes.GETFIELD, source, "effectiveOffset", s"L$position;")
+            call(keepalives, "searches", s"(L$owner;L$position;)Z")
           case (_, "dispatchHeartbeatEventAlsoToIncrementalSnapshot", _, "processMessages") =>
             advance()
             super.visitMethodInsn(code, owner, called, types, ofInterface)

@@ -22,7 +22,7 @@ from processors.rights import Resource
 from self_service.cli.exits import ExitCode
 from tests.integration.connect_owner import owner, shared, worker_of
 from tests.integration.test_cli import Party, Sdm, filled, register, sdm
-from tests.kafka_client import eventually, fresh, read, reading
+from tests.kafka_client import eventually, fresh, read, reading, seen_within
 from tests.mesh_fixtures import connect_worker
 
 pytestmark = pytest.mark.slow
@@ -210,6 +210,24 @@ def test_kafka_holds_a_connector_to_what_it_may_write_and_a_failed_task_is_helpe
         sdm("connect", "connector", "drop", connector, "-d", owner.name)
 
 
+def slot_of(database: Any, name: str, what: str) -> Any:
+    """Something of a connector's replication slot."""
+    asked = f"SELECT {what} FROM pg_replication_slots WHERE slot_name LIKE %s"
+    return database.execute(asked, (f"%{name}",)).fetchone()[0]
+
+
+def lets_go(database: Any, name: str, until: str) -> None:
+    """Write what is not captured, until the slot lets go of the log up to now."""
+    [now] = database.execute("SELECT pg_current_wal_lsn()").fetchone()
+
+    def has_let_go() -> bool:
+        database.execute("SELECT pg_logical_emit_message(false, 'other', 'x')")
+        database.execute("CHECKPOINT")
+        return bool(slot_of(database, name, f"{until} > '{now}'::pg_lsn"))
+
+    eventually(has_let_go, f"{until} is behind {now}")
+
+
 def test_heartbeats_of_a_quiet_table_fill_a_topic_of_the_domain(
     sdm: Sdm, owner: Party, table: tuple[str, Any], mesh: Endpoints
 ) -> None:
@@ -227,31 +245,26 @@ def test_heartbeats_of_a_quiet_table_fill_a_topic_of_the_domain(
         assert all(one["value"]["ts_ms"] for one in beats)
         shown = sdm("connect", "connector", "describe", connector).document
         assert set(shown["topics"]) == {connector, topic}
-        slot = "SELECT restart_lsn FROM pg_replication_slots WHERE slot_name LIKE %s"
-        before = database.execute(slot, (f"%{name}",)).fetchone()
-
-        def lets_go() -> bool:
-            # nothing that is captured, but the database's log grows
-            database.execute("SELECT pg_logical_emit_message(false, 'other', 'x')")
-            database.execute("CHECKPOINT")
-            found = database.execute(slot, (f"%{name}",)).fetchone()
-            return bool(found > before)
-
-        eventually(lets_go, "the slot lets go of the database's log")
+        lets_go(database, name, "restart_lsn")
         row = sql.SQL("INSERT INTO {} VALUES (%s, 'x')").format(sql.Identifier(name))
         with psycopg.connect(**mesh.postgres_login()) as other:
             # it has begun before what is confirmed, and ends behind it
             other.execute(row, (2,))
-            before = database.execute("SELECT pg_current_wal_lsn()").fetchone()
-            slot = slot.replace("restart", "confirmed_flush")
-            eventually(lets_go, "the slot lets go beside an open transaction")
+            lets_go(database, name, "confirmed_flush_lsn")
             restarted = sdm("connect", "connector", "restart", name, *own).document
             assert restarted["state"] == "ACTIVE"
             other.execute(row, (3,))
-        database.execute(row, (4,))
+            # no change has come since the restart
+            lets_go(database, name, "confirmed_flush_lsn")
+            confirmed = "confirmed_flush_lsn = pg_current_wal_lsn()"
+            # the next change stands at just what is confirmed, unless others write just then
+            seen_within(20, lambda: slot_of(database, name, confirmed))
+            other.execute(row, (4,))
+            sdm("connect", "connector", "restart", name, *own)
+        database.execute(row, (5,))
         reading = ("topic", "consume", connector, *own, "--follow", "--timeout", "240")
-        rows = sdm(*reading, "--max", "4").lines
-        assert [one["key"]["userid"] for one in rows] == [1, 2, 3, 4]
+        rows = sdm(*reading, "--max", "5").lines
+        assert [one["key"]["userid"] for one in rows] == [1, 2, 3, 4, 5]
         made = admin(mesh, "east").topic(topic)
         assert made is not None
         assert made.config["retention.ms"] == "3600000"
