@@ -100,8 +100,8 @@ class Wish:
 
     `reported` tells whether the log says already that it is so. Whose statements and connectors
     may read by these bindings stands in `through`: what they hold by them alone goes with them.
-    `unreported` is the generation of an earlier wish for them that nobody has reported: a worker may
-    have fulfilled it just before it died.
+    `unreported` is the generation of an earlier wish for them that nobody has reported: a worker
+    may have fulfilled it just before it died.
     """
 
     subject: str

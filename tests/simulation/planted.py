@@ -224,6 +224,7 @@ def rights_are_called_gone_without_a_look(patch: pytest.MonkeyPatch) -> None:
         real(self, wish, admin, actual if wish.wanted else set(), keep, reign)
 
     patch.setattr(RightsKeeper, "_settle", settle)
+    patch.setattr(RightsKeeper, "_withdraw", lambda *_: None)
 
 
 @planted

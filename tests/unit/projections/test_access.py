@@ -147,6 +147,14 @@ def test_rights_that_a_revocation_has_overtaken_were_enforced_all_the_same() -> 
     assert (only(gone).state, only(gone).enforced) == (State.REVOKED, ((3050, 3100),))
 
 
+def test_a_report_that_comes_after_the_rights_were_seen_gone_counts_for_nothing() -> None:
+    revoked = access.revoked(GRANTED, REVOKE, 30, 3000)
+    gone = access.removed(revoked, fact(facts.AclRemoved, 30), 31, 3100)
+    late = access.applied(gone, fact(facts.AclApplied, 20), 32, 3200)
+    assert late is gone
+    assert (only(late).state, only(late).enforced) == (State.REVOKED, ())
+
+
 def test_every_period_of_enforcement_is_remembered() -> None:
     away = access.suspended(ACTIVE, ACTIVE.of_link("east.users@two"), 40)
     assert (only(away).state, only(away).is_enforced) == (State.GRANTED, True)
