@@ -38,10 +38,11 @@ object ColumnValues {
   def isExact(column: ColumnDescriptor, kind: String, value: Any): Boolean =
     column.getJdbcType match {
       case Types.NUMERIC | Types.DECIMAL => isExactDecimal(column, value)
-      case Types.BIGINT | Types.INTEGER | Types.SMALLINT => decimal(value).scale <= 0
+      case Types.BIGINT | Types.INTEGER | Types.SMALLINT =>
+        !value.isInstanceOf[Struct] || decimal(value).scale <= 0
       case Types.DOUBLE | Types.FLOAT => isExactDouble(value)
       case Types.REAL => isExactFloat(value)
-      case Types.DATE => !isText(kind) && number(value) % unitsOfDay(kind) == 0
+      case Types.DATE => !isText(kind) && (!isNumber(value) || number(value) % unitsOfDay(kind) == 0)
       case Types.TIME | Types.TIME_WITH_TIMEZONE =>
         !kind.endsWith("Timestamp") && placesOf(kind, value) <= column.getScale
       case _ => placesOf(kind, value) <= column.getScale
@@ -127,6 +128,7 @@ object ColumnValues {
   /** Places behind the second that a value needs. */
   private def placesOf(kind: String, value: Any): Int =
     if (value.isInstanceOf[String]) placesOf(value.asInstanceOf[String])
+    else if (!isNumber(value)) 0
     else {
       var places = digitsOf(kind)
       var left = number(value)
@@ -147,6 +149,9 @@ object ColumnValues {
     }
     places
   }
+
+  private def isNumber(value: Any): Boolean =
+    value.isInstanceOf[Number] || value.isInstanceOf[util.Date]
 
   private def number(value: Any): Long =
     if (value.isInstanceOf[util.Date]) value.asInstanceOf[util.Date].getTime

@@ -47,7 +47,7 @@ class ExactValues extends Transformation[SinkRecord] {
     val key = exact(record, record.keySchema, "key", 0)
     val schema = exact(record, record.valueSchema, "value", 0)
     requireValue(record, record.keySchema, record.key, "key")
-    if (hasKeys && record.key.isInstanceOf[Struct]) requireKey(record, record.key.asInstanceOf[Struct])
+    if (hasKeys) requireKey(record, record.key)
     requireRow(record)
     if ((key eq record.keySchema) && (schema eq record.valueSchema) && record.headers.isEmpty) record
     else
@@ -200,17 +200,21 @@ class ExactValues extends Transformation[SinkRecord] {
           "write another one, or leave the field out with ReplaceField")
     }
 
-  private def requireKey(record: SinkRecord, key: Struct): Unit = {
-    val fields = key.schema.fields.iterator
-    while (fields.hasNext) {
-      val field = fields.next()
-      val value = key.getWithoutDefault(field.name)
-      if (ExactValues.isTwoKeys(value))
-        throw refusal(record, "value_not_exact", field.name,
-          "a table has one row for 0.0 and -0.0, and one for all NaN",
-          "write keys of whole numbers, decimals or texts")
-    }
-  }
+  private def requireKey(record: SinkRecord, key: Any): Unit =
+    if (key.isInstanceOf[Struct]) {
+      val struct = key.asInstanceOf[Struct]
+      val fields = struct.schema.fields.iterator
+      while (fields.hasNext) {
+        val name = fields.next().name
+        requireOneKey(record, struct.getWithoutDefault(name), name)
+      }
+    } else requireOneKey(record, key, "key")
+
+  private def requireOneKey(record: SinkRecord, value: Any, name: String): Unit =
+    if (ExactValues.isTwoKeys(value))
+      throw refusal(record, "value_not_exact", name,
+        "a table has one row for 0.0 and -0.0, and one for all NaN",
+        "write keys of whole numbers, decimals or texts")
 
   private def noDecimal(record: SinkRecord, place: String): RefusedException =
     refusal(record, "value_not_exact", place,

@@ -20,6 +20,8 @@ object Times {
   private val firstDay = LocalDate.of(firstYear, 1, 1).toEpochDay
   /** What Debezium's captures have for -infinity, in microseconds. */
   private val noBegin = -9223372036832400000L
+  /** The same in days. */
+  private val noFirstDay = -2147472691L
   private val usOfNs = 1000L
   private val usDigits = 6
 
@@ -31,7 +33,7 @@ object Times {
       case "io.debezium.time.NanoTime" =>
         if (number % usOfNs != 0) tooFine else ofDay(number, dayNs)
       case "io.debezium.time.NanoTimestamp" => if (number % usOfNs != 0) tooFine else null
-      case "io.debezium.time.Date" => early(number, 1)
+      case "io.debezium.time.Date" => if (number == noFirstDay) null else early(number, 1)
       case "org.apache.kafka.connect.data.Date" | "org.apache.kafka.connect.data.Timestamp" =>
         early(number, dayMs)
       case "io.debezium.time.Timestamp" =>

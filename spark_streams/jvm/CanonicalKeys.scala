@@ -40,7 +40,7 @@ class IsCanonicalKey extends UDF2[String, Array[Byte], java.lang.Boolean] {
   override def call(schema: String, key: Array[Byte]): java.lang.Boolean =
     if (key == null || key.length < 5 || key(0) != 0) null
     else {
-      if (schema != text) {
+      if (keys == null || schema != text) {
         keys = new CanonicalKeys(new Schema.Parser().parse(schema))
         text = schema
       }

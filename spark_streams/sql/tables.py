@@ -29,7 +29,7 @@ def settings(
         f"kafka.{TOPIC_IDS}": known_topics({topic: topic_id}),
         "topic": topic,
         "keys": ",".join(map(str, table.key_writers)),
-        "key": table.key or "null",
+        "key": table.key or '"null"',
         "change": str(table.shape.is_change).lower(),
         "reader": table.shape.row_reader,
         **{f"schema.{number}": schema for number, schema in table.writers.items()},
