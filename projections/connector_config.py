@@ -13,6 +13,7 @@ from projections import connector_settings
 from projections.connector_rows import EVENT_ROUTER
 from projections.connector_settings import JDBC_SINK, MOST_TASKS, OLD_ZONE, POSTGRES, ZONE
 from projections.connector_tables import JDBC, TABLES, Table, beside, captured, filled, tables
+from projections.connector_values import items
 
 __all__ = ["JDBC_SINK", "MOST_TASKS", "POSTGRES", "Table", "captured", "filled"]
 Config = Mapping[str, str]
@@ -61,7 +62,7 @@ def is_sink(config: Config) -> bool:
 
 def reads(config: Config) -> tuple[str, ...]:
     """Topics that a sink reads."""
-    return tuple(dict.fromkeys(_listed(config.get("topics", ""))))
+    return tuple(dict.fromkeys(items(config.get("topics", ""))))
 
 
 def writes(config: Config) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ def replaces_rows(config: Config) -> bool:
         if name.endswith(".offset.field")
         and config.get(f"{name.removesuffix('.offset.field')}.type", "").endswith(part)
     }
-    fields = _listed(config.get("primary.key.fields", ""))
+    fields = items(config.get("primary.key.fields", ""))
     # without fields all those of the key are the primary key
     named = offsets.intersection(fields) if fields or mode == "record_value" else offsets
     return not named
@@ -239,7 +240,3 @@ def _is_plain(name: str, value: str) -> bool:
     plain = re.sub("[._-]", "", name.casefold())
     secret = any(word in plain for word in _SECRET_WORDS) and not is_reference(value)
     return secret or _SECRET_TEXT.search(value) is not None
-
-
-def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from mesh_events.errors import InvalidValueError
+from projections.connector_values import items
 
 _VALUE = "$Value"
 _AS_THEY_ARE = {
@@ -63,7 +64,7 @@ def _through(moves: Iterable[Move], name: str) -> str | None:
 
 def _is_taken(config: Settings, topic: str, field: str) -> bool:
     """Whether a sink's own lists of fields have it."""
-    taken, left = (_listed(config.get(f"field.{one}.list", "")) for one in ("include", "exclude"))
+    taken, left = (items(config.get(f"field.{one}.list", "")) for one in ("include", "exclude"))
     both = {field, f"{topic}:{field}"}
     return (not taken or bool(both & {*taken})) and not both & {*left}
 
@@ -71,7 +72,7 @@ def _is_taken(config: Settings, topic: str, field: str) -> bool:
 def _moves(config: Settings) -> list[tuple[Move, Move]]:
     """(from topic to table, from table to topic) of each transform that changes fields."""
     found = []
-    for name in _listed(config.get("transforms", "")):
+    for name in items(config.get("transforms", "")):
         begin = f"transforms.{name}."
         of = {one[len(begin) :]: value for one, value in config.items() if one.startswith(begin)}
         kind = of.get("type", "").rpartition(".")[2]
@@ -91,10 +92,10 @@ def _pair(kind: str, of: Settings) -> tuple[Move, Move] | None:
     if kind == f"InsertField{_VALUE}":
         return _without(of.get(f"{one}.field", "").rstrip("!?") for one in _INSERTED)
     if kind == f"MaskField{_VALUE}":
-        return _without(_listed(of.get("fields", "")))
+        return _without(items(of.get("fields", "")))
     if kind == "ExtractNewRecordState":
         prefix = of.get("add.fields.prefix", _NO_PREFIX)
-        added = _listed(of.get("add.fields", ""))
+        added = items(of.get("add.fields", ""))
         names = (one.partition(":")[2] or one.replace(".", "_") for one in added)
         return _without([f"{prefix}{one}" for one in names])
     return None
@@ -110,10 +111,10 @@ def _without(names: Iterable[str]) -> tuple[Move, Move]:
 
 
 def _replacing(of: Settings) -> tuple[Move, Move]:
-    pairs = (one.partition(":") for one in _listed(of.get("renames", "")))
+    pairs = (one.partition(":") for one in items(of.get("renames", "")))
     renamed = {before: after for before, _, after in pairs}
     back = {after: before for before, after in renamed.items()}
-    taken, left = (set(_listed(of.get(one, ""))) for one in ("include", "exclude"))
+    taken, left = (set(items(of.get(one, ""))) for one in ("include", "exclude"))
 
     def is_kept(name: str) -> bool:
         return (not taken or name in taken) and name not in left
@@ -126,7 +127,3 @@ def _replacing(of: Settings) -> tuple[Move, Move]:
         return before if before is not None and is_kept(before) else None
 
     return forward, backward
-
-
-def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]

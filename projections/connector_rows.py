@@ -8,6 +8,8 @@ would make a statement, or of whose values it would write others. Pure.
 import hashlib
 from collections.abc import Mapping
 
+from projections.connector_values import items
+
 EVENT_ROUTER = "io.debezium.transforms.outbox.EventRouter"
 WHOLE_ROWS = "mesh.WholeRows"
 """The transformation's class."""
@@ -108,8 +110,7 @@ def with_own_topics(domain: str, config: Mapping[str, str]) -> dict[str, str]:
 
 def _with_last(config: Mapping[str, str], name: str) -> dict[str, str]:
     """A config with one more transform, which sees what the others have made of a record."""
-    others = [one.strip() for one in config.get("transforms", "").split(",") if one.strip()]
-    return {**config, "transforms": ",".join((*others, name))}
+    return {**config, "transforms": ",".join((*items(config.get("transforms", "")), name))}
 
 
 def _placeholder(connector: str) -> str:

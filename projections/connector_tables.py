@@ -23,7 +23,7 @@ from projections.connector_settings import (
     UNNEST,
     ZONE,
 )
-from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host
+from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host, items
 
 Config = Mapping[str, str]
 TABLES = "table.include.list"
@@ -109,7 +109,7 @@ def beside(config: Config) -> list[tuple[str, str]]:
 
 def tables(config: Config) -> list[str]:
     """Tables that Debezium is to capture, each as schema.table, as the database spells them."""
-    return _listed(config.get(TABLES, ""))
+    return items(config.get(TABLES, ""))
 
 
 def route(prefix: str) -> str:
@@ -184,7 +184,7 @@ def targets(config: Config) -> list[tuple[str, tuple[str, str]]]:
             schema, table = schema.lower(), table.lower()
         return schema[:LONGEST_IDENTIFIER], table[:LONGEST_IDENTIFIER]
 
-    topics = _listed(config.get("topics", ""))
+    topics = items(config.get("topics", ""))
     routed = connector_routes.topics(config, [(topic, topic) for topic in topics])
     return [(topic, target(after)) for topic, after in routed]
 
@@ -240,10 +240,10 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     }
     for name in (TABLES, "column.include.list", "column.exclude.list"):
         if name in found:
-            found[name] = ",".join(map(_exactly, _listed(found[name])))
+            found[name] = ",".join(map(_exactly, items(found[name])))
     autoset = "replica.identity.autoset.values"
     if autoset in found:
-        tables_of = [one.removesuffix(":FULL") for one in _listed(found[autoset])]
+        tables_of = [one.removesuffix(":FULL") for one in items(found[autoset])]
         found[autoset] = ",".join(f"{_exactly(one)}:FULL" for one in tables_of)
     return with_whole_rows(connector, found)
 
@@ -380,7 +380,3 @@ def _with_bounds(config: Config) -> dict[str, str]:
     if url is None:
         return {}
     return {"connection.url": f"{address}{'&' if url['more'] else '?'}{_PINNED[url['kind']]}"}
-
-
-def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]

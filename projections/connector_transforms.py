@@ -16,6 +16,7 @@ from projections.connector_values import (
     ROUTED,
     TEXT,
     Kind,
+    items,
     listed,
     matching,
     one_of,
@@ -131,13 +132,13 @@ _STEPS = {"transforms": TRANSFORMS, "predicates": PREDICATES}
 def faults(config: Mapping[str, str]) -> Iterator[str]:
     """What is wrong with the transforms and predicates of a config, a sentence each."""
     for noun, known in _STEPS.items():
-        names = _named(config.get(noun, ""))
+        names = items(config.get(noun, ""))
         if len(names) > MOST_TRANSFORMS or not all(map(_NAME.fits, names)):
             yield f"{noun}: give at most {MOST_TRANSFORMS} names, each of {_NAME.words}"
             continue
         yield from _of(config, noun, names, known)
     yield from router_faults(config)
-    for name in _named(config.get("transforms", ""))[1:]:
+    for name in items(config.get("transforms", ""))[1:]:
         if config.get(f"transforms.{name}.type") == EVENT_ROUTER:
             yield (
                 f"transforms: {name} has to be the first one: behind another, a record may be no "
@@ -150,7 +151,7 @@ def delimiter_faults(config: Mapping[str, str]) -> Iterator[str]:
 
     Without a converter they are names of Avro, and columns of the table that a sink writes.
     """
-    for name in _named(config.get("transforms", "")):
+    for name in items(config.get("transforms", "")):
         kind, _, side = config.get(f"transforms.{name}.type", "").partition("$")
         setting = f"transforms.{name}.delimiter"
         is_avro = f"{side.lower()}.converter" not in config
@@ -183,7 +184,3 @@ def _of(
 
 def _below(config: Mapping[str, str], prefix: str) -> list[str]:
     return sorted(one for one in config if one.startswith(prefix))
-
-
-def _named(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]

@@ -48,6 +48,11 @@ def matching(pattern: str, words: str) -> Kind:
     return Kind(lambda text: found.fullmatch(text) is not None, words)
 
 
+def items(text: str) -> list[str]:
+    """The values of a list with commas; empty ones are left out."""
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
 def listed(kind: Kind) -> Kind:
     """A list of values of one kind, with commas."""
     return Kind(
