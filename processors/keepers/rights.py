@@ -423,10 +423,11 @@ class RightsKeeper:
         """
         ended = set[Binding]()
         for wish in _in_order(one for one in wishes if not one.wanted and not one.reported):
-            if len(ended) < _AT_ONCE:
-                differs = wrong(wish, actual, keep)
-                self._tell_found(wish, differs, reign)
-                ended |= differs
+            if len(ended) >= _AT_ONCE:
+                break
+            differs = wrong(wish, actual, keep)
+            self._tell_found(wish, differs, reign)
+            ended |= differs
         if not ended:
             return
         reign.check()

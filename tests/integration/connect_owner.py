@@ -34,6 +34,15 @@ def consumer(sdm: Sdm, settings: PlatformSettings) -> Party:
     return shared(sdm, settings, "west")
 
 
+def as_administrator(mesh: Endpoints) -> dict[str, str]:
+    """Overrides by which a connector's own clients log in."""
+    login = {
+        one: text for one, text in mesh.administration("east").java().items() if "ssl." not in one
+    }
+    clients = ("producer", "consumer", "admin")
+    return {f"{client}.override.{one}": text for client in clients for one, text in login.items()}
+
+
 def topics_of(sdm: Sdm, domain: str) -> list[str]:
     """The topics of a domain; one's name may stand within that of a connector's heartbeats."""
     return [one["topic"] for one in sdm("topic", "list", "-d", domain).document]

@@ -87,6 +87,24 @@ def letters(sdm: Sdm, owner: Party, connector: str) -> str:
     return str(dead_letters(sdm, owner, connector))
 
 
+def write_keys(
+    mesh: Endpoints, topic: str, subject: str, kind: Any, writer: str, keys: list[Any]
+) -> None:
+    """Write a record for each key: key and value are a record with the field k of this kind.
+
+    `writer` is the type by which the field is written.
+    """
+    schema = {"type": "record", "name": "Row", "fields": [{"name": "k", "type": kind}]}
+    number = register_schema(mesh, subject, json.dumps(schema))
+    writing = Producer(mesh.administration("east").config())
+    for one in keys:
+        wire = BytesIO()
+        schemaless_writer(wire, writer, one)
+        found = b"\0" + number.to_bytes(4, "big") + wire.getvalue()
+        writing.produce(topic, found, key=found)
+    assert writing.flush(60) == 0
+
+
 def test_a_time_that_no_table_has_is_a_dead_letter_and_the_next_one_arrives(
     sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
 ) -> None:
@@ -135,17 +153,9 @@ def test_a_text_that_is_no_utf8_is_a_dead_letter_and_no_other_text(
     sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
     kinds = {"plain": "string", "java": {"type": "string", "avro.java.string": "String"}}
     texts = [b"\xff", b"\xfe", b"\xc3(", b"\xed\xa0\x80", b"\xc0\x80", "é€🙂".encode()]
-    writing = Producer(mesh.administration("east").config())
-    for kind in kinds.values():
-        schema = {"type": "record", "name": "Row", "fields": [{"name": "k", "type": kind}]}
-        number = register_schema(mesh, f"{topic}-{len(str(kind))}", json.dumps(schema))
-        for text in texts:
-            wire = BytesIO()
-            # a text and bytes are written alike
-            schemaless_writer(wire, "bytes", text)
-            found = b"\0" + number.to_bytes(4, "big") + wire.getvalue()
-            writing.produce(topic, found, key=found)
-    assert writing.flush(60) == 0
+    for name_of, kind in kinds.items():
+        # a text and bytes are written alike
+        write_keys(mesh, topic, f"{topic}-{name_of}", kind, "bytes", texts)
     sink("record", "--key", "record")
     eventually(lambda: rows(database, f"{name}_record", "k, k"), "what is a text is there")
     assert rows(database, f"{name}_record", "k, k") == [("é€🙂", "é€🙂")]
@@ -199,15 +209,8 @@ def test_numbers_that_a_table_does_not_tell_apart_are_no_keys(
     name, database = table
     topic = f"{owner.name}.{name}"
     sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
-    schema = {"type": "record", "name": "Row", "fields": [{"name": "k", "type": "double"}]}
-    number = register_schema(mesh, f"{topic}-value", json.dumps(schema))
-    writing = Producer(mesh.administration("east").config())
-    for key in (0.0, -0.0, math.nan, math.inf, 1.5):
-        wire = BytesIO()
-        schemaless_writer(wire, "double", key)
-        found = b"\0" + number.to_bytes(4, "big") + wire.getvalue()
-        writing.produce(topic, found, key=found)
-    assert writing.flush(60) == 0
+    keys = [0.0, -0.0, math.nan, math.inf, 1.5]
+    write_keys(mesh, topic, f"{topic}-value", "double", "double", keys)
     sink("record", "--key", "record")
     sink("position")
     expected = [("0", "0"), ("1.5", "1.5"), ("Infinity", "Infinity")]

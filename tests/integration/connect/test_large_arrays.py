@@ -27,7 +27,7 @@ from tests.integration.connect.hanging import (
     failure,
     message,
 )
-from tests.integration.connect_owner import owner
+from tests.integration.connect_owner import as_administrator, owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.integration.test_cli_connect import drop_slots
 from tests.kafka_client import eventually, fresh
@@ -199,15 +199,6 @@ def capture(login: dict[str, Any], port: int, table: str, name: str) -> dict[str
         "database.dbname": login["dbname"],
         "errors.max.retries": "0",
     }
-
-
-def as_administrator(mesh: Endpoints) -> dict[str, str]:
-    """Overrides by which a connector's own clients log in."""
-    login = {
-        one: text for one, text in mesh.administration("east").java().items() if "ssl." not in one
-    }
-    clients = ("producer", "consumer", "admin")
-    return {f"{client}.override.{one}": text for client in clients for one, text in login.items()}
 
 
 def settings_at_each_question(kind: bytes, body: bytes) -> bytes:

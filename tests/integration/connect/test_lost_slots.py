@@ -12,14 +12,13 @@ from local_platform import Endpoints
 from local_platform.services.base import Command
 from local_platform.services.postgres import Postgres
 from local_platform.site import Site
-from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from projections.connector_tables import pinned, slot_of
 from self_service.cli import debezium
 from self_service.cli.databases import Database
 from tests.conftest import new_settings
 from tests.faults.run.three_brokers import Process
-from tests.integration.connect_owner import owner
+from tests.integration.connect_owner import as_administrator, owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh
 from tests.mesh_fixtures import connect_worker
@@ -72,19 +71,14 @@ def test_a_capture_whose_slot_was_given_up_names_it_and_the_way_out(
 ) -> None:
     name = fresh("lost")
     connector = f"{owner.name}.{name}"
-    slot, east = slot_of(connector), KafkaAdmin("east", mesh.administration("east"))
+    slot = slot_of(connector)
     place = Database(server["host"], server["port"], server["user"], DATABASE, is_shared=False)
     config = {
         **pinned(connector, debezium.config(connector, ["users"], place)),
         "database.password": server["password"],
         # a login of the mesh's own has no offsets topic of a domain
         "exactly.once.support": "requested",
-        **{
-            f"{client}.override.{one}": text
-            for client in ("producer", "consumer", "admin")
-            for one, text in east.login.java().items()
-            if not one.startswith("ssl.")
-        },
+        **as_administrator(mesh),
     }
     connect = Connect(*connect_worker(mesh))
 

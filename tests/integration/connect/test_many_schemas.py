@@ -13,11 +13,10 @@ from psycopg import sql
 
 from local_platform import Endpoints
 from local_platform.settings import PlatformSettings
-from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from projections.connector_config import JDBC_SINK
 from projections.connector_tables import pinned
-from tests.integration.connect_owner import owner
+from tests.integration.connect_owner import as_administrator, owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading, register_schema
 from tests.mesh_fixtures import connect_service, connect_worker, pid_of
@@ -55,7 +54,6 @@ def test_many_schemas_take_a_bounded_part_of_the_heap(
     name, login = fresh("trees"), mesh.postgres_login()
     topic, dead = f"{owner.name}.{name}", f"{owner.name}.{name}.dead"
     sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
-    east = KafkaAdmin("east", mesh.administration("east"))
     writing = Producer(mesh.administration("east").config())
     for number in range(refused + kept):
         levels = TOO_LARGE if number < refused else LARGE
@@ -78,12 +76,7 @@ def test_many_schemas_take_a_bounded_part_of_the_heap(
         "errors.tolerance": "all",
         "errors.deadletterqueue.topic.name": dead,
         "errors.deadletterqueue.topic.replication.factor": "-1",
-        **{
-            f"{client}.override.{one}": text
-            for client in ("producer", "consumer", "admin")
-            for one, text in east.login.java().items()
-            if not one.startswith("ssl.")
-        },
+        **as_administrator(mesh),
     }
     connect = Connect(*connect_worker(mesh))
     table = topic.replace(".", "_")

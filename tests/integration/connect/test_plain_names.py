@@ -12,11 +12,10 @@ from confluent_kafka import Producer
 from psycopg import sql
 
 from local_platform import Endpoints
-from processors.clusters import KafkaAdmin
 from processors.connect.rest import Connect
 from projections.connector_config import JDBC_SINK
 from projections.connector_tables import pinned
-from tests.integration.connect_owner import owner
+from tests.integration.connect_owner import as_administrator, owner
 from tests.integration.test_cli import Party, Sdm, sdm
 from tests.kafka_client import eventually, fresh, read, reading
 from tests.mesh_fixtures import connect_worker
@@ -99,13 +98,11 @@ def test_whichever_converter_there_is_what_is_not_plain_reaches_no_statement(
             },
         ),
     ]
-    east = KafkaAdmin("east", mesh.administration("east"))
     writing = Producer(mesh.administration("east").config())
     for value in (*hostile, record("honest", {"default": "Zoë, 1 (one)"})):
         writing.produce(topic, json.dumps(value).encode())
     writing.flush(10)
     login = mesh.postgres_login()
-    clients = {one: text for one, text in east.login.java().items() if not one.startswith("ssl.")}
     config = {
         "connector.class": JDBC_SINK,
         "topics": topic,
@@ -119,11 +116,7 @@ def test_whichever_converter_there_is_what_is_not_plain_reaches_no_statement(
         "errors.tolerance": "all",
         "errors.deadletterqueue.topic.name": dead,
         "errors.deadletterqueue.topic.replication.factor": "-1",
-        **{
-            f"{client}.override.{one}": text
-            for client in ("producer", "consumer", "admin")
-            for one, text in clients.items()
-        },
+        **as_administrator(mesh),
     }
     connect = Connect(*connect_worker(mesh))
     table = topic.replace(".", "_")

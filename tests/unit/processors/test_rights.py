@@ -80,11 +80,17 @@ def test_a_grant_that_was_not_reported_yet_may_have_been_applied() -> None:
     assert log.image.access.requests[request].removed_at is None
 
 
-def test_of_a_quarantined_domain_the_rights_at_products_of_others_go_first() -> None:
+def crowded(domain: str) -> PaperLog:
+    """A product is published, and a domain has twenty applications to be registered."""
     log = PaperLog()
     story.published(log)
     for number in range(20):
-        log.say(intents.ApplicationRegistered, "north", application=f"north.a{number}")
+        log.say(intents.ApplicationRegistered, domain, application=f"{domain}.a{number}")
+    return log
+
+
+def test_of_a_quarantined_domain_the_rights_at_products_of_others_go_first() -> None:
+    log = crowded("north")
     request = story.granted(log, "north")
     log.operator(intents.DomainQuarantined, domain="north", reason="hostile")
     log.govern()
@@ -94,10 +100,7 @@ def test_of_a_quarantined_domain_the_rights_at_products_of_others_go_first() -> 
 
 
 def test_the_rights_of_a_domain_come_in_turn_with_those_of_one_with_very_many() -> None:
-    log = PaperLog()
-    story.published(log)
-    for number in range(20):
-        log.say(intents.ApplicationRegistered, "east", application=f"east.a{number}")
+    log = crowded("east")
     request = story.granted(log, "north")
     log.say(intents.AccessRevoked, "east", product="east.users", request=request, reason="over")
     log.say(intents.ApplicationRegistered, "west", application="west.late")
