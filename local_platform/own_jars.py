@@ -21,7 +21,7 @@ from local_platform.services.java import java
 from processors import connect, mirror
 from spark_streams.jvm import PATCH, SOURCES
 
-LOOKUP_SOURCES = (*SOURCES, *clients_jvm.SOURCES)
+LOOKUP_SOURCES = (*SOURCES, *clients_jvm.SOURCES, *connect.DECODER)
 _TRANSFORMATIONS = (*dict.fromkeys((mirror.SOURCE, *connect.SOURCES, *clients_jvm.SOURCES)),)
 _SERVICES = "META-INF/services/org.apache.kafka.connect"
 _MANIFESTS = {

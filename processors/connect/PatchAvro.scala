@@ -5,15 +5,19 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
- * Writes a class of Avro's below a folder: what makes a text of its bytes asks [[StrictTexts]]. Its
- * jar comes first among those of the converter's plugin; see [[PatchedClass]].
+ * Writes two classes of Avro's below a folder: what makes a text of its bytes asks [[StrictTexts]], and
+ * its decoder is that of [[PatchDecoder]]. Their jar comes first among those of the converter's plugin;
+ * see [[PatchedClass]].
  */
 object PatchAvro {
   private val text = "org/apache/avro/util/Utf8"
   private val toText = "()Ljava/lang/String;"
 
-  def main(arguments: Array[String]): Unit =
-    PatchedClass.write(Path.of(arguments(0)), text, 1)(new Patched(_))
+  def main(arguments: Array[String]): Unit = {
+    val folder = Path.of(arguments(0))
+    PatchedClass.write(folder, text, 1)(new Patched(_))
+    PatchDecoder.write(folder)
+  }
 
   private class Patched(writer: ClassVisitor) extends PatchedClass(writer) {
     override def visitMethod(

@@ -21,8 +21,9 @@ UPDATE and DELETE would fail, `LostSlots.scala` refuses a slot that PostgreSQL h
 `Keepalives.scala` lets heartbeats confirm what was read of the log.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
 connectors keep of schemas, `SmallNumbers.scala` cuts no number. `PatchAvro.scala` changes Avro
-beside it: `StrictTexts.scala` refuses bytes that are no text. All of these write by
-`PatchedClass.scala`.
+beside it: `StrictTexts.scala` refuses bytes that are no text; by `PatchDecoder.scala`, which
+Spark's servers have as well, `StrictNumbers.scala` refuses numbers that their type has not. All of
+these write by `PatchedClass.scala`.
 """
 
 from dataclasses import dataclass
@@ -77,6 +78,8 @@ class Patch:
 
 PATCHED_CLASS = Path(__file__).parent / "PatchedClass.scala"
 """How a class is changed as it is copied: for whoever patches a server's classes."""
+DECODER = _scala("PatchDecoder", "StrictNumbers")
+"""What Avro's decoder refuses: for whoever reads records by Avro's Java library."""
 _BOUNDS = ("Answers", "Packets", "Patience", "PatchedClass")
 PATCHES = (
     Patch("*/postgresql-*.jar", _scala(*_BOUNDS, "PatchDriver"), "mesh.PatchDriver"),
@@ -100,7 +103,11 @@ PATCHES = (
         _scala("ColumnValues", "ExactColumns", "PatchedClass", "PatchSink"),
         "mesh.PatchSink",
     ),
-    Patch("*/avro-1.*.jar", _scala("PatchAvro", "PatchedClass", "StrictTexts"), "mesh.PatchAvro"),
+    Patch(
+        "*/avro-1.*.jar",
+        (*_scala("PatchAvro", "PatchedClass", "StrictTexts"), *DECODER),
+        "mesh.PatchAvro",
+    ),
     Patch(
         "*/apicurio-registry-utils-converter-*.jar",
         _scala("BoundedSchemas", "PatchConverter", "PatchedClass", "SmallNumbers"),

@@ -71,7 +71,18 @@ class Avro:
             raise ValueError(_one_line(error)) from error
         if body.tell() != len(value):
             raise ValueError("bytes follow the Avro body")
+        self._require_types(found)
         return Decoded(found)
+
+    def _require_types(self, found: Any) -> None:
+        """Raise ValueError for a number that its type has not, as an `int` of 33 bits.
+
+        The reader takes it as it is written, and those of other languages the last 32 bits.
+        """
+        try:
+            fastavro.validate(found, self._parsed)
+        except fastavro.validation.ValidationError as error:
+            raise ValueError(f"it does not fit the schema: {_told(error.errors)}") from error
 
     def encoded(self, schema_id: int, datum: Any) -> bytes:
         """As of `Schema`."""
@@ -128,9 +139,26 @@ def _decimal(data: Any, writer: Any, reader: Any = None) -> Decimal:
     return Decimal(number).scaleb(-scale, Context(prec=_MOST_DIGITS))
 
 
+def _time(units: int, read: Any) -> Any:
+    """How a time of day is read that counts so many units a day; raises ValueError for no time."""
+
+    def reader(data: Any, writer: Any = None, reader: Any = None) -> Any:
+        if not 0 <= data < units:
+            raise ValueError("a time of day is below 0:00 or from 24:00 on")
+        return read(data, writer, reader)
+
+    return reader
+
+
+_MS_PER_DAY = 86_400_000
 for _readers in (fastavro.read.LOGICAL_READERS, _read_py.LOGICAL_READERS):
-    # fastavro's own round what is too long
-    _readers |= {"bytes-decimal": _decimal, "fixed-decimal": _decimal}
+    # fastavro's own round what is too long, and take the remainder of a day
+    _readers |= {
+        "bytes-decimal": _decimal,
+        "fixed-decimal": _decimal,
+        "int-time-millis": _time(_MS_PER_DAY, _readers["int-time-millis"]),
+        "long-time-micros": _time(1000 * _MS_PER_DAY, _readers["long-time-micros"]),
+    }
 
 
 def _told(errors: Iterable[Any]) -> str:

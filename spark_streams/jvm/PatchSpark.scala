@@ -131,7 +131,8 @@ object ShortDecimals {
  * record with a time that no microseconds hold ends a query, again at each start; that by which texts
  * become timestamps, since `12:30` would be another value each day; that by which they become
  * decimals, which asks [[ShortDecimals]]; `get_json_object`, which copies by [[JsonNumbers]]; those of Spark Connect that
- * accept connections and ask for the token, which tell [[BoundedCallers]]; and those of [[PatchMetadata]] and [[PatchSender]].
+ * accept connections and ask for the token, which tell [[BoundedCallers]]; and those of
+ * [[PatchMetadata]], [[PatchSender]] and [[PatchDecoder]].
  * They take the place of Spark's and Kafka's where their jar comes first on the class path of a server.
  *
  * Ends with IllegalStateException where a method is not as it is expected, so that no version of
@@ -177,6 +178,7 @@ object PatchSpark {
     changes.foreach(write(_, folder))
     PatchMetadata.write(folder)
     PatchSender.write(folder)
+    PatchDecoder.write(folder)
   }
 
   private def write(change: Change, folder: Path): Unit = {

@@ -245,6 +245,9 @@ def test_a_number_out_of_range_of_an_int_is_refused_and_not_cut(number: int) -> 
     assert schema.decoded(schema.encoded(5, 2**31 - 1)).value == 2**31 - 1
     with pytest.raises(InvalidValueError, match=str(number)):
         schema.encoded(5, number)
+    # an int is written as a long is
+    with pytest.raises(ValueError, match=f"it is {number}, and is to be int"):
+        schema.decoded(Avro('"long"').encoded(5, number))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from datetime import time
 from decimal import Decimal
 from typing import Any
 
@@ -244,6 +245,18 @@ def test_a_decimal_with_more_digits_than_declared_is_told_and_not_rounded(size: 
     for number in (10**10, -(10**10), 2**64 + 123):
         with pytest.raises(ValueError, match="more digits than its schema allows"):
             schema.decoded(value(number))
+
+
+@pytest.mark.parametrize(("kind", "day"), [("int", 86_400_000), ("long", 86_400_000_000)])
+def test_a_time_of_day_that_is_none_is_told_and_not_another_one(kind: str, day: int) -> None:
+    name = "time-millis" if kind == "int" else "time-micros"
+    times, numbers = Avro(json.dumps({"type": kind, "logicalType": name})), Avro(f'"{kind}"')
+    assert times.decoded(numbers.encoded(1, 0)).value == time(0)
+    last = times.decoded(numbers.encoded(1, day - 1)).value
+    assert last.replace(microsecond=0) == time(23, 59, 59)
+    for number in (-1, -day, day, 2**31 - 1 if kind == "int" else 2**63 - 1):
+        with pytest.raises(ValueError, match="a time of day is below 0:00"):
+            times.decoded(numbers.encoded(1, number))
 
 
 def test_a_decimal_of_a_megabyte_is_not_calculated() -> None:
