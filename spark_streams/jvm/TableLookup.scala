@@ -217,7 +217,7 @@ class Config(
     require(readers.contains(id), s"its schema $id is not known to the statement")
     decoder = DecoderFactory.get.binaryDecoder(value, 5, value.length - 5, decoder)
     val read = readers(id).read(null, decoder)
-    val row = if (isChange) read.get("after").asInstanceOf[GenericRecord] else read
+    val row = if (isChange) Config.after(read) else read
     if (row == null) null else {
       val out = new ByteArrayOutputStream(128)
       val encoder = EncoderFactory.get.directBinaryEncoder(out, null)
@@ -229,6 +229,16 @@ class Config(
 }
 
 object Config {
+  /** The row after a change, null behind a delete; sinks go by `op`. */
+  private def after(change: GenericRecord): GenericRecord = {
+    val row = change.get("after").asInstanceOf[GenericRecord]
+    val op = String.valueOf(change.get("op"))
+    require(
+      if (row == null) op == "d" else Set("c", "r", "u")(op),
+      "its op and its after contradict each other: no insert, update or delete is so")
+    row
+  }
+
   def apply(text: String): Config = {
     require(text != null, "the session says nothing of it")
     val all = new Properties()

@@ -6,10 +6,17 @@ One record would stop a statement for good.
 
 from typing import Any
 
-from spark_streams.jvm import ATTEMPT
+from spark_streams.jvm import ATTEMPT, MATCHES
 
 FAILED = "the statement has no value for this record, Spark says "
 _NEXT = ": leave such records out by WHERE, or use a function that gives null instead"
+_ZONED = (
+    r"-?infinity|[+-]?[0-9]{4,9}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{0,6}0*)?)?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2}(:[0-9]{2})?)"
+)
+"""What a capture writes of a time with a zone, and others of ISO 8601."""
+_OF_SQL = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-.*"
+"""A text that begins with a year of SQL's, 0001 to 9999."""
 _MOST_MILLIS = 2**63 // 1000 - 1
 """Milliseconds since 1970 of the last moment that Spark has."""
 
@@ -48,6 +55,22 @@ def no_moment(value: Any, field: str) -> Any:
     from pyspark.sql.connect import functions as f
 
     return f.when(_beyond(value), f.lit(f"{field} holds milliseconds that are no time in Spark"))
+
+
+def no_zoned(value: Any, field: str) -> Any:
+    """Why a text is no time with a zone, or a finer one than Spark has; null if it is one.
+
+    Infinity is null in SQL, and so are years that it has not.
+    """
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import BinaryType, TimestampType
+
+    def matches(pattern: str) -> Any:
+        return f.call_function(MATCHES, value.cast(BinaryType()), f.lit(pattern))
+
+    is_none = value.try_cast(TimestampType()).isNull() & matches(_OF_SQL)
+    wrong = value.isNotNull() & (~matches(_ZONED) | is_none)
+    return f.when(wrong, f.lit(f"{field} holds a text that is no time with a zone in Spark"))
 
 
 def _beyond(value: Any) -> Any:

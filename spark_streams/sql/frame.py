@@ -14,10 +14,11 @@ from spark_streams.copy import header, headers_before, source_header
 from spark_streams.jvm import CANONICAL_KEY, VALID_TEXTS
 from spark_streams.provenance import Origin
 from spark_streams.sql import decimals, validated
-from spark_streams.sql.attempts import attempted, moment, no_moment
+from spark_streams.sql.attempts import attempted, moment, no_moment, no_zoned
 from spark_streams.sql.casts import spark_type
 from spark_streams.sql.compiled import Sources, compiled
 from spark_streams.sql.growing import limits
+from spark_streams.sql.headers import kept
 from spark_streams.sql.names import OF_RECORD
 from spark_streams.sql.resolve import Lookup, Query
 from spark_streams.sql.shape import KEY, Field, Meaning, Shape
@@ -29,6 +30,7 @@ NO_KEY = "a row of a table has a key, and this record has none"
 UNREADABLE = "the value cannot be read with the schema of its topic"
 FOREIGN_KEY = "its key has a schema that is not one of its topic's keys"
 OTHER_KEY = "its key has other bytes than Avro's writers give it"
+NO_CHANGE = "its op and its after contradict each other: no insert, update or delete is so"
 UNREADABLE_ROW = "the table's row cannot be read with the schema of its topic"
 _READ = "__read"
 _ALL = 2_147_483_647
@@ -186,9 +188,9 @@ def written(rows: Any, result: Result, origin: Origin) -> Any:
         f.col("key"),
         f.when(dead, f.col("value")).otherwise(encoded).alias("value"),
         f.col("partition"),
-        f.concat(
-            headers_before(), f.when(dead, f.array(reason, source)).otherwise(f.array(source))
-        ).alias("headers"),
+        f.when(dead, f.concat(headers_before(), f.array(reason, source)))
+        .otherwise(f.concat(kept(), f.array(source)))
+        .alias("headers"),
     )
 
 
@@ -219,7 +221,9 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     read = decimals.declared(read, "__value", _marked(stream.shape.reader))
     inner = f.col("__value")
     if stream.of_rows and stream.shape.is_change:
-        inner = inner.getField("after")
+        op, inner = inner.getField("op"), inner.getField("after")
+        fault = f.when(there & ~_is_change(op, inner), f.lit(NO_CHANGE))
+        read = read.withColumn("fault", f.coalesce(f.col("fault"), fault))
     columns = [_meant(inner, one) for one in stream.readable]
     fault = f.coalesce(
         f.col("fault"),
@@ -234,6 +238,16 @@ def _with_stream(records: Any, stream: Topic, name: str) -> Any:
     size = limits.length("value") + limits.length("key") + f.lit(len(stream.shape.reader.encode()))
     read = read.withColumn("fault", fault).withColumn(limits.BYTES, size)
     return read.withColumn(name, f.struct(*columns))
+
+
+def _is_change(op: Any, after: Any) -> Any:
+    """Whether what a change says that it is agrees with the row that it has, as in sinks."""
+    from pyspark.sql.connect import functions as f
+    from pyspark.sql.types import StringType
+
+    name = op.cast(StringType())
+    is_row = after.isNotNull() & name.isin("c", "r", "u")
+    return f.coalesce(is_row | after.isNull() & (name == f.lit("d")), f.lit(False))
 
 
 def _fault_of_key(stream: Topic) -> Any:
@@ -276,9 +290,10 @@ def _meant(struct: Any, column: Field) -> Any:
 
 
 def _no_moments(struct: Any, columns: Iterable[Field]) -> list[Any]:
-    """For each field that holds milliseconds: why Spark has no such time, null if it has."""
-    millis = (one.name for one in columns if one.meaning is Meaning.MILLIS)
-    return [no_moment(struct.getField(name), name) for name in millis]
+    """For each field that holds a time: why Spark has no such one, null if it has."""
+    why = {Meaning.MILLIS: no_moment, Meaning.ZONED: no_zoned}
+    meant = [(one.name, why[one.meaning]) for one in columns if one.meaning in why]
+    return [reason(struct.getField(name), name) for name, reason in meant]
 
 
 def _with_table(rows: Any, lookup: Lookup, table: Topic, sources: Sources, names: int) -> Any:

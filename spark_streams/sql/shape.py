@@ -34,14 +34,15 @@ class Meaning(StrEnum):
     ZONED = "a time with a zone, as text"
 
 
-_MEANT: Mapping[str, Meaning] = {
-    "io.debezium.time.Date": Meaning.DAYS,
-    "io.debezium.time.Timestamp": Meaning.MILLIS,
-    "io.debezium.time.MicroTimestamp": Meaning.MICROS,
-    "io.debezium.time.NanoTimestamp": Meaning.NANOS,
-    "io.debezium.time.ZonedTimestamp": Meaning.ZONED,
+_MEANT: Mapping[tuple[str, str], Meaning] = {
+    ("io.debezium.time.Date", "int"): Meaning.DAYS,
+    ("io.debezium.time.Timestamp", "long"): Meaning.MILLIS,
+    ("io.debezium.time.MicroTimestamp", "long"): Meaning.MICROS,
+    ("io.debezium.time.NanoTimestamp", "long"): Meaning.NANOS,
+    ("io.debezium.time.ZonedTimestamp", "string"): Meaning.ZONED,
 }
-"""Name of a type -> what it means. Sessions are in UTC, as times without a zone are here."""
+"""(Name of a type, the type) -> what it means. Of another type it means nothing: Spark takes the
+last 32 bits of a long for days. Sessions are in UTC, as times without a zone are here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,10 @@ def shape_of(schema: str, subject: str) -> Shape:
     row = _row_of(record) if {one.name for one in fields} >= _ENVELOPE else None
     known_row = None if row is None else _row_of(known)
     if row is not None and known_row is not None:
-        after = next(one for one in known["fields"] if one["name"] == "after")
-        only_row = {**known, "fields": [{**after, "type": ["null", known_row]}]}
+        after, op = (
+            next(one for one in known["fields"] if one["name"] == name) for name in ("after", "op")
+        )
+        only_row = {**known, "fields": [{**after, "type": ["null", known_row]}, op]}
         inside = {path[1:]: why for path, why in readable.unreadable.items() if path[0] == "after"}
         return Shape(
             is_change=True,
@@ -218,13 +221,15 @@ def _fields(record: dict[str, Any]) -> tuple[Field, ...]:
     )
 
 
-def _meant(schema: Any) -> str:
-    """The name that Kafka Connect gives a type, "" for none.
+def _meant(schema: Any) -> tuple[str, str]:
+    """The name that Kafka Connect gives a type, "" for none, and the type.
 
     One of several types beside null has none: Spark reads an int and a long as one number, and does
     not tell which of them was written.
     """
     if isinstance(schema, list):
         branches = [branch for branch in schema if branch != "null"]
-        return _meant(branches[0]) if len(branches) == 1 else ""
-    return str(schema.get("connect.name", "")) if isinstance(schema, dict) else ""
+        return _meant(branches[0]) if len(branches) == 1 else ("", "")
+    if not isinstance(schema, dict):
+        return "", ""
+    return str(schema.get("connect.name", "")), str(schema.get("type"))

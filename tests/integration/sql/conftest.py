@@ -10,6 +10,7 @@ from local_platform import Endpoints, LocalPlatform, PlatformSettings
 from mesh_events.references import resolve
 from spark_streams.jvm import register
 from spark_streams.session import ConnectSession
+from spark_streams.sql.work import SETTINGS
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +25,8 @@ def server(platform: Endpoints, settings: PlatformSettings) -> tuple[str, str]:
 def spark(server: tuple[str, str]) -> Iterator[Any]:
     connected = ConnectSession(*server, uuid.uuid4().hex)
     session = connected.call("opening a session", lambda found: found)
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.ansi.enabled", "false")
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
     # a batch from Python is to go through tasks, as a stream does
     local = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
     session.conf.set("spark.sql.optimizer.excludedRules", local)

@@ -54,6 +54,20 @@ def test_a_filter_and_a_projection_keep_key_partition_and_headers(spark: Any) ->
     assert {one.topic for one in found} == {"east.out"}
 
 
+def test_no_header_of_the_streams_record_says_by_which_schema_a_result_is_read(spark: Any) -> None:
+    """Clients of the registries take it from there before that at the begin of the bytes."""
+    schemas = [
+        ("__value_schema_id", b"\0\0\0\0\1"),
+        ("__key_schema_id", b"\0\0\0\0\1"),
+        ("apicurio.value.globalId", b"\0" * 8),
+    ]
+    headers = [("trace", b"t"), *schemas]
+    rows = [(b"k", click(7, "a", 1, 1), 0, 10, headers), (b"k", b"poison", 0, 11, headers)]
+    out, dead = statement(spark, "SELECT ip FROM x c").run(rows)
+    assert [name for name, _ in out.headers] == ["trace", "mesh.source"]
+    assert list(dead.headers)[: len(headers)] == headers, "a dead letter is as the record was"
+
+
 def test_a_field_may_have_the_name_of_the_mark_of_what_was_read(spark: Any) -> None:
     schema = record("Odd", __READ="boolean", __read_="int")
     sent = wire(7, schema, {"__READ": False, "__read_": 3})
@@ -304,6 +318,55 @@ def test_nanoseconds_are_cut_to_the_microsecond_that_they_are_in(
     assert found == {"at": datetime.fromisoformat(expected)}
 
 
+def test_a_time_of_another_type_is_what_it_is_without_its_name(spark: Any) -> None:
+    """Spark would take the last 32 bits of a long for days, and a number for a time with a zone."""
+    row = record(
+        "Value",
+        day=named("long", "io.debezium.time.Date"),
+        text=named("string", "io.debezium.time.Date"),
+        zoned=named("long", "io.debezium.time.ZonedTimestamp"),
+    )
+    value = {"day": 2**32 + 20_000, "text": "20000.9", "zoned": 1}
+    assert statement(spark, "SELECT * FROM x c", row).values(
+        [(b"k", wire(7, row, value), 0, 0)]
+    ) == [value]
+
+
+def test_a_text_that_is_no_time_with_a_zone_goes_to_the_dead_letters(spark: Any) -> None:
+    row = record("Value", at=named("string", "io.debezium.time.ZonedTimestamp"))
+    at = datetime(2026, 11, 21, 12, 0, 0, 123400, tzinfo=UTC)
+    good: dict[str, Any] = {
+        "2026-11-21T12:00:00.1234Z": at,
+        "2026-11-21T14:00:00.123400000+02:00": at,
+        "2026-11-21T12:00:00Z": at.replace(microsecond=0),
+        "infinity": None,
+        "-infinity": None,
+    }
+    bad = ["abc", "12:30", "", "2026-11-21T12:00:00.1234567Z", "2026-13-21T12:00:00Z", "2026-11-21"]
+    rows = [
+        (b"k", wire(7, row, {"at": one}), 0, offset) for offset, one in enumerate([*good, *bad])
+    ]
+    found = statement(spark, "SELECT at FROM x c", row).run(rows)
+    assert [one.value["at"] for one in found if one.topic == "east.out"] == list(good.values())
+    dead = [dict(one.headers)["mesh.reason"] for one in found if one.topic == "east.out.dead"]
+    assert dead == [b"at holds a text that is no time with a zone in Spark"] * len(bad)
+
+
+@pytest.mark.parametrize("op", ["d", "t", "c", "x", "D", ""])
+def test_a_change_that_contradicts_itself_is_no_row_of_a_table(spark: Any, op: str) -> None:
+    """Sinks go by what the change says that it is."""
+    row = record("Value", id="int")
+    change = record("Envelope", before=["null", row], after=["null", "shop.Value"], op="string")
+    made = statement(spark, "SELECT id FROM TABLE(x) AS c", change)
+    before = None if op == "c" else {"id": 1}
+    after = None if op == "c" else {"id": 2}
+    rows = [(b"k", wire(7, change, {"before": before, "after": after, "op": op}), 0, 0)]
+    rows += [(b"k", wire(7, change, {"before": None, "after": {"id": 3}, "op": "u"}), 0, 1)]
+    dead, kept = made.run(rows)
+    assert b"contradict" in dict(dead.headers)["mesh.reason"]
+    assert (dead.topic, kept.value) == ("east.out.dead", {"id": 3})
+
+
 def test_the_changes_of_a_table_can_be_read_as_a_stream_of_them(spark: Any) -> None:
     row = record("Value", id="int", name="string")
     change = record("Envelope", before=["null", row], after=["null", "shop.Value"], op="string")
@@ -422,6 +485,31 @@ def test_a_string_that_does_not_match_its_pattern_goes_to_the_dead_letters(spark
         "home.code does not match its pattern [A-Z]{2}",
     ]
     assert "call me" not in str(dead)
+
+
+def test_a_number_that_its_type_has_not_goes_to_the_dead_letters(spark: Any) -> None:
+    """Avro's library for Java takes the last 32 bits of an int, and false for the byte 2."""
+    read = record("Row", number="int", more={"type": "array", "items": "int"}, flag="boolean")
+    # an int is written as a long is, a boolean as one byte
+    wide = record("Row", number="long", more={"type": "array", "items": "long"}, flag="int")
+
+    def row(number: int, more: int, flag: int) -> bytes:
+        return wire(7, wide, {"number": number, "more": [more], "flag": flag})
+
+    ends = -(2**31), 2**31 - 1
+    rows = [
+        (b"k", row(*ends, -1), 0, 0),
+        (b"k", row(2**32 + 5, 1, 0), 0, 1),
+        (b"k", row(-(2**31) - 1, 1, 0), 0, 2),
+        (b"k", row(1, 2**31, 0), 0, 3),
+        (b"k", row(1, 1, 1), 0, 4),
+        (b"k", row(2**63 - 1, 1, 0), 0, 5),
+    ]
+    found = statement(spark, "SELECT number, more[0] AS more, flag FROM x c", read).run(rows)
+    [kept] = [one.value for one in found if one.topic == "east.out"]
+    assert kept == {"number": ends[0], "more": ends[1], "flag": True}
+    dead = [one.headers[-1][1] for one in found if one.topic != "east.out"]
+    assert dead == [f"east/topic-id/0/{offset}".encode() for offset in range(1, 6)]
 
 
 MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}

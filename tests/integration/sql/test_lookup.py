@@ -200,6 +200,8 @@ def test_rows_of_an_older_schema_are_read_with_the_newer_one(spark: Any, table: 
     [
         ((key(1), b"garbage"), "offset 0 cannot be read"),
         ((key(1), wire(99, ROW, row(1, "a"))), "its schema 99 is not known to the statement"),
+        ((key(1), change("d", None, row(1, "a"))), "its op and its after contradict each other"),
+        ((key(1), change("u", row(1, "a"), None)), "its op and its after contradict each other"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_no_answer_until_it_is_written_again(

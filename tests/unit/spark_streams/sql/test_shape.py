@@ -54,10 +54,10 @@ def test_a_change_of_a_row_has_the_rows_columns_with_the_types_that_are_meant(sp
         "seen": Meaning.ZONED,
         "extra": Meaning.ITSELF,
     }
-    # a reader of the row alone, and the row by itself, are schemas of their own
+    # a reader of the row and of what the change is, and the row by itself, are schemas of their own
     for schema in (shape.row_reader, shape.row_schema):
         fastavro.parse_schema(json.loads(schema))
-    assert [field["name"] for field in json.loads(shape.row_reader)["fields"]] == ["after"]
+    assert [field["name"] for field in json.loads(shape.row_reader)["fields"]] == ["after", "op"]
     assert json.loads(shape.row_schema)["namespace"] == "shop.users"
 
 
