@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping
 from mesh_events.connectors import is_reference
 from projections import connector_settings
 from projections.connector_rows import EVENT_ROUTER
-from projections.connector_settings import JDBC_SINK, MOST_TASKS, OLD_ZONE, POSTGRES, ZONE
+from projections.connector_settings import (
+    JDBC_SINK,
+    MOST_TASKS,
+    OLD_ZONE,
+    POSTGRES,
+    READERS,
+    SNAPSHOT,
+    WHEN_NEEDED,
+    ZONE,
+)
 from projections.connector_tables import JDBC, TABLES, Table, beside, captured, filled, tables
 from projections.connector_values import items
 
@@ -151,8 +160,8 @@ def unfit(config: Config) -> str | None:
         )
     if "name" in config:
         return "name: leave it out: a connector is called by its id"
-    if kind == POSTGRES and not tables(config):
-        return f"{TABLES}: name each table, schema.table"
+    if kind == POSTGRES:
+        return _unfit_capture(config)
     return _unfit_sink(config) if kind == JDBC_SINK else None
 
 
@@ -168,6 +177,21 @@ def not_allowed(config: Config, *, shared: bool = False) -> str | None:
     return "; ".join(found[:_FAULTS_TOLD]) + more if found else None
 
 
+def _unfit_capture(config: Config) -> str | None:
+    if not tables(config):
+        return f"{TABLES}: name each table, schema.table"
+    if config.get(SNAPSHOT) == WHEN_NEEDED:
+        return (
+            f"{SNAPSHOT}: {WHEN_NEEDED} reads the tables anew after changes were lost, and leaves "
+            "rows in the topics that were deleted meanwhile: leave it out"
+        )
+    if config.get(READERS, "1") != "1":
+        return (
+            f"{READERS}: several of them pass rows by in tables whose keys are times: leave it out"
+        )
+    return None
+
+
 def _unfit_sink(config: Config) -> str | None:
     url = JDBC.fullmatch(config.get("connection.url", ""))
     if url is None:
@@ -180,7 +204,7 @@ def _unfit_sink(config: Config) -> str | None:
         known = ", ".join(sorted(_DRIVER))
         return f"connection.url: leave out {', '.join(wrong)}: allowed are {known}"
     for setting in (ZONE, OLD_ZONE):
-        if url["kind"] == "postgresql" and config.get(setting, "UTC") != "UTC":
+        if config.get(setting, "UTC") != "UTC":
             return (
                 f"{setting}: leave it out: it makes other times of those that the zone does not "
                 "have, as when its clocks go forward"

@@ -35,6 +35,9 @@ MOST_TASKS = 16
 UNNEST = "dialect.postgres.unnest.insert.enabled"
 """Of a JDBC sink: whether it writes batches by way of arrays."""
 ZONE, OLD_ZONE = "use.time.zone", "database.time_zone"
+SNAPSHOT, WHEN_NEEDED = "snapshot.mode", "when_needed"
+READERS = "snapshot.max.threads"
+"""How many read a captured table at first."""
 """Of a JDBC sink: the zone of times that have none, by both of its names."""
 _OF_PRIMITIVES = tuple(
     f"org.apache.kafka.connect.{one}"
@@ -127,11 +130,11 @@ _POSTGRES: Mapping[str, Kind] = {
     "poll.interval.ms": number(1, 3_600_000),
     "heartbeat.interval.ms": number(0, _DAY_MS),
     "topic.heartbeat.prefix": TOPIC,
-    "snapshot.mode": one_of("always", "initial", "initial_only", "no_data", "when_needed"),
+    SNAPSHOT: one_of("always", "initial", "initial_only", "no_data", WHEN_NEEDED),
     "snapshot.isolation.mode": one_of("serializable", "repeatable_read"),
     "snapshot.fetch.size": number(1, 20_000),
     "snapshot.delay.ms": number(0, _DAY_MS),
-    "snapshot.max.threads": number(1, 4),
+    READERS: number(1, 4),
     "snapshot.lock.timeout.ms": number(0, 600_000),
     "max.batch.size": number(1, 8192),
     "max.queue.size": number(2, 16_384),
@@ -167,10 +170,6 @@ _POSTGRES_OWN_LOGIN: Mapping[str, Kind] = {
         r"SELECT pg_logical_emit_message\((?:true|false), *'[A-Za-z0-9_]{1,63}', *'[^'\\]{0,63}'\)",
         "SELECT pg_logical_emit_message(false, 'name', 'text')",
     ),
-    "signal.data.collection": TABLE,
-    "signal.enabled.channels": one_of("source"),
-    "signal.poll.interval.ms": number(100, 3_600_000),
-    "incremental.snapshot.chunk.size": number(1, 20_000),
 }
 _SINK: Mapping[str, Kind] = {
     "key.converter": _WITHOUT_NAMES,

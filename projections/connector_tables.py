@@ -20,7 +20,10 @@ from projections.connector_settings import (
     JDBC_SINK,
     OLD_ZONE,
     POSTGRES,
+    READERS,
+    SNAPSHOT,
     UNNEST,
+    WHEN_NEEDED,
     ZONE,
 )
 from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host, items
@@ -49,7 +52,11 @@ whose database sends more than 16 MiB at once."""
 _SOURCE_SILENCE_S, _SINK_SILENCE_S = 3660, 600
 """For how long a database may leave a statement without an answer: longer than any
 `database.query.timeout.ms` of a capture; a sink's take seconds, but for a lock."""
-_OF_MYSQL = f"connectTimeout=60000&socketTimeout={_SINK_SILENCE_S}000"
+_OF_MYSQL = (
+    f"connectTimeout=60000&socketTimeout={_SINK_SILENCE_S}000"
+    # otherwise a server reads times in its own zone
+    "&connectionTimeZone=UTC&forceConnectionTimeZoneToSession=true"
+)
 NOT_OF_MYSQL = (
     "authentication_kerberos_client",
     "authentication_ldap_sasl_client",
@@ -234,10 +241,14 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         **config,
         # changes come under the names of tables that are captured, not of their partitions
         "publish.via.partition.root": "true",
+        # several leave out rows of tables whose keys are times
+        READERS: "1",
         # no setting of the driver is a domain's
         "driver.socketTimeout": str(_SOURCE_SILENCE_S),
         **_with_json(config),
     }
+    if found.get(SNAPSHOT) == WHEN_NEEDED:
+        found[SNAPSHOT] = "initial"
     for name in (TABLES, "column.include.list", "column.exclude.list"):
         if name in found:
             found[name] = ",".join(map(_exactly, items(found[name])))
@@ -352,11 +363,10 @@ def _kind(config: Config) -> str:
 def _pinned_sink(config: Config) -> dict[str, str]:
     """What a JDBC sink has in any case.
 
-    Times go into PostgreSQL in UTC: a zone whose clocks go forward lacks an hour.
+    Times are written in UTC: a zone whose clocks go forward lacks an hour.
     """
-    zones = (one for one in (ZONE, OLD_ZONE) if one == ZONE or one in config)
-    zone = dict.fromkeys(zones, "UTC") if _kind(config) == "postgresql" else {}
-    return {_FORM: _form(config), UNNEST: "false", **zone, **_with_bounds(config)}
+    zones = dict.fromkeys((one for one in (ZONE, OLD_ZONE) if one == ZONE or one in config), "UTC")
+    return {_FORM: _form(config), UNNEST: "false", **zones, **_with_bounds(config)}
 
 
 def _with_json(config: Config) -> dict[str, str]:

@@ -179,7 +179,6 @@ URL = SINK["connection.url"]
     [
         {"connection.url": f"{URL}?sslmode=require&currentSchema=a"},
         {"connection.url": "jdbc:mysql://db.test/reports"},
-        {"connection.url": "jdbc:mysql://db.test/reports", "use.time.zone": "Europe/Berlin"},
         {"use.time.zone": "UTC"},
         {"collection.name.format": "crm.${topic}_x"},
     ],
@@ -200,6 +199,7 @@ def test_a_sink_may_say_where_it_writes(changed: dict[str, str]) -> None:
         {"connection.url": "jdbc:db2://h/db:traceFile=/x;"},
         {"collection.name.format": "x; DROP TABLE y"},
         {"use.time.zone": "Europe/Berlin"},
+        {"connection.url": "jdbc:mysql://db.test/reports", "use.time.zone": "Europe/Berlin"},
         {"database.time_zone": "Europe/Berlin"},
         {"connector.class": "JdbcSink"},
         {"connector.class": "JdbcSinkConnector"},
@@ -331,7 +331,7 @@ def test_a_sink_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) ->
         {"heartbeat.action.query": "SELECT pg_logical_emit_message(false, 'beat', 'x')"},
         {"decimal.handling.mode": "string", "time.precision.mode": "connect"},
         {"column.exclude.list": "public.users.phone,sales.orders.note"},
-        {"signal.data.collection": "public.signals", "database.sslmode": "require"},
+        {"snapshot.max.threads": "1", "database.sslmode": "require"},
         {"table.include.list": "public.order lines,public.Zoë,a-b.x$y(z)"},
         {"producer.override.linger.ms": "5", "max.queue.size": "16384"},
         {
@@ -350,9 +350,30 @@ def test_a_source_may_have_what_its_users_need(changed: dict[str, str]) -> None:
 
 
 def test_a_shared_login_runs_no_statement_of_a_persons() -> None:
-    with_signals = {**OF_POSTGRES, "signal.data.collection": "public.signals"}
-    assert not_allowed(with_signals) is None
-    assert "signal.data.collection" in str(not_allowed(with_signals, shared=True))
+    query = {"heartbeat.action.query": "SELECT pg_logical_emit_message(false, 'beat', 'x')"}
+    assert not_allowed({**OF_POSTGRES, **query}) is None
+    assert "heartbeat.action.query" in str(not_allowed({**OF_POSTGRES, **query}, shared=True))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "kept"),
+    [("snapshot.mode", "when_needed", "initial"), ("snapshot.max.threads", "4", "1")],
+)
+def test_a_capture_may_not_read_tables_so_that_rows_are_missing(
+    setting: str, value: str, kept: str
+) -> None:
+    """One that has it already goes on, without it."""
+    config = {**OF_POSTGRES, setting: value}
+    assert setting in str(unfit(config))
+    assert unfit({**OF_POSTGRES, setting: kept}) is None
+    assert not_allowed(config) is None
+    assert pinned("east.shop", config)[setting] == kept
+
+
+def test_a_capture_reads_no_tables_anew_by_signals() -> None:
+    """Debezium passes over what it fails to read of them, and tells nobody."""
+    for setting in ("signal.data.collection", "incremental.snapshot.chunk.size"):
+        assert setting in str(not_allowed({**OF_POSTGRES, setting: "public.signals"}))
 
 
 @pytest.mark.parametrize(
@@ -418,8 +439,11 @@ OF_MARIADB = f"&permitRedirect=false&allowLocalInfile=false&restrictedAuth={ALLO
         ("mariadb", OF_MARIADB),
     ],
 )
-def test_mysql_and_mariadb_are_bounded_in_waiting_and_in_logins(kind: str, more: str) -> None:
+def test_mysql_and_mariadb_are_bounded_in_waiting_and_logins_and_in_utc(
+    kind: str, more: str
+) -> None:
     address, waiting = f"jdbc:{kind}://db.test/x", "connectTimeout=60000&socketTimeout=600000"
+    waiting += "&connectionTimeZone=UTC&forceConnectionTimeZoneToSession=true"
     for said, joint in ((address, "?"), (f"{address}?useSSL=true", "&")):
         found = pinned("east.out", {**SINK, "connection.url": said})
         assert found["connection.url"] == f"{said}{joint}{waiting}{more}"
@@ -525,14 +549,14 @@ def test_no_sink_passes_values_by_without_their_types_whatever_its_config_on_the
     assert not_allowed({**SINK, of: "false"}) is None
 
 
-def test_times_go_into_postgresql_in_utc_whatever_a_config_on_the_log_says() -> None:
+def test_times_go_into_a_database_in_utc_whatever_a_config_on_the_log_says() -> None:
     berlin = {**SINK, "use.time.zone": "Europe/Berlin"}
     assert pinned("east.out", berlin)["use.time.zone"] == "UTC"
     before = {**SINK, "database.time_zone": "Europe/Berlin"}
     # as the log's state has it
     assert pinned("east.out", Map(before))["database.time_zone"] == "UTC"
     mysql = {**berlin, "connection.url": "jdbc:mysql://db.test/x"}
-    assert pinned("east.out", mysql)["use.time.zone"] == "Europe/Berlin"
+    assert pinned("east.out", mysql)["use.time.zone"] == "UTC"
 
 
 @pytest.mark.parametrize("config", [OF_POSTGRES, SINK, {"connector.class": "org.example.Source"}])
