@@ -1,15 +1,24 @@
 package mesh
 
 import java.math.{BigDecimal, BigInteger}
-import java.sql.Types
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets
 import java.util
 
-import io.debezium.sink.column.ColumnDescriptor
-import org.apache.kafka.connect.data.Struct
+import org.apache.kafka.connect.data.{Schema, Struct}
 
 /**
- * Whether a column of PostgreSQL has a value as it is: the database rounds what is finer than the
- * column, and leaves out what it has no place for. [[ExactColumns]] asks this.
+ * A column of a table: what it is made of, in PostgreSQL below its domains, and of an array its items.
+ *
+ * @param kind the name of a type of PostgreSQL's `pg_catalog`, or of MySQL's.
+ * @param modifier as PostgreSQL has it, -1 where there is none; of money its places. Of MySQL's own
+ *   types how many characters or bytes there may be.
+ */
+final class MadeColumn(val kind: String, val modifier: Int, val isArray: Boolean)
+
+/**
+ * Whether a column has a value as it is: the database rounds what is finer than the column, and leaves
+ * out what it has no place for. [[ExactColumns]] asks this.
  *
  * Nothing of Scala's own library is used, so that Connect needs no more jars for it.
  */
@@ -17,66 +26,147 @@ object ColumnValues {
   /** PostgreSQL makes a decimal of so many digits of a double, and of a float. */
   private val digitsOfDouble = 15
   private val digitsOfFloat = 6
-  private val mostDigits = 1000
   private val mostPlaces = 6
-  private val anyScale = "io.debezium.data.VariableScaleDecimal"
-  private val debezium = "io.debezium.time."
-  private val connect = "org.apache.kafka.connect.data."
+  /** More digits than PostgreSQL has behind the point, and than it has in all. */
+  private val mostDigits = 20000
+  private val longestNumber = 150000
+  private val longestName = 63
+  /** MySQL takes smaller ones for years of this century or the last. */
+  private val firstYear = 1901
+  private val lastYear = 2155
+  private val largestOid = 4294967295L
+  /** What a modifier has more than the number that was declared. */
+  private val header = 4
 
-  /** Whether some value of a type might be another one there; `kind` is the schema's name. */
-  def isLookedAt(column: ColumnDescriptor, kind: String): Boolean =
-    column.getJdbcType match {
-      case Types.NUMERIC | Types.DECIMAL | Types.DOUBLE | Types.FLOAT | Types.REAL => true
-      case Types.BIGINT | Types.INTEGER | Types.SMALLINT => anyScale.equals(kind)
-      case Types.DATE | Types.TIME | Types.TIME_WITH_TIMEZONE => isTime(kind)
-      case Types.TIMESTAMP | Types.TIMESTAMP_WITH_TIMEZONE =>
-        isTime(kind) && column.getScale < mostPlaces
+  /**
+   * Whether some value might be another one there. The database has each value as it is in a column of
+   * the types that are told here, or refuses it.
+   */
+  def isLookedAt(column: MadeColumn): Boolean =
+    column.kind match {
+      case "bool" | "text" | "bytea" | "uuid" | "json" | "jsonb" | "xml" | "bit" | "varbit" => false
+      case "inet" | "cidr" | "macaddr" | "macaddr8" | "tsvector" | "tsquery" => false
+      case "int4range" | "int8range" | "numrange" | "daterange" => false
+      case "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" => false
+      case "tinyblob" | "blob" | "mediumblob" | "longblob" | "varbinary" | "enum" | "set" => false
+      case "geometry" | "linestring" | "inet4" | "inet6" => false
+      case _ => true
+    }
+
+  /** Whether the column has a value of this schema as it is. */
+  def isExact(column: MadeColumn, schema: Schema, value: Any): Boolean =
+    if (value == null) true
+    else if (value.isInstanceOf[util.List[_]]) {
+      val items = value.asInstanceOf[util.List[_]].iterator
+      var exact = column.isArray
+      while (exact && items.hasNext) exact = isExact(column, schema.valueSchema, items.next())
+      exact
+    } else isExactItem(column, if (schema.name == null) "" else schema.name, value)
+
+  private def isExactItem(column: MadeColumn, name: String, value: Any): Boolean =
+    column.kind match {
+      case "int2" | "int4" | "int8" => isExactDecimal(value, 0)
+      case "numeric" => isExactDecimal(value, placesOfNumeric(column.modifier))
+      case "money" => !value.isInstanceOf[String] && isExactDecimal(value, column.modifier)
+      case "float8" => isExactDouble(value)
+      case "float4" => isExactFloat(value)
+      case "varchar" | "bpchar" => column.modifier < header || hasPlace(value, column.modifier - header)
+      case "name" => isText(value, longestName)
+      case "char" => isText(value, 1)
+      case "mysql_text" => !value.isInstanceOf[String] || isText(value, column.modifier)
+      case "mysql_char" => hasPlace(value, column.modifier) && !endsWithSpace(value)
+      case "mysql_binary" => isOfBytes(value, column.modifier)
+      case "year" => isNumber(value) && number(value) >= firstYear && number(value) <= lastYear
+      case "oid" => isNumber(value) && number(value) >= 0 && number(value) <= largestOid
+      case "date" => !isZoned(name) && isWholeDay(name, value)
+      case "time" => isInUtc(name, value) && isTimeOfDay(column, name, value)
+      case "timetz" => isTimeOfDay(column, name, value)
+      case "timestamp" | "timestamptz" => placesOf(name, value) <= placesOfTime(column.modifier)
+      case "interval" => column.modifier == -1
+      case "tsrange" | "tstzrange" =>
+        !value.isInstanceOf[String] || longestFraction(value.asInstanceOf[String]) <= mostPlaces
       case _ => false
     }
 
-  /** Whether the column has the value as it is. */
-  def isExact(column: ColumnDescriptor, kind: String, value: Any): Boolean =
-    column.getJdbcType match {
-      case Types.NUMERIC | Types.DECIMAL => isExactDecimal(column, value)
-      case Types.BIGINT | Types.INTEGER | Types.SMALLINT =>
-        !value.isInstanceOf[Struct] || decimal(value).scale <= 0
-      case Types.DOUBLE | Types.FLOAT => isExactDouble(value)
-      case Types.REAL => isExactFloat(value)
-      case Types.DATE => !isText(kind) && (!isNumber(value) || number(value) % unitsOfDay(kind) == 0)
-      case Types.TIME | Types.TIME_WITH_TIMEZONE =>
-        !kind.endsWith("Timestamp") && placesOf(kind, value) <= column.getScale
-      case _ => placesOf(kind, value) <= column.getScale
+  /** The number of places is below zero for one that has whole tens alone. */
+  private def placesOfNumeric(modifier: Int): Int =
+    if (modifier < header) Integer.MAX_VALUE
+    else {
+      val scale = (modifier - header) & 0x7ff
+      if (scale < 1024) scale else scale - 2048
     }
 
-  private def isExactDecimal(column: ColumnDescriptor, value: Any): Boolean = {
-    // one without a precision says that it has more digits than any can have
-    val places =
-      if (column.getPrecision > 0 && column.getPrecision <= mostDigits) column.getScale
-      else Integer.MAX_VALUE
+  private def placesOfTime(modifier: Int): Int = if (modifier < 0) mostPlaces else modifier
+
+  private def isTimeOfDay(column: MadeColumn, name: String, value: Any): Boolean =
+    !name.endsWith("Timestamp") && placesOf(name, value) <= placesOfTime(column.modifier)
+
+  /** Whether nothing is lost with the zone of a time of day. */
+  private def isInUtc(name: String, value: Any): Boolean =
+    !isZoned(name) || !value.isInstanceOf[String] || {
+      val text = value.asInstanceOf[String]
+      text.endsWith("Z") || text.endsWith("+00:00")
+    }
+
+  /** Spaces behind the last character that has a place are left out. */
+  private def hasPlace(value: Any, characters: Int): Boolean =
+    !value.isInstanceOf[String] || {
+      val text = value.asInstanceOf[String]
+      text.length <= characters || text.codePointCount(0, text.length) <= characters
+    }
+
+  private def endsWithSpace(value: Any): Boolean =
+    value.isInstanceOf[String] && value.asInstanceOf[String].endsWith(" ")
+
+  /** What is shorter gets zeros. */
+  private def isOfBytes(value: Any, bytes: Int): Boolean =
+    if (value.isInstanceOf[Array[Byte]]) value.asInstanceOf[Array[Byte]].length == bytes
+    else value.isInstanceOf[ByteBuffer] && value.asInstanceOf[ByteBuffer].remaining == bytes
+
+  private def isText(value: Any, bytes: Int): Boolean =
+    value.isInstanceOf[String] &&
+      value.asInstanceOf[String].getBytes(StandardCharsets.UTF_8).length <= bytes
+
+  private def isExactDecimal(value: Any, places: Int): Boolean =
     if (value.isInstanceOf[java.lang.Double]) {
       val number = value.asInstanceOf[java.lang.Double].doubleValue
-      !isFinite(number) || fits(new BigDecimal(java.lang.Double.toString(number)), digitsOfDouble, places)
+      !java.lang.Double.isFinite(number) || fits(new BigDecimal(java.lang.Double.toString(number)), digitsOfDouble, places)
     } else if (value.isInstanceOf[java.lang.Float]) {
       val number = value.asInstanceOf[java.lang.Float].doubleValue
-      !isFinite(number) || fits(new BigDecimal(number), digitsOfFloat, places)
-    } else if (value.isInstanceOf[Struct]) decimal(value).scale <= places
+      !java.lang.Double.isFinite(number) || fits(new BigDecimal(number), digitsOfFloat, places)
+    } else if (value.isInstanceOf[BigDecimal]) hasPlaces(value.asInstanceOf[BigDecimal], places)
+    else if (isOfAnyScale(value)) hasPlaces(decimal(value.asInstanceOf[Struct]), places)
+    else if (value.isInstanceOf[Number])
+      places >= 0 || hasPlaces(new BigDecimal(value.asInstanceOf[Number].longValue), places)
+    else if (value.isInstanceOf[String]) isExactText(value.asInstanceOf[String], places)
     else true
-  }
 
-  private def isFinite(number: Double): Boolean =
-    !java.lang.Double.isNaN(number) && !java.lang.Double.isInfinite(number)
+  /** The items of an array are texts. What is no number, as NaN, the database has or refuses. */
+  private def isExactText(text: String, places: Int): Boolean =
+    text.length <= longestNumber && {
+      try hasPlaces(new BigDecimal(text), places)
+      catch { case _: NumberFormatException => true }
+    }
+
+  /** Whether there are zeros alone behind so many places; found without making its digits. */
+  private def hasPlaces(number: BigDecimal, places: Int): Boolean = {
+    val more = number.scale.toLong - places
+    more <= 0 || number.signum == 0 || more <= mostDigits &&
+      number.unscaledValue.remainder(BigInteger.TEN.pow(more.toInt)).signum == 0
+  }
 
   private def fits(number: BigDecimal, digits: Int, places: Int): Boolean = {
     val shortest = number.stripTrailingZeros
     shortest.precision <= digits && shortest.scale <= places
   }
 
+  private def isOfAnyScale(value: Any): Boolean =
+    value.isInstanceOf[Struct] &&
+      "io.debezium.data.VariableScaleDecimal".equals(value.asInstanceOf[Struct].schema.name)
+
   /** What Debezium has for a decimal without a scale; [[ExactValues]] has looked at its size. */
-  private def decimal(value: Any): BigDecimal = {
-    val found = value.asInstanceOf[Struct]
-    new BigDecimal(new BigInteger(found.getBytes("value")), found.getInt32("scale").intValue)
-      .stripTrailingZeros
-  }
+  private def decimal(value: Struct): BigDecimal =
+    new BigDecimal(new BigInteger(value.getBytes("value")), value.getInt32("scale").intValue)
 
   private def isExactDouble(value: Any): Boolean =
     if (value.isInstanceOf[java.lang.Long]) {
@@ -84,7 +174,7 @@ object ColumnValues {
       new BigDecimal(number.toDouble).compareTo(new BigDecimal(number)) == 0
     } else if (value.isInstanceOf[BigDecimal]) {
       val number = value.asInstanceOf[BigDecimal].doubleValue
-      isFinite(number) && isSame(value, java.lang.Double.toString(number))
+      java.lang.Double.isFinite(number) && isSame(value, java.lang.Double.toString(number))
     } else true
 
   private def isExactFloat(value: Any): Boolean =
@@ -93,17 +183,13 @@ object ColumnValues {
       new BigDecimal(number.toFloat.toDouble).compareTo(new BigDecimal(number)) == 0
     } else if (value.isInstanceOf[BigDecimal]) {
       val number = value.asInstanceOf[BigDecimal].floatValue
-      isFinite(number.toDouble) && isSame(value, java.lang.Float.toString(number))
+      java.lang.Double.isFinite(number.toDouble) && isSame(value, java.lang.Float.toString(number))
     } else true
 
   private def isSame(decimal: Any, text: String): Boolean =
     new BigDecimal(text).compareTo(decimal.asInstanceOf[BigDecimal]) == 0
 
-  private def isTime(kind: String): Boolean =
-    kind != null && (kind.startsWith(debezium) && (isText(kind) || digitsOf(kind) >= 0) ||
-      kind.startsWith(connect) && digitsOf(kind) >= 0)
-
-  private def isText(kind: String): Boolean = kind.startsWith("io.debezium.time.Zoned")
+  private def isZoned(name: String): Boolean = name.startsWith("io.debezium.time.Zoned")
 
   /** How many places behind the second a number of a type counts; -1 of no time. */
   private def digitsOf(kind: String): Int =
@@ -115,22 +201,24 @@ object ColumnValues {
       case _ => -1
     }
 
-  private def unitsOfDay(kind: String): Long = {
-    var units = 86400L
-    var left = digitsOf(kind)
-    while (left > 0) {
-      units *= 10
-      left -= 1
+  /** What counts days is one. */
+  private def isWholeDay(name: String, value: Any): Boolean =
+    !isNumber(value) || digitsOf(name) < 0 || {
+      var units = 86400L
+      var left = digitsOf(name)
+      while (left > 0) {
+        units *= 10
+        left -= 1
+      }
+      number(value) % units == 0
     }
-    units
-  }
 
-  /** Places behind the second that a value needs. */
-  private def placesOf(kind: String, value: Any): Int =
-    if (value.isInstanceOf[String]) placesOf(value.asInstanceOf[String])
+  /** Places behind the second that a value needs; 0 of what is no time. */
+  private def placesOf(name: String, value: Any): Int =
+    if (value.isInstanceOf[String]) longestFraction(value.asInstanceOf[String])
     else if (!isNumber(value)) 0
     else {
-      var places = digitsOf(kind)
+      var places = Math.max(0, digitsOf(name))
       var left = number(value)
       while (places > 0 && left % 10 == 0) {
         left /= 10
@@ -139,15 +227,19 @@ object ColumnValues {
       places
     }
 
-  private def placesOf(text: String): Int = {
-    val point = text.indexOf('.')
-    var places = 0
-    var index = point + 1
-    while (point >= 0 && index < text.length && Character.isDigit(text.charAt(index))) {
-      if (text.charAt(index) != '0') places = index - point
+  /** The most digits behind a point, without zeros at their end. */
+  private def longestFraction(text: String): Int = {
+    var longest = 0
+    var point = -1
+    var index = 0
+    while (index < text.length) {
+      val one = text.charAt(index)
+      if (one == '.') point = index
+      else if (!Character.isDigit(one)) point = -1
+      else if (point >= 0 && one != '0') longest = Math.max(longest, index - point)
       index += 1
     }
-    places
+    longest
   }
 
   private def isNumber(value: Any): Boolean =

@@ -23,8 +23,8 @@ class RefusedException(message: String) extends DataException(message)
  *    one of a domain over that;
  *  - it fails at a record whose field has gone from whole numbers to others, to double from float, or
  *    to more places behind the point, since the column was made: databases round what they store;
- *  - it fails at a number or a time that a column of PostgreSQL does not have as it is, whatever it
- *    was made for; see [[ColumnValues]].
+ *  - it fails at a value that a column does not have as it is, whatever it was made for, and at any in
+ *    a column of a type of the database's own that nobody has looked at; see [[ColumnValues]].
  *
  * The error begins with a code, and names the column.
  *
@@ -36,37 +36,77 @@ object ExactColumns {
   private val connectDecimal = "org.apache.kafka.connect.data.Decimal"
   /** PostgreSQL's numeric can be declared with so many; MySQL's with fewer. */
   private val mostDigits = 1000
-  /** Tables whose columns were asked for, and those that round. */
+  /** Tables whose columns were asked for: name -> what it is made of. */
   private val known =
-    util.Collections.synchronizedMap(new util.WeakHashMap[TableDescriptor, util.Set[String]])
-  /** What a column is made of: a domain of its type, an array of its elements. */
-  private val rounding =
-    """WITH RECURSIVE made(name, type) AS (
-      SELECT a.attname, a.atttypid FROM pg_catalog.pg_attribute a
+    util.Collections.synchronizedMap(
+      new util.WeakHashMap[TableDescriptor, util.Map[String, MadeColumn]])
+  /** What a column is made of: a domain of its type, an array of its items. Types of others are not
+   * looked at. The places of money are those of the database's currency. */
+  private val made =
+    """WITH RECURSIVE made(name, type, modifier, items) AS (
+      SELECT a.attname, a.atttypid, a.atttypmod, false FROM pg_catalog.pg_attribute a
       JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
       JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
       WHERE n.nspname = ? AND c.relname = ? AND a.attnum > 0 AND NOT a.attisdropped
-      UNION SELECT m.name, CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END
+      UNION SELECT m.name, CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END,
+        CASE WHEN m.modifier = -1 THEN t.typtypmod ELSE m.modifier END, m.items OR t.typtype <> 'd'
       FROM made m JOIN pg_catalog.pg_type t ON t.oid = m.type
       WHERE t.typtype = 'd' OR t.typcategory = 'A')
-    SELECT DISTINCT name FROM made WHERE type IN (700, 701)"""
+    SELECT m.name, t.typname, CASE t.typname
+      WHEN 'money' THEN pg_catalog.scale(1::pg_catalog.money::pg_catalog.numeric)
+      ELSE m.modifier END, m.items
+    FROM made m JOIN pg_catalog.pg_type t ON t.oid = m.type
+    JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+    WHERE t.typtype <> 'd' AND t.typcategory <> 'A' AND n.nspname = 'pg_catalog'"""
+
+  /** The same of MySQL and MariaDB, in the words of PostgreSQL where they are the same. A float of
+   * declared digits is of a type that nobody looked at. */
+  private val ofMysql =
+    """SELECT column_name, CASE
+      WHEN data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint') THEN 'int8'
+      WHEN data_type = 'decimal' THEN 'numeric'
+      WHEN data_type = 'float' AND numeric_scale IS NULL THEN 'float4'
+      WHEN data_type = 'double' AND numeric_scale IS NULL THEN 'float8'
+      WHEN data_type = 'datetime' THEN 'timestamp'
+      WHEN data_type = 'timestamp' THEN 'timestamptz'
+      WHEN data_type IN ('tinytext', 'text', 'mediumtext', 'longtext') THEN 'mysql_text'
+      WHEN data_type = 'char' THEN 'mysql_char'
+      WHEN data_type = 'binary' THEN 'mysql_binary'
+      ELSE data_type END,
+      CASE WHEN data_type = 'decimal' THEN 4 + numeric_scale
+      WHEN data_type = 'varchar' THEN 4 + character_maximum_length
+      ELSE LEAST(2147483647, COALESCE(datetime_precision, character_maximum_length, -1)) END,
+      FALSE
+    FROM information_schema.columns WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ?"""
 
   def typeName(dialect: DatabaseDialect, kind: Int): String =
     if (dialect.isInstanceOf[PostgresDatabaseDialect]) "numeric" else dialect.getJdbcTypeName(kind)
 
   /** Called with each table that the sink has read. */
-  def read(table: TableDescriptor, dialect: DatabaseDialect, connection: Connection): Unit =
-    if (dialect.isInstanceOf[PostgresDatabaseDialect]) {
-      val found = new util.HashSet[String]()
-      val asking = connection.prepareStatement(rounding)
-      try {
-        asking.setString(1, table.getId.namespace)
-        asking.setString(2, table.getId.name)
-        val rows = asking.executeQuery()
-        while (rows.next()) found.add(rows.getString(1))
-      } finally asking.close()
-      known.put(table, found)
-    }
+  def read(table: TableDescriptor, dialect: DatabaseDialect, connection: Connection): Unit = {
+    requireDriver(connection)
+    val found = new util.HashMap[String, MadeColumn]()
+    val asking =
+      connection.prepareStatement(if (dialect.isInstanceOf[PostgresDatabaseDialect]) made else ofMysql)
+    try {
+      val id = table.getId
+      asking.setString(1, if (dialect.isInstanceOf[PostgresDatabaseDialect]) id.namespace else id.realm)
+      asking.setString(2, id.name)
+      val rows = asking.executeQuery()
+      while (rows.next())
+        found.put(
+          rows.getString(1), new MadeColumn(rows.getString(2), rows.getInt(3), rows.getBoolean(4)))
+    } finally asking.close()
+    known.put(table, found)
+  }
+
+  /** MySQL's driver takes MariaDB for a MySQL so old that it has no parts of seconds. */
+  private def requireDriver(connection: Connection): Unit = {
+    val told = connection.getMetaData
+    if (told.getDriverName.startsWith("MySQL") && told.getDatabaseProductVersion.contains("MariaDB"))
+      throw new RefusedException(
+        "driver_not_fit: mysql: it writes whole seconds alone to a MariaDB: write jdbc:mariadb")
+  }
 
   /** Called with each record, and the table that it is for. */
   def require(record: JdbcSinkRecord, table: TableDescriptor): Unit = {
@@ -75,34 +115,34 @@ object ExactColumns {
     while (fields.hasNext) {
       val field = fields.next()
       val schema = field.getSchema
-      if (columns != null && !columns.isEmpty) {
-        val isArray = Schema.Type.ARRAY.equals(schema.`type`)
-        if (decimal.equals(if (isArray) schema.valueSchema.name else schema.name))
-          requireExact(table, columns.iterator, field.getColumnName)
-      }
       val column = columnOf(table, field.getColumnName)
-      if (column != null && rounds(column, schema)) throw rounded(table, column)
+      if (column != null) {
+        if (columns != null) requireDecimals(table, column, columns.get(column.getColumnName), schema)
+        if (rounds(column, schema)) throw rounded(table, column)
+      }
     }
   }
 
   /** Called with the records that are written next, which have one schema, and their table. */
-  def requireValues(records: util.List[JdbcSinkRecord], table: TableDescriptor): Unit =
-    if (known.containsKey(table) && !records.isEmpty) {
+  def requireValues(records: util.List[JdbcSinkRecord], table: TableDescriptor): Unit = {
+    val columns = known.get(table)
+    if (columns != null && !records.isEmpty) {
       val fields = records.get(0).jdbcFields.entrySet.iterator
       while (fields.hasNext) {
         val entry = fields.next()
         val column = columnOf(table, entry.getValue.getColumnName)
-        val kind = entry.getValue.getSchema.name
-        if (column != null && ColumnValues.isLookedAt(column, kind)) {
+        val made = if (column == null) null else columns.get(column.getColumnName)
+        if (made != null && ColumnValues.isLookedAt(made)) {
           val all = records.iterator
           while (all.hasNext) {
             val value = valueOf(all.next(), entry.getKey)
-            if (value != null && !ColumnValues.isExact(column, kind, value))
+            if (!ColumnValues.isExact(made, entry.getValue.getSchema, value))
               throw rounded(table, column)
           }
         }
       }
     }
+  }
 
   private def valueOf(record: JdbcSinkRecord, name: String): Object = {
     val place = if (record.keyFieldNames.contains(name)) record.filteredKey else record.getPayload
@@ -147,17 +187,16 @@ object ExactColumns {
       if (scale == null) 0 else Integer.parseInt(scale)
     } else 0
 
-  private def requireExact(
-      table: TableDescriptor, columns: util.Iterator[String], name: String): Unit =
-    while (columns.hasNext) {
-      val column = columns.next()
-      // without quotes the database spells a name in small letters
-      if (column.equalsIgnoreCase(name))
-        throw refusal(table, column, "double precision rounds the topic's decimals")
-    }
+  private def requireDecimals(
+      table: TableDescriptor, column: ColumnDescriptor, made: MadeColumn, schema: Schema): Unit = {
+    val item = if (Schema.Type.ARRAY.equals(schema.`type`)) schema.valueSchema else schema
+    if (made != null && decimal.equals(item.name) &&
+      ("float8".equals(made.kind) || "float4".equals(made.kind)))
+      throw refusal(table, column.getColumnName, "double precision rounds the topic's decimals")
+  }
 
   private def rounded(table: TableDescriptor, column: ColumnDescriptor): RefusedException =
-    refusal(table, column.getColumnName, column.getTypeName + " rounds the topic's values")
+    refusal(table, column.getColumnName, column.getTypeName + " rounds or cuts the topic's values")
 
   private def refusal(table: TableDescriptor, column: String, why: String): RefusedException = {
     val namespace = table.getId.namespace

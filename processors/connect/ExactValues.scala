@@ -1,12 +1,14 @@
 package mesh
 
 import java.math.{BigDecimal, BigInteger}
+import java.nio.ByteBuffer
 import java.time.LocalDate
 import java.util
+import java.util.regex.Pattern
 
 import org.apache.kafka.common.config.ConfigDef
 import org.apache.kafka.common.config.ConfigDef.{Importance, Type}
-import org.apache.kafka.connect.data.{Schema, SchemaBuilder, Struct}
+import org.apache.kafka.connect.data.{ConnectSchema, Schema, SchemaBuilder, Struct}
 import org.apache.kafka.connect.header.ConnectHeaders
 import org.apache.kafka.connect.sink.SinkRecord
 import org.apache.kafka.connect.transforms.Transformation
@@ -20,11 +22,13 @@ import org.apache.kafka.connect.transforms.Transformation
  * Refuses a record with a value that the sink cannot write: a decimal without a scale for another
  * database, which has no type for it ([[PatchSink]] lets PostgreSQL's be numeric), a decimal of more
  * digits than PostgreSQL has, which takes the sink minutes to find, 24:00, a time finer than a
- * microsecond, and one before 4713 BC, for which PostgreSQL's driver writes -infinity; in a key also
- * the numbers -0.0 and NaN, which a table does not tell from others of the topic. The error begins
- * with a code, and names place and field. It runs behind [[PlainNames]], which bounds
- * schemas. It leaves headers out, which the sink does not use: it fails at two of one name, which
- * anybody may write. Nothing of Scala's own library is used, so that Connect needs no more jars for it.
+ * microsecond, one before 4713 BC, for which PostgreSQL's driver writes -infinity, infinity for another
+ * database, a UUID that PostgreSQL shows as another text, and more bits than the schema says, which the
+ * sink cuts; in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
+ * topic. Refuses a change that contradicts itself, too. The error begins with a code, and names place
+ * and field. It runs behind [[PlainNames]], which bounds schemas. It leaves headers out, which the sink
+ * does not use: it fails at two of one name, which anybody may write. Nothing of Scala's own library is
+ * used, so that Connect needs no more jars for it.
  */
 class ExactValues extends Transformation[SinkRecord] {
   private val mostKnown = 2000
@@ -76,7 +80,8 @@ class ExactValues extends Transformation[SinkRecord] {
       }
     }
 
-  private def made(record: SinkRecord, schema: Schema, place: String, level: Int): Schema = {
+  private def made(record: SinkRecord, named: Schema, place: String, level: Int): Schema = {
+    val schema = ExactValues.withoutSource(named)
     val kind = schema.`type`
     if (ExactValues.isOfAnyScale(schema)) {
       if (!isPostgres)
@@ -131,7 +136,9 @@ class ExactValues extends Transformation[SinkRecord] {
       val items = value.asInstanceOf[util.List[_]].iterator
       while (items.hasNext) found.add(moved(before.valueSchema, after.valueSchema, items.next()))
       found
-    } else ExactValues.text(before, value)
+    } else if (Schema.Type.STRING.equals(after.`type`) && ExactValues.isText(before))
+      ExactValues.text(before, value)
+    else value.asInstanceOf[Object]
 
   private def movedStruct(after: Schema, value: Struct): Struct = {
     val found = new Struct(after)
@@ -152,6 +159,10 @@ class ExactValues extends Transformation[SinkRecord] {
     if (name != null && name.endsWith(".Envelope") && value.isInstanceOf[Struct] &&
       schema.field("after") != null) {
       val after = value.asInstanceOf[Struct].getWithoutDefault("after")
+      if (!ExactValues.isChange(value.asInstanceOf[Struct]))
+        throw refusal(record, "change_ambiguous", "op",
+          "it contradicts what the change has before and after",
+          "write c, r or u with a row after it, or d with the one before")
       requireValue(record, schema.field("after").schema, after, "after")
     } else requireValue(record, schema, value, "value")
   }
@@ -185,7 +196,15 @@ class ExactValues extends Transformation[SinkRecord] {
           requireValue(record, schema.keySchema, entry.getKey, place)
           requireValue(record, schema.valueSchema, entry.getValue, place)
         }
-      } else requireTime(record, schema, value, place)
+      } else {
+        requireTime(record, schema, value, place)
+        if (isPostgres && !ExactValues.isPlainUuid(schema, value))
+          throw refusal(record, "value_not_exact", place,
+            "a table has a UUID in small letters, with four hyphens", "write it so")
+        if (!ExactValues.areBits(schema, value))
+          throw refusal(record, "value_not_exact", place,
+            "it has more bits than the parameter length of its schema", "write it with a larger one")
+      }
     }
 
   private def requireTime(record: SinkRecord, schema: Schema, value: Any, place: String): Unit =
@@ -193,8 +212,12 @@ class ExactValues extends Transformation[SinkRecord] {
       val fault =
         if (value.isInstanceOf[Number] || value.isInstanceOf[util.Date])
           Times.fault(schema.name, ExactValues.number(value))
-        else if (value.isInstanceOf[String]) Times.fault(schema.name, value.asInstanceOf[String])
-        else null
+        else if (value.isInstanceOf[String]) {
+          val text = value.asInstanceOf[String]
+          val isInfinite = schema.name.startsWith("io.debezium.time.") && text.endsWith("infinity")
+          if (isInfinite && !isPostgres) "the database has no such time"
+          else Times.fault(schema.name, text)
+        } else null
       if (fault != null)
         throw refusal(record, "value_not_exact", place, fault,
           "write another one, or leave the field out with ReplaceField")
@@ -236,10 +259,58 @@ object ExactValues {
   private val mostBytes = 61232
   private val dayMs = 86400000L
   private val day = "io.debezium.time.Date"
+  private val bits = "io.debezium.data.Bits"
+  private val uuid = "io.debezium.data.Uuid"
+  private val uuids = Pattern.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+  private val ofSource = "__debezium.source.column."
 
   def isOfAnyScale(schema: Schema): Boolean =
     "io.debezium.data.VariableScaleDecimal".equals(schema.name) &&
       Schema.Type.STRUCT.equals(schema.`type`)
+
+  /**
+   * The schema without what its parameters say of the type that a captured column had; the same one
+   * where they say nothing. The sink would make a column of that type, whoever wrote the schema, in
+   * which texts may become others, as in money or int4range.
+   */
+  def withoutSource(schema: Schema): Schema =
+    if (schema.parameters == null || !hasSource(schema.parameters)) schema
+    else {
+      val kept = new util.LinkedHashMap[String, String](schema.parameters)
+      val names = kept.keySet.iterator
+      while (names.hasNext) if (names.next().startsWith(ofSource)) names.remove()
+      val kind = schema.`type`
+      val isMap = Schema.Type.MAP.equals(kind)
+      new ConnectSchema(
+        kind, schema.isOptional, schema.defaultValue, schema.name, schema.version, schema.doc, kept,
+        if (Schema.Type.STRUCT.equals(kind)) schema.fields else null,
+        if (isMap) schema.keySchema else null,
+        if (isMap || Schema.Type.ARRAY.equals(kind)) schema.valueSchema else null)
+    }
+
+  private def hasSource(parameters: util.Map[String, String]): Boolean = {
+    val names = parameters.keySet.iterator
+    var found = false
+    while (!found && names.hasNext) found = names.next().startsWith(ofSource)
+    found
+  }
+
+  /** Whether a text is as PostgreSQL shows it, if it is a UUID: it takes others for the same one. */
+  def isPlainUuid(schema: Schema, value: Any): Boolean =
+    !uuid.equals(schema.name) || !value.isInstanceOf[String] ||
+      uuids.matcher(value.asInstanceOf[String]).matches
+
+  /** Whether what a change says that it is agrees with its rows; of a truncation there are none. */
+  def isChange(change: Struct): Boolean = {
+    val hasAfter = has(change, "after")
+    val op = if (change.schema.field("op") == null) null else change.getWithoutDefault("op")
+    if ("d".equals(op)) !hasAfter && has(change, "before")
+    else if ("t".equals(op)) !hasAfter
+    else hasAfter && ("c".equals(op) || "r".equals(op) || "u".equals(op))
+  }
+
+  private def has(change: Struct, name: String): Boolean =
+    change.schema.field(name) != null && change.getWithoutDefault(name) != null
 
   /** Whether values of this type are texts in an array. */
   def isText(schema: Schema): Boolean =
@@ -273,6 +344,20 @@ object ExactValues {
 
   private def decimal(value: Struct): BigDecimal =
     new BigDecimal(new BigInteger(value.getBytes("value")), value.getInt32("scale").intValue)
+
+  /** Whether it has the bits alone of which its schema tells, or is no string of bits. */
+  def areBits(schema: Schema, value: Any): Boolean =
+    !bits.equals(schema.name) || {
+      val parameters = schema.parameters
+      val length = if (parameters == null) null else parameters.get("length")
+      val found =
+        if (value.isInstanceOf[ByteBuffer]) util.BitSet.valueOf(value.asInstanceOf[ByteBuffer]).length
+        else if (value.isInstanceOf[Array[Byte]]) util.BitSet.valueOf(value.asInstanceOf[Array[Byte]]).length
+        else 0
+      // the sink fails at one without a length
+      try found <= Integer.parseInt(length)
+      catch { case _: NumberFormatException => false }
+    }
 
   def number(value: Any): Long =
     if (value.isInstanceOf[util.Date]) value.asInstanceOf[util.Date].getTime

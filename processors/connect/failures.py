@@ -145,6 +145,15 @@ _REFUSALS = {
         "the schema's scale and that of its connect.parameters are two numbers for one value: "
         "write with a schema that has the one that is meant"
     ),
+    "change_ambiguous": (
+        "sinks go by what a change says that it is, and statements by its row: write c, r or u "
+        "with a row after it, or d with the one before; to pass over such records, give "
+        "errors.tolerance=all with errors.deadletterqueue.topic.name"
+    ),
+    "driver_not_fit": (
+        "the server is a MariaDB, to which MySQL's driver writes whole seconds alone: write "
+        "connection.url as jdbc:mariadb://host:port/database"
+    ),
     "text_not_utf8": (
         "a text of the record has bytes that stand for no character: write it as UTF-8, or as "
         "bytes; to pass over such records, give errors.tolerance=all with "
@@ -173,12 +182,13 @@ _REFUSED = re.compile(
     r"mesh\.RefusedException: (?P<refusal>"
     r"(?:value_not_captured|table_truncated|column_not_exact): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
-    r"|slot_lost: [a-z0-9_]{1,63}"
+    r"|slot_lost: [a-z0-9_]{1,63}|driver_not_fit: mysql"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
     r"|pattern_too_slow: (?:(?:column|index) [\w$-]{1,63}|a text)"
-    r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large|value_not_exact): "
+    r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large|value_not_exact"
+    r"|change_ambiguous): "
     r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
 )
 """A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code

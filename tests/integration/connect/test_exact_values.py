@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from fastavro import schemaless_writer
+from fastavro import parse_schema, schemaless_writer
 
 from local_platform import Endpoints
 from tests.integration.connect.test_sink_values import (
@@ -29,6 +29,7 @@ __all__ = ["owner", "sdm", "sink", "table"]
 pytestmark = pytest.mark.slow
 FIRST_DAY = -2440550
 """1 January 4713 BC."""
+UUID, SOURCE = "io.debezium.data.Uuid", "__debezium.source.column"
 DAY_MS, DAY_US = 86_400_000, 86_400_000_000
 
 
@@ -203,6 +204,114 @@ def test_a_number_that_connect_would_read_as_another_is_a_dead_letter(
     assert sum("schema_ambiguous: a decimal" in one for one in found) == 1
 
 
+def test_a_number_that_its_type_has_not_is_a_dead_letter(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """Avro's library for Java takes the last 32 bits of an int, and false for the byte 2."""
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    fields = {"id": "int", "number": "int", "flag": "boolean"}
+    produce(sdm, owner, mesh, topic, fields, [{"id": 0, "number": -(2**31), "flag": True}])
+    numbers = [(2**32 + 5, 0), (-(2**31) - 1, 0), (1, 1), (2**31 - 1, 0)]
+    written = [{"id": at, "number": one, "flag": flag} for at, (one, flag) in enumerate(numbers, 1)]
+    # an int is written as a long is, a boolean as one byte
+    write(mesh, topic, fields, written, {"number": "long", "flag": "int"})
+    sink("position")
+    expected = [(0, -(2**31), True), (4, 2**31 - 1, False)]
+    asked = "id, number, flag"
+    eventually(lambda: rows(database, f"{name}_position", asked) == expected, "others are there")
+    assert len(dead_letters(sdm, owner, f"{name}-position")) == 3
+    shown = str(sdm("topic", "consume", topic, "-d", owner.name, "-o", "json"))
+    for told in (f"Row.number is {2**32 + 5}", f"Row.number is {-(2**31) - 1}"):
+        assert f"it does not fit the schema: {told}, and is to be int" in shown
+
+
+def test_bits_that_a_column_of_the_schema_has_not_are_dead_letters(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """The sink makes a column of the length in the schema, and cuts what is more."""
+    name, database = table
+    named = {"type": "bytes", "connect.name": "io.debezium.data.Bits"}
+    fields = {"id": "int", "v": {**named, "connect.parameters": {"length": "4"}}}
+    bits = [b"\xff\x01", b"\x10", b"\x05", b"\x0f\0"]
+    written = [{"id": at, "v": one} for at, one in enumerate(bits)]
+    produce(sdm, owner, mesh, f"{owner.name}.{name}", fields, written)
+    sink("position")
+    expected = [(2, "0101"), (3, "1111")]
+    eventually(lambda: rows(database, f"{name}_position", "id, v::text") == expected, "bits")
+    found = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
+    assert sum("value_not_exact" in one and "more bits" in one for one in found) == 2
+
+
+def test_a_schema_does_not_choose_a_column_in_which_texts_become_others(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    """Debezium's parameters of a captured column may be written by whoever owns the topic."""
+    name, database = table
+    kinds = {"MONEY": "1.239", "VARCHAR": "abc  ", "INT4RANGE": "[1,3]", "INET": "10.0.0.1/32"}
+    fields: dict[str, Any] = {"id": "int", "u": {"type": "string", "connect.name": UUID}}
+    for kind in kinds:
+        source = {f"{SOURCE}.type": kind, f"{SOURCE}.length": "3"}
+        fields[kind.lower()] = {"type": "string", "connect.parameters": source}
+    fields["many"] = {"type": "array", "items": fields["money"]}
+    row = {kind.lower(): text for kind, text in kinds.items()} | {"many": ["1.239"]}
+    plain = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    uuids = [plain.upper(), f"{{{plain}}}", plain.replace("-", ""), plain]
+    written = [{"id": at, "u": one, **row} for at, one in enumerate(uuids)]
+    produce(sdm, owner, mesh, f"{owner.name}.{name}", fields, written)
+    sink("position")
+    asked = f"id, u::text, {', '.join(kind.lower() for kind in kinds)}, many::text"
+    expected = [(3, plain, *kinds.values(), "{1.239}")]
+    eventually(lambda: rows(database, f"{name}_position", asked) == expected, "texts as they are")
+    found = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
+    assert sum("value_not_exact" in one and "a UUID in small" in one for one in found) == 3
+
+
+def test_a_change_that_contradicts_itself_is_a_dead_letter_and_ends_no_sink(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    row = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "int"}]}
+    change = {"type": "record", "name": "Envelope", "namespace": name, "fields": [
+        {"name": "before", "type": ["null", row]},
+        {"name": "after", "type": ["null", f"{name}.Value"]},
+        {"name": "op", "type": "string"},
+    ]}  # fmt: skip
+    key = {"type": "record", "name": "Key", "fields": row["fields"]}
+    ids = [
+        register_schema(mesh, f"{topic}-{side}", json.dumps(schema))
+        for side, schema in (("key", key), ("value", change))
+    ]
+    one = {"id": 1}
+    wrong = [
+        ("d", one, one),
+        ("t", None, one),
+        ("x", None, one),
+        ("u", one, None),
+        ("d", None, None),
+    ]
+    writing = Producer(mesh.administration("east").config())
+    for op, before, after in [("c", None, one), *wrong, ("u", one, one), ("c", None, {"id": 2})]:
+        wires = []
+        for number, schema, datum in zip(
+            ids,
+            (key, change),
+            (after or one, {"before": before, "after": after, "op": op}),
+            strict=True,
+        ):
+            wire = BytesIO()
+            schemaless_writer(wire, parse_schema(schema), datum)
+            wires.append(b"\0" + number.to_bytes(4, "big") + wire.getvalue())
+        writing.produce(topic, wires[1], wires[0])
+    assert writing.flush(60) == 0
+    sink("record", "--key", "record")
+    eventually(lambda: rows(database, f"{name}_record", "id, id") == [(1, 1), (2, 2)], "rows")
+    found = [str(one) for one in dead_letters(sdm, owner, f"{name}-record")]
+    assert sum("change_ambiguous" in one for one in found) == len(wrong)
+
+
 def test_numbers_that_a_table_does_not_tell_apart_are_no_keys(
     sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
 ) -> None:
@@ -223,6 +332,7 @@ def test_numbers_that_a_table_does_not_tell_apart_are_no_keys(
 
 
 MICROS = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}
+CENTS = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 3}
 COLUMNS: dict[str, tuple[str, Any, Any, Any]] = {
     "cents": ("numeric(5,2)", "double", 1.25, 1.255),
     "digits": ("numeric", "double", 0.1, 0.1 + 0.2),
@@ -244,24 +354,45 @@ COLUMNS: dict[str, tuple[str, Any, Any, Any]] = {
         1_000,
         1_001,
     ),
+    "zoned": (
+        "time",
+        {"type": "string", "connect.name": "io.debezium.time.ZonedTime"},
+        "10:00:00Z",
+        "10:00:00+02:00",
+    ),
+    "paid": ("money", CENTS, b"\x04\xe2", b"\x04\xe7"),
+    "thousands": ("numeric(5,-3)", "int", 12_000, 12_345),
+    "short": ("varchar(3)", "string", "ab ", "abc "),
+    "padded": ("char(3)", "string", "abc", "abc "),
+    "named": ("name", "string", "a" * 63, "a" * 64),
+    "letter": ('"char"', "string", "a", "ab"),
+    "number": ("oid", "int", 2**31 - 1, -1),
+    "domain": ("coins", "double", 1.25, 1.255),
+    "items": ("numeric(5,2)[]", {"type": "array", "items": "double"}, [1.25, 2], [1.25, 1.255]),
 }
-"""Column -> its type, the field's, a value that it has as it is, and one that it would round."""
+"""Column -> its type, the field's, a value that it has as it is, and one that it rounds or cuts.
+
+`coins` is a domain over a domain of numeric(5,2).
+"""
 
 
-def test_a_value_that_its_column_would_round_fails_the_sink(
+def test_a_value_that_its_column_would_round_or_cut_fails_the_sink(
     sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any]
 ) -> None:
     name, database = table
     adding = ("--type", "jdbc-sink", "-d", owner.name, "--no-wait")
+    database.execute(f"CREATE DOMAIN {name}_two_places AS numeric(5,2)")
+    database.execute(f"CREATE DOMAIN {name}_coins AS {name}_two_places CHECK (VALUE > 0)")
     for column, (kind, field, exact, other) in COLUMNS.items():
         topic = f"{name}_{column}"
         fields = {"id": "int", column: field}
         both = [{"id": 1, column: exact}, {"id": 2, column: other}]
         produce(sdm, owner, mesh, f"{owner.name}.{topic}", fields, both)
         place = "__connect_topic, __connect_partition, __connect_offset"
+        made = f"{name}_coins" if kind == "coins" else kind
         database.execute(
             f"CREATE TABLE {topic} (__connect_topic text, __connect_partition int, "
-            f"__connect_offset bigint, id int, {column} {kind}, PRIMARY KEY ({place}))"
+            f"__connect_offset bigint, id int, {column} {made}, PRIMARY KEY ({place}))"
         )
         of_table = ("--set", f"collection.name.format={topic}", "--set", "batch.size=1")
         sdm(*NOUN, "add", topic.replace("_", "-"), "--topic", topic, *adding, *of_table)

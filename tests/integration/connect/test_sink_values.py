@@ -226,12 +226,20 @@ def produce(
     write(mesh, topic, fields, rows)
 
 
-def write(mesh: Endpoints, topic: str, fields: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Write rows with these fields, as `produce` does, into a topic that there is."""
-    named = [{"name": name, "type": kind} for name, kind in fields.items()]
-    schema = {"type": "record", "name": "Row", "fields": named}
-    number = register_schema(mesh, f"{topic}-value", json.dumps(schema))
-    parsed = parse_schema(json.loads(json.dumps(schema).replace("logicalType", "kind")))
+def write(
+    mesh: Endpoints,
+    topic: str,
+    fields: dict[str, Any],
+    rows: list[dict[str, Any]],
+    written_as: dict[str, Any] | None = None,
+) -> None:
+    """Write rows with these fields, as `produce` does, into a topic that there is.
+
+    `written_as` has the types by which values are written, where they are others.
+    """
+    number = register_schema(mesh, f"{topic}-value", json.dumps(_row(fields)))
+    writer = json.dumps(_row(fields | (written_as or {}))).replace("logicalType", "kind")
+    parsed = parse_schema(json.loads(writer))
     writing = Producer(mesh.administration("east").config())
     for one in rows:
         text = BytesIO(b"\0" + number.to_bytes(4, "big"))
@@ -239,6 +247,11 @@ def write(mesh: Endpoints, topic: str, fields: dict[str, Any], rows: list[dict[s
         schemaless_writer(text, parsed, one)
         writing.produce(topic, text.getvalue())
     assert writing.flush(60) == 0
+
+
+def _row(fields: dict[str, Any]) -> dict[str, Any]:
+    named = [{"name": name, "type": kind} for name, kind in fields.items()]
+    return {"type": "record", "name": "Row", "fields": named}
 
 
 def test_a_decimal_of_too_many_digits_is_a_dead_letter_and_the_next_one_arrives(

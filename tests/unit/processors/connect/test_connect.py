@@ -446,6 +446,11 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "text_not_utf8: a text; a text of the record has bytes that stand for no character",
         ),
         ("mesh.RefusedException: value_not_exact: a number: its", "value_not_exact: a number; the"),
+        (
+            "mesh.RefusedException: change_ambiguous: east.a-0 at offset 7: op: it",
+            "c, r or u with a",
+        ),
+        ("mesh.RefusedException: driver_not_fit: mysql: it writes", "jdbc:mariadb://host:port"),
         ("mesh.RefusedException: schema_ambiguous: a decimal: it", "has the one that is meant"),
         (
             "mesh.RefusedException: slot_lost: sdm_east_shop: its",
