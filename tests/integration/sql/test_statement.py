@@ -80,7 +80,9 @@ class Running:
     def know(self, users: dict[int, str | None]) -> None:
         for userid, name in users.items():
             row = None if name is None else {"userid": userid, "name": name}
-            value = wire(2, CHANGE, {"before": None, "after": row, "op": "u"})
+            value = wire(
+                2, CHANGE, {"before": None, "after": row, "op": "d" if row is None else "u"}
+            )
             self.producer.produce(self.users, value, wire(1, KEY, {"userid": userid}))
         assert self.producer.flush(15) == 0
 
@@ -102,7 +104,8 @@ class Running:
         """One incarnation, behind the tail of the destination."""
         parsed = parse(TEXT)
         stream = Topic("c", shape_of(_text(CLICK), "c"), {7: _text(CLICK)}, _text(KEY))
-        table = Topic("u", shape_of(_text(CHANGE), "u"), {2: _text(CHANGE)}, _text(KEY))
+        shape, key = shape_of(_text(CHANGE), "u"), _text(KEY)
+        table = Topic("u", shape, {2: _text(CHANGE)}, key, {1: key})
         columns = {one.alias: [each.name for each in one.shape.row] for one in (stream, table)}
         query = resolve(parsed, columns, {"u": key_columns(table.key, "u")})
         session = self.engine._session
