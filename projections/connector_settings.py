@@ -35,10 +35,10 @@ MOST_TASKS = 16
 UNNEST = "dialect.postgres.unnest.insert.enabled"
 """Of a JDBC sink: whether it writes batches by way of arrays."""
 ZONE, OLD_ZONE = "use.time.zone", "database.time_zone"
+"""Of a JDBC sink: the zone of times that have none, by both of its names."""
 SNAPSHOT, WHEN_NEEDED = "snapshot.mode", "when_needed"
 READERS = "snapshot.max.threads"
 """How many read a captured table at first."""
-"""Of a JDBC sink: the zone of times that have none, by both of its names."""
 _OF_PRIMITIVES = tuple(
     f"org.apache.kafka.connect.{one}"
     for one in (

@@ -81,6 +81,8 @@ _PINNED = {
 }
 """Kind of database -> what its driver is told of waiting and of logins; MySQL's count
 milliseconds."""
+_SIGNALS = ("signal.", "incremental.")
+"""Settings of snapshots by signals, which pass by what they fail to read, and tell nobody."""
 _FORM = "collection.name.format"
 _POOL = {"connection.pool.min_size": "1", "connection.pool.max_size": "2"}
 """Of a sink's task, which uses one at a time; Debezium's own are 5 and 32."""
@@ -249,6 +251,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     }
     if found.get(SNAPSHOT) == WHEN_NEEDED:
         found[SNAPSHOT] = "initial"
+    found = {name: value for name, value in found.items() if not name.startswith(_SIGNALS)}
     for name in (TABLES, "column.include.list", "column.exclude.list"):
         if name in found:
             found[name] = ",".join(map(_exactly, items(found[name])))

@@ -4,6 +4,7 @@ import java.math.{BigDecimal, BigInteger}
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets
 import java.util
+import java.util.regex.Pattern
 
 import org.apache.kafka.connect.data.{Schema, Struct}
 
@@ -34,6 +35,7 @@ object ColumnValues {
   /** MySQL takes smaller ones for years of this century or the last. */
   private val firstYear = 1901
   private val lastYear = 2155
+  private val uuids = Pattern.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
   private val largestOid = 4294967295L
   /** What a modifier has more than the number that was declared. */
   private val header = 4
@@ -44,12 +46,13 @@ object ColumnValues {
    */
   def isLookedAt(column: MadeColumn): Boolean =
     column.kind match {
-      case "bool" | "text" | "bytea" | "uuid" | "json" | "jsonb" | "xml" | "bit" | "varbit" => false
+      case "bool" | "text" | "bytea" | "json" | "jsonb" | "xml" | "bit" | "varbit" => false
       case "inet" | "cidr" | "macaddr" | "macaddr8" | "tsvector" | "tsquery" => false
       case "int4range" | "int8range" | "numrange" | "daterange" => false
       case "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" => false
       case "tinyblob" | "blob" | "mediumblob" | "longblob" | "varbinary" | "enum" | "set" => false
-      case "geometry" | "linestring" | "inet4" | "inet6" => false
+      case "geometry" | "linestring" | "multipoint" | "multilinestring" | "multipolygon" => false
+      case "geometrycollection" | "geomcollection" | "vector" | "inet4" | "inet6" => false
       case _ => true
     }
 
@@ -68,16 +71,22 @@ object ColumnValues {
       case "int2" | "int4" | "int8" => isExactDecimal(value, 0)
       case "numeric" => isExactDecimal(value, placesOfNumeric(column.modifier))
       case "money" => !value.isInstanceOf[String] && isExactDecimal(value, column.modifier)
-      case "float8" => isExactDouble(value)
-      case "float4" => isExactFloat(value)
+      case "float8" => !value.isInstanceOf[String] && isExactDouble(value)
+      case "float4" => !value.isInstanceOf[String] && isExactFloat(value)
+      case "uuid" => !value.isInstanceOf[String] || uuids.matcher(value.asInstanceOf[String]).matches
       case "varchar" | "bpchar" => column.modifier < header || hasPlace(value, column.modifier - header)
       case "name" => isText(value, longestName)
       case "char" => isText(value, 1)
       case "mysql_text" => !value.isInstanceOf[String] || isText(value, column.modifier)
       case "mysql_char" => hasPlace(value, column.modifier) && !endsWithSpace(value)
       case "mysql_binary" => isOfBytes(value, column.modifier)
-      case "year" => isNumber(value) && number(value) >= firstYear && number(value) <= lastYear
+      case "year" =>
+        isNumber(value) &&
+          (number(value) == 0 || number(value) >= firstYear && number(value) <= lastYear)
       case "oid" => isNumber(value) && number(value) >= 0 && number(value) <= largestOid
+      case "date" | "time" | "timetz" | "timestamp" | "timestamptz"
+          if name.isEmpty && value.isInstanceOf[String] =>
+        false
       case "date" => !isZoned(name) && isWholeDay(name, value)
       case "time" => isInUtc(name, value) && isTimeOfDay(column, name, value)
       case "timetz" => isTimeOfDay(column, name, value)
@@ -181,6 +190,9 @@ object ColumnValues {
     if (value.isInstanceOf[java.lang.Long] || value.isInstanceOf[java.lang.Integer]) {
       val number = value.asInstanceOf[Number].longValue
       new BigDecimal(number.toFloat.toDouble).compareTo(new BigDecimal(number)) == 0
+    } else if (value.isInstanceOf[java.lang.Double]) {
+      val number = value.asInstanceOf[java.lang.Double].doubleValue
+      !java.lang.Double.isFinite(number) || number.toFloat.toDouble == number
     } else if (value.isInstanceOf[BigDecimal]) {
       val number = value.asInstanceOf[BigDecimal].floatValue
       java.lang.Double.isFinite(number.toDouble) && isSame(value, java.lang.Float.toString(number))

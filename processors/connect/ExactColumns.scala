@@ -73,9 +73,9 @@ object ExactColumns {
       WHEN data_type = 'char' THEN 'mysql_char'
       WHEN data_type = 'binary' THEN 'mysql_binary'
       ELSE data_type END,
-      CASE WHEN data_type = 'decimal' THEN 4 + numeric_scale
+      CAST(CASE WHEN data_type = 'decimal' THEN 4 + numeric_scale
       WHEN data_type = 'varchar' THEN 4 + character_maximum_length
-      ELSE LEAST(2147483647, COALESCE(datetime_precision, character_maximum_length, -1)) END,
+      ELSE LEAST(2147483647, COALESCE(datetime_precision, character_maximum_length, 0)) END AS SIGNED),
       FALSE
     FROM information_schema.columns WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ?"""
 
@@ -100,10 +100,10 @@ object ExactColumns {
     known.put(table, found)
   }
 
-  /** MySQL's driver takes MariaDB for a MySQL so old that it has no parts of seconds. */
+  /** MySQL's driver takes MariaDB before 11 for a MySQL 5.5, which has no parts of seconds. */
   private def requireDriver(connection: Connection): Unit = {
     val told = connection.getMetaData
-    if (told.getDriverName.startsWith("MySQL") && told.getDatabaseProductVersion.contains("MariaDB"))
+    if (told.getDriverName.startsWith("MySQL") && told.getDatabaseProductVersion.startsWith("5.5.5-"))
       throw new RefusedException(
         "driver_not_fit: mysql: it writes whole seconds alone to a MariaDB: write jdbc:mariadb")
   }

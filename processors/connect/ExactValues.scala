@@ -269,24 +269,28 @@ object ExactValues {
       Schema.Type.STRUCT.equals(schema.`type`)
 
   /**
-   * The schema without what its parameters say of the type that a captured column had; the same one
-   * where they say nothing. The sink would make a column of that type, whoever wrote the schema, in
-   * which texts may become others, as in money or int4range.
+   * The schema without what its parameters say of the type that a captured column had, and without a
+   * name that is a type of a database, as MONEY: those of Debezium's and Connect's values have a dot.
+   * The same schema where it has neither. The sink would make a column of that type, whoever wrote the
+   * schema, in which texts may become others.
    */
-  def withoutSource(schema: Schema): Schema =
-    if (schema.parameters == null || !hasSource(schema.parameters)) schema
+  def withoutSource(schema: Schema): Schema = {
+    val kind = schema.`type`
+    val isType = schema.name != null && schema.name.indexOf('.') < 0 && !Schema.Type.STRUCT.equals(kind)
+    if (!isType && (schema.parameters == null || !hasSource(schema.parameters))) schema
     else {
-      val kept = new util.LinkedHashMap[String, String](schema.parameters)
+      val kept = new util.LinkedHashMap[String, String]()
+      if (schema.parameters != null) kept.putAll(schema.parameters)
       val names = kept.keySet.iterator
       while (names.hasNext) if (names.next().startsWith(ofSource)) names.remove()
-      val kind = schema.`type`
       val isMap = Schema.Type.MAP.equals(kind)
       new ConnectSchema(
-        kind, schema.isOptional, schema.defaultValue, schema.name, schema.version, schema.doc, kept,
-        if (Schema.Type.STRUCT.equals(kind)) schema.fields else null,
+        kind, schema.isOptional, schema.defaultValue, if (isType) null else schema.name,
+        schema.version, schema.doc, kept, if (Schema.Type.STRUCT.equals(kind)) schema.fields else null,
         if (isMap) schema.keySchema else null,
         if (isMap || Schema.Type.ARRAY.equals(kind)) schema.valueSchema else null)
     }
+  }
 
   private def hasSource(parameters: util.Map[String, String]): Boolean = {
     val names = parameters.keySet.iterator

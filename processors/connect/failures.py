@@ -151,7 +151,7 @@ _REFUSALS = {
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
     "driver_not_fit": (
-        "the server is a MariaDB, to which MySQL's driver writes whole seconds alone: write "
+        "the server is a MariaDB before 11, to which MySQL's driver writes whole seconds: write "
         "connection.url as jdbc:mariadb://host:port/database"
     ),
     "text_not_utf8": (

@@ -29,6 +29,7 @@ __all__ = ["owner", "sdm", "sink", "table"]
 pytestmark = pytest.mark.slow
 FIRST_DAY = -2440550
 """1 January 4713 BC."""
+PLAIN_UUID = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
 UUID, SOURCE = "io.debezium.data.Uuid", "__debezium.source.column"
 DAY_MS, DAY_US = 86_400_000, 86_400_000_000
 
@@ -254,14 +255,16 @@ def test_a_schema_does_not_choose_a_column_in_which_texts_become_others(
         source = {f"{SOURCE}.type": kind, f"{SOURCE}.length": "3"}
         fields[kind.lower()] = {"type": "string", "connect.parameters": source}
     fields["many"] = {"type": "array", "items": fields["money"]}
-    row = {kind.lower(): text for kind, text in kinds.items()} | {"many": ["1.239"]}
-    plain = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    fields["named"] = {"type": "string", "connect.name": "INET"}
+    row: dict[str, Any] = {kind.lower(): text for kind, text in kinds.items()}
+    row |= {"many": ["1.239"], "named": "10.0.0.1/32"}
+    plain = PLAIN_UUID
     uuids = [plain.upper(), f"{{{plain}}}", plain.replace("-", ""), plain]
     written = [{"id": at, "u": one, **row} for at, one in enumerate(uuids)]
     produce(sdm, owner, mesh, f"{owner.name}.{name}", fields, written)
     sink("position")
-    asked = f"id, u::text, {', '.join(kind.lower() for kind in kinds)}, many::text"
-    expected = [(3, plain, *kinds.values(), "{1.239}")]
+    asked = f"id, u::text, {', '.join(kind.lower() for kind in kinds)}, many::text, named"
+    expected = [(3, plain, *kinds.values(), "{1.239}", "10.0.0.1/32")]
     eventually(lambda: rows(database, f"{name}_position", asked) == expected, "texts as they are")
     found = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
     assert sum("value_not_exact" in one and "a UUID in small" in one for one in found) == 3
@@ -368,11 +371,13 @@ COLUMNS: dict[str, tuple[str, Any, Any, Any]] = {
     "letter": ('"char"', "string", "a", "ab"),
     "number": ("oid", "int", 2**31 - 1, -1),
     "domain": ("coins", "double", 1.25, 1.255),
+    "rough": ("floats", "double", 0.5, 0.1),
+    "uuid": ("uuid", "string", PLAIN_UUID, PLAIN_UUID.upper()),
     "items": ("numeric(5,2)[]", {"type": "array", "items": "double"}, [1.25, 2], [1.25, 1.255]),
 }
 """Column -> its type, the field's, a value that it has as it is, and one that it rounds or cuts.
 
-`coins` is a domain over a domain of numeric(5,2).
+`coins` is a domain over a domain of numeric(5,2), `floats` one over real.
 """
 
 
@@ -383,13 +388,14 @@ def test_a_value_that_its_column_would_round_or_cut_fails_the_sink(
     adding = ("--type", "jdbc-sink", "-d", owner.name, "--no-wait")
     database.execute(f"CREATE DOMAIN {name}_two_places AS numeric(5,2)")
     database.execute(f"CREATE DOMAIN {name}_coins AS {name}_two_places CHECK (VALUE > 0)")
+    database.execute(f"CREATE DOMAIN {name}_floats AS real")
     for column, (kind, field, exact, other) in COLUMNS.items():
         topic = f"{name}_{column}"
         fields = {"id": "int", column: field}
         both = [{"id": 1, column: exact}, {"id": 2, column: other}]
         produce(sdm, owner, mesh, f"{owner.name}.{topic}", fields, both)
         place = "__connect_topic, __connect_partition, __connect_offset"
-        made = f"{name}_coins" if kind == "coins" else kind
+        made = f"{name}_{kind}" if kind in ("coins", "floats") else kind
         database.execute(
             f"CREATE TABLE {topic} (__connect_topic text, __connect_partition int, "
             f"__connect_offset bigint, id int, {column} {made}, PRIMARY KEY ({place}))"

@@ -373,7 +373,9 @@ def test_a_capture_may_not_read_tables_so_that_rows_are_missing(
 def test_a_capture_reads_no_tables_anew_by_signals() -> None:
     """Debezium passes over what it fails to read of them, and tells nobody."""
     for setting in ("signal.data.collection", "incremental.snapshot.chunk.size"):
-        assert setting in str(not_allowed({**OF_POSTGRES, setting: "public.signals"}))
+        config = {**OF_POSTGRES, setting: "public.signals"}
+        assert setting in str(not_allowed(config))
+        assert setting not in pinned("east.shop", config)
 
 
 @pytest.mark.parametrize(
