@@ -258,13 +258,12 @@ def test_a_schema_does_not_choose_a_column_in_which_texts_become_others(
     fields["named"] = {"type": "string", "connect.name": "INET"}
     row: dict[str, Any] = {kind.lower(): text for kind, text in kinds.items()}
     row |= {"many": ["1.239"], "named": "10.0.0.1/32"}
-    plain = PLAIN_UUID
-    uuids = [plain.upper(), f"{{{plain}}}", plain.replace("-", ""), plain]
+    uuids = [PLAIN_UUID.upper(), f"{{{PLAIN_UUID}}}", PLAIN_UUID.replace("-", ""), PLAIN_UUID]
     written = [{"id": at, "u": one, **row} for at, one in enumerate(uuids)]
     produce(sdm, owner, mesh, f"{owner.name}.{name}", fields, written)
     sink("position")
     asked = f"id, u::text, {', '.join(kind.lower() for kind in kinds)}, many::text, named"
-    expected = [(3, plain, *kinds.values(), "{1.239}", "10.0.0.1/32")]
+    expected = [(3, PLAIN_UUID, *kinds.values(), "{1.239}", "10.0.0.1/32")]
     eventually(lambda: rows(database, f"{name}_position", asked) == expected, "texts as they are")
     found = [str(one) for one in dead_letters(sdm, owner, f"{name}-position")]
     assert sum("value_not_exact" in one and "a UUID in small" in one for one in found) == 3
