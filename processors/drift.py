@@ -6,7 +6,7 @@ neither is a stranger's right on a stranger's topic.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
@@ -72,6 +72,10 @@ class Finding:
     def bindings(self) -> list[str]:
         """The ACLs, a line each, in order."""
         return [str(acl) for acl in sorted(self.acls)]
+
+
+Held = Mapping[tuple[str, str], AbstractSet[Acl]]
+"""(principal, kind of resource) -> what the log lets it do there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +190,13 @@ def of_strangers(
     known = {Acl.of(binding) for binding in seen.known}
     explained = [acl for acl in listed if not acl.denies and running.explain(acl)]
     protected = _protected(seen, chain(known, explained))
+    held = _by_holder(known)
     for acl in listed:
         if acl.denies:
             shuts_out = any(_denies(acl, right) for right in chain(known, explained))
             kind = DriftKind.FOREIGN_DENIAL if shuts_out else None
         else:
-            kind = _kind(acl, seen, running, known, protected)
+            kind = _kind(acl, seen, running, held, protected)
         if kind is not None:
             kinds.setdefault((acl.principal, kind), set()).add(acl)
     for (principal, kind), found in sorted(kinds.items()):
@@ -225,10 +230,11 @@ def _protected(seen: Scene, explained: Iterable[Acl]) -> Protected:
 
 
 def _kind(
-    acl: Acl, seen: Scene, running: Running, known: set[Acl], protected: Protected
+    acl: Acl, seen: Scene, running: Running, held: Held, protected: Protected
 ) -> DriftKind | None:
     """What is strange about a right; None if the log explains it or it is not about the mesh."""
     # most of a cluster's rights are those that the log knows: they cost one look
+    known = held.get((acl.principal, acl.resource), ())
     if acl in known:
         return None
     owned = acl.principal in seen.owned or running.owns(acl.principal)
@@ -250,10 +256,15 @@ def shortened(text: str, most: int = 200) -> str:
     return f"{text[: most - 17]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
+def _by_holder(known: Iterable[Acl]) -> Held:
+    found: dict[tuple[str, str], set[Acl]] = {}
+    for right in known:
+        found.setdefault((right.principal, right.resource), set()).add(right)
+    return found
+
+
 def _includes(right: Acl, acl: Acl) -> bool:
-    """Whether a known right lets the principal do all that the ACL does."""
-    if (right.principal, right.resource) != (acl.principal, acl.resource):
-        return False
+    """Whether a known right lets its principal do all that an ACL of theirs does."""
     if right.operation not in ("all", acl.operation):
         return False
     return within(acl, right)

@@ -23,6 +23,7 @@ PREFIXES = (LINKS, STATEMENTS)
 GONE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.05
+_INCARNATION = re.compile(r"(?P<flow>.+)\.[0-9a-f]{8}")
 
 Check = Callable[[], None]
 """Raises unless this worker still may act; called before each effect."""
@@ -35,7 +36,16 @@ def fresh_writer(flow: str) -> str:
 
 def is_writer(principal: str, flow: str) -> bool:
     """Whether a principal is one of this flow's incarnations."""
-    return re.fullmatch(re.escape(_stem(flow)) + "[0-9a-f]{8}", principal) is not None
+    kind = LINKS if "@" in flow else STATEMENTS
+    return flow_of(principal, kind) == flow
+
+
+def flow_of(principal: str, kind: str) -> str | None:
+    """The link or statement, as `kind` says, that a principal is an incarnation of."""
+    if not principal.startswith(kind):
+        return None
+    found = _INCARNATION.fullmatch(principal, len(kind))
+    return found["flow"] if found else None
 
 
 def _stem(flow: str) -> str:

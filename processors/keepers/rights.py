@@ -1,213 +1,39 @@
 """The rights keeper: exactly the accepted rights on the real clusters.
 
-What should be is derived from the image (`desired`); what is, is asked from the cluster. A right
+What should be is derived from the image (`wishes`); what is, is asked from the cluster. A right
 counts as applied or gone only after it was seen so there.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from operator import is_
 from threading import Lock
 
 import structlog
 
-from mesh_events import topics
 from mesh_events.errors import InfrastructureError, MeshError
 from mesh_events.facts import AclApplied, AclRemoved
-from mesh_events.intents import intents_login
 from processors.clusters import ClusterAdmin
-from processors.connect.principals import PRINCIPALS, principal_of
 from processors.crash_points import crash_point
 from processors.drift import RIGHTS, Policy, of_wish, wrong
-from processors.keepers import fence
 from processors.keepers.checks import Clusters
 from processors.keepers.drift_telling import DriftTelling
 from processors.keepers.keeper import Reign, guarded
 from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.product_topics import ProductTopics
 from processors.keepers.strangers import LOOK_S, Strangers
-from processors.rights import Binding, Operation, Resource, Wish, reader
-from projections.access import ENTITLED, Access, State
+from processors.keepers.wishes import current, job_of, may_not_read, returned
+from processors.rights import Binding, Resource, Wish
 from projections.connectors import Connector
-from projections.identity import Application, Domain
 from projections.image import Image
-from projections.links import Copy, Desired
-from projections.sources import not_granted
 from projections.statements import Statement
 
 log = structlog.get_logger(__name__)
 _AT_ONCE = 1000
 """Bindings in one request; Kafka's controller takes some thousands."""
-_THROUGH = (fence.STATEMENTS, PRINCIPALS)
-
-
-def desired(image: Image) -> Iterator[Wish]:
-    """Every right that the image calls for or calls off, domains and applications first."""
-    for _, domain in sorted(image.identity.domains.items()):
-        yield from _of_domain(image, domain)
-    for _, application in sorted(image.identity.applications.items()):
-        yield _of_application(image, application)
-    for access in _in_question(image):
-        wish = _of_access(image, access)
-        if wish is not None:
-            yield wish
-
-
-def _in_question(image: Image) -> list[Access]:
-    """The accesses whose rights are to be looked at, oldest first.
-
-    Of those that have ended the last one of an application at a topic: the others had the same.
-    """
-    found, ended = list[Access](), dict[tuple[str, str, str], Access]()
-    for access in image.access.requests.values():
-        if access.state is not State.REVOKED:
-            found.append(access)
-            continue
-        place = (access.application, access.cluster, access.topic)
-        if place not in ended or ended[place].changed < access.changed:
-            ended[place] = access
-    return sorted((*found, *ended.values()), key=lambda one: one.offset)
-
-
-def domain_rights(domain: str, *, home: bool, governance: bool) -> frozenset[Binding]:
-    """A domain owns what carries its prefix at home, and takes part in the governance log.
-
-    Of groups it has what consumers need, and no settings: Kafka bounds neither their number nor
-    their length, and a controller that can no longer write them down does not start again.
-    """
-    prefix, everything = f"{domain}.", Operation.ALL
-    found: set[Binding] = {
-        Binding(domain, operation, Resource.GROUP, prefix, prefixed=True)
-        for operation in (Operation.READ, Operation.DELETE)
-    }
-    if home:
-        found |= {
-            Binding(domain, everything, Resource.TOPIC, prefix, prefixed=True),
-            Binding(domain, everything, Resource.TRANSACTIONAL_ID, prefix, prefixed=True),
-        }
-    if governance:
-        login = intents_login(domain)
-        found |= {
-            Binding(domain, Operation.READ, Resource.TOPIC, "mesh.", prefixed=True),
-            Binding(login, Operation.WRITE, Resource.TOPIC, topics.GOVERNANCE),
-            # whoever appends an intent waits for its decision
-            Binding(login, Operation.READ, Resource.TOPIC, "mesh.", prefixed=True),
-            Binding(login, Operation.READ, Resource.GROUP, f"{login}.", prefixed=True),
-        }
-    return frozenset(found)
-
-
-def _of_domain(image: Image, domain: Domain) -> Iterator[Wish]:
-    governance = image.identity.governance_cluster
-    wanted = domain.name not in image.identity.quarantines
-    for cluster in sorted({domain.cluster, governance}):
-        yield Wish(
-            subject=f"domain/{domain.name}",
-            cluster=cluster,
-            generation=domain.generation,
-            correlation=domain.name,
-            principal=domain.name,
-            bindings=domain_rights(
-                domain.name, home=cluster == domain.cluster, governance=cluster == governance
-            ),
-            wanted=wanted,
-            reported=_own_reported(domain, cluster, wanted=wanted),
-        )
-
-
-def _of_application(image: Image, application: Application) -> Wish:
-    """An application reads what its domain owns, in consumer groups of its own."""
-    domain = image.identity.domains[application.id.partition(".")[0]]
-    home, prefix, read = domain.cluster, f"{application.id}.", Operation.READ
-    wanted = domain.name not in image.identity.quarantines
-    return Wish(
-        subject=f"application/{application.id}",
-        cluster=home,
-        generation=application.generation,
-        correlation=application.id,
-        principal=application.id,
-        bindings=frozenset(
-            {
-                Binding(application.id, read, Resource.GROUP, prefix, prefixed=True),
-                Binding(application.id, read, Resource.TOPIC, f"{domain.name}.", prefixed=True),
-            }
-        ),
-        wanted=wanted,
-        reported=_own_reported(application, home, wanted=wanted),
-    )
-
-
-def _own_reported(owner: Domain | Application, cluster: str, *, wanted: bool) -> bool:
-    """Whether the log says that somebody's own rights are there, or gone."""
-    return owner.rights.get(cluster) == (owner.generation if wanted else None)
-
-
-def _of_access(image: Image, access: Access) -> Wish | None:
-    """A grant is applied once there is something to read; a revocation is applied at once.
-
-    A right that was revoked stays unwanted for ever: a worker that was replaced while it granted
-    may finish that call long after its successor saw the right gone.
-    """
-    entitled = access.state in ENTITLED
-    if not entitled and access.state not in (State.REVOKING, State.REVOKED):
-        return None
-    wanted = entitled and access.consumer not in image.identity.quarantines
-    if wanted and access.link is not None:
-        link = image.links.get(access.link)
-        if link is not None and link.desired is Desired.REMOVED:
-            # somebody removed the link under the grant: its readers go before the copy does
-            wanted = False
-        elif link is None or link.copy is not Copy.PRESENT:
-            return None
-    return Wish(
-        subject=access.request,
-        cluster=access.cluster,
-        generation=access.generation,
-        correlation=access.request,
-        principal=access.application,
-        bindings=reader(access.application, access.topic),
-        wanted=wanted,
-        reported=access.state is State.ACTIVE if wanted else _seen_gone(access),
-        through="" if wanted else access.consumer,
-        unreported=None if wanted else _unreported(access),
-    )
-
-
-def _unreported(access: Access) -> int | None:
-    """The last application of the rights that was asked for before, and was not reported."""
-    return max((one for one in access.applying if one < access.generation), default=None)
-
-
-def readers_by(image: Image, consumer: str, cluster: str, topic: str) -> list[str]:
-    """What of a consumer's may not read a topic: not now, or not any more.
-
-    Statements by their ids, also those whose text has changed since: their last start may still
-    read by the one before. Connectors by their principals.
-    """
-
-    def is_ended(one: Statement | Connector) -> bool:
-        return (
-            one.domain == consumer
-            and one.cluster == cluster
-            and (
-                consumer in image.identity.quarantines
-                or not one.stands
-                or topic not in one.reads
-                or bool(not_granted(image, consumer, one.application, cluster, [topic]))
-            )
-        )
-
-    return [
-        *(one.id for one in image.statements.values() if is_ended(one)),
-        *(principal_of(one.id) for one in image.connectors.values() if is_ended(one)),
-    ]
-
-
-def _seen_gone(access: Access) -> bool:
-    """Whether the log says that the rights are gone."""
-    withdrawn = access.state is not State.REVOKING and not access.withdrawing
-    return withdrawn and not access.is_enforced
+_TOGETHER_S = 10.0
+"""So long they are taken, before a later revocation has its turn."""
 
 
 def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
@@ -217,31 +43,41 @@ def _parts(image: Image, reign: Reign) -> tuple[object, ...]:
 
 
 class _Readers:
-    """What statements and connectors hold on a cluster, and may not hold any more; for one look.
-
-    Many grants of one topic may have ended: each consumer's is looked at once.
-    """
+    """What statements and connectors hold on a cluster, for one look."""
 
     def __init__(self, image: Image, cluster: str, actual: Iterable[Binding]) -> None:
         self._image, self._cluster = image, cluster
-        self._held: dict[str, set[Binding]] = {}
+        self._held: dict[tuple[str, str], list[tuple[Binding, Statement | Connector]]] = {}
         for right in actual:
-            if right.resource is Resource.TOPIC and right.principal.startswith(_THROUGH):
-                self._held.setdefault(right.name, set()).add(right)
-        self._looked = set[tuple[str, str]]()
+            if right.resource is Resource.TOPIC and (job := job_of(image, right.principal)):
+                self._held.setdefault((job.domain, right.name), []).append((right, job))
 
-    def ended(self, consumer: str, topic: str) -> set[Binding]:
-        """What a consumer's hold on a topic and may not; nothing at the second time."""
-        held = self._held.get(topic)
-        if not held or (consumer, topic) in self._looked:
-            return set()
-        self._looked.add((consumer, topic))
-        ended = readers_by(self._image, consumer, self._cluster, topic)
+    def ended(self, wish: Wish) -> set[Binding]:
+        """What those of an ended grant's consumer hold on its topic and may not; once."""
+        topics = {right.name for right in wish.bindings if right.resource is Resource.TOPIC}
         return {
             right
-            for right in held
-            if any(right.principal == one or fence.is_writer(right.principal, one) for one in ended)
+            for topic in topics
+            for right, job in self._held.pop((wish.through, topic), ())
+            if may_not_read(self._image, job, self._cluster, topic)
         }
+
+
+def _of_quarantined(image: Image, actual: Iterable[Binding]) -> set[Binding]:
+    """What statements and connectors of domains in quarantine hold, which their keepers end."""
+    names = image.identity.quarantines
+    if not names:
+        return set()
+    return {
+        right
+        for right in actual
+        if (job := job_of(image, right.principal)) is not None and job.domain in names
+    }
+
+
+def _take(rights: Iterable[Binding], admin: ClusterAdmin, reign: Reign) -> None:
+    reign.check()
+    admin.withdraw(sorted(rights))
 
 
 def _in_order(wishes: Iterable[Wish]) -> list[Wish]:
@@ -297,7 +133,7 @@ class RightsKeeper:
         due = {name for name in image.identity.clusters if self._due(name, parts)}
         if not due:
             return
-        wishes = list(desired(image))
+        wishes = list(current(image))
         keep = {(wish.cluster, right) for wish in wishes if wish.wanted for right in wish.bindings}
 
         def job(cluster: str) -> Job:
@@ -329,16 +165,22 @@ class RightsKeeper:
             with guarded(f"cluster {cluster}"):
                 admin = self._clusters(image, cluster)
                 actual = set(admin.rights())
+                wishes = [*wishes, *returned(image, cluster, actual)]
                 readers = _Readers(image, cluster, actual)
-                self._withdraw(wishes, admin, actual, keep, reign)
+                theirs = {wish: readers.ended(wish) for wish in wishes if wish.through}
+                left = not self._withdraw(wishes, image, admin, actual, keep, reign)
+                # what is as it should be takes no turn
+                work = [
+                    wish
+                    for wish in _in_order(wishes)
+                    if not wish.reported or theirs.get(wish) or wrong(wish, actual, keep)
+                ]
                 # the rest comes with the next image: what is revoked meanwhile comes first there,
                 # and before an earlier revocation of the same right, which would take it for drift
-                left = len(wishes)
-                for wish in for_a_while(_in_order(wishes)):
-                    if wish.through:
-                        self._end_readers(wish, admin, readers, reign)
+                for number, wish in enumerate([] if left else for_a_while(work), 1):
+                    self._end_readers(wish, admin, theirs.get(wish, set()), reign)
                     self._settle(wish, admin, actual, keep, reign)
-                    left -= 1
+                    left = number < len(work)
                 if not left:
                     self._tell_drift(wishes, admin, actual, keep, telling)
         except MeshError as error:
@@ -412,36 +254,43 @@ class RightsKeeper:
     def _withdraw(
         self,
         wishes: list[Wish],
+        image: Image,
         admin: ClusterAdmin,
         actual: set[Binding],
         keep: set[tuple[str, Binding]],
         reign: Reign,
-    ) -> None:
+    ) -> bool:
         """Take what was revoked together: a quarantine is of thousands of rights.
 
-        Each is looked at, and told, in its turn afterwards.
+        Each is looked at, and told, in its turn afterwards. False where some are left.
         """
-        ended = set[Binding]()
+        ended = _of_quarantined(image, actual)
+        over = time.monotonic() + _TOGETHER_S
+        is_done = True
+        took = False
         for wish in _in_order(one for one in wishes if not one.wanted and not one.reported):
-            if len(ended) >= _AT_ONCE:
-                break
             differs = wrong(wish, actual, keep)
             self._tell_found(wish, differs, reign)
             ended |= differs
-        if not ended:
-            return
-        reign.check()
-        admin.withdraw(sorted(ended))
-        actual.clear()
-        actual.update(admin.rights())
-        crash_point("after-effect")
+            if len(ended) >= _AT_ONCE:
+                is_done = time.monotonic() < over
+                if not is_done:
+                    break
+                _take(ended, admin, reign)
+                took = True
+                ended = set()
+        if ended:
+            _take(ended, admin, reign)
+        if ended or took:
+            actual.clear()
+            actual.update(admin.rights())
+            crash_point("after-effect")
+        return is_done
 
     def _end_readers(
-        self, wish: Wish, admin: ClusterAdmin, readers: _Readers, reign: Reign
+        self, wish: Wish, admin: ClusterAdmin, theirs: set[Binding], reign: Reign
     ) -> None:
         """Withdraw what statements and connectors hold by an ended grant, before it is told."""
-        topics = {right.name for right in wish.bindings if right.resource is Resource.TOPIC}
-        theirs = {right for topic in topics for right in readers.ended(wish.through, topic)}
         if not theirs:
             return
         with self._gate:

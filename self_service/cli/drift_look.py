@@ -8,7 +8,7 @@ from processors import drift, founding, topic_drift
 from processors.acls.command import removal
 from processors.clusters import ClusterAdmin, Topic
 from processors.drift import Finding
-from processors.keepers.rights import desired
+from processors.keepers.wishes import desired
 from processors.topic_drift import TopicDrift, TopicFinding
 from projections.drift import left_at
 from projections.image import Image

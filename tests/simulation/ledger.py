@@ -11,7 +11,7 @@ from typing import Any
 from mesh_events.codec import decode
 from mesh_events.meta import MESH_DOMAIN, milliseconds
 from mesh_events.record import Entry, Fault, FaultCode, Record
-from processors.keepers.rights import desired
+from processors.keepers.wishes import desired
 from processors.rights import Binding, Operation
 from projections.access import State
 from projections.decide import decide

@@ -224,35 +224,35 @@ def rights_are_called_gone_without_a_look(patch: pytest.MonkeyPatch) -> None:
         real(self, wish, admin, actual if wish.wanted else set(), keep, reign)
 
     patch.setattr(RightsKeeper, "_settle", settle)
-    patch.setattr(RightsKeeper, "_withdraw", lambda *_: None)
+    patch.setattr(RightsKeeper, "_withdraw", lambda *_: True)
 
 
 @planted
 def rights_are_given_before_the_grant(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers import rights
+    from processors.keepers import wishes
     from projections.access import State
 
-    real = rights._of_access
+    real = wishes._of_access
 
     def of_access(image: Any, one: Any) -> Any:
         if one.state is State.REQUESTED and one.link is None:
             one = replace(one, state=State.GRANTED)
         return real(image, one)
 
-    patch.setattr(rights, "_of_access", of_access)
+    patch.setattr(wishes, "_of_access", of_access)
 
 
 @planted
 def a_domain_in_quarantine_keeps_what_it_was_granted(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers import rights
+    from processors.keepers import wishes
 
-    real = rights._of_access
+    real = wishes._of_access
 
     def of_access(image: Any, one: Any) -> Any:
         known = replace(image.identity, quarantines={})
         return real(image._replace(identity=known), one)
 
-    patch.setattr(rights, "_of_access", of_access)
+    patch.setattr(wishes, "_of_access", of_access)
 
 
 @planted
@@ -305,13 +305,13 @@ def revoked_keys_of_the_mesh_count_on(patch: pytest.MonkeyPatch) -> None:
 
 @planted
 def rights_without_a_report_are_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
-    from processors.keepers import rights
+    from processors.keepers import wishes
     from projections.access import State
 
     def seen_gone(one: Any) -> bool:
         return one.state is not State.REVOKING and not one.is_enforced
 
-    patch.setattr(rights, "_seen_gone", seen_gone)
+    patch.setattr(wishes, "_seen_gone", seen_gone)
 
 
 @planted

@@ -25,7 +25,7 @@ from mesh_events.rows import ConnectorState
 from processors.connect.connects import Connects
 from processors.connect.rest import Part
 from processors.keepers import connector_look as look
-from processors.keepers.rights import desired, readers_by
+from processors.keepers.wishes import desired, job_of, may_not_read
 from processors.rights import Binding, Operation, Resource
 from tests import paper_story as story
 from tests.connectors.memory import NAME, PRINCIPAL, MemoryConnect, MemoryConnector
@@ -751,8 +751,8 @@ def test_a_removed_link_ends_what_reads_its_copy(made: MemoryConnector) -> None:
     assert reason.code == "source_not_granted"
     [wish] = [one for one in desired(made.log.image) if one.principal == "west.app" and one.through]
     assert wish.through == "west"
-    ended = readers_by(made.log.image, "west", wish.cluster, "east.users")
-    assert ended == ["mesh.connect.west.files"]
+    assert job_of(made.log.image, "mesh.connect.west.files") == found
+    assert may_not_read(made.log.image, found, wish.cluster, "east.users")
 
 
 def sink(made: MemoryConnector) -> str:

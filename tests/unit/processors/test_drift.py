@@ -14,8 +14,8 @@ from mesh_events.intents import AccessRevoked
 from processors import drift, founding
 from processors.connect.principals import offsets_of, principal_of
 from processors.drift import Finding, of_strangers, of_wish, of_wishes, wrong
-from processors.keepers.rights import desired
 from processors.keepers.starts import Starts
+from processors.keepers.wishes import desired
 from processors.rights import Acl, Binding, Operation, Resource, Wish, reader
 from projections.image import Image
 from projections.links import Desired, State

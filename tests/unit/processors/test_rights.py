@@ -1,7 +1,9 @@
 """Which rights the image calls for, before any cluster is asked."""
 
 from mesh_events import facts, intents
-from processors.keepers.rights import Wish, _in_order, desired
+from mesh_events.connectors import ConnectorAdded
+from processors.keepers.rights import Wish, _in_order
+from processors.keepers.wishes import current, desired, returned
 from processors.rights import reader
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -44,6 +46,30 @@ def test_a_revoked_right_is_unwanted_for_ever() -> None:
     wish = wish_of(log, request)
     assert wish is not None
     assert (wish.wanted, wish.reported) == (False, True)
+
+
+def test_of_grants_that_are_over_those_with_rights_are_looked_at_alone() -> None:
+    log = PaperLog()
+    story.published(log)
+    request = story.granted(log)
+    story.activated(log)
+    story.rights(log, facts.AclApplied, request)
+    config = {"connector.class": "some.Sink", "topics": "east.users"}
+    said = {"connector": "west.files", "application": "west.app", "config": config}
+    log.say(ConnectorAdded, "west", **said)
+    log.govern()
+    story.answer(log, intents.AccessRevoked, request, reason="r")
+    log.govern()
+    assert request in {one.subject for one in current(log.image)}
+    story.rights(log, facts.AclRemoved, request)
+    assert request not in {one.subject for one in current(log.image)}
+    assert returned(log.image, "west", reader("west.other", "east.users")) == []
+    assert returned(log.image, "east", reader("west.app", "east.users")) == []
+    [wish] = returned(log.image, "west", reader("west.app", "east.users"))
+    assert wish == wish_of(log, request)
+    by_sink = reader("mesh.connect.west.files", "east.users")
+    assert [one.subject for one in returned(log.image, "west", by_sink)] == [request]
+    assert returned(log.image, "west", reader("mesh.connect.west.none", "east.users")) == []
 
 
 def test_readers_lose_a_copy_that_somebody_removes_under_the_grant() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mesh_events import facts
+from mesh_events.connectors import ConnectorAdded
 from mesh_events.facts import DriftFound, DriftKind, Fact, Remedy
 from mesh_events.intents import (
     AccessGranted,
@@ -20,7 +21,7 @@ from processors.keepers import drift_telling
 from processors.keepers import rights as rights_room
 from processors.keepers.rights import RightsKeeper
 from processors.keepers.strangers import Strangers
-from processors.rights import Acl, reader
+from processors.rights import Acl, Binding, Operation, Resource, reader
 from projections.access import State
 from projections.drift import Left, all_left
 from projections.image import Image
@@ -146,6 +147,51 @@ def test_what_a_quarantine_takes_from_many_applications_is_taken_at_once(
     assert calls == [principals]
     removed = [fact for fact in world.reign.reported if isinstance(fact, facts.AclRemoved)]
     assert len(removed) > 30
+
+
+@pytest.mark.parametrize("seconds", [rights_room._TOGETHER_S, 0])
+def test_what_was_revoked_is_gone_before_any_of_it_is_told(
+    seconds: float, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much it is; a later revocation has its turn at the next look."""
+    for number in range(3):
+        world.log.say(ApplicationRegistered, "north", application=f"north.a{number}")
+    world.log.govern()
+    world.look()
+    monkeypatch.setattr(rights_room, "_AT_ONCE", 2)
+    monkeypatch.setattr(rights_room, "_TOGETHER_S", seconds)
+    world.log.operator(DomainQuarantined, domain="north", reason="hostile")
+    world.log.govern()
+    world.reign.reported.clear()
+    looks = 0
+    while [one for one in world.east.rights() if one.principal.startswith("north")]:
+        assert world.reign.reported == []
+        world.look()
+        looks += 1
+        assert not set(RIGHT) & world.east.bindings, "those at products of others go first"
+    assert looks == 1 if seconds else looks > 1
+    world.look()
+    removed = [fact for fact in world.reign.reported if isinstance(fact, facts.AclRemoved)]
+    assert len(removed) > 3
+
+
+def test_a_quarantine_takes_what_connectors_hold_with_the_other_rights(world: World) -> None:
+    config = {"connector.class": "some.Sink", "topics": TOPIC}
+    said = {"connector": "north.files", "application": "north.app", "config": config}
+    world.log.say(ConnectorAdded, "north", **said)
+    world.log.govern()
+    principal = "mesh.connect.north.files"
+    group = Binding(principal, Operation.READ, Resource.GROUP, "connect-north.files")
+    held = {*reader(principal, TOPIC), group}
+    others = reader("somebody", TOPIC)
+    world.east.grant([*held, *others])
+    world.look()
+    assert held <= world.east.bindings
+    world.log.operator(DomainQuarantined, domain="north", reason="hostile")
+    world.log.govern()
+    world.look()
+    assert not held & world.east.bindings
+    assert others <= world.east.bindings
 
 
 def test_a_missing_right_is_given_back_and_told_each_time_it_goes(world: World) -> None:

@@ -8,7 +8,7 @@ from mesh_events import connectors, facts, intents, statements
 from mesh_events.meta import Event
 from mesh_events.record import Record
 from mesh_events.rows import StatementState
-from processors.keepers.rights import desired
+from processors.keepers.wishes import desired
 from processors.rights import Operation, Resource
 from projections import connector_config
 from projections.catalog import Product

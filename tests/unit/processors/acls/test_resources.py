@@ -7,8 +7,8 @@ import pytest
 from mesh_events.facts import DriftKind
 from processors import drift, founding
 from processors.drift import Finding, Scene, of_strangers
-from processors.keepers.rights import desired
 from processors.keepers.starts import Starts
+from processors.keepers.wishes import desired
 from processors.rights import Acl, reader
 from tests import paper_story as story
 from tests.unit.processors.test_drift import EAST, IMAGE, TOPIC, WISHES
