@@ -40,8 +40,9 @@ class Worker(NamedTuple):
     login: tuple[str, str]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def worker(platform: Endpoints) -> Worker:
+    """Asked for by each test: it stops once nobody has for `connect_idle_s`."""
     return Worker(*connect_worker(platform))
 
 
@@ -139,7 +140,7 @@ def test_a_body_up_to_the_bound_is_read_with_a_login(worker: Worker) -> None:
 
 
 def test_above_the_bound_who_came_first_without_a_login_is_closed(
-    worker: Worker, settings: PlatformSettings
+    worker: Worker, platform: Endpoints, settings: PlatformSettings
 ) -> None:
     process = psutil.Process(pid_of(settings, connect_service()))
     port = urlsplit(worker.url).port
@@ -161,6 +162,7 @@ def test_above_the_bound_who_came_first_without_a_login_is_closed(
             # a byte now and then is no reason to keep it
             with contextlib.suppress(OSError):
                 one.sendall(b"a")
+        connect_worker(platform)
         eventually(
             lambda: all(is_over(one) for one in connections[:ABOVE]), "the first ones are closed"
         )
