@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 MOST_IMPORTS = 100
 """Schemas that one refers to, directly or through others."""
+TOO_MANY_VERSIONS = "too_many_versions"
+MOST_VERSIONS = 500
+MOST_TOGETHER = 4_000_000
+"""Characters of all versions of a subject, each with what it refers to."""
 
 
 def registry_client(
@@ -83,7 +87,8 @@ class Registry:
     def latest(self, subject: str) -> tuple[int, int] | None:
         """(schema id, version) of a subject's latest schema, None if there is no such subject."""
         try:
-            found = self._client.get_latest_version(subject)
+            # the client remembers what `get_latest_version` found
+            found = self._client.get_version(subject, "latest")
             return int(found.schema_id), int(found.version)
         except SchemaRegistryError as error:
             if error.http_status_code == 404:
@@ -167,13 +172,33 @@ class Registry:
         except Exception as error:
             raise self._fault(f"reading version {number} of {subject}", error) from error
 
+    def history(self, subject: str) -> list[Version]:
+        """Every version that a subject has now, the oldest first; [] if there is no such subject.
+
+        Raises RefusedError `too_many_versions` for more than `MOST_VERSIONS` or `MOST_TOGETHER`:
+        whoever reads the topic compares all of them.
+        """
+        # a version may have been deleted for good, and another one made in its place
+        self._client.clear_caches()
+        numbers = self.numbers(subject)
+        found: list[Version] = []
+        size = 0
+        for number in numbers[:MOST_VERSIONS]:
+            found.append(self.version(subject, number))
+            size += len(found[-1].schema.text)
+            if size > MOST_TOGETHER:
+                break
+        if len(found) < len(numbers) or size > MOST_TOGETHER:
+            raise _too_many(subject, len(numbers))
+        return found
+
     def versions(self, subject: str) -> Mapping[int, str]:
         """Schema id -> whole Avro text of every version of a subject, the latest last; {} if none.
 
         Raises RefusedError `unsupported_schema` where one of them is not Avro, `schema_not_usable`
-        where a type that it names is defined nowhere.
+        where a type that it names is defined nowhere, `too_many_versions` as `history` does.
         """
-        found = [self.version(subject, number) for number in self.numbers(subject)]
+        found = self.history(subject)
         schemas = {one.schema_id: one.schema for one in found}
         others = sorted({one.kind for one in schemas.values()} - {Kind.AVRO})
         if others:
@@ -181,10 +206,17 @@ class Registry:
             raise RefusedError(
                 "unsupported_schema", f"{side}s of {topic} are {' and '.join(others)}"
             )
-        try:
-            return {schema_id: self._whole(one) for schema_id, one in schemas.items()}
-        except InvalidValueError as error:
-            raise RefusedError("schema_not_usable", f"{subject}: {error}") from error
+        whole: dict[int, str] = {}
+        size = 0
+        for schema_id, one in schemas.items():
+            try:
+                whole[schema_id] = self._whole(one)
+            except InvalidValueError as error:
+                raise RefusedError("schema_not_usable", f"{subject}: {error}") from error
+            size += len(whole[schema_id])
+            if size > MOST_TOGETHER:
+                raise _too_many(subject, len(found))
+        return whole
 
     def register_text(self, subject: str, text: str) -> int:
         """Register an Avro schema under any subject; the same schema gives the same id.
@@ -202,6 +234,8 @@ class Registry:
             return int(self._client.register_schema(subject, Schema(text, Kind.AVRO.value)))
         except SchemaRegistryError as error:
             if error.http_status_code == 409:
+                if (there := len(self.numbers(subject))) >= MOST_VERSIONS:
+                    raise _too_many(subject, there) from error
                 raise RefusedError(
                     "incompatible_schema",
                     f"the schema of the result is incompatible with the earlier ones of {subject}"
@@ -219,7 +253,9 @@ class Registry:
         """What a new schema would read as something else in records of the subject's latest one."""
         try:
             earlier = [json.loads(one) for one in self.versions(subject).values()]
-        except RefusedError:
+        except RefusedError as error:
+            if error.code == TOO_MANY_VERSIONS:
+                raise
             # of another language: the registry judges
             return ""
         new = json.loads(text)
@@ -275,6 +311,15 @@ class Registry:
         return InfrastructureError(
             f"{doing} at the registry {self.url}: {error}", retriable=not known
         )
+
+
+def _too_many(subject: str, there: int) -> RefusedError:
+    return RefusedError(
+        TOO_MANY_VERSIONS,
+        f"{subject} has {there} versions: at most {MOST_VERSIONS} are compared, with "
+        f"{MOST_TOGETHER} characters together: delete those from the registry of which no record "
+        "is left, or begin another topic (`sdm schema register --major`)",
+    )
 
 
 def _defined(schema: Schema) -> Definition:

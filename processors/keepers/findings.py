@@ -12,7 +12,7 @@ from mesh_events.intents import ClusterRegistered
 from mesh_events.kafka import Connection
 from mesh_events.patterns import require_usable
 from mesh_events.references import resolve
-from mesh_events.registry import Registry
+from mesh_events.registry import TOO_MANY_VERSIONS, Registry
 from mesh_events.statements import StatementAdded, Wording
 from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, KafkaAdmin, Topic
@@ -98,11 +98,18 @@ def schema_registered(topic: str, registry: Registry) -> Finding:
             "then publish again",
             CERTAIN_S,
         )
-    where = {"subject": subject, "schema_id": str(found[0]), "version": str(found[1])}
+    schema_id, version = found
+    where = {"subject": subject, "schema_id": str(schema_id), "version": str(version)}
     try:
-        number, broken = _unreadable_before(subject, registry)
+        versions = registry.history(subject)
+        if versions:
+            # another one may have been registered since
+            version = versions[-1].number
+            where |= {"schema_id": str(versions[-1].schema_id), "version": str(version)}
+        number, broken = _unreadable_before(versions, subject, registry)
     except RefusedError as error:
-        return Finding(where, error.code, f"{error}; then register that version, and publish again")
+        step = "" if error.code == TOO_MANY_VERSIONS else "register that version, and "
+        return Finding(where, error.code, f"{error}; then {step}publish again")
     except InfrastructureError as error:
         if error.retriable:
             raise
@@ -111,7 +118,7 @@ def schema_registered(topic: str, registry: Registry) -> Finding:
         return Finding(
             where,
             "incompatible_schema",
-            f"records in version {number} of {subject} cannot be read with version {found[1]}, "
+            f"records in version {number} of {subject} cannot be read with version {version}, "
             f"which consumers of the product will use: {'; '.join(map(str, broken))}. Register a "
             "version that reads all of them, delete the old version from the registry if none of "
             "its records is left, or publish another topic",
@@ -119,9 +126,10 @@ def schema_registered(topic: str, registry: Registry) -> Finding:
     return Finding(where)
 
 
-def _unreadable_before(subject: str, registry: Registry) -> tuple[int, list[Break]]:
+def _unreadable_before(
+    versions: Sequence[Version], subject: str, registry: Registry
+) -> tuple[int, list[Break]]:
     """An earlier version that the latest one cannot read, and where; of Avro alone."""
-    versions = [registry.version(subject, number) for number in registry.numbers(subject)]
     if not versions or any(one.kind != Kind.AVRO for one in versions):
         _require_usable(versions, subject)
         return 0, []

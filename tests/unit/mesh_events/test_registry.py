@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from mesh_events.registry import Registry
+from mesh_events.registry import MOST_TOGETHER, MOST_VERSIONS, Registry
 
 
 class Client:
@@ -23,15 +23,16 @@ class Client:
     def get_versions(self, subject: str) -> list[int]:
         return list(range(1, len(self._known(subject)) + 1))
 
-    def get_version(self, subject: str, number: int) -> Any:
+    def clear_caches(self) -> None:
+        """Nothing is remembered."""
+
+    def get_version(self, subject: str, number: int | str) -> Any:
+        if isinstance(number, str):
+            number = len(self._known(subject))
         if number > len(self._known(subject)):
             raise SchemaRegistryError(404, 40402, "no such version")
         schema = self._known(subject)[number - 1]
-        return SimpleNamespace(schema=schema, schema_id=number)
-
-    def get_latest_version(self, subject: str) -> Any:
-        number = len(self._known(subject))
-        return SimpleNamespace(schema_id=number, version=number)
+        return SimpleNamespace(schema=schema, schema_id=number, version=number)
 
     def register_schema(self, subject: str, schema: Schema) -> int:
         raise SchemaRegistryError(409, 409, f"{subject}: {schema.schema_type} is incompatible")
@@ -63,6 +64,55 @@ def test_versions_are_of_avro_alone() -> None:
         assert told.value.code == "unsupported_schema"
     with pytest.raises(RefusedError, match="keys of a-b are JSON and PROTOBUF"):
         registry(a__b__key=[PROTO, Schema("{}", "JSON")]).versions("a-b-key")
+
+
+def test_what_a_registry_has_now_counts_and_not_what_its_client_remembers() -> None:
+    versions = {1: (10, '"string"')}
+
+    def get(path: str, query: object = None) -> Any:
+        del query
+        last = path.rpartition("/")[2]
+        if last == "versions":
+            return sorted(versions)
+        number = max(versions) if last == "latest" else int(last)
+        schema_id, text = versions[number]
+        return {"subject": "t-value", "version": number, "id": schema_id, "schema": text}
+
+    found = Registry("http://127.0.0.1:9")
+    found._client._rest_client.get = get
+    assert found.latest("t-value") == (10, 1)
+    assert [one.schema_id for one in found.history("t-value")] == [10]
+    versions[1] = (20, '"bytes"')
+    assert found.versions("t-value") == {20: '"bytes"'}
+    versions[2] = (21, '"int"')
+    assert found.latest("t-value") == (21, 2)
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        [Schema('"string"', None)] * (MOST_VERSIONS + 1),
+        [Schema(f'"{"x" * (MOST_TOGETHER // 2)}"', None)] * 2,
+    ],
+)
+def test_a_subject_with_more_versions_than_are_compared_is_refused(versions: list[Schema]) -> None:
+    for reading in (registry(t__value=versions).history, registry(t__value=versions).versions):
+        with pytest.raises(RefusedError, match=f"t-value has {len(versions)} versions: at") as told:
+            reading("t-value")
+        assert told.value.code == "too_many_versions"
+    # it would not be known whether the result means what the latest one does
+    with pytest.raises(RefusedError, match="versions: at most"):
+        registry(t__value=versions).register_text("t-value", '"string"')
+
+
+def test_what_versions_refer_to_counts_as_well() -> None:
+    large = json.dumps({"type": "enum", "name": "E", "symbols": ["x" * (MOST_TOGETHER // 10)]})
+    one = Schema('{"type": "array", "items": "E"}', "AVRO", [SchemaReference("E", "e-value", 1)])
+    found = registry(e__value=[Schema(large, None)], t__value=[one] * 11)
+    assert len(found.history("t-value")) == 11
+    with pytest.raises(RefusedError, match="t-value has 11 versions") as told:
+        found.versions("t-value")
+    assert told.value.code == "too_many_versions"
 
 
 def test_a_schema_that_breaks_another_is_refused_with_its_fields() -> None:

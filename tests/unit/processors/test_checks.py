@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from mesh_events import intents
 from mesh_events.connectors import ConnectorAdded, ConnectorUpdated
+from mesh_events.definition import Version
 from mesh_events.errors import InfrastructureError, RefusedError
 from mesh_events.facts import CheckFailed, CheckPassed, Fact
 from mesh_events.statements import StatementAdded, StatementUpdated
@@ -371,10 +372,10 @@ class Slow:
             self._gate.wait()
         return FOUND
 
-    def numbers(self, subject: str) -> tuple[int, ...]:
+    def history(self, subject: str) -> list[Version]:
         """One version, whatever is asked: nothing is compared."""
         del subject
-        return ()
+        return []
 
 
 class Starting:
@@ -389,10 +390,10 @@ class Starting:
             raise InfrastructureError(f"{subject}: no answer", retriable=True)
         return None if isinstance(answer, bool) else answer
 
-    def numbers(self, subject: str) -> tuple[int, ...]:
+    def history(self, subject: str) -> list[Version]:
         """One version, whatever is asked: nothing is compared."""
         del subject
-        return ()
+        return []
 
 
 class Listening:
