@@ -25,7 +25,7 @@ LOOK_S = 5.0
 
 @dataclass
 class RegistriesKeeper:
-    """Keeps the registries that clusters have of their own; each is a lane."""
+    """Keeps the registries that clusters have of their own; each domain's topics are a lane."""
 
     schemas: Carried
     lanes: Lanes = field(default_factory=OneByOne)
@@ -41,14 +41,19 @@ class RegistriesKeeper:
         for cluster in image.identity.clusters.values():
             if cluster.registry_url is None:
                 continue
-            due = [
-                (topic, generation)
-                for topic, generation in sorted(_topics(image, cluster.name).items())
-                if now - self._looked.get((cluster, topic), float("-inf")) >= LOOK_S
-            ]
-            if due:
-                jobs[cluster.name] = self._job(cluster, due, reign)
+            due: dict[str, list[tuple[str, int]]] = {}
+            for topic, generation in _topics(image, cluster.name).items():
+                if now - self._at(cluster, topic) >= LOOK_S:
+                    due.setdefault(topic.partition(".")[0], []).append((topic, generation))
+            for domain, topics in due.items():
+                # those that were looked at last have their turn after the others
+                topics.sort(key=lambda one: (self._at(cluster, one[0]), one[0]))
+                jobs[f"{cluster.name}/{domain}"] = self._job(cluster, topics, reign)
         self.lanes.run(jobs, image, reign)
+
+    def _at(self, cluster: Cluster, topic: str) -> float:
+        """When a topic was looked at."""
+        return self._looked.get((cluster, topic), float("-inf"))
 
     def _job(self, cluster: Cluster, due: list[tuple[str, int]], reign: Reign) -> Job:
         def run() -> None:

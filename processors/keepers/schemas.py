@@ -14,7 +14,7 @@ import structlog
 from mesh_events.compatibility import Level
 from mesh_events.errors import MeshError
 from processors.keepers.keeper import Reign, guarded
-from processors.keepers.lanes import Lanes, OneByOne, for_a_while
+from processors.keepers.lanes import Lanes, OneByOne, for_a_while, in_turn
 from projections.image import Image
 
 log = structlog.get_logger(__name__)
@@ -46,11 +46,11 @@ class SchemasKeeper:
     def reconcile(self, image: Image, reign: Reign) -> None:
         """Look at the subjects that were not looked at for a while."""
         now = self.clock()
-        due = [
-            one.schema_subject
-            for _, one in sorted(image.catalog.items())
-            if now - self._looked.get(one.schema_subject, float("-inf")) >= LOOK_S
-        ]
+        subjects = (one.schema_subject for one in image.catalog.values())
+        asked = sorted((self._looked.get(one, float("-inf")), one) for one in subjects)
+        due = [subject for at, subject in asked if now - at >= LOOK_S]
+        # those that were asked for last have their turn after the others, of each domain one
+        due = in_turn(due, lambda subject: subject.partition(".")[0])
         if due:
             self.lanes.run({"registry": lambda: self._keep(due, reign)}, image, reign)
 
@@ -66,5 +66,6 @@ class SchemasKeeper:
             except MeshError as error:
                 # the others are asked of the same server: they come with the next round
                 log.warning("compatibility_not_set", subject=subject, error=str(error))
+                self._looked[subject] = self.clock() - LOOK_S
                 return
             self._looked[subject] = self.clock()

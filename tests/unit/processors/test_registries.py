@@ -1,5 +1,6 @@
 """Schemas keep their ids in a registry of a cluster's own, and nobody else's links wait for it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -7,12 +8,16 @@ import pytest
 from mesh_events.definition import Definition, Reference, Version
 from mesh_events.errors import InfrastructureError
 from mesh_events.facts import EffectFailed, LinkActivated, LinkFailed
-from mesh_events.intents import ClusterRegistered
+from mesh_events.intents import ClusterRegistered, ProductPublished
+from processors.keepers import registries
 from processors.keepers.flow_ends import Reach
+from processors.keepers.keeper import Reign
+from processors.keepers.lanes import Job
 from processors.keepers.links import LinksKeeper
 from processors.keepers.registries import LOOK_S, RegistriesKeeper
 from processors.schema_ids import ANEW_S, SchemaIds
 from projections.identity import Cluster
+from projections.image import Image
 from projections.links import State
 from spark_streams.errors import CopyError
 from tests import paper_story as story
@@ -267,3 +272,36 @@ def test_an_answer_that_breaks_the_carrying_is_told_and_ends_no_round() -> None:
     assert world.look(LOOK_S) == 1
     [fact] = [one for one in world.reign.facts if isinstance(one, EffectFailed)]
     assert "the registry of cluster east answers what cannot be read (Attr" in fact.reason
+
+
+class FewAtOnce:
+    """Lanes that are over after the first thing that each begins."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def run(self, jobs: Mapping[str, Job], image: Image, reign: Reign) -> None:
+        del image, reign
+        self.names = sorted(jobs)
+        for name in self.names:
+            jobs[name]()
+
+
+def test_each_topic_has_its_turn_however_many_come_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    lanes = FewAtOnce()
+    world.keeper = RegistriesKeeper(world.told, lanes, clock=lambda: world.time)
+    monkeypatch.setattr(registries, "for_a_while", lambda items: items[:1])
+    for number in range(3):
+        name = f"east.a{number}"
+        fields = story.product(product=name, topic=name)
+        world.log.say(ProductPublished, "east", **fields)
+    world.log.govern()
+    topics = sorted(one.topic for one in world.log.image.catalog.values())
+    assert len(topics) == 4
+    for _ in topics:
+        assert world.look(LOOK_S) == 1
+    assert sorted(topic for _, topic, _ in world.told.asked) == topics
+    assert lanes.names == ["east/east"]

@@ -1,7 +1,13 @@
 """Subjects of published products are kept FULL, whoever changes them."""
 
+from dataclasses import replace
+
+import pytest
+from immutables import Map
+
 from mesh_events.compatibility import Level
 from mesh_events.errors import InfrastructureError
+from processors.keepers import schemas
 from processors.keepers.schemas import LOOK_S, SchemasKeeper
 from tests import paper_story as story
 from tests.connectors.memory import PaperReign
@@ -71,3 +77,18 @@ def test_a_registry_that_is_down_is_asked_again() -> None:
     world.rules.down = False
     world.look()
     assert list(world.rules.levels.values()) == [Level.FULL]
+
+
+def test_each_subject_has_its_turn_however_many_come_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    monkeypatch.setattr(schemas, "for_a_while", lambda items: items[:1])
+    [product] = world.log.image.catalog.values()
+    subjects = {f"east.a{number}-value" for number in range(4)}
+    catalog = {one: replace(product, schema_subject=one) for one in subjects}
+    image = world.log.image._replace(catalog=Map(catalog))
+    for _ in subjects:
+        world.time += LOOK_S
+        world.keeper.reconcile(image, world.reign)
+    assert set(world.rules.levels) == subjects
