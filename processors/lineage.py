@@ -6,6 +6,7 @@ client is used: it would take settings from the environment; only the standard's
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -233,10 +234,16 @@ def _without_schema(one: Dataset | Table) -> Dataset | Table:
     return replace(one, schema=None) if isinstance(one, Dataset) else one
 
 
+_NUL = re.compile(r"(\\\\)|\\u0000")
+"""In JSON; a backslash that stands for itself is a pair of them."""
+
+
 def encoded(kind: RunState, run: JobRun, reason: str | None = None) -> bytes:
     """The event as it stands on the topic: JSON in UTF-8."""
     when = datetime.now(UTC) if run.at is None else datetime.fromtimestamp(run.at / 1000, UTC)
-    return Serde.to_json(event(kind, run, when, reason)).encode()
+    told = Serde.to_json(event(kind, run, when, reason))
+    # databases that keep JSON have no text with this character, and a domain may write one
+    return _NUL.sub(lambda found: found[1] or "\\ufffd", told).encode()
 
 
 def event(kind: RunState, run: JobRun, when: datetime, reason: str | None = None) -> RunEvent:

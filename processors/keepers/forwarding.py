@@ -29,6 +29,9 @@ REMEMBERED = 1000
 """So many ends of runs are remembered: two workers may have written the same one."""
 TRIES = 20
 """A receiver that fails over the same event so often, in about an hour, is not sent it any more."""
+DOUBT = 3
+"""After so many failures it is sent the event again that it took last: where it takes that, the
+other one is to blame. A domain could hold up everybody's events with one for an hour otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class ForwardingKeeper:
         # failures in a row, and how many of them the first event may be to blame for
         self._attempts = self._faults = 0
         self._not_before = float("-inf")
+        self._taken: bytes | None = None
         # (run, type, time) of the latest ends that were dealt with, the oldest first
         self._ended: dict[tuple[str, str, str], None] = {}
 
@@ -139,6 +143,7 @@ class ForwardingKeeper:
             return True
         answer = self._receiver.send(value)
         if answer.outcome is Outcome.TAKEN:
+            self._taken = value
             return True
         if answer.outcome is Outcome.REFUSED or self._is_hopeless(answer):
             log.warning(
@@ -151,7 +156,12 @@ class ForwardingKeeper:
 
     def _is_hopeless(self, answer: Answer) -> bool:
         self._faults += answer.outcome is Outcome.FAILED
-        return self._faults >= TRIES
+        if answer.outcome is not Outcome.FAILED or self._faults < DOUBT:
+            return False
+        takes_others = (
+            self._taken is not None and self._receiver.send(self._taken).outcome is Outcome.TAKEN
+        )
+        return takes_others or self._faults >= TRIES
 
     def _wait(self) -> float:
         self._attempts += 1

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from openlineage.client.event_v2 import RunState
@@ -13,7 +14,7 @@ from openlineage.client.serde import Serde
 from referencing.exceptions import Unresolvable
 
 from mesh_events import connectors
-from processors.lineage import LARGEST_EVENT, Dataset, JobRun, Origin, event, fitting
+from processors.lineage import LARGEST_EVENT, Dataset, JobRun, Origin, encoded, event, fitting
 from projections.connector_config import DEAD_LETTERS, JDBC_SINK
 from projections.links import Desired
 from tests import openlineage
@@ -32,6 +33,7 @@ SINK = {
     "connector.class": JDBC_SINK,
     "topics": "east.users",
     "connection.url": "jdbc:postgresql://db.invalid/reports",
+    "primary.key.mode": "record_value",
     "connection.password": connectors.OWN_SECRET,
     "errors.tolerance": "all",
     DEAD_LETTERS: "east.shop.dead",
@@ -255,3 +257,12 @@ def test_a_schema_that_is_not_at_hand_is_never_fetched() -> None:
     found["schemaURL"] = "https://openlineage.io/spec/9-9-9/OpenLineage.json#/$defs/RunEvent"
     with pytest.raises(Unresolvable):
         openlineage.findings(found)
+
+
+def test_an_event_has_no_character_that_databases_refuse() -> None:
+    """A domain may write it into a comment of its SQL, or into a schema."""
+    text = "a\0b \\u0000 \\\0"
+    run = JobRun("mesh.links", "x", str(uuid4()), "LINK", (), (), {"note": text})
+    found = json.loads(encoded(RunState.RUNNING, run))
+    [tag] = found["run"]["facets"]["tags"]["tags"]
+    assert tag["value"] == "a\ufffdb \\u0000 \\\ufffd"
