@@ -20,6 +20,7 @@
 | `starts_exhausted` | no | many queries in a row ended before they had got on |
 | `table_recreated` | yes | a table of a statement was deleted and made again |
 | `table_partitions_added` | no | a table of a statement has more partitions than at first |
+| `table_gap` | no | records of a table of a statement were deleted, rows of it among them |
 | `keys_moved` | no | a table's keys have two schemas, so that a row's latest state is not known |
 | `rows_differ` | no | rows of `TABLE(...)` would be others under the stream's new schema |
 | `source_not_granted` | with the grant | a statement's source is not granted any more |

@@ -196,12 +196,15 @@ class Streaming:
         for table in tables.values():
             _require_known_partitions(statement, table)
             _require_filled_one(self._latest(), statement, table)
+            _require_whole(ends, table)
         # what is registered from here on may be in records behind these ends
         asked_at = _ends_of(ends, source)
         try:
             parsed = parse(statement.sql)
             if parsed.of_rows:
                 _require_kept_partitions(source, len(statement.positions))
+                if not statement.positions:
+                    _require_whole(ends, source)
             require_same(
                 parsed,
                 statement.names,
@@ -297,6 +300,21 @@ def _require_kept_partitions(table: Topic, known: int) -> None:
             "was first read: rows of one key may stand in two of them, and which is the latest is "
             "not known. Write its rows into a new topic and let the statement read that; or, where "
             "each key stays in its partition, drop the statement and add it again",
+        )
+
+
+def _require_whole(ends: Ends[Statement], table: Topic) -> None:
+    """Raise CopyError where records of a table were deleted, but for those that are compacted.
+
+    Its rows would be missing, as if they had never been there.
+    """
+    bounds = ends.source_log.bounds(table.name, range(table.partitions))
+    if any(begin > 0 for begin, _ in bounds.values()):
+        raise CopyError(
+            "table_gap",
+            f"the table {table.name} does not have its first records any more: its retention "
+            "passed, or somebody deleted them. Write all rows into a new topic whose records are "
+            "kept (cleanup.policy=compact), and let the statement read that",
         )
 
 

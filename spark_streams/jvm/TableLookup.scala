@@ -97,7 +97,8 @@ class Table(name: String, text: String, closed: Table => Unit) {
     val row = rows.get(wanted)
     val why = if (row == null && !unreadable.isEmpty) unreadable.get(wanted) else null
     if (why != null) throw new IllegalStateException(s"the table $name: $why")
-    row
+    // between the two a row may have become readable again
+    if (row == null) rows.get(wanted) else row
   }
 
   def awaitLoaded(): Unit = { loaded.await(); check() }
@@ -121,6 +122,8 @@ class Table(name: String, text: String, closed: Table => Unit) {
       val partitions = partitionsOf(consumer, config.topic)
       consumer.assign(partitions.asJava)
       consumer.seekToBeginning(partitions.asJava)
+      val begins = consumer.beginningOffsets(partitions.asJava).asScala
+      require(begins.values.forall(_ == 0), s"${config.topic} does not have its first records any more")
       val ends = endsOf(config, partitions)
       var looked = System.nanoTime()
       while (isUsed) {

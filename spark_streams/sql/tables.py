@@ -26,6 +26,8 @@ def settings(
         "kafka.isolation.level": "read_committed",
         # a topic that was cut off or made anew is not read as if nothing had happened
         "kafka.auto.offset.reset": "none",
+        # partitions that are added are seen by this
+        "kafka.metadata.max.age.ms": "5000",
         f"kafka.{TOPIC_IDS}": known_topics({topic: topic_id}),
         "topic": topic,
         "keys": ",".join(map(str, table.key_writers)),

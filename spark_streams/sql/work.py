@@ -16,6 +16,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # an expression without an answer is null; otherwise one odd record would end the statement
     "spark.sql.ansi.enabled": "false",
+    # of a null there is no size
+    "spark.sql.legacy.sizeOfNull": "false",
     # a text must not read the server's settings and environment
     "spark.sql.variable.substitute": "false",
 }

@@ -6,8 +6,10 @@ from typing import Any
 
 import fastavro
 import pytest
-from confluent_kafka.admin import NewTopic
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
+from mesh_events.statements import StatementStarted
 from tests.integration.sql.join_oracle import Join, results
 from tests.integration.sql.records import bare, record
 from tests.integration.statements.conftest import Stage, framed
@@ -72,3 +74,27 @@ def test_a_statement_with_three_joins_gives_each_tables_own_rows(stage: Stage) -
         for one in stage.landed(stage.out)
     ]
     assert sorted(found, key=lambda one: one["number"]) == expected
+
+
+def test_a_table_that_has_lost_its_first_records_is_not_joined(stage: Stage) -> None:
+    """Its rows would be missing, as if they had never been there; a compacted one has them."""
+    stage.know({1: "one", 2: "two"})
+    stage.click(range(3), [1])
+    text = "SELECT c.number, u.name FROM clicks c LEFT JOIN users u ON c.userid = u.userid"
+    names = {"clicks": stage.clicks, "users": stage.users}
+    stage.add(text, tables=[stage.users], names=names)
+    stage.until_landed(3)
+    stage.stop()
+    resource = ConfigResource(ConfigResource.Type.TOPIC, stage.users)
+    resource.add_incremental_config(
+        ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
+    )
+    stage.admin.incremental_alter_configs([resource])[resource].result(15)
+    place = TopicPartition(stage.users, 0, 1)
+    stage.admin.delete_records([place])[place].result(15)
+    stage.click(range(3, 6), [1])
+    stage.say(StatementStarted)
+    failed = stage.wait_for(lambda one: one.failure_code is not None, "it does not start")
+    assert failed.failure_code == "table_gap"
+    assert f"the table {stage.users} does not have its first records" in (failed.failure or "")
+    assert sum(stage.ends(stage.out).values()) == 3
