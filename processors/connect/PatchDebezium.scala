@@ -9,7 +9,9 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
  * database with patterns ask [[BoundedMatches]], the one that reads defaults asks [[ConstantDefaults]],
  * the one that makes publications asks [[Identities]], and the one that reads slots [[LostSlots]]. The
  * one that starts a replication stream asks for no logical messages, which every role that may connect
- * to the database can send, in any size. The one that reads the stream asks `Keepalives` before its
+ * to the database can send, in any size. The one that reads tables begins the stream where the slot
+ * does, if there is one: what commits while a first reading is begun anew comes behind it, some of it
+ * again. The one that reads the stream asks `Keepalives` before its
  * heartbeats, and where it begins. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
@@ -47,6 +49,7 @@ object PatchDebezium {
     s"$of/connection/pgoutput/PgOutputMessageDecoder" -> (Set("defaultOptions"), 1),
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages"), 2),
+    s"$of/PostgresSnapshotChangeEventSource" -> (Set("getTransactionStartLsn"), 1),
     s"$of/PgSnapshot" -> (Set("valueOf"), 1))
 
   def main(arguments: Array[String]): Unit =
@@ -98,6 +101,10 @@ object PatchDebezium {
             inner.visitInsn(Opcodes.POP)
             inner.visitInsn(Opcodes.ICONST_0)
             super.visitMethodInsn(code, owner, called, types, ofInterface)
+            changes += 1
+          case (_, "shouldStreamEventsStartingFromSnapshot", _, "getTransactionStartLsn") =>
+            inner.visitInsn(Opcodes.POP)
+            inner.visitInsn(Opcodes.ICONST_0)
             changes += 1
           case (_, "getLastReceiveLSN", _, "readPending") =>
             super.visitMethodInsn(code, owner, called, types, ofInterface)

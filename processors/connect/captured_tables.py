@@ -5,9 +5,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from mesh_events.errors import RefusedError
-from processors.connect import postgres_types
+from processors.connect import postgres_types, published_tables
 from processors.connect.databases import Connection, Login, ask
 from processors.connect.postgres_types import Column
+from processors.connect.published_tables import Published, require_published
 from projections.connector_rows import EVENT_ROUTER
 
 _THERE = """
@@ -80,17 +81,6 @@ JOIN pg_class t ON t.oid = coalesce(p.relid, c.oid) JOIN pg_namespace s ON s.oid
 WHERE c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s) ORDER BY 1
 """
 """Of each table, a partitioned one's partitions: see `Identity`."""
-_NOT_PUBLISHED = """
-SELECT format('%%I.%%I', n.nspname, c.relname), c.relkind = 'p' AND NOT p.pubviaroot,
-    n.nspname || '.' || c.relname = ANY(%s) AND NOT c.relispartition
-    AND (c.relkind = 'r' OR p.pubviaroot) AND NOT EXISTS (
-        SELECT 1 FROM pg_publication_tables t WHERE t.pubname = p.pubname
-        AND t.schemaname = n.nspname AND t.tablename = c.relname)
-FROM pg_publication p, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE p.pubname = %s AND c.relkind IN ('r', 'p') AND n.nspname || '.' || c.relname = ANY(%s)
-ORDER BY 1
-"""
-"""Of each table, where the publication is there: see `Published`."""
 _MOST_IDENTITIES = 2000
 _SHOWN = 10
 _MOST_COLUMNS = 20_000
@@ -157,19 +147,6 @@ class Identity(NamedTuple):
     is_inherited: bool
 
 
-class Published(NamedTuple):
-    """What a publication that is there says of a table.
-
-    table: its name as SQL writes it
-    by_partition: whether changes come under the names of its partitions
-    is_another: whether the publication does not have it, and had one of its name before
-    """
-
-    table: str
-    by_partition: bool
-    is_another: bool
-
-
 class Found(NamedTuple):
     """What a database says of the wanted tables.
 
@@ -216,7 +193,7 @@ def require_tables(
     )
     named = config.get("publication.name", publication)
     kept = [one for one in wanted if one in before]
-    found = ask(lambda connection: _tables(connection, wanted, named, kept), login)
+    found = ask(lambda connection: _tables(connection, wanted, named), login)
     if found is None:
         return None
     known, others, not_logged, columns, identities, published = found
@@ -235,16 +212,25 @@ def require_tables(
                 f"the table {table} is no outbox: it has no column {', '.join(lacking)}; make it "
                 f"with {', '.join(needed)}, or capture its changes with debezium-postgres",
             )
+    is_kept = config.get("publication.autocreate.mode") == "disabled"
     _require_identities(
         identities,
         is_outbox=bool(needed),
         # a publication that somebody else keeps may publish generated columns
-        is_filtered=config.get("publication.autocreate.mode", "filtered") == "filtered",
+        is_filtered=not is_kept,
     )
-    _require_published(published, named)
     taken = _taken(columns, config, needed)
+    require_published(
+        published,
+        named,
+        [one.path for one in taken],
+        kept,
+        is_outbox=bool(needed),
+        is_kept=is_kept,
+    )
     _require_arrival(taken, config)
-    return postgres_types.losses(taken)
+    in_milliseconds = config.get("time.precision.mode") == "connect"
+    return postgres_types.losses(taken, in_milliseconds=in_milliseconds)
 
 
 def _taken(
@@ -331,26 +317,6 @@ def _require_logged(not_logged: Sequence[NotLogged]) -> None:
             raise RefusedError(code, f"{', '.join(named[:_SHOWN])} {why}")
 
 
-def _require_published(published: Sequence[Published], publication: str) -> None:
-    """Refuse tables whose changes a publication that is there does not have under their names."""
-    if others := [one.table for one in published if one.is_another]:
-        raise RefusedError(
-            "table_recreated",
-            f"{', '.join(others)} is another table than the connector captured under that name: "
-            f"the publication {publication} does not have it, and what was written to it since is "
-            "missing from the topic; drop the connector and its replication slot, and add it under "
-            "another name, which reads the table anew",
-        )
-    if split := [one.table for one in published if one.by_partition]:
-        raise RefusedError(
-            "table_by_partition",
-            f"the publication {publication} has the changes of {', '.join(split)} under the names "
-            "of its partitions, so that none arrives; run ALTER PUBLICATION "
-            f"{publication} SET (publish_via_partition_root = true); what was written before is "
-            "missing from the topic of a connector that ran",
-        )
-
-
 def _full(tables: Sequence[str]) -> str:
     return " ".join(f"ALTER TABLE {one} REPLICA IDENTITY FULL;" for one in tables)
 
@@ -368,23 +334,14 @@ def outbox_columns(config: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _tables(
-    connection: Connection, wanted: list[str], publication: str, before: list[str]
-) -> Found:
-    """Wanted tables that are there, some others, and what the wanted ones are like.
-
-    before: those of them that the connector captures already.
-    """
+def _tables(connection: Connection, wanted: list[str], publication: str) -> Found:
+    """Wanted tables that are there, some others, and what the wanted ones are like."""
     cursor = connection.cursor()
     known = {str(row[0]) for row in islice(cursor.stream(_THERE, (wanted,)), len(wanted))}
     others = [str(row[0]) for row in islice(cursor.stream(_SOME), _SHOWN)]
     not_logged = [NotLogged(*row) for row in islice(cursor.stream(_NOT_LOGGED, (wanted,)), _SHOWN)]
     columns = list(islice(cursor.stream(_COLUMNS, (wanted,)), _MOST_COLUMNS + 1))
     tables = list(islice(cursor.stream(_IDENTITIES, (wanted,)), _MOST_IDENTITIES + 1))
-    asked = (before, publication, wanted)
-    published = [
-        Published(*row) for row in islice(cursor.stream(_NOT_PUBLISHED, asked), len(wanted))
-    ]
     if len(columns) > _MOST_COLUMNS or len(tables) > _MOST_IDENTITIES:
         raise RefusedError(
             "too_many_columns",
@@ -397,7 +354,7 @@ def _tables(
         not_logged,
         [Column(*row) for row in columns],
         [Identity(*row) for row in tables],
-        published,
+        published_tables.published(connection, wanted, publication),
     )
 
 

@@ -174,6 +174,8 @@ _BASES = frozenset({"text", "int4", "numeric"})
 """What a domain may be made of, by PostgreSQL's own names."""
 _SHOWN = 5
 _SCALE = re.compile(r"numeric\((\d+),(-?\d+)\)")
+_PLACES = re.compile(r"(?:timestamp|time)(?:\((\d)\))? without time zone")
+_MILLISECONDS = 3
 _HEAD = """# What arrives of each type of PostgreSQL
 
 Made by `python -m processors.connect.postgres_types` of what connectors check, and tested on a real
@@ -213,11 +215,15 @@ def fault(column: Column, *, precise: bool) -> str | None:
     return None
 
 
-def losses(columns: Iterable[Column]) -> list[str]:
+def losses(columns: Iterable[Column], *, in_milliseconds: bool = False) -> list[str]:
     """What of the values of columns does not arrive as it was: a text for each of their types.
 
     And one for each type in a key, where rows are lost by it.
+
+    in_milliseconds: whether times are captured so (`time.precision.mode=connect`).
     """
+    columns = list(columns)
+    cut = [one.path for one in columns if in_milliseconds and _is_finer(one)]
     lossy: dict[str, list[str]] = {}
     keys: dict[str, list[str]] = {}
     for one in columns:
@@ -226,13 +232,21 @@ def losses(columns: Iterable[Column]) -> list[str]:
             lossy.setdefault(one.kind, []).append(one.path)
         if known is not None and known.in_key and one.is_key:
             keys.setdefault(one.kind, []).append(one.path)
-    return [
+    told = [f"times of {_some(cut)} are cut to milliseconds"] if cut else []
+    told += [
         f"values of {_some(names)} ({kind}) that do not arrive as they are: {_KNOWN[kind].lost}"
         for kind, names in lossy.items()
-    ] + [
+    ]
+    return told + [
         f"{_some(names)} ({kind}) is in a key: by such values {_KNOWN[kind].in_key}"
         for kind, names in keys.items()
     ]
+
+
+def _is_finer(column: Column) -> bool:
+    """Whether it has times of more places behind the second than three."""
+    found = _PLACES.fullmatch(column.declared)
+    return found is not None and int(found[1] or 6) > _MILLISECONDS
 
 
 def _some(names: Sequence[str]) -> str:

@@ -162,7 +162,7 @@ def test_an_update_publishes_no_partition_without_a_key_beside_tables_that_have_
     emit(connector, *kept)
     streams(database, connector)
     assert published(database, connector) == set(kept)
-    emit(connector, *kept, f"{place}.high")
+    emit(connector, *kept, f"{place}.high", **{"snapshot.mode": "no_data"})
     fails(sdm, connector, f"{place}.part")
     database.execute(f"UPDATE {place}.high SET n = 3")
     assert published(database, connector) == set(kept)
@@ -223,6 +223,76 @@ def test_a_publication_of_partitions_names_is_refused(
         sdm(*adding)
         off = ("--set", "publish.via.partition.root=false")
         assert "setting_not_allowed" in sdm(*adding, *off, code=ExitCode.REFUSED).err
+    finally:
+        database.execute(f"DROP PUBLICATION {publication}")
+
+
+@pytest.mark.parametrize(
+    ("has", "code", "told", "cure"),
+    [
+        ("TABLE {other}", "table_not_published", "does not have {table}", "SET TABLE {table}"),
+        (
+            "TABLE {table} WITH (publish = 'insert, truncate')",
+            "table_published_partly",
+            "has no UPDATE, DELETE",
+            "SET (publish = 'insert, update, delete')",
+        ),
+        (
+            "TABLE {table} WHERE (id > 0)",
+            "table_published_partly",
+            "has a WHERE for {table}, which the snapshot does not follow",
+            "SET TABLE {table}",
+        ),
+        (
+            "TABLE {table} (id)",
+            "table_published_partly",
+            "does not have the columns body of {table}",
+            "SET TABLE {table} (id, body)",
+        ),
+    ],
+)
+def test_a_publication_without_all_changes_of_a_table_is_refused(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], has: str, code: str, told: str, cure: str
+) -> None:
+    place, database = schema
+    table, other, publication = f"{place}.notes", f"{place}.other", f"{place}_kept"
+    for one in (table, other):
+        database.execute(f"CREATE TABLE {one} (id int PRIMARY KEY, body int)")
+    database.execute(f"CREATE PUBLICATION {publication} FOR {has.format(table=table, other=other)}")
+    adding = (
+        *(*NOUN, "add", fresh("notes"), "--type", "debezium-postgres", "--table", table),
+        *("--set", f"publication.name={publication}", "-d", owner.name, "--dry-run"),
+        *("--set", "publication.autocreate.mode=disabled"),
+    )
+    try:
+        refused = " ".join(sdm(*adding, code=ExitCode.REFUSED).err.split())
+        assert f"refused ({code})" in refused
+        assert told.format(table=table) in refused
+        database.execute(f"ALTER PUBLICATION {publication} {cure.format(table=table)}")
+        sdm(*adding)
+    finally:
+        database.execute(f"DROP PUBLICATION {publication}")
+
+
+def test_an_outbox_needs_what_is_inserted_alone(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    place, database = schema
+    table, publication = f"{place}.outbox", f"{place}_kept"
+    columns = "id uuid PRIMARY KEY, aggregatetype text, aggregateid text, type text, payload jsonb"
+    database.execute(f"CREATE TABLE {table} ({columns})")
+    publishing = f"CREATE PUBLICATION {publication} FOR TABLE {table}"
+    database.execute(f"{publishing} WITH (publish = 'insert')")
+    adding = (
+        *(*NOUN, "add", fresh("outbox"), "--type", "debezium-outbox", "--table", table),
+        *("--set", f"publication.name={publication}", "-d", owner.name, "--dry-run"),
+        *("--set", "publication.autocreate.mode=disabled"),
+    )
+    try:
+        sdm(*adding)
+        database.execute(f"ALTER PUBLICATION {publication} SET (publish = 'update')")
+        told = sdm(*adding, code=ExitCode.REFUSED)
+        assert "has no INSERT (" in " ".join(told.err.split())
     finally:
         database.execute(f"DROP PUBLICATION {publication}")
 

@@ -69,3 +69,22 @@ def test_rows_that_are_lost_by_their_key_are_told() -> None:
     of_days, of_bits = (one for one in told if "is in a key" in one)
     assert of_days.startswith("public.t.c (date) is in a key: by such values two rows can arrive")
     assert of_bits.startswith("public.t.c (bit varying) is in a key: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared", "is_cut"),
+    [
+        ("timestamp without time zone", "timestamp without time zone", True),
+        ("time without time zone", "time(4) without time zone", True),
+        ("timestamp without time zone", "timestamp(3) without time zone", False),
+        ("time without time zone", "time(0) without time zone", False),
+        ("time with time zone", "time with time zone", False),
+    ],
+)
+def test_times_that_are_captured_in_milliseconds_are_told(
+    kind: str, declared: str, is_cut: bool
+) -> None:
+    found = column(kind, declared)
+    told = "times of public.t.c are cut to milliseconds"
+    assert (told in losses([found], in_milliseconds=True)) is is_cut
+    assert told not in losses([found])

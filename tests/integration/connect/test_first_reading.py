@@ -1,0 +1,37 @@
+"""What a capture has of changes that are made while it reads a table for the first time."""
+
+from typing import Any
+
+from projections.connector_tables import slot_of
+from tests.integration.connect.test_published_tables import rows
+from tests.integration.connect.test_whole_rows import NOUN, schema
+from tests.integration.test_cli import Party, Sdm, owner, sdm
+
+__all__ = ["owner", "schema", "sdm"]
+
+
+def test_a_reading_that_begins_anew_has_the_changes_since_the_slot_was_made(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any]
+) -> None:
+    """As if the first reading had been cut off: its slot is there, and no position."""
+    place, database = schema
+    table, name = f"{place}.notes", f"{place}-notes".replace("_", "-")
+    connector = f"{owner.name}.{name}"
+    database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)")
+    database.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+    database.execute(f"INSERT INTO {table} VALUES (1)")
+    publishing = f"CREATE PUBLICATION {slot_of(connector)} FOR TABLE {table}"
+    database.execute(f"{publishing} WITH (publish_via_partition_root = true)")
+    making = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
+    database.execute(making, (slot_of(connector),))
+    database.execute(f"INSERT INTO {table} VALUES (2), (3)")
+    database.execute(f"DELETE FROM {table} WHERE id = 2")
+    adding = (*NOUN, "add", name, "--type", "debezium-postgres", "--table", table)
+    sdm(*adding, "-d", owner.name)
+    try:
+        found = rows(sdm, owner, "notes", 6)
+        shown = [(op, key["id"]) for op, key, _ in found]
+        assert sorted(shown[:2]) == [("r", 1), ("r", 3)]
+        assert shown[2:] == [("c", 2), ("c", 3), ("d", 2), ("-", 2)]
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
