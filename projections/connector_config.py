@@ -16,9 +16,9 @@ from projections.connector_settings import (
     MOST_TASKS,
     OLD_ZONE,
     POSTGRES,
+    READ_ANEW,
     READERS,
     SNAPSHOT,
-    WHEN_NEEDED,
     ZONE,
 )
 from projections.connector_tables import JDBC, TABLES, Table, beside, captured, filled, tables
@@ -177,13 +177,29 @@ def not_allowed(config: Config, *, shared: bool = False) -> str | None:
     return "; ".join(found[:_FAULTS_TOLD]) + more if found else None
 
 
+def read_anew(before: Config, after: Config) -> str:
+    """What an updated capture would have to read anew, and would not; "" for nothing.
+
+    It reads tables before it has any position, which it keeps under its prefix.
+    """
+    if after.get("connector.class") != POSTGRES:
+        return ""
+    for setting in ("topic.prefix", "database.dbname"):
+        if before.get(setting) != after.get(setting):
+            return f"{setting}={after.get(setting, '')}"
+    more = set(items(after.get(TABLES, ""))) - set(items(before.get(TABLES, "")))
+    if more and after.get(SNAPSHOT) != "no_data":
+        return f"{', '.join(sorted(more)[:_FAULTS_TOLD])} (or give snapshot.mode=no_data)"
+    return ""
+
+
 def _unfit_capture(config: Config) -> str | None:
     if not tables(config):
         return f"{TABLES}: name each table, schema.table"
-    if config.get(SNAPSHOT) == WHEN_NEEDED:
+    if config.get(SNAPSHOT) in READ_ANEW:
         return (
-            f"{SNAPSHOT}: {WHEN_NEEDED} reads the tables anew after changes were lost, and leaves "
-            "rows in the topics that were deleted meanwhile: leave it out"
+            f"{SNAPSHOT}: {config[SNAPSHOT]} reads the tables anew and passes by the changes "
+            "before, so that rows which were deleted meanwhile stay in the topics: leave it out"
         )
     if config.get(READERS, "1") != "1":
         return (
@@ -203,6 +219,11 @@ def _unfit_sink(config: Config) -> str | None:
     if wrong := [one for one in said if one not in _DRIVER]:
         known = ", ".join(sorted(_DRIVER))
         return f"connection.url: leave out {', '.join(wrong)}: allowed are {known}"
+    if "primary.key.mode" not in config:
+        return (
+            "primary.key.mode: it is missing, and without a key a record that comes again is a "
+            "second row: write record_key or record_value"
+        )
     for setting in (ZONE, OLD_ZONE):
         if config.get(setting, "UTC") != "UTC":
             return (
@@ -210,6 +231,11 @@ def _unfit_sink(config: Config) -> str | None:
                 "have, as when its clocks go forward"
             )
     form = config.get("collection.name.format", "x").replace("${topic}", "x")
+    if "." in form and url["kind"] != "postgresql":
+        return (
+            "collection.name.format: leave the database out, which is that of connection.url: "
+            f"statements for {url['kind']} do not name it"
+        )
     if not _TABLE_FORM.fullmatch(form):
         return (
             "collection.name.format: write a table's name, or schema.table, of letters, digits, "

@@ -20,10 +20,10 @@ from projections.connector_settings import (
     JDBC_SINK,
     OLD_ZONE,
     POSTGRES,
+    READ_ANEW,
     READERS,
     SNAPSHOT,
     UNNEST,
-    WHEN_NEEDED,
     ZONE,
 )
 from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_host, items
@@ -237,6 +237,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "publication.autocreate.mode": "filtered",
         "max.queue.size.in.bytes": str(_QUEUE_BYTES),
         "snapshot.fetch.size": _FETCH_ROWS,
+        # Debezium's default counts a month as 30.4375 days
+        "interval.handling.mode": "string",
         # the keeper starts it again, and tells it
         "errors.max.retries": "0",
         **(_heartbeats(config) if _has_heartbeats(config) else {}),
@@ -249,7 +251,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         "driver.socketTimeout": str(_SOURCE_SILENCE_S),
         **_with_json(config),
     }
-    if found.get(SNAPSHOT) == WHEN_NEEDED:
+    if found.get(SNAPSHOT) in READ_ANEW:
         found[SNAPSHOT] = "initial"
     found = {name: value for name, value in found.items() if not name.startswith(_SIGNALS)}
     for name in (TABLES, "column.include.list", "column.exclude.list"):

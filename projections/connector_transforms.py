@@ -28,7 +28,7 @@ _OF_AVRO = matching(
 )
 _NAME = matching(r"[A-Za-z][A-Za-z0-9_-]{0,49}", "letters, digits, '_' and '-'")
 _KAFKA, _DEBEZIUM = "org.apache.kafka.connect.transforms", "io.debezium.transforms"
-_FLATTEN = f"{_KAFKA}.Flatten"
+_FLATTEN, _TIMES = f"{_KAFKA}.Flatten", f"{_KAFKA}.TimestampConverter$"
 _FIELD_OR_EMPTY = matching(r"[A-Za-z0-9_.]{0,200}[!?]?", "the name of a field")
 _HEADERS = listed(matching(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}", "the name of a header"))
 _PLACED = listed(
@@ -39,6 +39,9 @@ _PLACED = listed(
 )
 _ADDED = listed(matching(r"[A-Za-z0-9_.]{1,63}(?::[A-Za-z0-9_.]{1,63})?", "field or field:name"))
 _PAIRS = listed(matching(r"[A-Za-z0-9_.]{1,63}:[A-Za-z0-9_.]{1,63}", "one:other"))
+_TO_TEXT = listed(
+    matching(r"[A-Za-z0-9_.]{1,63}:string", "field:string (a cast to a number cuts what it lacks)")
+)
 _POSITIONS: Mapping[str, Kind] = {
     **{f"{part}.field": _FIELD_OR_EMPTY for part in ("topic", "partition", "offset", "timestamp")},
     "static.field": _FIELD_OR_EMPTY,
@@ -85,7 +88,7 @@ _OF_KEY_OR_VALUE: Mapping[str, Mapping[str, Kind]] = {
         "replacement": TEXT,
         "replace.null.with.default": BOOLEAN,
     },
-    "Cast": {"spec": _PAIRS, "replace.null.with.default": BOOLEAN},
+    "Cast": {"spec": _TO_TEXT, "replace.null.with.default": BOOLEAN},
     "ExtractField": {"field": FIELD, "replace.null.with.default": BOOLEAN},
     "HoistField": {"field": FIELD},
     "Flatten": {"delimiter": matching(r"[._-]{1,3}", "'.', '_' or '-'")},
@@ -99,7 +102,7 @@ _OF_KEY_OR_VALUE: Mapping[str, Mapping[str, Kind]] = {
         "field": FIELD,
         "target.type": one_of("string", "unix", "Date", "Time", "Timestamp"),
         "format": matching(r"[A-Za-z0-9 .:'/_-]{1,60}", "a format of Java's SimpleDateFormat"),
-        "unix.precision": one_of("seconds", "milliseconds", "microseconds", "nanoseconds"),
+        "unix.precision": one_of("seconds", "milliseconds", "microseconds"),
         "replace.null.with.default": BOOLEAN,
     },
 }
@@ -138,6 +141,7 @@ def faults(config: Mapping[str, str]) -> Iterator[str]:
             continue
         yield from _of(config, noun, names, known)
     yield from router_faults(config)
+    yield from _time_faults(config)
     for name in items(config.get("transforms", ""))[1:]:
         if config.get(f"transforms.{name}.type") == EVENT_ROUTER:
             yield (
@@ -157,6 +161,30 @@ def delimiter_faults(config: Mapping[str, str]) -> Iterator[str]:
         is_avro = f"{side.lower()}.converter" not in config
         if kind == _FLATTEN and is_avro and not _OF_AVRO.fits(config.get(setting, ".")):
             yield f"{setting}: it must be {_OF_AVRO.words}"
+
+
+def _time_faults(config: Mapping[str, str]) -> Iterator[str]:
+    """What TimestampConverter would make other times of.
+
+    Java's SimpleDateFormat takes a microsecond for a millisecond, 31 February for 3 March, and
+    leaves out what is behind; a time of Connect's own has milliseconds.
+    """
+    for name in items(config.get("transforms", "")):
+        begin = f"transforms.{name}"
+        if not config.get(f"{begin}.type", "").startswith(_TIMES):
+            continue
+        target = config.get(f"{begin}.target.type", "")
+        if f"{begin}.format" in config and target != "string":
+            yield (
+                f"{begin}.format: it goes with target.type=string: of a text another time may be "
+                "read than it says"
+            )
+        allowed = ("milliseconds", "microseconds" if target == "unix" else "seconds")
+        if config.get(f"{begin}.unix.precision", "milliseconds") not in allowed:
+            yield (
+                f"{begin}.unix.precision: with target.type={target or 'unset'} it must be "
+                f"{' or '.join(allowed)}: others cut what is finer"
+            )
 
 
 def _of(

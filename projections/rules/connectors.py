@@ -75,6 +75,12 @@ def _(intent: ConnectorUpdated, case: Case) -> Verdict:
             f"{connector.config.get(setting, 'nothing')} to "
             f"{intent.config.get(setting, 'nothing')}: add another connector for it",
         )
+    reads_on = connector_config.read_anew(connector.config, intent.config)
+    require(
+        not reads_on,
+        "connector_differs",
+        f"{connector.id} reads its tables once: add another connector for {reads_on}",
+    )
     require_allowed(case.image, intent.connector, intent.config, intent.application)
     if _leaves(case, connector, intent):
         require_record(case, Kind.CONNECTORS, domain)

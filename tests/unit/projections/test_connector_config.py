@@ -19,6 +19,7 @@ from projections.connector_config import (
     foreign_references,
     not_allowed,
     plain_secrets,
+    read_anew,
     redacted,
     replaces_rows,
     tasks,
@@ -44,8 +45,10 @@ SINK = {
     "connector.class": JDBC_SINK,
     "topics": "east.users,east.orders",
     "connection.url": "jdbc:postgresql://db.test:5432/reports",
+    "primary.key.mode": "record_value",
     "connection.password": SHARED_SECRET,
 }
+TO = {"type": "org.apache.kafka.connect.transforms.TimestampConverter$Value", "field": "at"}
 FOREIGN = [
     "${dir:/home/connectors/logins/west:west}",
     "${dir:/home/connectors:connector-east.shop}",
@@ -200,6 +203,7 @@ def test_a_sink_may_say_where_it_writes(changed: dict[str, str]) -> None:
         {"collection.name.format": "x; DROP TABLE y"},
         {"use.time.zone": "Europe/Berlin"},
         {"connection.url": "jdbc:mysql://db.test/reports", "use.time.zone": "Europe/Berlin"},
+        {"connection.url": "jdbc:mysql://db.test/reports", "collection.name.format": "other.x"},
         {"database.time_zone": "Europe/Berlin"},
         {"connector.class": "JdbcSink"},
         {"connector.class": "JdbcSinkConnector"},
@@ -236,6 +240,11 @@ SOURCE_REFUSED = [
     {"converters": "x"},
     {"x.type": "any.Class"},
     {"post.processors": "x"},
+    {"slot.drop.on.stop": "true"},
+    {"slot.failover": "true"},
+    {"decimal.handling.mode": "double"},
+    {"interval.handling.mode": "numeric"},
+    {"time.precision.mode": "isostring"},
     {"snapshot.mode": "custom"},
     {"snapshot.mode.custom.name": "x"},
     {"snapshot.select.statement.overrides": "public.users"},
@@ -317,6 +326,9 @@ def without_transforms(config: dict[str, str]) -> dict[str, str]:
                 {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
                 {"header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter"},
                 {"primary.key.mode": "record_header"},
+                {"primary.key.mode": "none"},
+                {"primary.key.mode": "kafka"},
+                {"insert.mode": "update"},
                 {"dialect.postgres.unnest.insert.enabled": "true"}]
 )  # fmt: skip
 def test_a_sink_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) -> None:
@@ -349,6 +361,10 @@ def test_a_source_may_have_what_its_users_need(changed: dict[str, str]) -> None:
     assert not_allowed({**OF_POSTGRES, **changed}) is None
 
 
+def test_a_capture_has_intervals_as_texts() -> None:
+    assert pinned("east.shop", OF_POSTGRES)["interval.handling.mode"] == "string"
+
+
 def test_a_shared_login_runs_no_statement_of_a_persons() -> None:
     query = {"heartbeat.action.query": "SELECT pg_logical_emit_message(false, 'beat', 'x')"}
     assert not_allowed({**OF_POSTGRES, **query}) is None
@@ -357,7 +373,11 @@ def test_a_shared_login_runs_no_statement_of_a_persons() -> None:
 
 @pytest.mark.parametrize(
     ("setting", "value", "kept"),
-    [("snapshot.mode", "when_needed", "initial"), ("snapshot.max.threads", "4", "1")],
+    [
+        ("snapshot.mode", "always", "initial"),
+        ("snapshot.mode", "when_needed", "initial"),
+        ("snapshot.max.threads", "4", "1"),
+    ],
 )
 def test_a_capture_may_not_read_tables_so_that_rows_are_missing(
     setting: str, value: str, kept: str
@@ -515,6 +535,57 @@ def test_heartbeats_are_kept_for_an_hour_in_a_topic_of_their_own() -> None:
     assert found["topic.creation.heartbeats.retention.ms"] == "3600000"
     for other in ({**OF_POSTGRES, **of_topics}, beats):
         assert "topic.creation.groups" not in pinned("east.shop", Map(other))
+
+
+def test_a_sink_says_what_finds_its_rows() -> None:
+    config = {one: value for one, value in SINK.items() if one != "primary.key.mode"}
+    assert "primary.key.mode: it is missing" in str(unfit(config))
+    assert unfit(SINK) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"type": f"{SMT}.Cast$Value", "spec": "n:int32"}, "spec"),
+        ({"type": f"{SMT}.Cast$Value", "spec": "a:string,n:int64"}, "spec"),
+        ({"type": f"{SMT}.Cast$Value", "spec": "a:string,n:string"}, ""),
+        ({**TO, "target.type": "Timestamp", "format": "yyyy-MM-dd HH:mm:ss.SSSSSS"}, "format"),
+        ({**TO, "target.type": "Date", "format": "yyyy-MM-dd"}, "format"),
+        ({**TO, "target.type": "string", "format": "yyyy-MM-dd"}, ""),
+        ({**TO, "target.type": "Timestamp", "unix.precision": "microseconds"}, "unix.precision"),
+        ({**TO, "target.type": "Timestamp", "unix.precision": "seconds"}, ""),
+        ({**TO, "target.type": "unix", "unix.precision": "seconds"}, "unix.precision"),
+        ({**TO, "target.type": "unix", "unix.precision": "microseconds"}, ""),
+        ({**TO, "target.type": "unix", "unix.precision": "nanoseconds"}, "unix.precision"),
+    ],
+)
+def test_a_transform_makes_no_other_values_of_numbers_and_times(
+    settings: dict[str, str], fault: str
+) -> None:
+    named = {f"transforms.one.{name}": value for name, value in settings.items()}
+    told = not_allowed({**OF_POSTGRES, "transforms": "route,one", **named})
+    assert f"transforms.one.{fault}" in str(told) if fault else told is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"table.include.list": "public.users,public.orders"}, "public.orders (or give snapshot"),
+        ({"table.include.list": "public.orders"}, "public.orders (or give snapshot"),
+        (
+            {"table.include.list": "public.users,public.orders", "snapshot.mode": "no_data"},
+            "",
+        ),
+        ({"topic.prefix": "east.other"}, "topic.prefix=east.other"),
+        ({"database.dbname": "other"}, "database.dbname=other"),
+        ({"database.hostname": "other.test", "poll.interval.ms": "77"}, ""),
+    ],
+)
+def test_an_update_of_a_capture_reads_no_tables_anew(changed: dict[str, str], told: str) -> None:
+    before = {**OF_POSTGRES, "table.include.list": "public.users"}
+    found = read_anew(before, {**before, **changed})
+    assert told in found if told else found == ""
+    assert read_anew(SINK, {**SINK, **changed}) == ""
 
 
 def test_a_sink_is_told_whether_its_keys_are_those_of_records() -> None:
