@@ -25,7 +25,8 @@ import org.apache.kafka.connect.transforms.Transformation
  * microsecond, one before 4713 BC, for which PostgreSQL's driver writes -infinity, infinity for another
  * database, a UUID that PostgreSQL shows as another text, and more bits than the schema says, which the
  * sink cuts; in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
- * topic. Refuses a change that contradicts itself, too. The error begins with a code, and names place
+ * topic. Refuses a change that contradicts itself, too, and what the sink would take for a change by the
+ * name of its schema, and pass by. The error begins with a code, and names place
  * and field. It runs behind [[PlainNames]], which bounds schemas. It leaves headers out, which the sink
  * does not use: it fails at two of one name, which anybody may write. Nothing of Scala's own library is
  * used, so that Connect needs no more jars for it.
@@ -155,14 +156,16 @@ class ExactValues extends Transformation[SinkRecord] {
   private def requireRow(record: SinkRecord): Unit = {
     val value = record.value
     val schema = record.valueSchema
-    val name = if (schema == null) null else schema.name
-    if (name != null && name.endsWith(".Envelope") && value.isInstanceOf[Struct] &&
-      schema.field("after") != null) {
-      val after = value.asInstanceOf[Struct].getWithoutDefault("after")
+    if (value.isInstanceOf[Struct] && ExactValues.isTakenForChange(schema)) {
+      if (!ExactValues.isEnvelope(schema))
+        throw refusal(record, "change_ambiguous", "value",
+          "the sink goes by the name of its schema, or by its field op, as if it were no row",
+          "give the schema another name, or write a change of Debezium's")
       if (!ExactValues.isChange(value.asInstanceOf[Struct]))
         throw refusal(record, "change_ambiguous", "op",
           "it contradicts what the change has before and after",
           "write c, r or u with a row after it, or d with the one before")
+      val after = value.asInstanceOf[Struct].getWithoutDefault("after")
       requireValue(record, schema.field("after").schema, after, "after")
     } else requireValue(record, schema, value, "value")
   }
@@ -303,6 +306,24 @@ object ExactValues {
   def isPlainUuid(schema: Schema, value: Any): Boolean =
     !uuid.equals(schema.name) || !value.isInstanceOf[String] ||
       uuids.matcher(value.asInstanceOf[String]).matches
+
+  /** Whether Debezium's sink writes another row of such a value than itself, or none. */
+  def isTakenForChange(schema: Schema): Boolean = {
+    val name = schema.name
+    if (name == null) schema.field("op") != null
+    else name.endsWith("Envelope") || name.contains("SchemaChangeValue")
+  }
+
+  /** Whether it has the form that Debezium gives the changes of a table. */
+  def isEnvelope(schema: Schema): Boolean = {
+    val name = schema.name
+    name != null && name.endsWith(".Envelope") && !name.contains("CloudEvents") &&
+    !name.contains("SchemaChangeValue") && isOf(schema, "op", Schema.Type.STRING) &&
+    isOf(schema, "before", Schema.Type.STRUCT) && isOf(schema, "after", Schema.Type.STRUCT)
+  }
+
+  private def isOf(schema: Schema, name: String, kind: Schema.Type): Boolean =
+    schema.field(name) != null && kind.equals(schema.field(name).schema.`type`)
 
   /** Whether what a change says that it is agrees with its rows; of a truncation there are none. */
   def isChange(change: Struct): Boolean = {

@@ -7,7 +7,8 @@ one that runs last in every source; behind all others of a JDBC sink run `PlainN
 `LoginFilter.scala` stands before the REST API. `PatchConnect.scala` changes two of Connect's
 classes: `NullFields.scala` keeps it from taking the default of a field for its null, `Traces.scala`
 keeps a record's text from writing lines into the trace of a failure. `PatchConsumer.scala` changes
-two of Kafka's consumer: `BoundedPolls.scala` bounds what a poll unpacks. `PatchLetters.scala`
+three of Kafka's consumer: `BoundedPolls.scala` bounds what a poll unpacks, `SkippedRecords.scala`
+passes over no record that was deleted before it was read. `PatchLetters.scala`
 changes Connect's reporter: `DeadLetters.scala` waits until a dead letter is written.
 `PatchDriver.scala` changes PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it
 keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
@@ -43,6 +44,7 @@ _SOURCES = (
     "PatchLetters",
     "PatchedClass",
     "PlainNames",
+    "SkippedRecords",
     "Times",
     "Traces",
     "WholeRows",

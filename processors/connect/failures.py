@@ -150,6 +150,15 @@ _REFUSALS = {
         "with a row after it, or d with the one before; to pass over such records, give "
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
+    "table_not_fit": (
+        "MySQL and MariaDB change the row that any unique index finds: drop that index, or write "
+        "to another table; rows that took the place of others are as they were once a connector "
+        "under another name reads the topic anew"
+    ),
+    "source_gap": (
+        "the topic's retention or its owner deleted records before they were written: add the "
+        "connector under another name, which reads what is left, and look at which rows it lacks"
+    ),
     "driver_not_fit": (
         "the server is a MariaDB before 11, to which MySQL's driver writes whole seconds: write "
         "connection.url as jdbc:mariadb://host:port/database"
@@ -180,7 +189,8 @@ _REFUSALS = {
 
 _REFUSED = re.compile(
     r"mesh\.RefusedException: (?P<refusal>"
-    r"(?:value_not_captured|table_truncated|column_not_exact): [\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
+    r"(?:value_not_captured|table_truncated|column_not_exact|table_not_fit): "
+    r"[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|slot_lost: [a-z0-9_]{1,63}|driver_not_fit: mysql"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
@@ -189,14 +199,14 @@ _REFUSED = re.compile(
     r"|pattern_too_slow: (?:(?:column|index) [\w$-]{1,63}|a text)"
     r"|(?:(?:name|default|parameter)_not_plain|schema_missing|schema_too_large|value_not_exact"
     r"|change_ambiguous): "
-    r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106})[: ]"
+    r"[\w.-]{1,260} at offset [0-9]{1,19}: [\w\\]{0,106}"
+    r"|source_gap: [\w.-]{1,260} at offset [0-9]{1,19})[: ]"
 )
-"""A refusal of `WholeRows`, its code with the names of table and column, of `OwnTopics`, its code
-with the domain, of `DeadLetters`, its code with the topic and Kafka's error, of `ExactColumns`, its
-code with the column, of `BoundedMatches`, its code with the column or the index, of `Identities`,
-its code with the table, of `LostSlots`, its code with the slot, of the Avro converter, its code, or
-of `PlainNames` and `ExactValues`, the code with the record's place and the field. No error but
-theirs has that class."""
+"""A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
+domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the index, of
+`BoundedMatches` the column or the index, of `Identities` the table, of `LostSlots` the slot, of
+`SkippedRecords` the partition and the position, of the Avro converter nothing, of `PlainNames` and
+`ExactValues` the record's place and the field. No error but theirs has that class."""
 _UNCONVERTED = re.compile(
     rf"{_NO_VALUE}"
     r"'(?P<column>[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,3})'"

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -312,6 +313,74 @@ def test_a_change_that_contradicts_itself_is_a_dead_letter_and_ends_no_sink(
     eventually(lambda: rows(database, f"{name}_record", "id, id") == [(1, 1), (2, 2)], "rows")
     found = [str(one) for one in dead_letters(sdm, owner, f"{name}-record")]
     assert sum("change_ambiguous" in one for one in found) == len(wrong)
+
+
+ID = {"name": "id", "type": "int"}
+OP = {"name": "op", "type": "string"}
+ROW = {"type": "record", "name": "east.Row", "fields": [ID]}
+NO_NAME = "io.confluent.connect.avro.ConnectDefault"
+NAMED_AS_CHANGES: list[tuple[str, list[Any], dict[str, Any]]] = [
+    ("east.SchemaChangeValue", [ID], {"id": 10}),
+    ("east.SchemaChangeValueOfOurs", [ID], {"id": 11}),
+    (NO_NAME, [ID, OP], {"id": 12, "op": "t"}),
+    (NO_NAME, [ID, OP], {"id": 13, "op": "x"}),
+    ("east.Envelope", [ID, OP], {"id": 14, "op": "t"}),
+    (
+        "east.CloudEvents.Envelope",
+        [ID, {"name": "data", "type": ROW}],
+        {"id": 15, "data": {"id": 1}},
+    ),
+    (
+        NO_NAME,
+        [{"name": "before", "type": ROW}, {"name": "after", "type": "east.Row"}, OP],
+        {"before": {"id": 1}, "after": {"id": 1}, "op": "d"},
+    ),
+]  # fmt: skip
+
+
+def test_a_schemas_name_has_no_record_passed_by_as_a_change(
+    sdm: Sdm, owner: Party, mesh: Endpoints, table: tuple[str, Any], sink: Sinking
+) -> None:
+    name, database = table
+    topic = f"{owner.name}.{name}"
+    sdm("topic", "create", topic, "--partitions", "1", "-d", owner.name)
+    writing = Producer(mesh.administration("east").config())
+    key = {"type": "record", "name": "Key", "fields": [ID]}
+    # the first field of a plain row may be called as one of a change
+    plain: list[tuple[str, list[Any], dict[str, Any]]] = [
+        ("east.Value", [ID, OP], {"id": 1, "op": "t"}),
+        ("east.EnvelopeSent", [ID, OP], {"id": 2, "op": "u"}),
+    ]
+
+    def wire(subject: str, schema: dict[str, Any], datum: dict[str, Any]) -> bytes:
+        encoded = BytesIO()
+        schemaless_writer(encoded, parse_schema(schema), datum)
+        number = register_schema(mesh, subject, json.dumps(schema))
+        return b"\0" + number.to_bytes(4, "big") + encoded.getvalue()
+
+    for place, (called, fields, datum) in enumerate([plain[0], *NAMED_AS_CHANGES, plain[1]]):
+        schema = {"type": "record", "name": called, "fields": fields}
+        number = datum.get("id", 1)
+        writing.produce(
+            topic,
+            wire(f"{topic}-{place}-value", schema, datum),
+            wire(f"{topic}-key", key, {"id": number}),
+        )
+    assert writing.flush(60) == 0
+    sink("position")
+    sink("record", "--key", "record")
+    expected = [(1, "t"), (2, "u")]
+
+    def is_written(kind: str) -> bool:
+        return rows(database, f"{name}_{kind}", "id, op") == expected
+
+    for kind in ("position", "record"):
+        eventually(partial(is_written, kind), f"rows of {kind}")
+        found = [str(one) for one in dead_letters(sdm, owner, f"{name}-{kind}")]
+        assert len(found) == len(NAMED_AS_CHANGES)
+        # a sink by position takes the row out of what is called an envelope before
+        ambiguous = [one for one in found if "change_ambiguous" in one or "Unknown field" in one]
+        assert len(ambiguous) == len(NAMED_AS_CHANGES)
 
 
 def test_numbers_that_a_table_does_not_tell_apart_are_no_keys(

@@ -34,6 +34,7 @@ SOURCE = {
 SINK = {
     "connector.class": JDBC_SINK,
     "connection.url": f"jdbc:postgresql://{PLACE}/east",
+    "primary.key.mode": "record_value",
     "connection.username": "postgres",
     "connection.password": SHARED_SECRET,
 }
@@ -451,6 +452,11 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "c, r or u with a",
         ),
         ("mesh.RefusedException: driver_not_fit: mysql: it writes", "jdbc:mariadb://host:port"),
+        (
+            "mesh.RefusedException: source_gap: east.a-0 at offset 7: records",
+            "source_gap: east.a-0 at offset 7; the topic's retention or its owner",
+        ),
+        ("mesh.RefusedException: table_not_fit: users.mail: rows", "table_not_fit: users.mail; My"),
         ("mesh.RefusedException: schema_ambiguous: a decimal: it", "has the one that is meant"),
         (
             "mesh.RefusedException: slot_lost: sdm_east_shop: its",
