@@ -12,7 +12,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
  * to the database can send, in any size. The one that reads tables begins the stream where the slot
  * does, if there is one: what commits while a first reading is begun anew comes behind it, some of it
  * again. The one that reads the stream asks `Keepalives` before its
- * heartbeats, and where it begins. Their jar comes first among those of the plugin; see [[PatchedClass]].
+ * heartbeats, and where it begins. The one that makes records of an outbox's payloads asks
+ * [[WholePayloads]]. Their jar comes first among those of the plugin; see [[PatchedClass]].
  */
 object PatchDebezium {
   private val of = "io/debezium/connector/postgresql"
@@ -31,6 +32,9 @@ object PatchDebezium {
   private val toOption = s"(Ljava/lang/String;Z)L$builder;"
   private val toPublish = "createOrUpdatePublicationModeFiltered"
   private val toSlot = "parseRestartLsn"
+  private val toRecord = "jsonNodeToStructInternal"
+  private val ofJson =
+    "(Lcom/fasterxml/jackson/databind/JsonNode;Lorg/apache/kafka/connect/data/Schema;)V"
   private val keepalives = s"$of/Keepalives"
   private val source = s"$of/PostgresStreamingChangeEventSource"
   private val position = s"$of/PostgresOffsetContext"
@@ -50,7 +54,8 @@ object PatchDebezium {
     s"$connection$$1" -> (Set("readPending"), 1),
     source -> (Set("execute", "processMessages"), 2),
     s"$of/PostgresSnapshotChangeEventSource" -> (Set("getTransactionStartLsn"), 1),
-    s"$of/PgSnapshot" -> (Set("valueOf"), 1))
+    s"$of/PgSnapshot" -> (Set("valueOf"), 1),
+    "io/debezium/transforms/outbox/JsonSchemaData" -> (Set(toRecord), 1))
 
   def main(arguments: Array[String]): Unit =
     for ((name, (methods, count)) <- places)
@@ -73,6 +78,11 @@ object PatchDebezium {
           inner.visitVarInsn(Opcodes.ALOAD, 2)
           call("mesh/ConstantDefaults", "constant", toConstant)
           inner.visitVarInsn(Opcodes.ASTORE, 2)
+        }
+        if (method == toRecord) {
+          inner.visitVarInsn(Opcodes.ALOAD, 1)
+          inner.visitVarInsn(Opcodes.ALOAD, 2)
+          call("mesh/WholePayloads", "require", ofJson)
         }
         // its first argument is the slot's name, the last one its row
         if (method == toSlot) {

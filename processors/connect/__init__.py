@@ -19,7 +19,8 @@ whole. `PatchMysql.scala` does so with the drivers of MySQL and MariaDB, by way 
 a text of a database is compared with a pattern, `ConstantDefaults.scala` takes no value out of a
 default that has to be computed, `Identities.scala` keeps a table out of a publication by which its
 UPDATE and DELETE would fail, `LostSlots.scala` refuses a slot that PostgreSQL has given up,
-`Keepalives.scala` lets heartbeats confirm what was read of the log.
+`Keepalives.scala` lets heartbeats confirm what was read of the log, `WholePayloads.scala` leaves
+nothing of an outbox's payload out.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
 connectors keep of schemas, `SmallNumbers.scala` cuts no number. `PatchAvro.scala` changes Avro
 beside it: `StrictTexts.scala` refuses bytes that are no text; by `PatchDecoder.scala`, which
@@ -97,6 +98,7 @@ PATCHES = (
             "LostSlots",
             "PatchDebezium",
             "PatchedClass",
+            "WholePayloads",
         ),
         "mesh.PatchDebezium",
     ),

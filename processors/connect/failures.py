@@ -150,6 +150,11 @@ _REFUSALS = {
         "with a row after it, or d with the one before; to pass over such records, give "
         "errors.tolerance=all with errors.deadletterqueue.topic.name"
     ),
+    "payload_not_exact": (
+        "the schema that Debezium makes of the payload lacks the member, which would be missing: "
+        "write lists of plain objects and names of A-Z, a-z, 0-9 and _, or have payloads as texts "
+        "with --set transforms.outbox.table.expand.json.payload=false"
+    ),
     "table_not_fit": (
         "MySQL and MariaDB change the row that any unique index finds: drop that index, or write "
         "to another table; rows that took the place of others are as they were once a connector "
@@ -188,10 +193,11 @@ _REFUSALS = {
 """The code of a refusal of our own transformations, and what to do about it."""
 
 _REFUSED = re.compile(
-    r"mesh\.RefusedException: (?P<refusal>"
+    r"mesh\.Refused(?:Exception|Error): (?P<refusal>"
     r"(?:value_not_captured|table_truncated|column_not_exact|table_not_fit): "
     r"[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
+    r"|payload_not_exact: (?:[\w$-]{1,63}|a member)"
     r"|slot_lost: [a-z0-9_]{1,63}|driver_not_fit: mysql"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"

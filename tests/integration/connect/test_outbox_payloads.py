@@ -1,0 +1,61 @@
+"""Payloads of an outbox of which a record would lack something."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.integration.connect.test_whole_rows import NOUN, schema
+from tests.integration.test_cli import Party, Sdm, owner, sdm
+from tests.kafka_client import PATIENCE_S, seen_within
+
+__all__ = ["owner", "schema", "sdm"]
+COLUMNS = "id uuid PRIMARY KEY, aggregatetype text, aggregateid text, type text, payload jsonb"
+WHOLE: dict[str, Any] = {
+    "n": 1,
+    "items": [{"sku": "x"}, {"sku": "y", "price": "5.00"}],
+    "to": {"city": "z"},
+    "none": [],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("payload", "member"),
+    [
+        ({"items": [{"lines": [{"a": "x"}]}, {"lines": [{"a": "y", "b": "5"}]}]}, "b"),
+        ({"items": [{"to": {"a": "x"}}, {"to": {"a": "y", "b": "5"}}]}, "b"),
+        ({"order-id": "7"}, "order-id"),
+    ],
+)
+def test_a_member_that_its_record_would_lack_is_told(
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], payload: Any, member: str
+) -> None:
+    place, database = schema
+    table, name = f"{place}.outbox", f"{place}-outbox".replace("_", "-")
+    connector, kind = f"{owner.name}.{name}", f"paid-{uuid4().hex[:8]}"
+    database.execute(f"CREATE TABLE {table} ({COLUMNS})")
+    adding = (*NOUN, "add", name, "--type", "debezium-outbox", "--table", table)
+    sdm(*adding, "-d", owner.name)
+
+    def write(number: int, content: Any) -> None:
+        row = (str(uuid4()), kind, str(number), "Paid", json.dumps(content))
+        database.execute(f"INSERT INTO {table} VALUES (%s, %s, %s, %s, %s)", row)
+
+    reading = ("topic", "consume", f"{owner.name}.{kind}", "-d", owner.name, "--follow")
+    try:
+        write(1, WHOLE)
+        [first] = sdm(*reading, "--timeout", "120", "--max", "1").lines
+        assert first["value"]["items"][1] == {"sku": "y", "price": "5.00"}
+        assert first["value"]["to"] == {"city": "z"}
+        write(2, payload)
+
+        def failure() -> str:
+            return str(sdm(*NOUN, "describe", connector).document["failure"])
+
+        told = f"payload_not_exact: {member}; the schema that"
+        seen_within(PATIENCE_S, lambda: told in failure())
+        assert told in failure()
+    finally:
+        sdm(*NOUN, "drop", connector, "-d", owner.name)
