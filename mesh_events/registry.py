@@ -22,17 +22,21 @@ from mesh_events.errors import (
 from mesh_events.inlining import inlined
 from mesh_events.known_ids import FILE as KNOWN_IDS
 from mesh_events.known_ids import KnownIds
-from mesh_events.schema_size import MOST_CHARACTERS, SchemaTooLargeError
+from mesh_events.schema_size import (
+    MOST_CHARACTERS,
+    MOST_TOGETHER,
+    MOST_VERSIONS,
+    TOO_MANY_VERSIONS,
+    SchemaTooLargeError,
+)
 
 if TYPE_CHECKING:
     from mesh_events.settings import Profile
 
 MOST_IMPORTS = 100
 """Schemas that one refers to, directly or through others."""
-TOO_MANY_VERSIONS = "too_many_versions"
-MOST_VERSIONS = 500
-MOST_TOGETHER = 4_000_000
-"""Characters of all versions of a subject, each with what it refers to."""
+MOST_KEPT = 2000
+"""Schemas that are remembered."""
 
 
 def registry_client(
@@ -67,8 +71,8 @@ class Registry:
         self.url, self._known = url, known
         self._client = registry_client(url, user, password)
         self.schema_id = lru_cache(maxsize=None)(self._schema_id)
-        self.definition = lru_cache(maxsize=None)(self._definition)
-        self._whole = lru_cache(maxsize=None)(self._inlined)
+        self.definition = lru_cache(maxsize=MOST_KEPT)(self._definition)
+        self._whole = lru_cache(maxsize=MOST_KEPT)(self._inlined)
 
     @classmethod
     def at_home(cls, home: Path, profile: "Profile") -> Self:
@@ -180,6 +184,7 @@ class Registry:
         """
         # a version may have been deleted for good, and another one made in its place
         self._client.clear_caches()
+        self._whole.cache_clear()
         numbers = self.numbers(subject)
         found: list[Version] = []
         size = 0

@@ -13,6 +13,11 @@ from mesh_events.full_names import named_types, with_full_names
 
 CODE = "schema_too_large"
 MOST_CHARACTERS = 1_000_000
+TOO_MANY_VERSIONS = "too_many_versions"
+MOST_VERSIONS = 500
+MOST_TOGETHER = 4_000_000
+"""Characters of all versions of a subject, and of all that a statement reads, each with what it
+refers to."""
 MOST_LEVELS = 64
 """Types within types in the text; names of types are not followed."""
 MOST_TYPES = 2000

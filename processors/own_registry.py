@@ -130,6 +130,9 @@ class OwnRegistry:
         subject = quote(wanted.subject, safe="")
         place = f"{artifacts}/{subject}/versions"
         if made is None and self._rest.ask("GET", f"{place}/{wanted.number}") is not None:
+            if self._has(wanted):
+                # another lane has brought it since
+                return
             raise self._differs(
                 f"has another schema as version {wanted.number} of {wanted.subject} than the "
                 f"mesh's: {_ALONE}",

@@ -182,7 +182,7 @@ def read_anew(before: Config, after: Config) -> str:
 
     It reads tables before it has any position, which it keeps under its prefix.
     """
-    if after.get("connector.class") != POSTGRES:
+    if not before.get("connector.class") == after.get("connector.class") == POSTGRES:
         return ""
     for setting in ("topic.prefix", "database.dbname"):
         if before.get(setting) != after.get(setting):
@@ -219,11 +219,15 @@ def _unfit_sink(config: Config) -> str | None:
     if wrong := [one for one in said if one not in _DRIVER]:
         known = ", ".join(sorted(_DRIVER))
         return f"connection.url: leave out {', '.join(wrong)}: allowed are {known}"
-    if "primary.key.mode" not in config:
-        return (
-            "primary.key.mode: it is missing, and without a key a record that comes again is a "
-            "second row: write record_key or record_value"
-        )
+    for setting, values in (
+        ("primary.key.mode", "record_key or record_value"),
+        ("insert.mode", "upsert"),
+    ):
+        if setting not in config:
+            return (
+                f"{setting}: it is missing, and a record that comes again would be a second row: "
+                f"write {values}"
+            )
     for setting in (ZONE, OLD_ZONE):
         if config.get(setting, "UTC") != "UTC":
             return (

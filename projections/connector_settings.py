@@ -187,8 +187,8 @@ _SINK: Mapping[str, Kind] = {
     "connection.pool.max_size": number(1, 10),
     "connection.pool.timeout": number(1, 3600),
     "connection.restart.on.errors": BOOLEAN,
-    # an update of a row that is not there writes none
-    "insert.mode": one_of("insert", "upsert"),
+    # a row that is not there is not updated, and a record that comes again is inserted again
+    "insert.mode": one_of("upsert"),
     "delete.enabled": BOOLEAN,
     "truncate.enabled": BOOLEAN,
     # without a key a record that comes again is a second row; by `kafka` new columns are not seen

@@ -245,6 +245,9 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
         **config,
         # changes come under the names of tables that are captured, not of their partitions
         "publish.via.partition.root": "true",
+        # what is written while it stands still, or has not come to a standby, would be lost
+        "slot.drop.on.stop": "false",
+        "slot.failover": "false",
         # several leave out rows of tables whose keys are times
         READERS: "1",
         # no setting of the driver is a domain's

@@ -102,7 +102,7 @@ _OF_KEY_OR_VALUE: Mapping[str, Mapping[str, Kind]] = {
         "field": FIELD,
         "target.type": one_of("string", "unix", "Date", "Time", "Timestamp"),
         "format": matching(r"[A-Za-z0-9 .:'/_-]{1,60}", "a format of Java's SimpleDateFormat"),
-        "unix.precision": one_of("seconds", "milliseconds", "microseconds"),
+        "unix.precision": one_of("seconds", "milliseconds"),
         "replace.null.with.default": BOOLEAN,
     },
 }
@@ -179,7 +179,7 @@ def _time_faults(config: Mapping[str, str]) -> Iterator[str]:
                 f"{begin}.format: it goes with target.type=string: of a text another time may be "
                 "read than it says"
             )
-        allowed = ("milliseconds", "microseconds" if target == "unix" else "seconds")
+        allowed = ("milliseconds", *(() if target == "unix" else ("seconds",)))
         if config.get(f"{begin}.unix.precision", "milliseconds") not in allowed:
             yield (
                 f"{begin}.unix.precision: with target.type={target or 'unset'} it must be "

@@ -10,11 +10,9 @@ from local_platform.services.base import Command, Service
 from local_platform.services.java import EXIT_ON_OUT_OF_MEMORY, java, properties, small_jvm
 from local_platform.site import Site
 from mesh_events.files import write_atomically
-from mesh_events.registry import MOST_VERSIONS
+from mesh_events.schema_size import MOST_VERSIONS
 
 HEAP_MB = 256
-STORE = "schemas;DB_CLOSE_ON_EXIT=FALSE;CACHE_SIZE=16384"
-"""Its database's file, and how many KiB of it are in the heap."""
 USERS = {"writer": "sr-developer", "admin": "sr-admin"}
 
 
@@ -47,9 +45,6 @@ class Registry(Service):
 
     def command(self) -> Command:
         """Return the registry's process."""
-        for one in self.data.glob("*.db"):
-            # it is made anew of what Kafka has
-            one.unlink(missing_ok=True)
         run = registry_folder(self.site.jars, self.site.cache) / "quarkus-run.jar"
         options = [*small_jvm(), EXIT_ON_OUT_OF_MEMORY]
         argv = java(f"-jar {run}", HEAP_MB, options=options, scratch=self.scratch)
@@ -88,8 +83,6 @@ class Registry(Service):
                 "apicurio.rules.global.compatibility": "BACKWARD",
                 "apicurio.storage.kind": "kafkasql",
                 "apicurio.kafkasql.bootstrap.servers": self.site.address(f"kafka-{self._cluster}"),
-                # in memory all schemas of all domains would be in its heap
-                "apicurio.datasource.url": f"jdbc:h2:file:{self.data}/{STORE}",
                 # the default of 5 s is waited for at each start
                 "apicurio.kafkasql.consumer.poll.timeout": "300",
             }

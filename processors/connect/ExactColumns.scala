@@ -86,7 +86,8 @@ object ExactColumns {
     FROM information_schema.columns WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ?"""
 
   private val uniqueOfMysql =
-    """SELECT index_name, column_name FROM information_schema.statistics
+    """SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END
+    FROM information_schema.statistics
     WHERE non_unique = 0 AND table_schema = COALESCE(?, DATABASE()) AND table_name = ?"""
 
   def typeName(dialect: DatabaseDialect, kind: Int): String =
@@ -122,7 +123,7 @@ object ExactColumns {
       val rows = asking.executeQuery()
       while (rows.next()) {
         val index = rows.getString(1)
-        // an index over an expression has no column
+        // an index over an expression has no column, and one over a part of one finds others as well
         val column = String.valueOf(rows.getString(2)).toLowerCase(util.Locale.ROOT)
         val before = found.get(index)
         val columns = if (before == null) new util.HashSet[String]() else before
@@ -148,13 +149,13 @@ object ExactColumns {
         key.add(column.toLowerCase(util.Locale.ROOT))
       }
       val all = indexes.entrySet.iterator
+      var found = key.isEmpty
       while (all.hasNext) {
         val one = all.next()
-        if (!key.isEmpty && !one.getValue.equals(key))
-          throw new RefusedException(
-            "table_not_fit: " + table.getId.name + "." + one.getKey +
-              ": rows are found by another unique index than the key")
+        if (!key.isEmpty && !one.getValue.equals(key)) throw notFit(table, one.getKey)
+        found = true
       }
+      if (!found) throw notFit(table, "none")
     }
   }
 
@@ -165,6 +166,11 @@ object ExactColumns {
       throw new RefusedException(
         "driver_not_fit: mysql: it writes whole seconds alone to a MariaDB: write jdbc:mariadb")
   }
+
+  private def notFit(table: TableDescriptor, index: String): RefusedException =
+    new RefusedException(
+      "table_not_fit: " + table.getId.name + "." + index +
+        ": rows are found by unique indexes, of which there has to be one, over the key")
 
   /** Called with each record, and the table that it is for. */
   def require(record: JdbcSinkRecord, table: TableDescriptor): Unit = {

@@ -156,7 +156,11 @@ class ExactValues extends Transformation[SinkRecord] {
   private def requireRow(record: SinkRecord): Unit = {
     val value = record.value
     val schema = record.valueSchema
-    if (value.isInstanceOf[Struct] && ExactValues.isTakenForChange(schema)) {
+    // of a map with some names the sink makes columns of what are values
+    if (value != null && !value.isInstanceOf[Struct])
+      throw refusal(record, "schema_missing", "value",
+        "it is no record with fields, which become columns", "write records, or use HoistField")
+    if (value != null && ExactValues.isTakenForChange(schema)) {
       if (!ExactValues.isEnvelope(schema))
         throw refusal(record, "change_ambiguous", "value",
           "the sink goes by the name of its schema, or by its field op, as if it were no row",
@@ -311,7 +315,7 @@ object ExactValues {
   def isTakenForChange(schema: Schema): Boolean = {
     val name = schema.name
     if (name == null) schema.field("op") != null
-    else name.endsWith("Envelope") || name.contains("SchemaChangeValue")
+    else name.endsWith(".Envelope") || name.contains("SchemaChangeValue")
   }
 
   /** Whether it has the form that Debezium gives the changes of a table. */

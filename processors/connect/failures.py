@@ -156,9 +156,9 @@ _REFUSALS = {
         "with --set transforms.outbox.table.expand.json.payload=false"
     ),
     "table_not_fit": (
-        "MySQL and MariaDB change the row that any unique index finds: drop that index, or write "
-        "to another table; rows that took the place of others are as they were once a connector "
-        "under another name reads the topic anew"
+        "MySQL and MariaDB change the row that any unique index finds: let the table have one over "
+        "the key's whole columns, and no other one, or write to another table; rows that took the "
+        "place of others are as they were once a connector under another name reads the topic anew"
     ),
     "source_gap": (
         "the topic's retention or its owner deleted records before they were written: add the "

@@ -10,12 +10,13 @@ from processors.connect.databases import Connection
 _QUERY = """
 SELECT format('%%I.%%I', n.nspname, c.relname), n.nspname || '.' || c.relname,
     c.relkind = 'p' AND NOT p.pubviaroot,
-    NOT c.relispartition AND (c.relkind = 'r' OR p.pubviaroot) AND NOT EXISTS (
+    c.relispartition, (c.relkind = 'r' OR p.pubviaroot) AND NOT EXISTS (
         SELECT 1 FROM pg_publication_tables t WHERE t.pubname = p.pubname
         AND t.schemaname = n.nspname AND t.tablename = c.relname),
     array_remove(ARRAY[CASE WHEN NOT p.pubinsert THEN 'INSERT' END,
         CASE WHEN NOT p.pubupdate THEN 'UPDATE' END,
-        CASE WHEN NOT p.pubdelete THEN 'DELETE' END], NULL),
+        CASE WHEN NOT p.pubdelete THEN 'DELETE' END,
+        CASE WHEN NOT p.pubtruncate THEN 'TRUNCATE' END], NULL),
     coalesce(to_jsonb(r) ->> 'prqual', '') <> '',
     CASE WHEN jsonb_typeof(to_jsonb(r) -> 'prattrs') = 'array' THEN ARRAY(
         SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
@@ -35,6 +36,7 @@ class Published(NamedTuple):
     table: its name as SQL writes it
     path: schema.table
     by_partition: whether changes come under the names of its partitions
+    is_partition: whether it is one of another table
     is_missing: whether the publication does not have it
     left_out: kinds of changes that the publication does not have
     is_filtered: whether it has some rows alone
@@ -44,6 +46,7 @@ class Published(NamedTuple):
     table: str
     path: str
     by_partition: bool
+    is_partition: bool
     is_missing: bool
     left_out: list[str]
     is_filtered: bool
@@ -85,7 +88,8 @@ def require_published(
     Raises:
         RefusedError: the first kind of fault, with all of its tables.
     """
-    if others := [one.table for one in found if one.is_missing and one.path in before]:
+    missing = [one for one in found if one.is_missing]
+    if others := [one.table for one in missing if one.path in before and not one.is_partition]:
         raise RefusedError(
             "table_recreated",
             f"{', '.join(others)} is another table than the connector captured under that name: "
@@ -101,11 +105,13 @@ def require_published(
             f"{publication} SET (publish_via_partition_root = true); what was written before is "
             "missing from the topic of a connector that ran",
         )
-    if is_kept and (missing := [one.table for one in found if one.is_missing]):
+    if is_kept and missing:
+        named = ", ".join(one.table for one in missing)
         raise RefusedError(
             "table_not_published",
-            f"the publication {publication} does not have {', '.join(missing)}, so that no change "
-            f"arrives; run ALTER PUBLICATION {publication} ADD TABLE {', '.join(missing)}",
+            f"the publication {publication} does not have {named}, so that no change arrives; run "
+            f"ALTER PUBLICATION {publication} ADD TABLE {named} (of a partition it needs "
+            "publish_via_partition_root = false)",
         )
     if faults := list(_partly(found, columns, is_outbox=is_outbox)):
         raise RefusedError(
@@ -120,7 +126,9 @@ def _partly(
 ) -> Iterator[str]:
     kinds = {kind for one in found for kind in one.left_out}
     if lacking := [
-        kind for kind in ("INSERT", *(() if is_outbox else ("UPDATE", "DELETE"))) if kind in kinds
+        kind
+        for kind in ("INSERT", *(() if is_outbox else ("UPDATE", "DELETE", "TRUNCATE")))
+        if kind in kinds
     ]:
         yield f"has no {', '.join(lacking)} (ALTER PUBLICATION ... SET (publish = ...))"
     if filtered := [one.table for one in found if one.is_filtered]:

@@ -12,7 +12,8 @@ from mesh_events.intents import ClusterRegistered
 from mesh_events.kafka import Connection
 from mesh_events.patterns import require_usable
 from mesh_events.references import resolve
-from mesh_events.registry import TOO_MANY_VERSIONS, Registry
+from mesh_events.registry import Registry
+from mesh_events.schema_size import TOO_MANY_VERSIONS
 from mesh_events.statements import StatementAdded, Wording
 from mesh_events.transport import Tls
 from processors.clusters import ClusterAdmin, KafkaAdmin, Topic

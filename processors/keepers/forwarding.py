@@ -145,7 +145,7 @@ class ForwardingKeeper:
         if answer.outcome is Outcome.TAKEN:
             self._taken = value
             return True
-        if answer.outcome is Outcome.REFUSED or self._is_hopeless(answer):
+        if answer.outcome is Outcome.REFUSED or self._is_hopeless(answer, value):
             log.warning(
                 "lineage_event_passed_over", offset=event.offset, reason=answer.reason, **about
             )
@@ -154,14 +154,18 @@ class ForwardingKeeper:
         log.warning("lineage_not_taken", reason=answer.reason, again_in_s=again, **about)
         return False
 
-    def _is_hopeless(self, answer: Answer) -> bool:
+    def _is_hopeless(self, answer: Answer, value: bytes) -> bool:
         self._faults += answer.outcome is Outcome.FAILED
         if answer.outcome is not Outcome.FAILED or self._faults < DOUBT:
             return False
-        takes_others = (
-            self._taken is not None and self._receiver.send(self._taken).outcome is Outcome.TAKEN
-        )
-        return takes_others or self._faults >= TRIES
+        return self._faults >= TRIES or self._takes_others(value)
+
+    def _takes_others(self, value: bytes) -> bool:
+        """Whether the receiver takes an event, and this one right afterwards does not."""
+        if self._taken is None or self._receiver.send(self._taken).outcome is not Outcome.TAKEN:
+            return False
+        # it may have come back in between
+        return self._receiver.send(value).outcome is Outcome.FAILED
 
     def _wait(self) -> float:
         self._attempts += 1

@@ -24,7 +24,7 @@ from processors.keepers.lanes import Job, Lanes, OneByOne, for_a_while, in_turn
 from processors.keepers.product_topics import ProductTopics
 from processors.keepers.strangers import LOOK_S, Strangers
 from processors.keepers.wishes import current, job_of, may_not_read, returned
-from processors.rights import Binding, Resource, Wish
+from processors.rights import Binding, Operation, Resource, Wish
 from projections.connectors import Connector
 from projections.image import Image
 from projections.statements import Statement
@@ -64,14 +64,20 @@ class _Readers:
 
 
 def _of_quarantined(image: Image, actual: Iterable[Binding]) -> set[Binding]:
-    """What statements and connectors of domains in quarantine hold, which their keepers end."""
+    """What statements and connectors of domains in quarantine may do with topics.
+
+    Their keepers find by the others what there is to end: logins, transactions, marks.
+    """
     names = image.identity.quarantines
     if not names:
         return set()
     return {
         right
         for right in actual
-        if (job := job_of(image, right.principal)) is not None and job.domain in names
+        if right.resource is Resource.TOPIC
+        and right.operation is not Operation.DESCRIBE
+        and (job := job_of(image, right.principal)) is not None
+        and job.domain in names
     }
 
 

@@ -106,7 +106,9 @@ class StatementPlan:
         # what is known of the stream before its first start is where it is to begin
         known = {int(p): offset for p, offset in statement.positions.items()}
         # where something is known, a partition that is missing was added since, and begins at 0
-        floor = dict.fromkeys(range(source.partitions), 0) | known if known else {}
+        # a table is read from its first record, which may have been deleted a moment ago
+        is_whole = bool(known) or self.plan.stream.of_rows
+        floor = dict.fromkeys(range(source.partitions), 0) | known if is_whole else {}
         bounds = ends.source_log.bounds(source.name, range(source.partitions))
         return {
             partition: _start(partition, floor, behind, bounds, ends.anew)

@@ -55,6 +55,8 @@ def _(intent: ConnectorAdded, case: Case) -> Verdict:
         "connector_dropping",
         f"the connector {intent.connector} was dropped and is not gone yet: wait for DROPPED",
     )
+    if before is not None:
+        _require_read_already(before, intent)
     require_allowed(case.image, intent.connector, intent.config, intent.application)
     known = before is not None and not _leaves(case, before, intent)
     require_room(case, Kind.CONNECTORS, domain, known=known)
@@ -75,12 +77,7 @@ def _(intent: ConnectorUpdated, case: Case) -> Verdict:
             f"{connector.config.get(setting, 'nothing')} to "
             f"{intent.config.get(setting, 'nothing')}: add another connector for it",
         )
-    reads_on = connector_config.read_anew(connector.config, intent.config)
-    require(
-        not reads_on,
-        "connector_differs",
-        f"{connector.id} reads its tables once: add another connector for {reads_on}",
-    )
+    _require_read_already(connector, intent)
     require_allowed(case.image, intent.connector, intent.config, intent.application)
     if _leaves(case, connector, intent):
         require_record(case, Kind.CONNECTORS, domain)
@@ -100,6 +97,19 @@ def _(intent: ConnectorStarted, case: Case) -> Verdict:
 @judge.register
 def _(intent: ConnectorDropped, case: Case) -> Verdict:
     return life.drop(case, _directed(case, intent), "connector", intent.reason)
+
+
+def _require_read_already(before: Connector, intent: Configured) -> None:
+    """Raise Refusal for tables that a capture would have to read, and would not.
+
+    One of that name that was dropped goes on from its positions.
+    """
+    more = connector_config.read_anew(before.config, intent.config)
+    require(
+        not more,
+        "connector_differs",
+        f"{before.id} reads its tables once: add a connector of another name for {more}",
+    )
 
 
 def _leaves(case: Case, before: Connector, intent: Configured) -> bool:

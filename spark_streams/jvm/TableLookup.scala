@@ -121,7 +121,8 @@ class Table(name: String, text: String, closed: Table => Unit) {
     try {
       val partitions = partitionsOf(consumer, config.topic)
       consumer.assign(partitions.asJava)
-      consumer.seekToBeginning(partitions.asJava)
+      // not to wherever it begins once it is asked: rows may be deleted meanwhile
+      partitions.foreach(consumer.seek(_, 0L))
       val begins = consumer.beginningOffsets(partitions.asJava).asScala
       require(begins.values.forall(_ == 0), s"${config.topic} does not have its first records any more")
       val ends = endsOf(config, partitions)

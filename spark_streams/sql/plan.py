@@ -9,7 +9,13 @@ from typing import Any, Protocol
 from mesh_events.compatibility import misread, taking_aliases
 from mesh_events.errors import RefusedError
 from mesh_events.schema_defaults import MOST_ADDED, added_to_items
-from mesh_events.schema_size import expanded_size, parsed, require_no_recursion
+from mesh_events.schema_size import (
+    MOST_TOGETHER,
+    TOO_MANY_VERSIONS,
+    expanded_size,
+    parsed,
+    require_no_recursion,
+)
 from spark_streams.jvm import LOOKUP
 from spark_streams.sql.analysis import analysed, plan_text
 from spark_streams.sql.errors import SqlError
@@ -109,7 +115,13 @@ def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Pl
         RefusedError: `no_schema` or `schema_not_usable`; `unsupported_schema` is a SqlError.
         MeshError: the registry does not answer.
     """
-    found = {one.alias: _topic(one, topic_of(one, names), schemas) for one in parsed.sources}
+    found: dict[str, Topic] = {}
+    once, topics = _Together(schemas), dict[str, Topic]()
+    for one in parsed.sources:
+        topic = topic_of(one, names)
+        if topic not in topics:
+            topics[topic] = _topic(one, topic, once)
+        found[one.alias] = replace(topics[topic], alias=one.alias)
     stream = replace(found[parsed.stream.alias], of_rows=parsed.of_rows)
     joined = {one.source.alias: one.source for one in parsed.joined}
     tables = {
@@ -251,6 +263,26 @@ def record_name(topic: str) -> tuple[str, str]:
 
 def _listed(stream: str, tables: Iterable[str]) -> str:
     return ", ".join([stream, *sorted(tables)])
+
+
+class _Together:
+    """The schemas of all topics of a statement, which are bounded together."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas, self._characters = schemas, 0
+
+    def versions(self, subject: str) -> Mapping[int, str]:
+        """As of the registry; raises RefusedError `too_many_versions`."""
+        found = self._schemas.versions(subject)
+        self._characters += sum(map(len, found.values()))
+        if self._characters > MOST_TOGETHER:
+            raise RefusedError(
+                TOO_MANY_VERSIONS,
+                f"with {subject} the schemas of the topics that are read have "
+                f"{self._characters} characters in all of their versions, at most "
+                f"{MOST_TOGETHER} are compared: read fewer, or topics with fewer versions",
+            )
+        return found
 
 
 def _topic(source: Source, topic: str, schemas: Schemas) -> Topic:

@@ -232,10 +232,10 @@ def test_a_publication_of_partitions_names_is_refused(
     [
         ("TABLE {other}", "table_not_published", "does not have {table}", "SET TABLE {table}"),
         (
-            "TABLE {table} WITH (publish = 'insert, truncate')",
+            "TABLE {table} WITH (publish = 'insert')",
             "table_published_partly",
-            "has no UPDATE, DELETE",
-            "SET (publish = 'insert, update, delete')",
+            "has no UPDATE, DELETE, TRUNCATE",
+            "SET (publish = 'insert, update, delete, truncate')",
         ),
         (
             "TABLE {table} WHERE (id > 0)",

@@ -11,7 +11,8 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from mesh_events.definition import Definition, Kind, Reference
 from mesh_events.errors import InfrastructureError, InvalidValueError, RefusedError
-from mesh_events.registry import MOST_TOGETHER, MOST_VERSIONS, Registry
+from mesh_events.registry import Registry
+from mesh_events.schema_size import MOST_TOGETHER, MOST_VERSIONS
 
 
 class Client:

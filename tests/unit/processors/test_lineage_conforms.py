@@ -34,6 +34,7 @@ SINK = {
     "topics": "east.users",
     "connection.url": "jdbc:postgresql://db.invalid/reports",
     "primary.key.mode": "record_value",
+    "insert.mode": "upsert",
     "connection.password": connectors.OWN_SECRET,
     "errors.tolerance": "all",
     DEAD_LETTERS: "east.shop.dead",

@@ -175,14 +175,16 @@ def test_what_was_revoked_is_gone_before_any_of_it_is_told(
     assert len(removed) > 3
 
 
-def test_a_quarantine_takes_what_connectors_hold_with_the_other_rights(world: World) -> None:
+def test_a_quarantine_takes_what_connectors_read_with_the_other_rights(world: World) -> None:
     config = {"connector.class": "some.Sink", "topics": TOPIC}
     said = {"connector": "north.files", "application": "north.app", "config": config}
     world.log.say(ConnectorAdded, "north", **said)
     world.log.govern()
     principal = "mesh.connect.north.files"
     group = Binding(principal, Operation.READ, Resource.GROUP, "connect-north.files")
-    held = {*reader(principal, TOPIC), group}
+    write = Binding(principal, Operation.WRITE, Resource.TOPIC, "north.out")
+    mark = Binding(principal, Operation.DESCRIBE, Resource.TOPIC, "north.out")
+    held = {*reader(principal, TOPIC), write, mark, group}
     others = reader("somebody", TOPIC)
     world.east.grant([*held, *others])
     world.look()
@@ -190,7 +192,8 @@ def test_a_quarantine_takes_what_connectors_hold_with_the_other_rights(world: Wo
     world.log.operator(DomainQuarantined, domain="north", reason="hostile")
     world.log.govern()
     world.look()
-    assert not held & world.east.bindings
+    # their keeper finds by these what there is to end
+    assert held & world.east.bindings == {mark, group}
     assert others <= world.east.bindings
 
 

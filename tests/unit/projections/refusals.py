@@ -432,6 +432,7 @@ def _connectors() -> list[Refusal]:
         update("unknown_connector", connector="east.other"),
         update("connector_differs", more={"connector.class": "some.Other"}),
         update("connector_differs", more={"topics": "east.users"}),
+        update("connector_differs", more={"table.include.list": "public.orders,public.users"}),
         update("secret_in_config", more={"database.password": "hunter2"}),
         *(direct("not_your_domain", kind, "west") for kind in directions),
         *(direct("unknown_connector", kind, connector="east.other") for kind in directions),

@@ -46,6 +46,7 @@ SINK = {
     "topics": "east.users,east.orders",
     "connection.url": "jdbc:postgresql://db.test:5432/reports",
     "primary.key.mode": "record_value",
+    "insert.mode": "upsert",
     "connection.password": SHARED_SECRET,
 }
 TO = {"type": "org.apache.kafka.connect.transforms.TimestampConverter$Value", "field": "at"}
@@ -555,8 +556,8 @@ def test_a_sink_says_what_finds_its_rows() -> None:
         ({**TO, "target.type": "Timestamp", "unix.precision": "microseconds"}, "unix.precision"),
         ({**TO, "target.type": "Timestamp", "unix.precision": "seconds"}, ""),
         ({**TO, "target.type": "unix", "unix.precision": "seconds"}, "unix.precision"),
-        ({**TO, "target.type": "unix", "unix.precision": "microseconds"}, ""),
-        ({**TO, "target.type": "unix", "unix.precision": "nanoseconds"}, "unix.precision"),
+        ({**TO, "target.type": "unix", "unix.precision": "milliseconds"}, ""),
+        ({**TO, "target.type": "unix", "unix.precision": "microseconds"}, "unix.precision"),
     ],
 )
 def test_a_transform_makes_no_other_values_of_numbers_and_times(
@@ -745,6 +746,7 @@ AT = f"{SMT}.InsertField"
         (
             {
                 "primary.key.mode": "record_value",
+                "insert.mode": "upsert",
                 "primary.key.fields": "id,place",
                 "transforms.at.type": f"{AT}$Value",
                 "transforms.at.offset.field": "place!",
@@ -754,6 +756,7 @@ AT = f"{SMT}.InsertField"
         (
             {
                 "primary.key.mode": "record_value",
+                "insert.mode": "upsert",
                 "primary.key.fields": "id",
                 "transforms.at.type": f"{AT}$Value",
                 "transforms.at.offset.field": "place!",

@@ -475,3 +475,8 @@ def test_a_connector_is_added_again_once_the_dropped_one_is_gone() -> None:
     story.settle(log)
     verdict = judged(log, "east", connectors.ConnectorAdded, story.connector())
     assert isinstance(verdict, Waiting)
+    # it goes on from where the dropped one stood, and reads no table anew
+    wider = story.connector(more={"table.include.list": "public.orders,public.users"})
+    verdict = judged(log, "east", connectors.ConnectorAdded, wider)
+    assert isinstance(verdict, Rejected)
+    assert verdict.code == "connector_differs"

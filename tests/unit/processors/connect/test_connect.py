@@ -35,6 +35,7 @@ SINK = {
     "connector.class": JDBC_SINK,
     "connection.url": f"jdbc:postgresql://{PLACE}/east",
     "primary.key.mode": "record_value",
+    "insert.mode": "upsert",
     "connection.username": "postgres",
     "connection.password": SHARED_SECRET,
 }
@@ -457,7 +458,7 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "mesh.RefusedException: source_gap: east.a-0 at offset 7: records",
             "source_gap: east.a-0 at offset 7; the topic's retention or its owner",
         ),
-        ("mesh.RefusedException: table_not_fit: users.mail: rows", "table_not_fit: users.mail; My"),
+        ("mesh.RefusedException: table_not_fit: users.mail: its", "table_not_fit: users.mail; My"),
         ("mesh.RefusedException: schema_ambiguous: a decimal: it", "has the one that is meant"),
         (
             "mesh.RefusedException: slot_lost: sdm_east_shop: its",

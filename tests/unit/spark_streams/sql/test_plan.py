@@ -312,3 +312,28 @@ def test_an_alias_that_would_take_another_fields_values_is_refused() -> None:
 
     said = refusal(versions)
     assert "User.x of the latest schema of w.clicks-value has the alias userid" in said
+
+
+def test_a_topic_that_is_joined_many_times_is_planned_once() -> None:
+    asked: list[str] = []
+
+    class Asked(Schemas):
+        def versions(self, subject: str) -> Mapping[int, str]:
+            asked.append(subject)
+            return super().versions(subject)
+
+    more = " ".join(f"JOIN w.users u{n} ON c.userid = u{n}.userid" for n in range(5))
+    plan = planned(parse(f"{TEXT} {more}"), {}, Asked("none"))
+    assert set(plan.tables) == {"u", *(f"u{n}" for n in range(5))}
+    assert len(asked) == len(set(asked)) == 4
+
+
+def test_the_schemas_of_all_topics_of_a_statement_are_bounded_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spark_streams.sql.plan.MOST_TOGETHER", 4 * len(USER))
+    assert planned(parse(TEXT), {}, Schemas("none"))
+    monkeypatch.setattr("spark_streams.sql.plan.MOST_TOGETHER", 4 * len(USER) - 1)
+    with pytest.raises(RefusedError, match=r"with w\.users-key the schemas of the topics") as told:
+        planned(parse(TEXT), {}, Schemas("none"))
+    assert told.value.code == "too_many_versions"
