@@ -1,4 +1,4 @@
-"""Connect's plugins: Debezium, with its drivers and sink patched, and the converter of Avro."""
+"""Connect's plugins: Debezium, with its driver and sink patched, and the converter of Avro."""
 
 import shutil
 import zipfile
@@ -10,6 +10,8 @@ from local_platform.unpack import build_once, extract
 
 # Connect finds plugins by service manifests, and this converter was built without one.
 _MANIFEST = "META-INF/services/org.apache.kafka.connect.storage.Converter"
+_DRIVERS = ("mariadb-java-client", "mssql-jdbc", "mysql-connector", "ojdbc")
+"""Of databases that no connector may lead to. Nothing bounds what they take of Connect's memory."""
 _CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter\n"
 
 
@@ -26,6 +28,9 @@ def connect_plugins(store: JarStore, cache: Path) -> Path:
     def build(work: Path) -> None:
         extract(store.path(debezium), work)
         extract(store.path(sink), work)
+        for driver in _DRIVERS:
+            for unused in work.glob(f"*/{driver}*.jar"):
+                unused.unlink()
         folder = work / "apicurio-converter"
         folder.mkdir()
         for jar in converter:

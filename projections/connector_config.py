@@ -53,7 +53,7 @@ _SECRET_TEXT = re.compile(r"://[^/@\s:]*+:[^/@\s]*+@|-----BEGIN ")
 linear in the length of the value."""
 _PLACEHOLDER = re.compile(r"\$\{(?:topic|routedByValue|source\.(?:db|schema|table))\}")
 """What names of tables and topics are made of; to Connect it is no reference, having no colon."""
-_DRIVER = frozenset({"sslmode", "ssl", "useSSL", "requireSSL", "currentSchema"})
+_DRIVER = frozenset({"sslmode", "ssl", "currentSchema"})
 """What an address of a database may say to its driver: nothing that loads a class or a file."""
 _CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
 _TABLE_FORM = re.compile(r"(?:[A-Za-z0-9_]+\.)?[A-Za-z0-9_]+")
@@ -211,10 +211,7 @@ def _unfit_capture(config: Config) -> str | None:
 def _unfit_sink(config: Config) -> str | None:
     url = JDBC.fullmatch(config.get("connection.url", ""))
     if url is None:
-        return (
-            "connection.url: write jdbc:KIND://host:port/database, KIND being postgresql, mysql or "
-            "mariadb"
-        )
+        return "connection.url: write jdbc:postgresql://host:port/database: sinks fill PostgreSQL"
     said = [one.partition("=")[0] for one in (url["more"] or "").split("&") if one]
     if wrong := [one for one in said if one not in _DRIVER]:
         known = ", ".join(sorted(_DRIVER))
@@ -235,11 +232,6 @@ def _unfit_sink(config: Config) -> str | None:
                 "have, as when its clocks go forward"
             )
     form = config.get("collection.name.format", "x").replace("${topic}", "x")
-    if "." in form and url["kind"] != "postgresql":
-        return (
-            "collection.name.format: leave the database out, which is that of connection.url: "
-            f"statements for {url['kind']} do not name it"
-        )
     if not _TABLE_FORM.fullmatch(form):
         return (
             "collection.name.format: write a table's name, or schema.table, of letters, digits, "

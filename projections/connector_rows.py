@@ -72,17 +72,11 @@ def with_plain_names(config: Mapping[str, str]) -> dict[str, str]:
     return {**_with_last(config, PLAIN), f"transforms.{PLAIN}.type": PLAIN_NAMES}
 
 
-def with_exact_values(database: str, config: Mapping[str, str]) -> dict[str, str]:
-    """The config of a JDBC sink that writes values as they are; its schemas are looked at before.
-
-    Args:
-        database: the kind of database, as in its address.
-        config: as it is otherwise.
-    """
+def with_exact_values(config: Mapping[str, str]) -> dict[str, str]:
+    """The config of a JDBC sink that writes values as they are; schemas are looked at before."""
     return {
         **_with_last(config, EXACT),
         f"transforms.{EXACT}.type": EXACT_VALUES,
-        f"transforms.{EXACT}.database": database,
         f"transforms.{EXACT}.keys": str(config.get("primary.key.mode") == "record_key").lower(),
     }
 

@@ -31,12 +31,11 @@ from projections.connector_values import LONGEST_IDENTIFIER, MOST_LISTED, is_hos
 Config = Mapping[str, str]
 TABLES = "table.include.list"
 JDBC = re.compile(
-    r"jdbc:(?P<kind>postgresql|mysql|mariadb)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>[0-9]{1,5}))?"
-    r"/(?P<database>[A-Za-z0-9_-]+)(?:[?](?P<more>[A-Za-z]+=[A-Za-z0-9_.-]*"
-    r"(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*"
-    r"(?:&(?:disabledAuthenticationPlugins|restrictedAuth)=[a-z0-9_,]+)?))?"
+    r"jdbc:postgresql://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"/(?P<database>[A-Za-z0-9_-]+)"
+    r"(?:[?](?P<more>[A-Za-z]+=[A-Za-z0-9_.-]*(?:&[A-Za-z]+=[A-Za-z0-9_.-]*)*))?"
 )
-"""An address of a database; the lists at its end are the mesh's own, see `pinned`."""
+"""An address of a database that a sink may fill."""
 HEARTBEATS, TRANSACTIONS = "Debezium's heartbeats", "Debezium's transactions"
 """What Debezium may write beside the rows of tables."""
 HEARTBEAT_PREFIX = "topic.heartbeat.prefix"
@@ -52,42 +51,14 @@ whose database sends more than 16 MiB at once."""
 _SOURCE_SILENCE_S, _SINK_SILENCE_S = 3660, 600
 """For how long a database may leave a statement without an answer: longer than any
 `database.query.timeout.ms` of a capture; a sink's take seconds, but for a lock."""
-_OF_MYSQL = (
-    f"connectTimeout=60000&socketTimeout={_SINK_SILENCE_S}000"
-    # otherwise a server reads times in its own zone
-    "&connectionTimeZone=UTC&forceConnectionTimeZoneToSession=true"
-)
-NOT_OF_MYSQL = (
-    "authentication_kerberos_client",
-    "authentication_ldap_sasl_client",
-    "authentication_oci_client",
-    "authentication_openid_connect_client",
-    "authentication_webauthn_client",
-    "mysql_clear_password",
-    "mysql_old_password",
-)
-"""Login methods of MySQL's driver that a server may not ask a sink for: it has a password, which it
-shows in a bounded time and not as it is. The driver can be told of these alone."""
-OF_MARIADB = ("caching_sha2_password", "client_ed25519", "mysql_native_password")
-"""Those that a server may ask MariaDB's driver for."""
-_PINNED = {
-    "postgresql": f"socketTimeout={_SINK_SILENCE_S}",
-    "mysql": f"{_OF_MYSQL}&disabledAuthenticationPlugins={','.join(NOT_OF_MYSQL)}",
-    # its server may name another one, and files of the client's
-    "mariadb": (
-        f"{_OF_MYSQL}&permitRedirect=false&allowLocalInfile=false"
-        f"&restrictedAuth={','.join(OF_MARIADB)}"
-    ),
-}
-"""Kind of database -> what its driver is told of waiting and of logins; MySQL's count
-milliseconds."""
+_OF_SINKS = f"socketTimeout={_SINK_SILENCE_S}"
+"""What a sink's driver is told."""
 _SIGNALS = ("signal.", "incremental.")
 """Settings of snapshots by signals, which pass by what they fail to read, and tell nobody."""
 _FORM = "collection.name.format"
 _POOL = {"connection.pool.min_size": "1", "connection.pool.max_size": "2"}
 """Of a sink's task, which uses one at a time; Debezium's own are 5 and 32."""
-_PORTS = {"postgres": "5432", "mysql": "3306"}
-_KINDS = {"postgresql": "postgres", "mariadb": "mysql"}
+_PORT = "5432"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +72,7 @@ class Table:
 
 def captured(config: Config) -> list[Table]:
     """Tables that Debezium captures and the topics that its transforms make of them."""
-    place = f"{config.get('database.hostname')}:{config.get('database.port', '5432')}"
+    place = f"{config.get('database.hostname')}:{config.get('database.port', _PORT)}"
     database = config.get("database.dbname")
     known = set(tables(config))
     return [
@@ -164,31 +135,22 @@ def filled(config: Config) -> list[Table]:
     url = JDBC.fullmatch(config.get("connection.url", ""))
     if config.get("connector.class") != JDBC_SINK or url is None:
         return []
-    kind = _KINDS.get(url["kind"], url["kind"])
-    port = url["port"] or _PORTS.get(kind)
-    place = f"{url['host']}:{port}" if port else url["host"]
+    place = f"postgres://{url['host']}:{url['port'] or _PORT}"
     return [
-        Table(f"{kind}://{place}", ".".join(filter(None, (url["database"], *target))), topic)
+        Table(place, ".".join((url["database"], *target)), topic)
         for topic, target in targets(config)
     ]
 
 
 def targets(config: Config) -> list[tuple[str, tuple[str, str]]]:
-    """(topic, (schema, table)) of what a JDBC sink fills, as the database spells them.
-
-    MySQL has no schemas, and the sink writes into the database of its address, whatever stands
-    before a table's name.
-    """
+    """(topic, (schema, table)) of what a JDBC sink fills, as the database spells them."""
     url = JDBC.fullmatch(config.get("connection.url", ""))
     form = _form(config)
     if config.get("connector.class") != JDBC_SINK or url is None or "${source." in form:
         return []
-    is_postgres = url["kind"] == "postgresql"
 
     def target(topic: str) -> tuple[str, str]:
         schema, _, table = form.replace("${topic}", topic.replace(".", "_")).rpartition(".")
-        if not is_postgres:
-            return "", table
         if config.get("quote.identifiers") != "true":
             schema, table = schema.lower(), table.lower()
         return schema[:LONGEST_IDENTIFIER], table[:LONGEST_IDENTIFIER]
@@ -226,7 +188,7 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     """
     if config.get("connector.class") == JDBC_SINK:
         found = {**_POOL, **config, **_pinned_sink(config), **_with_json(config)}
-        return with_exact_values(_kind(config), with_plain_names(with_headers_as_they_are(found)))
+        return with_exact_values(with_plain_names(with_headers_as_they_are(found)))
     if config.get("connector.class") != POSTGRES:
         return {**config, **_with_json(config)}
     own = slot_of(connector)
@@ -278,11 +240,10 @@ class Place(NamedTuple):
 def place_of(config: Config) -> Place | None:
     """The database that a config leads to, None where that is not known."""
     if config.get("connector.class") == POSTGRES:
-        host, port = config.get("database.hostname", ""), config.get("database.port", "5432")
+        host, port = config.get("database.hostname", ""), config.get("database.port", _PORT)
         database = config.get("database.dbname", "")
     elif (url := JDBC.fullmatch(config.get("connection.url", ""))) is not None:
-        kind = _KINDS.get(url["kind"], url["kind"])
-        host, port = url["host"], url["port"] or _PORTS[kind]
+        host, port = url["host"], url["port"] or _PORT
         database = url["database"]
     else:
         return None
@@ -352,20 +313,14 @@ def _exactly(name: str) -> str:
 
 
 def _form(config: Config) -> str:
-    """What a JDBC sink calls its tables, in PostgreSQL with their schema."""
+    """What a JDBC sink calls its tables, with their schema."""
     form = config.get(_FORM, "${topic}")
     url = JDBC.fullmatch(config.get("connection.url", ""))
-    if url is None or url["kind"] != "postgresql" or "." in form.replace("${source.", ""):
+    if url is None or "." in form.replace("${source.", ""):
         return form
     # of a setting that stands twice the driver takes the last
     found = re.findall(r"(?:^|&)currentSchema=([^&]*)", url["more"] or "")
     return f"{(found and found[-1]) or 'public'}.{form}"
-
-
-def _kind(config: Config) -> str:
-    """The kind of a sink's database, "" where its address is none that is allowed."""
-    url = JDBC.fullmatch(config.get("connection.url", ""))
-    return url["kind"] if url else ""
 
 
 def _pinned_sink(config: Config) -> dict[str, str]:
@@ -397,4 +352,4 @@ def _with_bounds(config: Config) -> dict[str, str]:
     url = JDBC.fullmatch(address)
     if url is None:
         return {}
-    return {"connection.url": f"{address}{'&' if url['more'] else '?'}{_PINNED[url['kind']]}"}
+    return {"connection.url": f"{address}{'&' if url['more'] else '?'}{_OF_SINKS}"}

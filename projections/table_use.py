@@ -97,12 +97,8 @@ def used(config: Mapping[str, str]) -> list[Used]:
     if kind != JDBC_SINK or url is None:
         return []
     found = [target for _, target in targets(config)[: MOST_LISTED + 1]]
-    if url["kind"] == "postgresql":
-        database = f"postgresql://{host}/{url['database']}"
-        return [Used(database, schema, name, "_" in schema) for schema, name in found]
-    # whether it minds case is a setting of the server
-    database = f"mysql://{host}/{url['database'].casefold()}"
-    return [Used(database, schema, name.casefold()) for schema, name in found]
+    database = f"postgresql://{host}/{url['database']}"
+    return [Used(database, schema, name, "_" in schema) for schema, name in found]
 
 
 def keys_of(config: Mapping[str, str]) -> Keys:

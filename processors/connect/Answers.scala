@@ -107,6 +107,6 @@ object Answers {
   private def tooManyElements() = new ArraysTooLargeError(
     "the arrays of a row have more than " + mostElements + " elements")
 
-  private[mesh] def tooLarge(bound: Int): AnswerTooLargeException =
+  private def tooLarge(bound: Int): AnswerTooLargeException =
     new AnswerTooLargeException("the database sent more than " + bound + " bytes at once")
 }

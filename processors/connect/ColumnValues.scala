@@ -9,15 +9,12 @@ import java.util.regex.Pattern
 import org.apache.kafka.connect.data.{Schema, Struct}
 
 /**
- * A column of a table: what it is made of, in PostgreSQL below its domains, and of an array its items.
+ * A column of a table: what it is made of below its domains, and of an array its items.
  *
- * @param kind the name of a type of PostgreSQL's `pg_catalog`, or of MySQL's.
- * @param modifier as PostgreSQL has it, -1 where there is none; of money its places. Of MySQL's own
- *   types how many characters or bytes there may be.
- * @param labels of MySQL's enum and set, as it declares them, `enum('a','b')`; else null.
+ * @param kind the name of a type of `pg_catalog`.
+ * @param modifier as PostgreSQL has it, -1 where there is none; of money its places.
  */
-final class MadeColumn(
-    val kind: String, val modifier: Int, val isArray: Boolean, val labels: String)
+final class MadeColumn(val kind: String, val modifier: Int, val isArray: Boolean)
 
 /**
  * Whether a column has a value as it is: the database rounds what is finer than the column, and leaves
@@ -29,16 +26,11 @@ object ColumnValues {
   /** PostgreSQL makes a decimal of so many digits of a double, and of a float. */
   private val digitsOfDouble = 15
   private val digitsOfFloat = 6
-  /** A long has each number of so many digits. */
-  private val digitsOfLong = 18
   private val mostPlaces = 6
   /** More digits than PostgreSQL has behind the point, and than it has in all. */
   private val mostDigits = 20000
   private val longestNumber = 150000
   private val longestName = 63
-  /** MySQL takes smaller ones for years of this century or the last. */
-  private val firstYear = 1901
-  private val lastYear = 2155
   private val uuids = Pattern.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
   private val largestOid = 4294967295L
   /** What a modifier has more than the number that was declared. */
@@ -54,9 +46,6 @@ object ColumnValues {
       case "inet" | "cidr" | "macaddr" | "macaddr8" | "tsvector" | "tsquery" => false
       case "int4range" | "int8range" | "numrange" | "daterange" => false
       case "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" => false
-      case "tinyblob" | "blob" | "mediumblob" | "longblob" | "varbinary" => false
-      case "geometry" | "linestring" | "multipoint" | "multilinestring" | "multipolygon" => false
-      case "geometrycollection" | "geomcollection" | "vector" | "inet4" | "inet6" => false
       case _ => true
     }
 
@@ -81,15 +70,6 @@ object ColumnValues {
       case "varchar" | "bpchar" => column.modifier < header || hasPlace(value, column.modifier - header)
       case "name" => isText(value, longestName)
       case "char" => isText(value, 1)
-      case "mysql_text" => !value.isInstanceOf[String] || isText(value, column.modifier)
-      case "mysql_char" => hasPlace(value, column.modifier) && !endsWithSpace(value)
-      case "mysql_binary" => isOfBytes(value, column.modifier)
-      case "enum" => isLabel(column.labels, value)
-      case "set" => areLabels(column.labels, value)
-      case "mysql_json" => !value.isInstanceOf[String] || hasPlainNumbers(value.asInstanceOf[String])
-      case "year" =>
-        isNumber(value) &&
-          (number(value) == 0 || number(value) >= firstYear && number(value) <= lastYear)
       case "oid" => isNumber(value) && number(value) >= 0 && number(value) <= largestOid
       case "date" | "time" | "timetz" | "timestamp" | "timestamptz"
           if name.isEmpty && value.isInstanceOf[String] =>
@@ -131,61 +111,9 @@ object ColumnValues {
       text.length <= characters || text.codePointCount(0, text.length) <= characters
     }
 
-  private def endsWithSpace(value: Any): Boolean =
-    value.isInstanceOf[String] && value.asInstanceOf[String].endsWith(" ")
-
-  /** What is shorter gets zeros. */
-  private def isOfBytes(value: Any, bytes: Int): Boolean =
-    if (value.isInstanceOf[Array[Byte]]) value.asInstanceOf[Array[Byte]].length == bytes
-    else value.isInstanceOf[ByteBuffer] && value.asInstanceOf[ByteBuffer].remaining == bytes
-
   private def isText(value: Any, bytes: Int): Boolean =
     value.isInstanceOf[String] &&
       value.asInstanceOf[String].getBytes(StandardCharsets.UTF_8).length <= bytes
-
-  /** Else a database takes it for one in other letters, or for the place of one. */
-  private def isLabel(labels: String, value: Any): Boolean =
-    value.isInstanceOf[String] && labels != null && {
-      val quoted = "'" + value.asInstanceOf[String].replace("'", "''") + "'"
-      // a quote in a label stands twice, so that this is found in none
-      labels.contains("(" + quoted + ",") || labels.contains("," + quoted + ",") ||
-      labels.endsWith("(" + quoted + ")") || labels.endsWith("," + quoted + ")")
-    }
-
-  private def areLabels(labels: String, value: Any): Boolean =
-    value.isInstanceOf[String] && {
-      val all = value.asInstanceOf[String].split(",", -1)
-      var known = true
-      var index = 0
-      while (known && index < all.length) {
-        known = all.length == 1 && all(0).isEmpty || isLabel(labels, all(index))
-        index += 1
-      }
-      known
-    }
-
-  /** Whether each number of a JSON has digits alone, of which a double of MySQL loses none. */
-  private def hasPlainNumbers(json: String): Boolean = {
-    var plain = true
-    var quoted = false
-    var digits = 0
-    var index = 0
-    while (plain && index < json.length) {
-      val one = json.charAt(index)
-      if (quoted) {
-        if (one == '\\') index += 1
-        else if (one == '"') quoted = false
-      } else {
-        if (one == '"') quoted = true
-        digits = if (one >= '0' && one <= '9') digits + 1 else 0
-        val isFraction = one == '.' || one == 'E' ||
-          one == 'e' && index > 0 && Character.isDigit(json.charAt(index - 1))
-        plain = digits <= digitsOfLong && !isFraction
-      }
-      index += 1
-    }
-    plain
-  }
 
   private def isExactDecimal(value: Any, places: Int): Boolean =
     if (value.isInstanceOf[java.lang.Double]) {

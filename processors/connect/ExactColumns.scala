@@ -5,7 +5,6 @@ import java.util
 
 import io.debezium.connector.jdbc.JdbcSinkRecord
 import io.debezium.connector.jdbc.dialect.DatabaseDialect
-import io.debezium.connector.jdbc.dialect.postgres.PostgresDatabaseDialect
 import io.debezium.connector.jdbc.relational.TableDescriptor
 import io.debezium.sink.column.ColumnDescriptor
 import org.apache.kafka.connect.data.Schema
@@ -23,7 +22,6 @@ class RefusedException(message: String) extends DataException(message)
  *    one of a domain over that;
  *  - it fails at a record whose field has gone from whole numbers to others, to double from float, or
  *    to more places behind the point, since the column was made: databases round what they store;
- *  - it fails at a table of MySQL or MariaDB with a unique index over other columns than the sink's key;
  *  - it fails at a value that a column does not have as it is, whatever it was made for, and at any in
  *    a column of a type of the database's own that nobody has looked at; see [[ColumnValues]].
  *
@@ -35,16 +33,12 @@ class RefusedException(message: String) extends DataException(message)
 object ExactColumns {
   private val decimal = "io.debezium.data.VariableScaleDecimal"
   private val connectDecimal = "org.apache.kafka.connect.data.Decimal"
-  /** PostgreSQL's numeric can be declared with so many; MySQL's with fewer. */
+  /** A numeric can be declared with so many. */
   private val mostDigits = 1000
   /** Tables whose columns were asked for: name -> what it is made of. */
   private val known =
     util.Collections.synchronizedMap(
       new util.WeakHashMap[TableDescriptor, util.Map[String, MadeColumn]])
-  /** Those of MySQL and MariaDB: the columns of each unique index, in small letters. */
-  private val unique =
-    util.Collections.synchronizedMap(
-      new util.WeakHashMap[TableDescriptor, util.Map[String, util.Set[String]]])
   /** What a column is made of: a domain of its type, an array of its items. Types of others are not
    * looked at. The places of money are those of the database's currency. */
   private val made =
@@ -59,122 +53,31 @@ object ExactColumns {
       WHERE t.typtype = 'd' OR t.typcategory = 'A')
     SELECT m.name, t.typname, CASE t.typname
       WHEN 'money' THEN pg_catalog.scale(1::pg_catalog.money::pg_catalog.numeric)
-      ELSE m.modifier END, m.items, NULL
+      ELSE m.modifier END, m.items
     FROM made m JOIN pg_catalog.pg_type t ON t.oid = m.type
     JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
     WHERE t.typtype <> 'd' AND t.typcategory <> 'A' AND n.nspname = 'pg_catalog'"""
 
-  /** The same of MySQL and MariaDB, in the words of PostgreSQL where they are the same. A float of
-   * declared digits is of a type that nobody looked at. */
-  private val ofMysql =
-    """SELECT column_name, CASE
-      WHEN data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint') THEN 'int8'
-      WHEN data_type = 'decimal' THEN 'numeric'
-      WHEN data_type = 'float' AND numeric_scale IS NULL THEN 'float4'
-      WHEN data_type = 'double' AND numeric_scale IS NULL THEN 'float8'
-      WHEN data_type = 'datetime' THEN 'timestamp'
-      WHEN data_type = 'timestamp' THEN 'timestamptz'
-      WHEN data_type IN ('tinytext', 'text', 'mediumtext', 'longtext') THEN 'mysql_text'
-      WHEN data_type = 'char' THEN 'mysql_char'
-      WHEN data_type = 'binary' THEN 'mysql_binary'
-      WHEN data_type = 'json' THEN 'mysql_json'
-      ELSE data_type END,
-      CAST(CASE WHEN data_type = 'decimal' THEN 4 + numeric_scale
-      WHEN data_type = 'varchar' THEN 4 + character_maximum_length
-      ELSE LEAST(2147483647, COALESCE(datetime_precision, character_maximum_length, 0)) END AS SIGNED),
-      FALSE, CASE WHEN data_type IN ('enum', 'set') THEN column_type END
-    FROM information_schema.columns WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ?"""
-
-  private val uniqueOfMysql =
-    """SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END
-    FROM information_schema.statistics
-    WHERE non_unique = 0 AND table_schema = COALESCE(?, DATABASE()) AND table_name = ?"""
-
-  def typeName(dialect: DatabaseDialect, kind: Int): String =
-    if (dialect.isInstanceOf[PostgresDatabaseDialect]) "numeric" else dialect.getJdbcTypeName(kind)
+  /** In the place of what the dialect calls a number of floating point. */
+  def typeName(dialect: DatabaseDialect, kind: Int): String = "numeric"
 
   /** Called with each table that the sink has read. */
   def read(table: TableDescriptor, dialect: DatabaseDialect, connection: Connection): Unit = {
-    requireDriver(connection)
     val found = new util.HashMap[String, MadeColumn]()
-    val asking =
-      connection.prepareStatement(if (dialect.isInstanceOf[PostgresDatabaseDialect]) made else ofMysql)
+    val asking = connection.prepareStatement(made)
     try {
-      val id = table.getId
-      asking.setString(1, if (dialect.isInstanceOf[PostgresDatabaseDialect]) id.namespace else id.realm)
-      asking.setString(2, id.name)
+      asking.setString(1, table.getId.namespace)
+      asking.setString(2, table.getId.name)
       val rows = asking.executeQuery()
       while (rows.next())
         found.put(
-          rows.getString(1),
-          new MadeColumn(
-            rows.getString(2), rows.getInt(3), rows.getBoolean(4), rows.getString(5)))
+          rows.getString(1), new MadeColumn(rows.getString(2), rows.getInt(3), rows.getBoolean(4)))
     } finally asking.close()
     known.put(table, found)
-    if (!dialect.isInstanceOf[PostgresDatabaseDialect]) readUnique(table, connection)
   }
-
-  private def readUnique(table: TableDescriptor, connection: Connection): Unit = {
-    val found = new util.HashMap[String, util.Set[String]]()
-    val asking = connection.prepareStatement(uniqueOfMysql)
-    try {
-      asking.setString(1, table.getId.realm)
-      asking.setString(2, table.getId.name)
-      val rows = asking.executeQuery()
-      while (rows.next()) {
-        val index = rows.getString(1)
-        // an index over an expression has no column, and one over a part of one finds others as well
-        val column = String.valueOf(rows.getString(2)).toLowerCase(util.Locale.ROOT)
-        val before = found.get(index)
-        val columns = if (before == null) new util.HashSet[String]() else before
-        columns.add(column)
-        found.put(index, columns)
-      }
-    } finally asking.close()
-    unique.put(table, found)
-  }
-
-  /** MySQL and MariaDB would change the row that is found by any unique index, and not by the key. */
-  private def requireKey(record: JdbcSinkRecord, table: TableDescriptor): Unit = {
-    val indexes = unique.get(table)
-    if (indexes != null) {
-      val key = new util.HashSet[String]()
-      // first, as it has them all only where nothing was asked before
-      val fields = record.jdbcFields
-      val names = record.keyFieldNames.iterator
-      while (names.hasNext) {
-        val name = names.next()
-        val field = fields.get(name)
-        val column = if (field == null) name else field.getColumnName
-        key.add(column.toLowerCase(util.Locale.ROOT))
-      }
-      val all = indexes.entrySet.iterator
-      var found = key.isEmpty
-      while (all.hasNext) {
-        val one = all.next()
-        if (!key.isEmpty && !one.getValue.equals(key)) throw notFit(table, one.getKey)
-        found = true
-      }
-      if (!found) throw notFit(table, "none")
-    }
-  }
-
-  /** MySQL's driver takes MariaDB before 11 for a MySQL 5.5, which has no parts of seconds. */
-  private def requireDriver(connection: Connection): Unit = {
-    val told = connection.getMetaData
-    if (told.getDriverName.startsWith("MySQL") && told.getDatabaseProductVersion.startsWith("5.5.5-"))
-      throw new RefusedException(
-        "driver_not_fit: mysql: it writes whole seconds alone to a MariaDB: write jdbc:mariadb")
-  }
-
-  private def notFit(table: TableDescriptor, index: String): RefusedException =
-    new RefusedException(
-      "table_not_fit: " + table.getId.name + "." + index +
-        ": rows are found by unique indexes, of which there has to be one, over the key")
 
   /** Called with each record, and the table that it is for. */
   def require(record: JdbcSinkRecord, table: TableDescriptor): Unit = {
-    requireKey(record, table)
     val columns = known.get(table)
     val fields = record.jdbcFields.values.iterator
     while (fields.hasNext) {

@@ -19,12 +19,10 @@ import org.apache.kafka.connect.transforms.Transformation
  * days, which PostgreSQL is sent as numbers and reads as dates such as 120101, or as texts in the zone
  * and the calendar of Java's Date, are texts.
  *
- * Refuses a record with a value that the sink cannot write: a decimal without a scale for another
- * database, which has no type for it ([[PatchSink]] lets PostgreSQL's be numeric), a decimal of more
- * digits than PostgreSQL has, which takes the sink minutes to find, 24:00, a time finer than a
- * microsecond, one before 4713 BC, for which PostgreSQL's driver writes -infinity, infinity for another
- * database, a UUID that PostgreSQL shows as another text, and more bits than the schema says, which the
- * sink cuts; in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
+ * Refuses a record with a value that the sink cannot write: a decimal of more digits than PostgreSQL
+ * has, which takes the sink minutes to find, 24:00, a time finer than a microsecond, one before 4713 BC,
+ * for which PostgreSQL's driver writes -infinity, a UUID that PostgreSQL shows as another text, and more
+ * bits than the schema says, which the sink cuts; in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
  * topic. Refuses a change that contradicts itself, too, and what the sink would take for a change by the
  * name of its schema, and pass by. The error begins with a code, and names place
  * and field. It runs behind [[PlainNames]], which bounds schemas. It leaves headers out, which the sink
@@ -35,15 +33,12 @@ class ExactValues extends Transformation[SinkRecord] {
   private val mostKnown = 2000
   private val mostLevels = 50
   private val known = new util.IdentityHashMap[Schema, Schema]()
-  private var isPostgres = false
   private var hasKeys = false
 
   override def config: ConfigDef = new ConfigDef()
-    .define("database", Type.STRING, Importance.HIGH, "the kind of database, as in its address")
     .define("keys", Type.BOOLEAN, false, Importance.HIGH, "whether a record's key is that of its row")
 
   override def configure(settings: util.Map[String, _]): Unit = {
-    isPostgres = "postgresql".equals(settings.get("database"))
     hasKeys = "true".equals(settings.get("keys"))
   }
 
@@ -84,19 +79,14 @@ class ExactValues extends Transformation[SinkRecord] {
   private def made(record: SinkRecord, named: Schema, place: String, level: Int): Schema = {
     val schema = ExactValues.withoutSource(named)
     val kind = schema.`type`
-    if (ExactValues.isOfAnyScale(schema)) {
-      if (!isPostgres)
-        throw refusal(record, "value_not_exact", place,
-          "the database has no type for a decimal of any scale",
-          "capture it as text or as numeric(p,s)")
-      schema
-    } else if (Schema.Type.STRUCT.equals(kind)) struct(record, schema, level)
+    if (ExactValues.isOfAnyScale(schema)) schema
+    else if (Schema.Type.STRUCT.equals(kind)) struct(record, schema, level)
     else if (Schema.Type.ARRAY.equals(kind)) {
       val before = schema.valueSchema
       val found = exact(record, before, place, level + 1)
       val after =
         // the sink calls the type of the array by the name of this schema
-        if (isPostgres && ExactValues.isText(before))
+        if (ExactValues.isText(before))
           copied(before, SchemaBuilder.string.name(ExactValues.nameOfText(before.name)))
         else found
       if (after eq before) schema else copied(schema, described(schema, SchemaBuilder.array(after)))
@@ -205,7 +195,7 @@ class ExactValues extends Transformation[SinkRecord] {
         }
       } else {
         requireTime(record, schema, value, place)
-        if (isPostgres && !ExactValues.isPlainUuid(schema, value))
+        if (!ExactValues.isPlainUuid(schema, value))
           throw refusal(record, "value_not_exact", place,
             "a table has a UUID in small letters, with four hyphens", "write it so")
         if (!ExactValues.areBits(schema, value))
@@ -220,10 +210,7 @@ class ExactValues extends Transformation[SinkRecord] {
         if (value.isInstanceOf[Number] || value.isInstanceOf[util.Date])
           Times.fault(schema.name, ExactValues.number(value))
         else if (value.isInstanceOf[String]) {
-          val text = value.asInstanceOf[String]
-          val isInfinite = schema.name.startsWith("io.debezium.time.") && text.endsWith("infinity")
-          if (isInfinite && !isPostgres) "the database has no such time"
-          else Times.fault(schema.name, text)
+          Times.fault(schema.name, value.asInstanceOf[String])
         } else null
       if (fault != null)
         throw refusal(record, "value_not_exact", place, fault,

@@ -1,7 +1,7 @@
 package mesh
 
 import java.io.{FilterInputStream, FilterOutputStream, IOException, InputStream, OutputStream}
-import java.net.{Socket, SocketException}
+import java.net.Socket
 import java.util.Iterator
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.TimeUnit.{MILLISECONDS, SECONDS}
@@ -10,8 +10,7 @@ import java.util.concurrent.TimeUnit.{MILLISECONDS, SECONDS}
  * For how long a database's driver waits for it: for the login as a whole, and for a question as a
  * whole, from its first byte to the last one of its answer. A driver has no bound but for a server
  * that is silent, and each byte begins that anew; for one that does not read it has none. A task
- * that waits so outlives its connector. [[PatchDriver]] has PostgreSQL's driver say what it does, and
- * [[PatchMysql]] those of MySQL and MariaDB.
+ * that waits so outlives its connector. [[PatchDriver]] has PostgreSQL's driver say what it does.
  *
  * Who waits for longer has the connection closed, and the driver ends with an IOException.
  * As for [[Answers]], nothing of Scala's own library is used.
@@ -65,10 +64,6 @@ final class Patience(socket: Socket) {
   @volatile private var isLoggedIn = false
   /** Whether a question has no whole answer: what the driver sends then is part of it. */
   @volatile private var isOpen = false
-  /** Whether something was read since something was written; the driver does one at a time. */
-  private var hasTurned = true
-  /** Bytes of the answer to a question. */
-  private var received = 0
   @volatile private var silenceMs = 0L
 
   def greeted(): Unit = isGreeted = true
@@ -85,23 +80,6 @@ final class Patience(socket: Socket) {
   /** A character has come: one says that the answer is whole. */
   def receives(one: Int): Unit = if (one == 'Z') isOpen = false
 
-  /** A packet of MySQL's is sent, or the rest of one. */
-  private[mesh] def sendsPacket(place: Int): Unit = {
-    if (hasTurned && place == 0) {
-      isGreeted = true
-      isLoggedIn = true
-      isOpen = false
-      received = 0
-      try silence(socket.getSoTimeout) catch { case _: SocketException => }
-    }
-    hasTurned = false
-  }
-
-  private[mesh] def counts(bytes: Int): Unit = {
-    received += bytes
-    if (received > Packets.most) throw Answers.tooLarge(Packets.most)
-  }
-
   /** The driver bounds a silence; for a look at what has come it does so with a shorter one. */
   def silence(ms: Int): Unit = if (ms > silenceMs) silenceMs = ms
 
@@ -115,7 +93,6 @@ final class Patience(socket: Socket) {
 
   private[mesh] def reads(): Unit = {
     require()
-    hasTurned = true
     isReading = true
   }
 

@@ -12,7 +12,7 @@ passes over no record that was deleted before it was read. `PatchLetters.scala`
 changes Connect's reporter: `DeadLetters.scala` waits until a dead letter is written.
 `PatchDriver.scala` changes PostgreSQL's driver in Connect's plugins: `Answers.scala` bounds what it
 keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
-whole. `PatchMysql.scala` does so with the drivers of MySQL and MariaDB, by way of `Packets.scala`.
+whole.
 `PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round, and by
 `ColumnValues.scala` values that one of them has not.
 `PatchDebezium.scala` changes its PostgreSQL connector: `BoundedMatches.scala` bounds for how long
@@ -83,11 +83,12 @@ PATCHED_CLASS = Path(__file__).parent / "PatchedClass.scala"
 """How a class is changed as it is copied: for whoever patches a server's classes."""
 DECODER = _scala("PatchDecoder", "StrictNumbers")
 """What Avro's decoder refuses: for whoever reads records by Avro's Java library."""
-_BOUNDS = ("Answers", "Packets", "Patience", "PatchedClass")
 PATCHES = (
-    Patch("*/postgresql-*.jar", _scala(*_BOUNDS, "PatchDriver"), "mesh.PatchDriver"),
-    # its jar has a class of MariaDB's as well
-    Patch("*/mysql-connector-j-*.jar", _scala(*_BOUNDS, "PatchMysql"), "mesh.PatchMysql"),
+    Patch(
+        "*/postgresql-*.jar",
+        _scala("Answers", "PatchDriver", "PatchedClass", "Patience"),
+        "mesh.PatchDriver",
+    ),
     Patch(
         "*/debezium-connector-postgres-*.jar",
         _scala(

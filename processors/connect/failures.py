@@ -78,7 +78,7 @@ _KNOWN = {
     ),
     r"mesh\.AnswerTooLargeException: ": (
         "the database sent more at once than a connector may take of Connect's memory: 16 MiB, "
-        "1 MiB of MySQL, or an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
+        "or an error of 1 MiB; take fewer rows of a snapshot at a time with --set "
         "snapshot.fetch.size=50, or leave a large column out of the table"
     ),
     r"mesh\.ArraysTooLargeError: ": (
@@ -155,18 +155,9 @@ _REFUSALS = {
         "write lists of plain objects and names of A-Z, a-z, 0-9 and _, or have payloads as texts "
         "with --set transforms.outbox.table.expand.json.payload=false"
     ),
-    "table_not_fit": (
-        "MySQL and MariaDB change the row that any unique index finds: let the table have one over "
-        "the key's whole columns, and no other one, or write to another table; rows that took the "
-        "place of others are as they were once a connector under another name reads the topic anew"
-    ),
     "source_gap": (
         "the topic's retention or its owner deleted records before they were written: add the "
         "connector under another name, which reads what is left, and look at which rows it lacks"
-    ),
-    "driver_not_fit": (
-        "the server is a MariaDB before 11, to which MySQL's driver writes whole seconds: write "
-        "connection.url as jdbc:mariadb://host:port/database"
     ),
     "text_not_utf8": (
         "a text of the record has bytes that stand for no character: write it as UTF-8, or as "
@@ -194,11 +185,11 @@ _REFUSALS = {
 
 _REFUSED = re.compile(
     r"mesh\.Refused(?:Exception|Error): (?P<refusal>"
-    r"(?:value_not_captured|table_truncated|column_not_exact|table_not_fit): "
+    r"(?:value_not_captured|table_truncated|column_not_exact): "
     r"[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|payload_not_exact: (?:[\w$-]{1,63}|a member)"
-    r"|slot_lost: [a-z0-9_]{1,63}|driver_not_fit: mysql"
+    r"|slot_lost: [a-z0-9_]{1,63}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
@@ -209,7 +200,7 @@ _REFUSED = re.compile(
     r"|source_gap: [\w.-]{1,260} at offset [0-9]{1,19})[: ]"
 )
 """A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
-domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the index, of
+domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column, of
 `BoundedMatches` the column or the index, of `Identities` the table, of `LostSlots` the slot, of
 `SkippedRecords` the partition and the position, of the Avro converter nothing, of `PlainNames` and
 `ExactValues` the record's place and the field. No error but theirs has that class."""

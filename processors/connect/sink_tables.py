@@ -30,7 +30,7 @@ def require_sink(config: Mapping[str, str], password: str) -> bool:
         Whether the database was asked; see `require_tables`.
     """
     url, place = JDBC.fullmatch(config.get("connection.url", "")), place_of(config)
-    if url is None or place is None or url["kind"] != "postgresql":
+    if url is None or place is None:
         return False
     user = config.get("connection.username", "")
     login = Login(place.host.strip("[]"), str(place.port), user, url["database"], password)

@@ -26,7 +26,7 @@ from projections.connector_config import (
     unfit,
     writes,
 )
-from projections.connector_tables import NOT_OF_MYSQL, pinned, slot_of
+from projections.connector_tables import pinned, slot_of
 
 SMT = "org.apache.kafka.connect.transforms"
 OF_POSTGRES = {
@@ -182,7 +182,6 @@ URL = SINK["connection.url"]
     "changed",
     [
         {"connection.url": f"{URL}?sslmode=require&currentSchema=a"},
-        {"connection.url": "jdbc:mysql://db.test/reports"},
         {"use.time.zone": "UTC"},
         {"collection.name.format": "crm.${topic}_x"},
     ],
@@ -197,14 +196,15 @@ def test_a_sink_may_say_where_it_writes(changed: dict[str, str]) -> None:
         {"connection.url": f"{URL}?socketFactory=org.example.X"},
         {"connection.url": f"{URL}?sslmode=require&socketFactory=org.example.X"},
         {"connection.url": "jdbc:postgresql://bob:s3cret@db.test/reports"},
+        {"connection.url": "jdbc:mysql://db.test/reports"},
+        {"connection.url": "jdbc:mariadb://db.test/reports"},
+        {"connection.url": f"{URL}?useSSL=true"},
         {"connection.url": "jdbc:mysql://(host=evil,allowLoadLocalInfile=true)/db"},
         {"connection.url": "jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'x'"},
         {"connection.url": "jdbc:oracle:thin:@config-https://evil.test"},
         {"connection.url": "jdbc:db2://h/db:traceFile=/x;"},
         {"collection.name.format": "x; DROP TABLE y"},
         {"use.time.zone": "Europe/Berlin"},
-        {"connection.url": "jdbc:mysql://db.test/reports", "use.time.zone": "Europe/Berlin"},
-        {"connection.url": "jdbc:mysql://db.test/reports", "collection.name.format": "other.x"},
         {"database.time_zone": "Europe/Berlin"},
         {"connector.class": "JdbcSink"},
         {"connector.class": "JdbcSinkConnector"},
@@ -451,36 +451,6 @@ def test_a_database_that_is_silent_fails_a_task_whatever_a_config_says() -> None
     assert "socketTimeout" in str(unfit(wrong))
 
 
-ALLOWED_BY_MARIADB = "caching_sha2_password,client_ed25519,mysql_native_password"
-OF_MARIADB = f"&permitRedirect=false&allowLocalInfile=false&restrictedAuth={ALLOWED_BY_MARIADB}"
-
-
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [
-        ("mysql", f"&disabledAuthenticationPlugins={','.join(NOT_OF_MYSQL)}"),
-        ("mariadb", OF_MARIADB),
-    ],
-)
-def test_mysql_and_mariadb_are_bounded_in_waiting_and_logins_and_in_utc(
-    kind: str, more: str
-) -> None:
-    address, waiting = f"jdbc:{kind}://db.test/x", "connectTimeout=60000&socketTimeout=600000"
-    waiting += "&connectionTimeZone=UTC&forceConnectionTimeZoneToSession=true"
-    for said, joint in ((address, "?"), (f"{address}?useSSL=true", "&")):
-        found = pinned("east.out", {**SINK, "connection.url": said})
-        assert found["connection.url"] == f"{said}{joint}{waiting}{more}"
-    for one in ("connectTimeout=0", "disabledAuthenticationPlugins=x", "restrictedAuth=dialog"):
-        wrong = {**SINK, "connection.url": f"{address}?{one}"}
-        assert one.partition("=")[0] in str(unfit(wrong))
-
-
-def test_no_server_asks_mysqls_driver_for_a_login_whose_work_it_chooses() -> None:
-    assert "authentication_ldap_sasl_client" in NOT_OF_MYSQL
-    known = {"mysql_native_password", "sha256_password", "caching_sha2_password"}
-    assert known.isdisjoint(NOT_OF_MYSQL)
-
-
 def test_a_source_fails_at_rows_that_are_not_whole_before_any_other_transform() -> None:
     own = {**OF_POSTGRES, "transforms": "a,b", "unavailable.value.placeholder": "not_there"}
     found, plain = pinned("east.shop", own), pinned("east.shop", OF_POSTGRES)
@@ -517,7 +487,6 @@ def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
     assert config["transforms"] == found
     assert config["transforms._plain.type"] == "mesh.PlainNames"
     assert config["transforms._exact.type"] == "mesh.ExactValues"
-    assert config["transforms._exact.database"] == "postgresql"
 
 
 def test_heartbeats_are_kept_for_an_hour_in_a_topic_of_their_own() -> None:
@@ -595,11 +564,6 @@ def test_a_sink_is_told_whether_its_keys_are_those_of_records() -> None:
         assert pinned("east.out", config)["transforms._exact.keys"] == told
 
 
-def test_a_sink_is_told_what_kind_of_database_its_values_go_to() -> None:
-    other = {**SINK, "connection.url": "jdbc:mariadb://db.test/reports"}
-    assert pinned("east.out", other)["transforms._exact.database"] == "mariadb"
-
-
 @pytest.mark.parametrize(
     ("own", "found"),
     [
@@ -629,8 +593,6 @@ def test_times_go_into_a_database_in_utc_whatever_a_config_on_the_log_says() -> 
     before = {**SINK, "database.time_zone": "Europe/Berlin"}
     # as the log's state has it
     assert pinned("east.out", Map(before))["database.time_zone"] == "UTC"
-    mysql = {**berlin, "connection.url": "jdbc:mysql://db.test/x"}
-    assert pinned("east.out", mysql)["use.time.zone"] == "UTC"
 
 
 @pytest.mark.parametrize("config", [OF_POSTGRES, SINK, {"connector.class": "org.example.Source"}])
@@ -647,7 +609,7 @@ def test_a_sink_can_neither_name_nor_settle_the_transform_of_plain_names() -> No
         {"transforms": "_plain", "transforms._plain.type": "mesh.PlainNames"},
         {"transforms": "x", "transforms.x.type": "mesh.PlainNames"},
         {"transforms._plain.predicate": "never"},
-        {"transforms._exact.database": "mysql"},
+        {"transforms._exact.keys": "false"},
         {"transforms._plain.negate": "true"},
     ):
         assert not_allowed({**SINK, **changed}) is not None
@@ -714,7 +676,6 @@ def test_a_number_of_tasks_is_small(text: str, number: int | None) -> None:
         ("postgresql://db.test:1/r", ("postgres://db.test:1", "r.public.east_users")),
         ("postgresql://[::1]:1/r", ("postgres://[::1]:1", "r.public.east_users")),
         ("postgresql://a:1/r?ssl=true&currentSchema=s", ("postgres://a:1", "r.s.east_users")),
-        ("mariadb://db.test/shop", ("mysql://db.test:3306", "shop.east_users")),
     ],
 )
 def test_a_filled_table_is_named_as_openlineage_does(url: str, expected: tuple[str, str]) -> None:

@@ -134,7 +134,6 @@ def test_two_connectors_of_one_domain_may_use_one_table(log: PaperLog) -> None:
         sink("west.own", "Users", **{"quote.identifiers": "true"}),
         sink("west.own", "sales.users"),
         sink("west.own", "users", f"{URL}?currentSchema=sales"),
-        sink("west.own", "users", URL.replace("postgresql", "mysql")),
         sink("west.own", None),
     ],
 )
@@ -188,16 +187,6 @@ def test_names_that_postgres_cuts_off_are_the_same(log: PaperLog) -> None:
     longest = "u" * 63
     add(log, capture("east.shop", f"public.{longest}"))
     assert answer(log, sink("west.poison", f"{longest}_more")) == "table_taken"
-
-
-def test_a_database_of_mysql_has_a_table_once_in_any_letters(
-    log: PaperLog,
-) -> None:
-    url = URL.replace("postgresql", "mysql")
-    add(log, sink("east.report", "report", url))
-    assert answer(log, sink("west.poison", "Report", url)) == "table_taken"
-    assert answer(log, sink("west.poison", "report", url.replace("mysql", "mariadb"))) != ""
-    assert answer(log, sink("west.own", "report", url.replace("/shop", "/other"))) == ""
 
 
 def test_a_table_is_free_when_the_last_connector_on_it_is_gone(log: PaperLog) -> None:
@@ -256,7 +245,6 @@ def test_a_sinks_table_has_one_schema_at_most(log: PaperLog, form: str) -> None:
         ("users", URL, "public.users"),
         ("sales.users", URL, "sales.users"),
         ("users", f"{URL}?currentSchema=sales", "sales.users"),
-        ("users", URL.replace("postgresql", "mysql"), "users"),
     ],
 )
 def test_a_sink_is_deployed_with_the_schema_that_it_was_judged_by(

@@ -452,13 +452,11 @@ def test_a_class_of_the_operators_has_the_settings_that_the_operator_names(tmp_p
             "mesh.RefusedException: change_ambiguous: east.a-0 at offset 7: op: it",
             "c, r or u with a",
         ),
-        ("mesh.RefusedException: driver_not_fit: mysql: it writes", "jdbc:mariadb://host:port"),
         ("mesh.RefusedError: payload_not_exact: order-id: no", "payload_not_exact: order-id; the"),
         (
             "mesh.RefusedException: source_gap: east.a-0 at offset 7: records",
             "source_gap: east.a-0 at offset 7; the topic's retention or its owner",
         ),
-        ("mesh.RefusedException: table_not_fit: users.mail: its", "table_not_fit: users.mail; My"),
         ("mesh.RefusedException: schema_ambiguous: a decimal: it", "has the one that is meant"),
         (
             "mesh.RefusedException: slot_lost: sdm_east_shop: its",
