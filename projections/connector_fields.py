@@ -1,6 +1,6 @@
 """Which fields of a connector's records are which columns, through its transforms. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mesh_events.errors import InvalidValueError
 from projections.connector_values import items
@@ -16,6 +16,12 @@ _AS_THEY_ARE = {
     "ValueToKey",
 }
 """Those that leave a record's fields and their names."""
+_NAMING = tuple(
+    f"{name}{_VALUE}"
+    for name in ("Cast", "HeaderFrom", "MaskField", "ReplaceField", "TimestampConverter")
+)
+"""Those that name fields of a record. A change has the fields of its row within others."""
+_UNWRAP, _OUTBOX = "ExtractNewRecordState", "EventRouter"
 _INSERTED = ("topic", "partition", "offset", "timestamp", "static")
 _NO_PREFIX = "__"
 
@@ -24,17 +30,36 @@ Move = Callable[[str], str | None]
 """A field's name on the other side of a transform; None where there is none."""
 
 
-def sunk(config: Settings, topic: str, fields: Iterable[str]) -> dict[str, str]:
+def blind(config: Settings) -> list[str]:
+    """Transforms that name fields of rows and get changes, in which they find none of them.
+
+    They pass a change on as it is, with the fields that they were to mask or to leave out.
+    """
+    found = []
+    for name, kind, of in _transforms(config):
+        if kind == _OUTBOX or (kind == _UNWRAP and "predicate" not in of):
+            break
+        if kind in _NAMING:
+            found.append(name)
+    return found
+
+
+def sunk(
+    config: Settings, topic: str, fields: Iterable[str], *, is_change: bool = False
+) -> dict[str, str]:
     """Column of the table -> the field of the topic that it is made of.
 
     Args:
         config: of a sink.
         topic: which of its topics.
         fields: of the topic's rows.
+        is_change: whether its values are changes of rows.
 
     Raises:
         InvalidValueError: a transform makes other fields.
     """
+    if is_change:
+        _require_rows(config)
     forward = [move for move, _ in _moves(config)]
     found = {after: one for one in fields if (after := _through(forward, one)) is not None}
     return {after: one for after, one in found.items() if _is_taken(config, topic, after)}
@@ -50,8 +75,29 @@ def captured(config: Settings, fields: Iterable[str]) -> dict[str, str]:
     Raises:
         InvalidValueError: a transform makes other fields.
     """
+    _require_rows(config)
     backward = [move for _, move in reversed(_moves(config))]
     return {one: before for one in fields if (before := _through(backward, one)) is not None}
+
+
+def has_other_keys(config: Settings) -> bool:
+    """Whether a transform changes a record's key."""
+    return any(kind.endswith("$Key") or kind == "ValueToKey" for _, kind, _ in _transforms(config))
+
+
+def _require_rows(config: Settings) -> None:
+    if names := blind(config):
+        raise InvalidValueError(
+            f"its transform {names[0]} finds no field of a row in a change, which it passes on"
+        )
+
+
+def _transforms(config: Settings) -> Iterator[tuple[str, str, Settings]]:
+    """(name, class without its package, settings) of each transform, in their order."""
+    for name in items(config.get("transforms", "")):
+        begin = f"transforms.{name}."
+        of = {one[len(begin) :]: value for one, value in config.items() if one.startswith(begin)}
+        yield name, of.get("type", "").rpartition(".")[2], of
 
 
 def _through(moves: Iterable[Move], name: str) -> str | None:
@@ -72,10 +118,7 @@ def _is_taken(config: Settings, topic: str, field: str) -> bool:
 def _moves(config: Settings) -> list[tuple[Move, Move]]:
     """(from topic to table, from table to topic) of each transform that changes fields."""
     found = []
-    for name in items(config.get("transforms", "")):
-        begin = f"transforms.{name}."
-        of = {one[len(begin) :]: value for one, value in config.items() if one.startswith(begin)}
-        kind = of.get("type", "").rpartition(".")[2]
+    for name, kind, of in _transforms(config):
         if kind in _AS_THEY_ARE or kind.endswith("$Key"):
             continue
         pair = _pair(kind, of)
@@ -93,7 +136,7 @@ def _pair(kind: str, of: Settings) -> tuple[Move, Move] | None:
         return _without(of.get(f"{one}.field", "").rstrip("!?") for one in _INSERTED)
     if kind == f"MaskField{_VALUE}":
         return _without(items(of.get("fields", "")))
-    if kind == "ExtractNewRecordState":
+    if kind == _UNWRAP:
         prefix = of.get("add.fields.prefix", _NO_PREFIX)
         added = items(of.get("add.fields", ""))
         names = (one.partition(":")[2] or one.replace(".", "_") for one in added)

@@ -8,6 +8,7 @@ would make a statement, or of whose values it would write others. Pure.
 import hashlib
 from collections.abc import Mapping
 
+from projections.connector_fields import blind
 from projections.connector_values import items
 
 EVENT_ROUTER = "io.debezium.transforms.outbox.EventRouter"
@@ -78,6 +79,8 @@ def with_exact_values(config: Mapping[str, str]) -> dict[str, str]:
         **_with_last(config, EXACT),
         f"transforms.{EXACT}.type": EXACT_VALUES,
         f"transforms.{EXACT}.keys": str(config.get("primary.key.mode") == "record_key").lower(),
+        # what names fields of rows leaves changes as they are
+        f"transforms.{EXACT}.rows": str(bool(blind(config))).lower(),
     }
 
 

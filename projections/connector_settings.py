@@ -7,7 +7,7 @@ that is not here at all is allowed by the operator, with its settings (`SDM_CONN
 
 from collections.abc import Iterator, Mapping
 
-from projections import connector_transforms
+from projections import connector_fields, connector_transforms
 from projections.connector_rows import HEADERS_AS_THEY_ARE
 from projections.connector_values import (
     BOOLEAN,
@@ -240,6 +240,13 @@ def faults(config: Mapping[str, str], *, shared: bool = False) -> Iterator[str]:
         elif allowed is not None and not allowed.fits(value):
             yield f"{name}: it must be {allowed.words}"
     yield from connector_transforms.faults(config)
+    if kind == POSTGRES:
+        for name in connector_fields.blind(config):
+            yield (
+                f"transforms.{name}: it names fields of rows, which a change has inside: put "
+                "io.debezium.transforms.ExtractNewRecordState before it, or name the column in "
+                "column.exclude.list"
+            )
     if known is not None:
         yield from connector_transforms.delimiter_faults(config)
     if config.get("errors.tolerance") == "all" and not config.get(

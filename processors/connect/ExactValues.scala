@@ -34,12 +34,15 @@ class ExactValues extends Transformation[SinkRecord] {
   private val mostLevels = 50
   private val known = new util.IdentityHashMap[Schema, Schema]()
   private var hasKeys = false
+  private var hasRows = false
 
   override def config: ConfigDef = new ConfigDef()
+    .define("rows", Type.BOOLEAN, false, Importance.HIGH, "whether no record may be a change")
     .define("keys", Type.BOOLEAN, false, Importance.HIGH, "whether a record's key is that of its row")
 
   override def configure(settings: util.Map[String, _]): Unit = {
     hasKeys = "true".equals(settings.get("keys"))
+    hasRows = "true".equals(settings.get("rows"))
   }
 
   override def apply(record: SinkRecord): SinkRecord = {
@@ -151,6 +154,10 @@ class ExactValues extends Transformation[SinkRecord] {
       throw refusal(record, "schema_missing", "value",
         "it is no record with fields, which become columns", "write records, or use HoistField")
     if (value != null && ExactValues.isTakenForChange(schema)) {
+      if (hasRows)
+        throw refusal(record, "change_ambiguous", "value",
+          "it is a change, in which a transform finds no field of its row by name",
+          "put ExtractNewRecordState before the transforms that name fields")
       if (!ExactValues.isEnvelope(schema))
         throw refusal(record, "change_ambiguous", "value",
           "the sink goes by the name of its schema, or by its field op, as if it were no row",
