@@ -1,7 +1,7 @@
 """`sdm audit log` and `replay`: who did what, and the state that it gives."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -34,6 +34,8 @@ from self_service.cli.times import parse_time, stamp
 COLUMNS = ("offset", "time", "type", "subject", "domain", "actor", "outcome", "detail")
 _LEAST_READ = 1000
 """Records that are read for the last steps at least; eight times as many where they do not do."""
+_LATE_MS = 600_000
+"""A fact that is older than its record by so much may be a copy of one that stands before."""
 KINDS = (*(kind.value for kind in Kind), UNREADABLE)
 
 
@@ -108,8 +110,8 @@ class Wanted:
 
 
 def _domains(one: Step, image: Image) -> set[str]:
-    """Who said it, and whose things it is about: the owner of a product, and who reads it."""
-    event, found = one.event, {one.domain, *one.key.split("/")[1:2]}
+    """Who said it, whom it names as that, and whose things it is about: owner and reader."""
+    event, found = one.event, {one.domain, one.speaker, *one.key.split("/")[1:2]}
     found |= {domain_of(getattr(event, name, None) or "") for name in ("product", "application")}
     accesses = image.access.requests
     ids = (getattr(event, name, "") for name in ("request", "subject"))
@@ -170,11 +172,25 @@ def _latest(mesh: Mesh, wanted: "Wanted", limit: int) -> History | None:
         while length < end - recall.SHORT_LOG:
             before = recall.state(mesh, end - length - 1)
             history = read(reader.since(before.offset + 1), start=before)
+            if _is_older(history.steps):
+                # whether it is a copy, the records before tell
+                return None
             if sum(wanted.holds(one, history.image) for one in history.steps) >= limit:
                 completion.remember(mesh.home, history.image)
                 return history
             length *= 8
     return None
+
+
+def _is_older(steps: Sequence[Step]) -> bool:
+    """Whether the mesh said something long before the first of these records was appended."""
+    begin = steps[0].time - _LATE_MS if steps else 0
+    return any(
+        one.kind == Kind.FACT
+        and one.event is not None
+        and milliseconds(one.event.meta.time) < begin
+        for one in steps
+    )
 
 
 def _history(mesh: Mesh, reading: Reading) -> History:
@@ -194,6 +210,13 @@ def items(
     found = [one for one in history.steps if wanted.holds(one, history.image)]
     requests = history.image.access.requests
     return [_item(one, requests, whole=whole) for one in found[-limit if limit else None :]]
+
+
+def _domain(one: Step) -> str:
+    """The domain that a record names, with the one whose key signed it where it is another."""
+    if one.speaker in ("", one.domain):
+        return one.domain
+    return f"{one.domain} (signed by {one.speaker})"
 
 
 def subject(one: Step, requests: Mapping[str, Access]) -> str:
@@ -226,7 +249,8 @@ def _item(one: Step, requests: Mapping[str, Access], *, whole: bool = True) -> d
         "time": stamp(one.time),
         "kind": one.kind,
         "type": one.type,
-        "domain": one.domain,
+        "domain": _domain(one),
+        "speaker": one.speaker,
         "actor": one.actor,
         "key": one.key,
         "subject": subject(one, requests),

@@ -34,6 +34,7 @@ class DriftLog:
     image: Image = EMPTY
     told: list[Told] = field(default_factory=list)
     evidence: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    known: set[tuple[str | None, str]] = field(default_factory=set)
 
 
 def read(records: Iterable[Record], trusted: Trusted | None = None) -> DriftLog:
@@ -48,7 +49,11 @@ def read(records: Iterable[Record], trusted: Trusted | None = None) -> DriftLog:
 def _note(found: DriftLog, entry: Entry, before: Image) -> None:
     event = entry.event
     if isinstance(event, DriftFound) and before.identity.has_role(entry.signer, Role.KEEPER):
-        found.told.append(Told(entry.offset, entry.time, event))
+        # anybody may append it again
+        name = entry.signer, event.meta.id
+        if name not in found.known:
+            found.told.append(Told(entry.offset, entry.time, event))
+        found.known.add(name)
     if not isinstance(event, IntentAccepted):
         return
     asked = before.intents.undecided.get(event.offset)

@@ -22,7 +22,8 @@ from self_service.cli.lookup import offset_of
 UNREADABLE = "unreadable"
 """The kind of a record that could not be understood or trusted."""
 IGNORED = "ignored"
-"""The outcome of a decision that did not count: an old epoch, or decided already."""
+"""The outcome of what did not count: a decision of an old epoch, or of what was decided already; a
+record of the mesh's own that stands there again, which anybody may append."""
 UNDECIDED, QUARANTINED = "undecided", "quarantined"
 """Outcomes of a record that waits for its decision, and of one that was set aside."""
 LINK_STEPS = ("create-link", "remove-link")
@@ -95,10 +96,16 @@ def read(
         records = (record for record in records if record.offset <= until)
         trusted = trusted.until(until) if trusted else None
     found: dict[int, Step] = {}
+    told = set[tuple[str | None, str]]()
     before = start
     for entry, after in walk(records, start, trusted=trusted):
         found[entry.offset] = _step(entry, after)
         event = entry.event
+        if event is not None and not (event.kind is Kind.INTENT or isinstance(event, Decision)):
+            name = entry.signer, event.meta.id
+            if name in told:
+                found[entry.offset] = replace(found[entry.offset], outcome=IGNORED)
+            told.add(name)
         if isinstance(event, Decision):
             if after.last_decision == event.meta.id != before.last_decision:
                 _settle(found, event, entry.offset)
@@ -261,7 +268,7 @@ def _followed(every: Sequence[Step], seeds: set[int]) -> list[Step]:
             or (one.id in expected and one.speaker == MESH_DOMAIN)
             or getattr(one.event, "generation", None) in generations
         )
-        if not follows:
+        if not follows or (one.kind == Kind.FACT and one.outcome == IGNORED):
             continue
         found[one.offset] = one
         decisions.add(one.decided_at)
