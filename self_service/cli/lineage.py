@@ -148,6 +148,7 @@ def _boxes(scene: Scene, drawn: "Picture", tree: Branch, direction: str, column:
     lines = [about["topic"], about["cluster"] if outside else f"cluster {about['cluster']}"]
     lines += [f"product {about['product']}"] if about["product"] else []
     lines += [f"read by {one}" for one in about["readers"]]
+    lines += ["more is behind it: ask for it"] if tree.more else []
     kind = "asked" if column == 0 else "outside" if outside else "topic"
     here = drawn.box("/".join(tree.place), kind, lines, column, scene.columns.at(tree.place))
     for step, branches in tree.steps:
@@ -238,12 +239,18 @@ def _column(place: Place, name: str) -> str:
 
 
 def _behind(scene: Scene, branch: Branch, direction: str) -> dict[str, Any]:
-    """A topic with what is behind it; a table by its OpenLineage name."""
+    """A topic with what is behind it; a table by its OpenLineage name.
+
+    What is behind one that stands `again` is where it stood before; behind one with `more` is more.
+    """
     if lineage.is_outside(branch.place):
         namespace, name = branch.place
-        return {"namespace": namespace, "name": name}
-    more = {"more": True} if branch.more else {}
-    return {**_about(scene, branch.place), **more, direction: _document(scene, branch, direction)}
+        about: dict[str, Any] = {"namespace": namespace, "name": name}
+    else:
+        about = _about(scene, branch.place)
+    marks = {"again": branch.again, "more": branch.more}
+    told = {name: True for name, is_so in marks.items() if is_so}
+    return {**about, **told, direction: _document(scene, branch, direction)}
 
 
 def _lines(scene: Scene, tree: Branch, direction: str) -> Iterator[str]:
