@@ -177,7 +177,7 @@ def _jobs(image: Image, place: Place) -> Iterator[Reader]:
 def _still_reads(job: Statement | Connector, topic: str) -> bool:
     """Whether what runs is an earlier text with that table, or an earlier config; streams stay."""
     read = job.table_topic_ids if isinstance(job, Statement) else job.reading
-    return topic in read and open_run(job) is not None
+    return topic in read and _may_run(job)
 
 
 def _links(image: Image, product: Product, home: Place) -> Iterator[Reader]:
