@@ -9,11 +9,13 @@ import org.apache.kafka.server.policy.{AlterConfigPolicy, CreateTopicPolicy}
 
 /**
  * What a topic may cost its cluster (KIP-201). Brokers ask before they create a topic or change its
- * settings; `mesh.*` and Kafka's own topics are not asked about.
+ * settings; `mesh.*` and Kafka's own topics are not asked about. A setting that no setting of the
+ * broker names is refused.
  *
  * Settings of the broker:
  *   mesh.policy.range.<setting of a topic>=<least>:<largest>   an empty end is open
  *   mesh.policy.values.<setting of a topic>=<one>:<another>    which ones it may have
+ *   mesh.policy.free=<setting of a topic>:<another>            which ones may be anything
  *   mesh.policy.characters=<n>                                 of one setting's value
  *   mesh.policy.characters.of.lists=<n>                        of one that lists replicas
  *   mesh.policy.partitions=<n>                                 of a new topic
@@ -24,6 +26,7 @@ abstract class TopicPolicy {
   private val prefixOfValues = "mesh.policy.values."
   private val values = new util.TreeMap[String, Array[String]]()
   private val ranges = new util.TreeMap[String, (Double, Double)]()
+  private var free = Set.empty[String]
   private var longest, longestList = Int.MaxValue
 
   def configure(settings: util.Map[String, _]): Unit = {
@@ -31,6 +34,8 @@ abstract class TopicPolicy {
     if (limit != null) longest = limit.toString.toInt
     val ofLists = settings.get("mesh.policy.characters.of.lists")
     if (ofLists != null) longestList = ofLists.toString.toInt
+    val named = settings.get("mesh.policy.free")
+    if (named != null) free = named.toString.split(":").toSet
     settings.forEach { (name, value) =>
       if (name.startsWith(prefixOfValues)) {
         values.put(name.substring(prefixOfValues.length), value.toString.split(":"))
@@ -48,13 +53,20 @@ abstract class TopicPolicy {
 
   protected def isExempt(topic: String): Boolean = topic.startsWith("mesh.") || topic.startsWith("__")
 
-  /** Raises PolicyViolationException for the first setting that is too long, or not what it may be. */
+  /**
+   * Raises PolicyViolationException for the first setting that is too long, may not be set, or is
+   * not what it may be. One without a value is removed, whatever it is.
+   */
   protected def require(topic: String, settings: util.Map[String, String]): Unit = {
     settings.forEach { (name, value) =>
       val most = if (name.endsWith(".throttled.replicas")) longestList else longest
       if (value != null && value.length > most) {
         throw new PolicyViolationException(
           s"$name of $topic has ${value.length} characters: it may have $most")
+      }
+      if (value != null && !isNamed(name)) {
+        throw new PolicyViolationException(
+          s"$name of $topic is $value: it may not be set, leave it out. What may be: ${named.mkString(", ")}")
       }
     }
     ranges.forEach { (name, range) =>
@@ -69,6 +81,16 @@ abstract class TopicPolicy {
         throw new PolicyViolationException(s"$name of $topic is $value: it may be ${known.mkString(" or ")}")
       }
     }
+  }
+
+  private def isNamed(name: String): Boolean =
+    free(name) || ranges.containsKey(name) || values.containsKey(name)
+
+  private def named: Seq[String] = {
+    val found = new util.TreeSet[String](ranges.keySet)
+    found.addAll(values.keySet)
+    free.foreach(found.add)
+    found.toArray(Array.empty[String]).toSeq
   }
 
   private def inWords(name: String): String = {

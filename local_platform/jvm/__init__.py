@@ -53,6 +53,8 @@ def _plain(value: float) -> str:
 
 
 _MORE_RANGES = {
+    # until then a deleted segment's file is open, and no bound of segments counts it
+    "file.delete.delay.ms": (0.0, 60_000.0),
     # an index that is full begins a new segment
     "segment.index.bytes": (float(_MIB), float("inf")),
     # without entries a fetch reads all batches before its offset
@@ -66,6 +68,31 @@ _MORE_RANGES = {
     # a time that Spark cannot hold, in microseconds, ends all that reads the topic
     "message.timestamp.before.max.ms": (0.0, float(EARLIEST_MS)),
 }
+_VALUES = {
+    # a broker that compresses anew takes seconds for a batch, in each of its request handlers; what
+    # it keeps uncompressed is a thousand times what was sent, past the quota of who sent it
+    "compression.type": BROKERS_COMPRESSION,
+    # Kafka's own: else a handler waits for the disk, once for each batch that has so many records
+    "flush.messages": str(2**63 - 1),
+    "flush.ms": str(2**63 - 1),
+    # each new segment would take all of segment.bytes on the disk
+    "preallocate": "false",
+    # a segment would end so much before the least of segment.ms
+    "segment.jitter.ms": "0",
+    # offsets would mean other records, and nobody who remembers one would see it
+    "unclean.leader.election.enable": "false",
+}
+_FREE = (
+    "cleanup.policy",
+    "follower.replication.throttled.replicas",
+    "leader.replication.throttled.replicas",
+    "message.timestamp.type",
+    "min.compaction.lag.ms",
+    "min.insync.replicas",
+    "retention.bytes",
+    "retention.ms",
+)
+"""Settings that cost nobody but the topic's owner, whatever they are."""
 POLICY = {
     "create.topic.policy.class.name": "mesh.CreatePolicy",
     "alter.config.policy.class.name": "mesh.AlterPolicy",
@@ -73,17 +100,15 @@ POLICY = {
     "mesh.policy.characters.of.lists": "2048",
     "mesh.policy.partitions": "256",
     "mesh.policy.partitions.per.hour": "1000",
-    # a broker that compresses anew takes seconds for a batch, in each of its request handlers; what
-    # it keeps uncompressed is a thousand times what was sent, past the quota of who sent it
-    "mesh.policy.values.compression.type": BROKERS_COMPRESSION,
-    # Kafka's own: else a handler waits for the disk, once for each batch that has so many records
-    **{f"mesh.policy.values.flush.{name}": str(2**63 - 1) for name in ("messages", "ms")},
+    "mesh.policy.free": ":".join(_FREE),
+    **{f"mesh.policy.values.{name}": value for name, value in _VALUES.items()},
     **{
         f"mesh.policy.range.{name}": _range(*ends)
         for name, ends in {**RANGES, **_MORE_RANGES}.items()
     },
 }
-"""What topics may cost the cluster, but for the mesh's own: see `TopicPolicies.scala`."""
+"""What topics may cost the cluster, but for the mesh's own: see `TopicPolicies.scala`. A setting
+that is not named here is refused."""
 AUTHORIZER = {
     "authorizer.class.name": "mesh.BoundedAuthorizer",
     "mesh.authorizer.characters": "249",

@@ -156,6 +156,11 @@ def test_an_offset_is_not_committed_with_kilobytes_of_metadata(
         ("index.interval.bytes", "8193"),
         ("index.interval.bytes", "0"),
         ("delete.retention.ms", "0"),
+        ("file.delete.delay.ms", "60001"),
+        ("preallocate", "true"),
+        ("segment.jitter.ms", "1"),
+        ("unclean.leader.election.enable", "true"),
+        ("local.retention.ms", "1000"),
     ],
 )
 def test_a_setting_that_costs_files_or_work_is_refused_for_new_and_old_topics(
@@ -171,6 +176,36 @@ def test_a_setting_that_costs_files_or_work_is_refused_for_new_and_old_topics(
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     with pytest.raises(KafkaException, match=refusal):
         client.incremental_alter_configs([resource])[resource].result(20)
+
+
+def test_settings_of_kafka_that_no_bound_names_are_refused(foe: Connection) -> None:
+    """Also at their defaults: what a later Kafka makes of them is not known."""
+    client, topic = AdminClient(foe.config()), f"foe.{time.time_ns()}"
+    client.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    wait_until(lambda: topic in client.list_topics(timeout=5).topics, "the broker knows it", 30)
+    asked = ConfigResource(ResourceType.TOPIC, topic)
+    found = {
+        name: one.value
+        for name, one in client.describe_configs([asked])[asked].result(20).items()
+        if not one.is_read_only
+    }
+    refused = {}
+    for name, value in found.items():
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        try:
+            client.incremental_alter_configs([resource])[resource].result(20)
+        except KafkaException as error:
+            refused[name] = error.args[0]
+    assert set(refused) == {
+        *(f"compression.{kind}.level" for kind in ("gzip", "lz4", "zstd")),
+        *("local.retention.bytes", "local.retention.ms"),
+        *("remote.log.copy.disable", "remote.log.delete.on.disable", "remote.storage.enable"),
+    }
+    for name, told in refused.items():
+        assert told.code() == POLICY_VIOLATION
+        assert f"{name} of {topic} is {found[name]}: it may not be set, leave it out" in told.str()
+        assert "What may be: cleanup.policy, compression.type, delete.retention.ms, " in told.str()
 
 
 @pytest.mark.parametrize(
@@ -239,12 +274,23 @@ def test_a_time_before_kafkas_is_refused(foe: Connection) -> None:
 def test_settings_within_the_ranges_and_of_the_meshs_topics_are_taken(
     admin: Connection, foe: Connection
 ) -> None:
-    inside = {"segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1", "retention.ms": "1"}
+    inside = {
+        "segment.ms": "600000",
+        "min.cleanable.dirty.ratio": "0.1",
+        "retention.ms": "1",
+        "file.delete.delay.ms": "60000",
+        # those of Kafka Streams' own topics
+        "segment.bytes": "52428800",
+        "message.timestamp.type": "CreateTime",
+        "cleanup.policy": "compact,delete",
+        "min.compaction.lag.ms": "1",
+    }
     topic = f"foe.{time.time_ns()}"
     client = AdminClient(foe.config())
     client.create_topics([NewTopic(topic, 1, 1, config=inside)])[topic].result(20)
     own = f"mesh.{time.time_ns()}"
-    outside = NewTopic(own, 1, 1, config={"segment.ms": "1000"})
+    settings = {"segment.ms": "1000", "file.delete.delay.ms": "0", "local.retention.ms": "1000"}
+    outside = NewTopic(own, 1, 1, config=settings)
     client = AdminClient(admin.config())
     client.create_topics([outside])[own].result(20)
 

@@ -9,6 +9,7 @@ import pytest
 
 from local_platform.domain_servers import KINDS, remember
 from local_platform.errors import UnknownServiceError
+from local_platform.jvm import POLICY
 from local_platform.ports import OFFSETS
 from local_platform.principals import principals_of
 from local_platform.services import SERVERS, catalogue, chosen, stop_waves
@@ -17,6 +18,7 @@ from local_platform.services.kafka import MEMORY, SMALL_NODE
 from local_platform.settings import PlatformSettings
 from local_platform.site import Site
 from processors.keepers.copy_settings import copied_settings
+from projections.connector_settings import OF_SOURCES
 from projections.rules import names
 from projections.verdict import Refusal
 
@@ -137,6 +139,16 @@ def test_a_broker_reads_the_largest_record_that_a_link_copies_and_not_much_more(
     largest = int(copy["max.message.bytes"])
     bound = int(SMALL_NODE["socket.request.max.bytes"])
     assert largest + 64 * 1024 < bound < largest + 2 * 1024 * 1024
+
+
+def test_brokers_know_the_settings_of_copies_and_of_the_topics_that_connect_makes() -> None:
+    known = {name.removeprefix("mesh.policy.values.") for name in POLICY}
+    known |= {name.removeprefix("mesh.policy.range.") for name in POLICY}
+    known |= set(POLICY["mesh.policy.free"].split(":"))
+    prefix = "topic.creation.default."
+    connects = {one.removeprefix(prefix) for one in OF_SOURCES if one.startswith(prefix)}
+    assert connects - {"partitions", "replication.factor"} <= known
+    assert set(copied_settings(dict.fromkeys(known, "1"))) <= known
 
 
 def test_a_broker_has_the_heap_of_the_settings_and_outlives_one_failed_allocation(
