@@ -4,6 +4,7 @@
 |---|---|---|
 | `source_missing` | yes | the source topic does not exist |
 | `source_recreated` | no | the source topic was deleted and made again |
+| `source_unclean` | no | a replica without all records may become the source's leader |
 | `source_gap` | no | the source no longer has the records that come next |
 | `source_truncated` | no | the source ends before what was copied already |
 | `destination_foreign` | no | the destination, or a record in it, is not this link's |

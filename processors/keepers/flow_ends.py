@@ -14,6 +14,7 @@ from processors.clusters import ClusterAdmin, Topic
 from processors.error_files import ErrorFiles
 from processors.keepers import fence
 from processors.keepers.copy_settings import copied_settings
+from processors.keepers.elections import require_clean
 from processors.keepers.flow import F
 from processors.keepers.partition_limit import MOST_PARTITIONS
 from processors.keepers.starts import Starts
@@ -107,12 +108,14 @@ class Reach(NamedTuple):
 class Ends(Generic[F]):
     """One flow with the clusters and logs at its ends.
 
-    The words of a refusal are a link's: `end` it, begin `anew`, and `restart` it.
+    The words of a refusal are a link's: `end` it, begin `anew`, or with `nothing` that it
+    wrote, and `restart` it.
     """
 
     what: ClassVar[str] = "link"
     end: ClassVar[str] = "remove the link"
     anew: ClassVar[str] = "remove the link (which purges the copy) and create it again"
+    nothing: ClassVar[str] = anew
     restart: ClassVar[str] = "pause and resume the link"
 
     moves: ClassVar[bool] = False
@@ -134,7 +137,11 @@ class Ends(Generic[F]):
         return known is None or (self.flow.run is None and (found is None or found.id != known))
 
     def source_topic(self, *, fresh: bool) -> Topic:
-        """The source; raises CopyError `source_missing` or `source_recreated`."""
+        """The source.
+
+        Raises:
+            CopyError: `source_missing`, `source_recreated` or `source_unclean`.
+        """
         flow = self.flow
         found = self.source.topic(flow.source_topic)
         place = f"the topic {flow.source_topic} on cluster {flow.source_cluster}"
@@ -148,6 +155,7 @@ class Ends(Generic[F]):
                 f"{place} was deleted and made again, so that its offsets mean something else: "
                 f"{self.anew}",
             )
+        require_clean(found, self.source.name, self.nothing, self.restart)
         return found
 
     def destination_topic(self) -> Topic | None:

@@ -29,6 +29,7 @@ class StatementEnds(Ends[Statement]):
     what = "statement"
     end = "drop the statement"
     anew = "drop the statement and add it again"
+    nothing = "drop the statement, delete its topics, and add it again"
     restart = "stop and start the statement"
     moves = True
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from mesh_events.errors import RefusedError
 from processors.clusters import Topic
+from processors.keepers.elections import require_clean
 from processors.keepers.flow_ends import Ends, Reach
 from processors.keepers.flow_pace import Pace
 from processors.keepers.flows import Flows
@@ -341,4 +342,5 @@ def _table(ends: Ends[Statement], name: str) -> Topic:
             f"the table {name} does not exist on cluster {ends.source.name}: create it again, or "
             f"{ends.end}",
         )
+    require_clean(found, ends.source.name, ends.nothing, ends.restart)
     return found

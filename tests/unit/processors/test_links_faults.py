@@ -1,6 +1,7 @@
 """Every failure of a link: what is told, what is tried again, and what stays closed."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -36,6 +37,12 @@ def source_gap(link: MemoryLink) -> None:
 def source_truncated(link: MemoryLink) -> None:
     for partition in link.source.partitions:
         partition.end = 2
+
+
+def source_unclean(link: MemoryLink) -> None:
+    described = link.source.described
+    config = {**described.config, "unclean.leader.election.enable": "true"}
+    link.source.described = replace(described, config=config)
 
 
 def destination_deleted(link: MemoryLink) -> None:
@@ -113,6 +120,7 @@ def contents(link: MemoryLink) -> list:
     ("code", "spoil"),
     [
         ("source_recreated", source_recreated),
+        ("source_unclean", source_unclean),
         ("destination_lost", destination_deleted),
         ("destination_lost", destination_recreated),
         ("destination_foreign", destination_foreign),
