@@ -14,13 +14,15 @@ _SAME = (
     "message.timestamp.after.max.ms",
     "message.timestamp.before.max.ms",
     "min.compaction.lag.ms",
-    "retention.bytes",
     "retention.ms",
 )
 """The copy has them as the source has them.
 
 Times count from the copying: Spark's sink cannot set a record's time.
 """
+_BY_SIZE = {"retention.bytes": "-1"}
+"""A copy counts other bytes than its source, uncompressed and with a header more: by the source's
+size it would delete what the source keeps."""
 _HOUR_MS, _MIB = 3_600_000, 1_048_576
 _INFINITE = float("inf")
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -60,7 +62,7 @@ def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
     within = {name: _nearest(name, source[name]) for name in RANGES if name in source}
     if _COMPRESSION in source:
         same[_COMPRESSION] = BROKERS_COMPRESSION
-    return same | within | {_MAX_RECORD: str(LARGEST_RECORD + _HEADER_ROOM)}
+    return same | within | _BY_SIZE | {_MAX_RECORD: str(LARGEST_RECORD + _HEADER_ROOM)}
 
 
 def max_record_bytes(copy: Topic) -> int:

@@ -38,7 +38,7 @@ _TOPICS = {
     TopicDrift.COPY_MISSING: "the link fails: remove it and create it again",
     TopicDrift.COPY_RECREATED: "the link fails: delete that topic, remove the link, create it",
     TopicDrift.COPY_PARTITIONS: "the link fails: remove it and create it again",
-    TopicDrift.COPY_SETTINGS: "stays: set it as the source is, or create the link again",
+    TopicDrift.COPY_SETTINGS: "stays: set it as the link would make it, or create the link again",
 }
 
 

@@ -56,6 +56,7 @@ def test_the_copy_is_made_as_the_source_is(link: MemoryLink) -> None:
     assert made.partitions == 3
     assert dict(made.config) == {
         "cleanup.policy": "compact",
+        "retention.bytes": "-1",
         "retention.ms": "7",
         # the largest record, and one header more
         "max.message.bytes": str(16 * 1_048_576 + 4096),

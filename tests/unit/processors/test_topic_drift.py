@@ -18,7 +18,12 @@ COPY = Topic(
     "east.users",
     "id-2",
     2,
-    {"retention.ms": "1000", "cleanup.policy": "compact", "max.message.bytes": "16781312"},
+    {
+        "cleanup.policy": "compact",
+        "max.message.bytes": "16781312",
+        "retention.bytes": "-1",
+        "retention.ms": "1000",
+    },
 )
 
 
@@ -65,6 +70,14 @@ def test_a_copy_with_other_settings_names_them() -> None:
     [found] = of_copy(LINK, SOURCE, other)
     assert found.kind is TopicDrift.COPY_SETTINGS
     assert found.detail == "retention.ms is 5, made from the source it is 1000"
+
+
+def test_a_copy_that_deletes_by_size_as_its_source_does_is_found() -> None:
+    bounded = {"retention.bytes": "1000"}
+    source = replace(SOURCE, config={**SOURCE.config, **bounded})
+    [found] = of_copy(LINK, source, replace(COPY, config={**COPY.config, **bounded}))
+    assert found.kind is TopicDrift.COPY_SETTINGS
+    assert found.detail == "retention.bytes is 1000, made from the source it is -1"
 
 
 def test_a_copy_that_must_not_be_there_is_not_missed() -> None:
