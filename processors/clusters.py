@@ -46,13 +46,18 @@ _LOST = frozenset(
 _SHOWN = 5
 """Topics that an error names."""
 _LISTING = "listing access rights"
+_EFFECTIVE = frozenset({"cleanup.policy", "delete.retention.ms", "retention.bytes", "retention.ms"})
+"""Settings that a topic tells also at Kafka's defaults: they decide when its records go."""
 CLUSTERS_DEFAULT = -1
 """As many replicas of a new topic as the cluster makes by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as the cluster has it; `id` changes when a topic is deleted and made again."""
+    """A topic as the cluster has it; `id` changes when a topic is deleted and made again.
+
+    config: what holds for it, its own and its cluster's, but for most of what is Kafka's default.
+    """
 
     name: str
     id: str
@@ -415,7 +420,7 @@ class KafkaAdmin:
         return {
             name: entry.value
             for name, entry in (self._result(described, doing) or {}).items()
-            if not entry.is_default
+            if name in _EFFECTIVE or not entry.is_default
         }
 
     def _each(

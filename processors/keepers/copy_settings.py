@@ -20,6 +20,13 @@ _SAME = (
 
 Times count from the copying: Spark's sink cannot set a record's time.
 """
+_KAFKAS = {
+    "cleanup.policy": "delete",
+    "delete.retention.ms": "86400000",
+    "retention.ms": "604800000",
+}
+"""Kafka's defaults of what decides when a record goes, where the source does not tell: a copy says
+them, since the other cluster may have defaults of its own."""
 _BY_SIZE = {"retention.bytes": "-1"}
 """A copy counts other bytes than its source, uncompressed and with a header more: by the source's
 size it would delete what the source keeps."""
@@ -54,10 +61,11 @@ _HEADER_ROOM = 4_096
 
 
 def copied_settings(source: Mapping[str, str]) -> dict[str, str]:
-    """Setting -> value of a copy; what the source does not set is the cluster's default.
+    """Setting -> value of a copy; what is not among them is the cluster's default.
 
     A copy takes each record, whatever its source does: that counts what is compressed.
     """
+    source = {**_KAFKAS, **source}
     same = {name: source[name] for name in _SAME if name in source}
     within = {name: _nearest(name, source[name]) for name in RANGES if name in source}
     if _COMPRESSION in source:

@@ -48,6 +48,19 @@ class ClusterContract(ABC):
         self.admin.create_topic(self.topic, 5, {})
         assert self.admin.topic(self.topic) == made
 
+    def test_a_topic_tells_by_what_its_records_go_also_where_that_is_kafkas_default(self) -> None:
+        self.admin.create_topic(self.topic, 1, {"retention.ms": "7"})
+        self.wait(lambda: self.admin.topic(self.topic) is not None)
+        made = self.admin.topic(self.topic)
+        assert made is not None
+        found = {name: value for name, value in made.config.items() if "retention" in name}
+        assert found == {
+            "delete.retention.ms": "86400000",
+            "retention.bytes": "-1",
+            "retention.ms": "7",
+        }
+        assert made.config["cleanup.policy"] == "delete"
+
     def test_partitions_are_added_and_never_removed(self) -> None:
         self.admin.create_topic(self.topic, 2, {})
         self.wait(lambda: self.admin.topic(self.topic) is not None)

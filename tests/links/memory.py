@@ -33,6 +33,13 @@ from tests.links.real import LineageList
 QUICK = Pace(look=0, advance=0, lineage=0, quiet=0, retry_first=0, retry_most=0, stall=5, grace=5)
 Headers = tuple[tuple[str, bytes | None], ...]
 _ids = itertools.count()
+_DEFAULTS = {
+    "cleanup.policy": "delete",
+    "delete.retention.ms": "86400000",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+}
+"""Of Kafka, which its topics tell."""
 
 
 @dataclass
@@ -63,7 +70,7 @@ class MemoryPartition:
 
 class MemoryTopic:
     def __init__(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
-        self.described = Topic(name, f"id/{next(_ids)}", partitions, dict(config))
+        self.described = Topic(name, f"id/{next(_ids)}", partitions, {**_DEFAULTS, **config})
         self.partitions = [MemoryPartition() for _ in range(partitions)]
 
     def grow(self, partitions: int) -> None:

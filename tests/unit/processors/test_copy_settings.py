@@ -48,6 +48,17 @@ def test_no_copy_deletes_records_by_its_size(source: dict[str, str]) -> None:
     assert copied_settings(source)["retention.bytes"] == "-1"
 
 
+def test_a_copy_says_by_what_its_records_go_where_the_source_has_kafkas_defaults() -> None:
+    """The other cluster may have defaults of its own."""
+    assert copied_settings({}) == {
+        "cleanup.policy": "delete",
+        "retention.bytes": "-1",
+        "retention.ms": "604800000",
+        "delete.retention.ms": "86400000",
+        "max.message.bytes": str(LARGEST_RECORD + 4096),
+    }
+
+
 @pytest.mark.parametrize(
     "setting", ["min.insync.replicas", "follower.replication.throttled.replicas", "preallocate"]
 )

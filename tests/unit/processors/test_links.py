@@ -56,6 +56,7 @@ def test_the_copy_is_made_as_the_source_is(link: MemoryLink) -> None:
     assert made.partitions == 3
     assert dict(made.config) == {
         "cleanup.policy": "compact",
+        "delete.retention.ms": "86400000",
         "retention.bytes": "-1",
         "retention.ms": "7",
         # the largest record, and one header more

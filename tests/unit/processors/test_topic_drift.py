@@ -20,6 +20,7 @@ COPY = Topic(
     2,
     {
         "cleanup.policy": "compact",
+        "delete.retention.ms": "86400000",
         "max.message.bytes": "16781312",
         "retention.bytes": "-1",
         "retention.ms": "1000",
@@ -78,6 +79,17 @@ def test_a_copy_that_deletes_by_size_as_its_source_does_is_found() -> None:
     [found] = of_copy(LINK, source, replace(COPY, config={**COPY.config, **bounded}))
     assert found.kind is TopicDrift.COPY_SETTINGS
     assert found.detail == "retention.bytes is 1000, made from the source it is -1"
+
+
+def test_a_copy_at_its_clusters_defaults_is_drift_where_they_are_others() -> None:
+    """Kafka tells of each topic what holds for it."""
+    source = replace(SOURCE, config={})
+    told = {"cleanup.policy": "delete", "retention.ms": "604800000"}
+    copy = replace(COPY, config={**COPY.config, **told})
+    assert not list(of_copy(LINK, source, copy))
+    other = replace(copy, config={**copy.config, "retention.ms": "3600000"})
+    [found] = of_copy(LINK, source, other)
+    assert found.detail == "retention.ms is 3600000, made from the source it is 604800000"
 
 
 def test_a_copy_that_must_not_be_there_is_not_missed() -> None:
