@@ -1,6 +1,6 @@
 package mesh
 
-import java.sql.{Connection, Types}
+import java.sql.{Connection, DatabaseMetaData, ResultSet, Types}
 import java.util
 
 import io.debezium.connector.jdbc.JdbcSinkRecord
@@ -22,6 +22,8 @@ class RefusedException(message: String) extends DataException(message)
  *    one of a domain over that;
  *  - it fails at a record whose field has gone from whole numbers to others, to double from float, or
  *    to more places behind the point, since the column was made: databases round what they store;
+ *  - it finds a table by its name, in which Debezium takes _ for any character;
+ *  - it fails at a record whose key is not that of the table: it would delete other rows, or all;
  *  - it fails at a value that a column does not have as it is, whatever it was made for, and at any in
  *    a column of a type of the database's own that nobody has looked at; see [[ColumnValues]].
  *
@@ -39,6 +41,18 @@ object ExactColumns {
   private val known =
     util.Collections.synchronizedMap(
       new util.WeakHashMap[TableDescriptor, util.Map[String, MadeColumn]])
+  /** The columns of each whole unique index of a table. */
+  private val unique =
+    util.Collections.synchronizedMap(
+      new util.WeakHashMap[TableDescriptor, util.Map[String, util.Set[String]]])
+  private val keys =
+    """SELECT i.indexrelid, a.attname FROM pg_catalog.pg_index i
+    JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+      AND a.attnum = ANY ((i.indkey::pg_catalog.int2[])[0:i.indnkeyatts - 1])
+    WHERE n.nspname = ? AND c.relname = ? AND i.indisunique AND i.indisvalid
+      AND i.indpred IS NULL AND i.indexprs IS NULL"""
   /** What a column is made of: a domain of its type, an array of its items. Types of others are not
    * looked at. The places of money are those of the database's currency. */
   private val made =
@@ -74,6 +88,63 @@ object ExactColumns {
           rows.getString(1), new MadeColumn(rows.getString(2), rows.getInt(3), rows.getBoolean(4)))
     } finally asking.close()
     known.put(table, found)
+    unique.put(table, indexes(table, connection))
+  }
+
+  private def indexes(
+      table: TableDescriptor, connection: Connection): util.Map[String, util.Set[String]] = {
+    val found = new util.HashMap[String, util.Set[String]]()
+    val asking = connection.prepareStatement(keys)
+    try {
+      asking.setString(1, table.getId.namespace)
+      asking.setString(2, table.getId.name)
+      val rows = asking.executeQuery()
+      while (rows.next()) {
+        val index = rows.getString(1)
+        val before = found.get(index)
+        val columns = if (before == null) new util.HashSet[String]() else before
+        columns.add(rows.getString(2))
+        found.put(index, columns)
+      }
+    } finally asking.close()
+    found
+  }
+
+  /** In the place of the driver's: it takes names for patterns. */
+  def getTables(
+      of: DatabaseMetaData, catalog: String, schema: String, table: String,
+      kinds: Array[String]): ResultSet =
+    of.getTables(catalog, escaped(schema), escaped(table), kinds)
+
+  def getColumns(
+      of: DatabaseMetaData, catalog: String, schema: String, table: String,
+      column: String): ResultSet =
+    of.getColumns(catalog, escaped(schema), escaped(table), column)
+
+  private def escaped(name: String): String =
+    if (name == null) null
+    else name.replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%")
+
+  /** A row is found, and deleted, by the columns of the key, which those of a unique index have to be. */
+  private def requireKey(record: JdbcSinkRecord, table: TableDescriptor): Unit = {
+    val indexes = unique.get(table)
+    if (indexes != null) {
+      val key = new util.HashSet[String]()
+      // first, as it has them all only where nothing was asked before
+      val fields = record.jdbcFields
+      val names = record.keyFieldNames.iterator
+      while (names.hasNext) {
+        val name = names.next()
+        val field = fields.get(name)
+        val named = if (field == null) name else field.getColumnName
+        val column = columnOf(table, named)
+        key.add(if (column == null) named else column.getColumnName)
+      }
+      if (key.isEmpty || !indexes.containsValue(key))
+        throw new RefusedException(
+          "table_not_fit: " + placeOf(table) + ": a record's key is none of its primary key or of a " +
+            "whole unique index")
+    }
   }
 
   /** Called with each record, and the table that it is for. */
@@ -94,6 +165,7 @@ object ExactColumns {
   /** Called with the records that are written next, which have one schema, and their table. */
   def requireValues(records: util.List[JdbcSinkRecord], table: TableDescriptor): Unit = {
     val columns = known.get(table)
+    if (!records.isEmpty) requireKey(records.get(0), table)
     if (columns != null && !records.isEmpty) {
       val fields = records.get(0).jdbcFields.entrySet.iterator
       while (fields.hasNext) {
@@ -166,9 +238,11 @@ object ExactColumns {
   private def rounded(table: TableDescriptor, column: ColumnDescriptor): RefusedException =
     refusal(table, column.getColumnName, column.getTypeName + " rounds or cuts the topic's values")
 
-  private def refusal(table: TableDescriptor, column: String, why: String): RefusedException = {
+  private def refusal(table: TableDescriptor, column: String, why: String): RefusedException =
+    new RefusedException("column_not_exact: " + placeOf(table) + "." + column + ": " + why)
+
+  private def placeOf(table: TableDescriptor): String = {
     val namespace = table.getId.namespace
-    val place = if (namespace == null) table.getId.name else namespace + "." + table.getId.name
-    new RefusedException("column_not_exact: " + place + "." + column + ": " + why)
+    if (namespace == null) table.getId.name else namespace + "." + table.getId.name
   }
 }

@@ -6,8 +6,8 @@ import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
  * Writes three classes of Debezium's JDBC sink below a folder, which ask [[ExactColumns]]: one where
- * the sink reads a table and compares a record with it, one where it writes records, and one where it
- * names the type of a column.
+ * the sink finds and reads a table and compares a record with it, one where it writes records, and one
+ * where it names the type of a column.
  * Their jar comes first among those of a plugin; see [[PatchedClass]].
  */
 object PatchSink {
@@ -16,29 +16,32 @@ object PatchSink {
   private val table = s"$of/relational/TableDescriptor"
   private val pair = s"(L$of/JdbcSinkRecord;L$table;)"
   private val connection = "java/sql/Connection"
+  private val metadata = "java/sql/DatabaseMetaData"
 
   def main(arguments: Array[String]): Unit = {
     val folder = Path.of(arguments(0))
     write(
-      folder, s"$of/dialect/GeneralDatabaseDialect",
+      folder, s"$of/dialect/GeneralDatabaseDialect", 5,
       Map(
+        ("tableExists", s"(L$connection;Lio/debezium/metadata/CollectionId;)Z") ->
+          (new Finding(_, _)),
         ("resolveMissingFields", s"${pair}Ljava/util/Set;") ->
           (new Beginning(_, _)(1, 2, "require", s"${pair}V")),
         ("readTable", s"(L$connection;Lio/debezium/metadata/CollectionId;)L$table;") -> (new Reading(_, _))))
     write(
-      folder, s"$of/JdbcChangeEventSink",
+      folder, s"$of/JdbcChangeEventSink", 1,
       Map(
         ("flushBuffer", s"(Lio/debezium/metadata/CollectionId;Ljava/util/List;L$table;)V") ->
           (new Beginning(_, _)(2, 3, "requireValues", s"(Ljava/util/List;L$table;)V"))))
     write(
-      folder, s"$of/type/debezium/VariableScaleDecimalType",
+      folder, s"$of/type/debezium/VariableScaleDecimalType", 1,
       Map(
         ("getTypeName", "(Lorg/apache/kafka/connect/data/Schema;Z)Ljava/lang/String;") ->
           (new Naming(_, _))))
   }
 
-  private def write(folder: Path, name: String, patches: Patches): Unit =
-    PatchedClass.write(folder, name, patches.size)(new Patched(_, patches))
+  private def write(folder: Path, name: String, count: Int, patches: Patches): Unit =
+    PatchedClass.write(folder, name, count)(new Patched(_, patches))
 
   private type Patches = Map[(String, String), (MethodVisitor, Patched) => MethodVisitor]
 
@@ -63,8 +66,18 @@ object PatchSink {
     }
   }
 
-  private class Reading(inner: MethodVisitor, of: Patched)
+  /** Has a table found by its name, where the driver is asked for a pattern. */
+  private class Finding(inner: MethodVisitor, of: Patched)
       extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == metadata && (called == "getTables" || called == "getColumns")) {
+        ask(inner, called, s"(L$metadata;${types.drop(1)}")
+        of.changes += 1
+      } else super.visitMethodInsn(code, owner, called, types, ofInterface)
+  }
+
+  private class Reading(inner: MethodVisitor, of: Patched) extends Finding(inner, of) {
     override def visitInsn(code: Int): Unit = {
       if (code == Opcodes.ARETURN) {
         inner.visitInsn(Opcodes.DUP)

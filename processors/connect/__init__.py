@@ -2,8 +2,8 @@
 
 What a connector is to be, the log says; the keeper of connectors makes it so. `WholeRows.scala` is
 the transformation that runs first in every connector which captures tables, `OwnTopics.scala` the
-one that runs last in every source; behind all others of a JDBC sink run `PlainNames.scala` and
-`ExactValues.scala`.
+one that runs last in every source; before all others of a JDBC sink runs `SoundChanges.scala`,
+behind them `PlainNames.scala` and `ExactValues.scala`.
 `LoginFilter.scala` stands before the REST API. `PatchConnect.scala` changes two of Connect's
 classes: `NullFields.scala` keeps it from taking the default of a field for its null, `Traces.scala`
 keeps a record's text from writing lines into the trace of a failure. `PatchConsumer.scala` changes
@@ -22,16 +22,23 @@ UPDATE and DELETE would fail, `LostSlots.scala` refuses a slot that PostgreSQL h
 `Keepalives.scala` lets heartbeats confirm what was read of the log, `WholePayloads.scala` leaves
 nothing of an outbox's payload out.
 `PatchConverter.scala` changes the Avro converter: `BoundedSchemas.scala` bounds what all
-connectors keep of schemas, `SmallNumbers.scala` cuts no number. `PatchAvro.scala` changes Avro
-beside it: `StrictTexts.scala` refuses bytes that are no text; by `PatchDecoder.scala`, which
-Spark's servers have as well, `StrictNumbers.scala` refuses numbers that their type has not. All of
-these write by `PatchedClass.scala`.
+connectors keep of schemas, `SmallNumbers.scala` cuts no number. `PatchResolver.scala` changes what
+asks the registry: `RegistryAnswers.scala` makes no dead letter of a registry that is away.
+`PatchAvro.scala` changes Avro beside it: `StrictTexts.scala` refuses bytes that are no text; by
+`PatchDecoder.scala`, which Spark's servers have as well, `StrictNumbers.scala` refuses numbers that
+their type has not. All of these write by `PatchedClass.scala`.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from projections.connector_rows import EXACT_VALUES, OWN_TOPICS, PLAIN_NAMES, WHOLE_ROWS
+from projections.connector_rows import (
+    EXACT_VALUES,
+    OWN_TOPICS,
+    PLAIN_NAMES,
+    SOUND_CHANGES,
+    WHOLE_ROWS,
+)
 
 _SOURCES = (
     "BoundedPolls",
@@ -46,6 +53,7 @@ _SOURCES = (
     "PatchedClass",
     "PlainNames",
     "SkippedRecords",
+    "SoundChanges",
     "Times",
     "Traces",
     "WholeRows",
@@ -57,7 +65,7 @@ def _scala(*names: str) -> tuple[Path, ...]:
 
 
 SOURCES = _scala(*_SOURCES)
-TRANSFORMATIONS = (EXACT_VALUES, OWN_TOPICS, PLAIN_NAMES, WHOLE_ROWS)
+TRANSFORMATIONS = (EXACT_VALUES, OWN_TOPICS, PLAIN_NAMES, SOUND_CHANGES, WHOLE_ROWS)
 """The transformations' classes."""
 REST_EXTENSION = "mesh.LoginFilterExtension"
 """The class that has every request show a login before its body is read."""
@@ -117,5 +125,10 @@ PATCHES = (
         "*/apicurio-registry-utils-converter-*.jar",
         _scala("BoundedSchemas", "PatchConverter", "PatchedClass", "SmallNumbers"),
         "mesh.PatchConverter",
+    ),
+    Patch(
+        "*/apicurio-registry-schema-resolver-*.jar",
+        _scala("PatchResolver", "PatchedClass", "RegistryAnswers"),
+        "mesh.PatchResolver",
     ),
 )

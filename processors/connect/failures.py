@@ -155,6 +155,15 @@ _REFUSALS = {
         "write lists of plain objects and names of A-Z, a-z, 0-9 and _, or have payloads as texts "
         "with --set transforms.outbox.table.expand.json.payload=false"
     ),
+    "table_not_fit": (
+        "a record's key has other columns than the table's primary key and its unique indexes, so "
+        "that other rows would be changed or deleted with it: write keys with the table's columns, "
+        "or let the sink make a table of its own (--set collection.name.format)"
+    ),
+    "registry_unavailable": (
+        "the schema registry did not say what the record's schema is: the task is started again by "
+        "itself, and reads the record again; see `sdm status`"
+    ),
     "source_gap": (
         "the topic's retention or its owner deleted records before they were written: add the "
         "connector under another name, which reads what is left, and look at which rows it lacks"
@@ -185,11 +194,12 @@ _REFUSALS = {
 
 _REFUSED = re.compile(
     r"mesh\.Refused(?:Exception|Error): (?P<refusal>"
-    r"(?:value_not_captured|table_truncated|column_not_exact): "
+    r"(?:value_not_captured|table_truncated|column_not_exact|table_not_fit): "
     r"[\w$-]{1,63}(?:\.[\w$-]{1,63}){1,2}"
     r"|table_without_identity: (?:[\w$-]{1,63}\.[\w$-]{1,63}|a table)"
     r"|payload_not_exact: (?:[\w$-]{1,63}|a member)"
     r"|slot_lost: [a-z0-9_]{1,63}"
+    r"|registry_unavailable: [A-Za-z]{1,64}"
     r"|text_not_utf8: a text|value_not_exact: a number|schema_ambiguous: a decimal"
     r"|topic_not_own: [a-z0-9-]{1,63}"
     r"|dead_letter_not_written: [\w.-]{1,249}: [A-Za-z]{1,64}"
@@ -200,7 +210,7 @@ _REFUSED = re.compile(
     r"|source_gap: [\w.-]{1,260} at offset [0-9]{1,19})[: ]"
 )
 """A refusal, its code with what it names: of `WholeRows` table and column, of `OwnTopics` the
-domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column, of
+domain, of `DeadLetters` the topic and Kafka's error, of `ExactColumns` the column or the table, of
 `BoundedMatches` the column or the index, of `Identities` the table, of `LostSlots` the slot, of
 `SkippedRecords` the partition and the position, of the Avro converter nothing, of `PlainNames` and
 `ExactValues` the record's place and the field. No error but theirs has that class."""
