@@ -20,7 +20,9 @@ EXACT_VALUES = "mesh.ExactValues"
 """The transformation's class."""
 OWN_TOPICS = "mesh.OwnTopics"
 """The transformation's class."""
-NAME, PLAIN, EXACT, OWN = "_whole", "_plain", "_exact", "_own"
+SOUND_CHANGES = "mesh.SoundChanges"
+"""The transformation's class."""
+NAME, SOUND, PLAIN, EXACT, OWN = "_whole", "_sound", "_plain", "_exact", "_own"
 """No transform of a domain may begin with _."""
 PLACEHOLDER = "unavailable.value.placeholder"
 _HEADERS = "header.converter"
@@ -73,14 +75,26 @@ def with_plain_names(config: Mapping[str, str]) -> dict[str, str]:
     return {**_with_last(config, PLAIN), f"transforms.{PLAIN}.type": PLAIN_NAMES}
 
 
+def with_sound_changes(config: Mapping[str, str]) -> dict[str, str]:
+    """The config of a JDBC sink that refuses changes which contradict themselves, before all else.
+
+    It takes no change at all where a transform names fields of rows, in which it would find none.
+    """
+    others = config.get("transforms", "")
+    return {
+        **config,
+        "transforms": f"{SOUND},{others}" if others else SOUND,
+        f"transforms.{SOUND}.type": SOUND_CHANGES,
+        f"transforms.{SOUND}.rows": str(bool(blind(config))).lower(),
+    }
+
+
 def with_exact_values(config: Mapping[str, str]) -> dict[str, str]:
     """The config of a JDBC sink that writes values as they are; schemas are looked at before."""
     return {
         **_with_last(config, EXACT),
         f"transforms.{EXACT}.type": EXACT_VALUES,
         f"transforms.{EXACT}.keys": str(config.get("primary.key.mode") == "record_key").lower(),
-        # what names fields of rows leaves changes as they are
-        f"transforms.{EXACT}.rows": str(bool(blind(config))).lower(),
     }
 
 

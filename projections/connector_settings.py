@@ -190,7 +190,8 @@ _SINK: Mapping[str, Kind] = {
     # a row that is not there is not updated, and a record that comes again is inserted again
     "insert.mode": one_of("upsert"),
     "delete.enabled": BOOLEAN,
-    "truncate.enabled": BOOLEAN,
+    # whoever writes the topic would empty the table, rows of other topics among them
+    "truncate.enabled": one_of("false"),
     # without a key a record that comes again is a second row; by `kafka` new columns are not seen
     "primary.key.mode": one_of("record_key", "record_value"),
     "primary.key.fields": FIELDS,
@@ -247,6 +248,8 @@ def faults(config: Mapping[str, str], *, shared: bool = False) -> Iterator[str]:
                 "io.debezium.transforms.ExtractNewRecordState before it, or name the column in "
                 "column.exclude.list"
             )
+    if kind == JDBC_SINK and config.get("primary.key.mode") == "record_key":
+        yield from connector_transforms.key_faults(config)
     if known is not None:
         yield from connector_transforms.delimiter_faults(config)
     if config.get("errors.tolerance") == "all" and not config.get(

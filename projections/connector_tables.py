@@ -14,6 +14,7 @@ from projections.connector_rows import (
     with_exact_values,
     with_headers_as_they_are,
     with_plain_names,
+    with_sound_changes,
     with_whole_rows,
 )
 from projections.connector_settings import (
@@ -188,7 +189,8 @@ def pinned(connector: str, config: Config) -> dict[str, str]:
     """
     if config.get("connector.class") == JDBC_SINK:
         found = {**_POOL, **config, **_pinned_sink(config), **_with_json(config)}
-        return with_exact_values(with_plain_names(with_headers_as_they_are(found)))
+        found = with_plain_names(with_headers_as_they_are(with_sound_changes(found)))
+        return with_exact_values(found)
     if config.get("connector.class") != POSTGRES:
         return {**config, **_with_json(config)}
     own = slot_of(connector)
@@ -329,7 +331,14 @@ def _pinned_sink(config: Config) -> dict[str, str]:
     Times are written in UTC: a zone whose clocks go forward lacks an hour.
     """
     zones = dict.fromkeys((one for one in (ZONE, OLD_ZONE) if one == ZONE or one in config), "UTC")
-    return {_FORM: _form(config), UNNEST: "false", **zones, **_with_bounds(config)}
+    return {
+        _FORM: _form(config),
+        UNNEST: "false",
+        # it empties the table of all topics that fill it
+        "truncate.enabled": "false",
+        **zones,
+        **_with_bounds(config),
+    }
 
 
 def _with_json(config: Config) -> dict[str, str]:

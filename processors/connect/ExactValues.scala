@@ -19,7 +19,8 @@ import org.apache.kafka.connect.transforms.Transformation
  * days, which PostgreSQL is sent as numbers and reads as dates such as 120101, or as texts in the zone
  * and the calendar of Java's Date, are texts.
  *
- * Refuses a record with a value that the sink cannot write: a decimal of more digits than PostgreSQL
+ * Refuses a record with a value that the sink cannot write: a map, an array of bytes, records or times,
+ * of which it writes texts that say something else, a key that finds no row, a decimal of more digits than PostgreSQL
  * has, which takes the sink minutes to find, 24:00, a time finer than a microsecond, one before 4713 BC,
  * for which PostgreSQL's driver writes -infinity, a UUID that PostgreSQL shows as another text, and more
  * bits than the schema says, which the sink cuts; in a key also the numbers -0.0 and NaN, which a table does not tell from others of the
@@ -34,15 +35,12 @@ class ExactValues extends Transformation[SinkRecord] {
   private val mostLevels = 50
   private val known = new util.IdentityHashMap[Schema, Schema]()
   private var hasKeys = false
-  private var hasRows = false
 
   override def config: ConfigDef = new ConfigDef()
-    .define("rows", Type.BOOLEAN, false, Importance.HIGH, "whether no record may be a change")
     .define("keys", Type.BOOLEAN, false, Importance.HIGH, "whether a record's key is that of its row")
 
   override def configure(settings: util.Map[String, _]): Unit = {
     hasKeys = "true".equals(settings.get("keys"))
-    hasRows = "true".equals(settings.get("rows"))
   }
 
   override def apply(record: SinkRecord): SinkRecord = {
@@ -84,8 +82,16 @@ class ExactValues extends Transformation[SinkRecord] {
     val kind = schema.`type`
     if (ExactValues.isOfAnyScale(schema)) schema
     else if (Schema.Type.STRUCT.equals(kind)) struct(record, schema, level)
+    else if (Schema.Type.MAP.equals(kind))
+      throw refusal(record, "value_not_exact", place,
+        "of a map a table has a text, in which other keys and values may be read",
+        "write a record or a text, or leave the field out with ReplaceField")
     else if (Schema.Type.ARRAY.equals(kind)) {
       val before = schema.valueSchema
+      if (!ExactValues.isItem(before))
+        throw refusal(record, "value_not_exact", place,
+          "a table has no array of such items as they are",
+          "write numbers, texts, decimals or days, or leave the field out with ReplaceField")
       val found = exact(record, before, place, level + 1)
       val after =
         // the sink calls the type of the array by the name of this schema
@@ -154,10 +160,6 @@ class ExactValues extends Transformation[SinkRecord] {
       throw refusal(record, "schema_missing", "value",
         "it is no record with fields, which become columns", "write records, or use HoistField")
     if (value != null && ExactValues.isTakenForChange(schema)) {
-      if (hasRows)
-        throw refusal(record, "change_ambiguous", "value",
-          "it is a change, in which a transform finds no field of its row by name",
-          "put ExtractNewRecordState before the transforms that name fields")
       if (!ExactValues.isEnvelope(schema))
         throw refusal(record, "change_ambiguous", "value",
           "the sink goes by the name of its schema, or by its field op, as if it were no row",
@@ -228,11 +230,18 @@ class ExactValues extends Transformation[SinkRecord] {
     if (key.isInstanceOf[Struct]) {
       val struct = key.asInstanceOf[Struct]
       val fields = struct.schema.fields.iterator
+      // by a key without a field the sink would delete all rows
+      if (!fields.hasNext) throw noKey(record, "key", "it has no field")
       while (fields.hasNext) {
         val name = fields.next().name
-        requireOneKey(record, struct.getWithoutDefault(name), name)
+        val value = struct.getWithoutDefault(name)
+        if (value == null) throw noKey(record, name, "it is null, which no row is found by")
+        requireOneKey(record, value, name)
       }
     } else requireOneKey(record, key, "key")
+
+  private def noKey(record: SinkRecord, name: String, why: String): RefusedException =
+    refusal(record, "value_not_exact", name, why, "write keys of which each field has a value")
 
   private def requireOneKey(record: SinkRecord, value: Any, name: String): Unit =
     if (ExactValues.isTwoKeys(value))
@@ -323,12 +332,11 @@ object ExactValues {
   private def isOf(schema: Schema, name: String, kind: Schema.Type): Boolean =
     schema.field(name) != null && kind.equals(schema.field(name).schema.`type`)
 
-  /** Whether what a change says that it is agrees with its rows; of a truncation there are none. */
+  /** Whether what a change says that it is agrees with its rows, of which a truncation has none. */
   def isChange(change: Struct): Boolean = {
     val hasAfter = has(change, "after")
     val op = if (change.schema.field("op") == null) null else change.getWithoutDefault("op")
     if ("d".equals(op)) !hasAfter && has(change, "before")
-    else if ("t".equals(op)) !hasAfter
     else hasAfter && ("c".equals(op) || "r".equals(op) || "u".equals(op))
   }
 
@@ -367,6 +375,21 @@ object ExactValues {
 
   private def decimal(value: Struct): BigDecimal =
     new BigDecimal(new BigInteger(value.getBytes("value")), value.getInt32("scale").intValue)
+
+  /** Whether a table has an array of such items as they are. */
+  def isItem(schema: Schema): Boolean = {
+    val kind = schema.`type`
+    val name = schema.name
+    val isPlain = !Schema.Type.BYTES.equals(kind) && !Schema.Type.STRUCT.equals(kind) &&
+      !Schema.Type.MAP.equals(kind) && !Schema.Type.ARRAY.equals(kind)
+    // a name without a dot is left out
+    if (name == null || isPlain && name.indexOf('.') < 0) isPlain
+    else if (Schema.Type.STRING.equals(kind))
+      "io.debezium.data.Json".equals(name) || uuid.equals(name) ||
+      "io.debezium.data.Enum".equals(name) || "io.debezium.data.Xml".equals(name)
+    else
+      isText(schema) || "org.apache.kafka.connect.data.Decimal".equals(name)
+  }
 
   /** Whether it has the bits alone of which its schema tells, or is no string of bits. */
   def areBits(schema: Schema, value: Any): Boolean =
