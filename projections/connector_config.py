@@ -9,19 +9,16 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mesh_events.connectors import is_reference
-from projections import connector_settings
-from projections.connector_rows import EVENT_ROUTER
+from projections import connector_settings, connector_sinks
 from projections.connector_settings import (
     JDBC_SINK,
     MOST_TASKS,
-    OLD_ZONE,
     POSTGRES,
     READ_ANEW,
     READERS,
     SNAPSHOT,
-    ZONE,
 )
-from projections.connector_tables import JDBC, TABLES, Table, beside, captured, filled, tables
+from projections.connector_tables import TABLES, Table, beside, captured, filled, tables
 from projections.connector_values import items
 
 __all__ = ["JDBC_SINK", "MOST_TASKS", "POSTGRES", "Table", "captured", "filled"]
@@ -53,10 +50,7 @@ _SECRET_TEXT = re.compile(r"://[^/@\s:]*+:[^/@\s]*+@|-----BEGIN ")
 linear in the length of the value."""
 _PLACEHOLDER = re.compile(r"\$\{(?:topic|routedByValue|source\.(?:db|schema|table))\}")
 """What names of tables and topics are made of; to Connect it is no reference, having no colon."""
-_DRIVER = frozenset({"sslmode", "ssl", "currentSchema"})
-"""What an address of a database may say to its driver: nothing that loads a class or a file."""
 _CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
-_TABLE_FORM = re.compile(r"(?:[A-Za-z0-9_]+\.)?[A-Za-z0-9_]+")
 
 
 def size(config: Config) -> int:
@@ -162,7 +156,7 @@ def unfit(config: Config) -> str | None:
         return "name: leave it out: a connector is called by its id"
     if kind == POSTGRES:
         return _unfit_capture(config)
-    return _unfit_sink(config) if kind == JDBC_SINK else None
+    return next(connector_sinks.faults(config), None) if kind == JDBC_SINK else None
 
 
 def not_allowed(config: Config, *, shared: bool = False) -> str | None:
@@ -204,43 +198,6 @@ def _unfit_capture(config: Config) -> str | None:
     if config.get(READERS, "1") != "1":
         return (
             f"{READERS}: several of them pass rows by in tables whose keys are times: leave it out"
-        )
-    return None
-
-
-def _unfit_sink(config: Config) -> str | None:
-    url = JDBC.fullmatch(config.get("connection.url", ""))
-    if url is None:
-        return "connection.url: write jdbc:postgresql://host:port/database: sinks fill PostgreSQL"
-    said = [one.partition("=")[0] for one in (url["more"] or "").split("&") if one]
-    if wrong := [one for one in said if one not in _DRIVER]:
-        known = ", ".join(sorted(_DRIVER))
-        return f"connection.url: leave out {', '.join(wrong)}: allowed are {known}"
-    for setting, values in (
-        ("primary.key.mode", "record_key or record_value"),
-        ("insert.mode", "upsert"),
-    ):
-        if setting not in config:
-            return (
-                f"{setting}: it is missing, and a record that comes again would be a second row: "
-                f"write {values}"
-            )
-    for setting in (ZONE, OLD_ZONE):
-        if config.get(setting, "UTC") != "UTC":
-            return (
-                f"{setting}: leave it out: it makes other times of those that the zone does not "
-                "have, as when its clocks go forward"
-            )
-    form = config.get("collection.name.format", "x").replace("${topic}", "x")
-    if not _TABLE_FORM.fullmatch(form):
-        return (
-            "collection.name.format: write a table's name, or schema.table, of letters, digits, "
-            "'_' and ${topic}: a table that follows from the records could be anybody's"
-        )
-    if EVENT_ROUTER in (value for name, value in config.items() if name.startswith("transforms.")):
-        return (
-            f"transforms: leave out {EVENT_ROUTER}: the table would follow from the records, and "
-            "could be anybody's"
         )
     return None
 

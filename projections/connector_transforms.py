@@ -129,6 +129,8 @@ PREDICATES: Mapping[str, Mapping[str, Kind]] = {
     f"{_KAFKA}.predicates.HasHeaderKey": {"name": _HEADERS},
     f"{_KAFKA}.predicates.RecordIsTombstone": {},
 }
+_KEEPING_KEYS = tuple(f"{_KAFKA}.{one}$Key" for one in ("Flatten", "HoistField", "InsertField"))
+"""Transforms behind which records of two keys have two keys."""
 _STEPS = {"transforms": TRANSFORMS, "predicates": PREDICATES}
 
 
@@ -161,6 +163,28 @@ def delimiter_faults(config: Mapping[str, str]) -> Iterator[str]:
         is_avro = f"{side.lower()}.converter" not in config
         if kind == _FLATTEN and is_avro and not _OF_AVRO.fits(config.get(setting, ".")):
             yield f"{setting}: it must be {_OF_AVRO.words}"
+
+
+def key_faults(config: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the transforms of a sink whose rows are found by their records' keys.
+
+    Records of one key are in one partition, in their order. Those of a key that is made of
+    something else are not, and an older one would be written over a newer one.
+    """
+    for name in items(config.get("transforms", "")):
+        begin = f"transforms.{name}"
+        kind = config.get(f"{begin}.type", "")
+        renames = kind == f"{_KAFKA}.ReplaceField$Key" and not any(
+            f"{begin}.{one}" in config for one in ("include", "exclude")
+        )
+        if kind in _KEEPING_KEYS or renames:
+            continue
+        if kind.endswith("$Key") or kind == f"{_KAFKA}.ValueToKey":
+            yield (
+                f"{begin}.type: with primary.key.mode=record_key the key stays what it is: records "
+                "of one row would come in any order (allowed are Flatten$Key, HoistField$Key, "
+                "InsertField$Key and the renames of ReplaceField$Key)"
+            )
 
 
 def _time_faults(config: Mapping[str, str]) -> Iterator[str]:
