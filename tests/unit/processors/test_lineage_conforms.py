@@ -33,7 +33,7 @@ SINK = {
     "connector.class": JDBC_SINK,
     "topics": "east.users",
     "connection.url": "jdbc:postgresql://db.invalid/reports",
-    "primary.key.mode": "record_value",
+    "primary.key.mode": "record_key",
     "insert.mode": "upsert",
     "connection.password": connectors.OWN_SECRET,
     "errors.tolerance": "all",

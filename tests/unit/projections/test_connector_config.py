@@ -45,7 +45,7 @@ SINK = {
     "connector.class": JDBC_SINK,
     "topics": "east.users,east.orders",
     "connection.url": "jdbc:postgresql://db.test:5432/reports",
-    "primary.key.mode": "record_value",
+    "primary.key.mode": "record_key",
     "insert.mode": "upsert",
     "connection.password": SHARED_SECRET,
 }
@@ -199,6 +199,8 @@ def test_a_sink_may_say_where_it_writes(changed: dict[str, str]) -> None:
         {"connection.url": "jdbc:mysql://db.test/reports"},
         {"connection.url": "jdbc:mariadb://db.test/reports"},
         {"connection.url": f"{URL}?useSSL=true"},
+        {"connection.url": f"{URL}?currentSchema=reports.public"},
+        {"connection.url": f"{URL}?currentSchema=a&currentSchema=reports.public"},
         {"connection.url": "jdbc:mysql://(host=evil,allowLoadLocalInfile=true)/db"},
         {"connection.url": "jdbc:h2:mem:x;INIT=RUNSCRIPT FROM 'x'"},
         {"connection.url": "jdbc:oracle:thin:@config-https://evil.test"},
@@ -348,7 +350,8 @@ def test_a_sink_may_not_have_what_is_not_on_its_list(changed: dict[str, str]) ->
         {"table.include.list": "public.order lines,public.Zoë,a-b.x$y(z)"},
         {"producer.override.linger.ms": "5", "max.queue.size": "16384"},
         {
-            "transforms": "route,mask",
+            "transforms": "route,row,mask",
+            "transforms.row.type": "io.debezium.transforms.ExtractNewRecordState",
             "transforms.mask.type": f"{SMT}.MaskField$Value",
             "transforms.mask.fields": "phone",
             "transforms.mask.predicate": "users",
@@ -484,9 +487,94 @@ def test_a_sink_refuses_names_that_are_not_plain_after_every_other_transform(
     own: str | None, found: str
 ) -> None:
     config = pinned("east.out", SINK if own is None else {**SINK, "transforms": own})
-    assert config["transforms"] == found
+    assert config["transforms"] == f"_sound,{found}"
+    assert config["transforms._sound.type"] == "mesh.SoundChanges"
     assert config["transforms._plain.type"] == "mesh.PlainNames"
     assert config["transforms._exact.type"] == "mesh.ExactValues"
+
+
+@pytest.mark.parametrize(
+    ("order", "told"),
+    [("mask", "true"), ("mask,row", "true"), ("row,mask", "false"), ("", "false")],
+)
+def test_a_sink_takes_no_change_where_a_transform_names_fields_of_rows(
+    order: str, told: str
+) -> None:
+    named = {
+        "transforms": order,
+        "transforms.row.type": "io.debezium.transforms.ExtractNewRecordState",
+        "transforms.mask.type": f"{SMT}.MaskField$Value",
+    }
+    assert pinned("east.out", {**SINK, **named})["transforms._sound.rows"] == told
+
+
+@pytest.mark.parametrize("name", ["MaskField", "ReplaceField", "Cast", "TimestampConverter"])
+def test_a_capture_names_no_field_of_a_row_in_a_change(name: str) -> None:
+    settings = {"ReplaceField": "exclude", "Cast": "spec", "TimestampConverter": "field"}
+    named = {
+        "transforms": "route,one",
+        "transforms.one.type": f"{SMT}.{name}$Value",
+        f"transforms.one.{settings.get(name, 'fields')}": "phone:string" * (name == "Cast") or "x",
+    }
+    if name == "TimestampConverter":
+        named["transforms.one.target.type"] = "string"
+    assert "transforms.one: it names fields of rows" in str(not_allowed({**OF_POSTGRES, **named}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_fit"),
+    [
+        ("ValueToKey", False),
+        ("ExtractField$Key", False),
+        ("MaskField$Key", False),
+        ("ReplaceField$Key", True),
+        ("HoistField$Key", True),
+        ("MaskField$Value", True),
+    ],
+)
+def test_rows_of_a_sink_are_found_by_the_keys_that_their_records_have(
+    kind: str, is_fit: bool
+) -> None:
+    setting = {"Hoi": "field", "Ext": "field", "Rep": "renames"}.get(kind[:3], "fields")
+    named = {
+        "transforms": "one",
+        "transforms.one.type": f"{SMT}.{kind}",
+        f"transforms.one.{setting}": "a:b" if setting == "renames" else "a",
+    }
+    assert (not_allowed({**SINK, **named}) is None) == is_fit
+    if setting == "renames":
+        left = {"transforms.one.exclude": "region"}
+        assert "transforms.one.type" in str(not_allowed({**SINK, **named, **left}))
+
+
+def test_rows_that_are_found_by_their_values_are_those_of_a_position() -> None:
+    by_value = {**SINK, "primary.key.mode": "record_value", "primary.key.fields": "id"}
+    assert "primary.key.fields" in str(unfit(by_value))
+    position = {
+        "primary.key.fields": "at,of",
+        "transforms": "position",
+        "transforms.position.type": f"{SMT}.InsertField$Value",
+        "transforms.position.offset.field": "at!",
+        "transforms.position.partition.field": "of!",
+    }
+    assert unfit({**by_value, **position}) is None
+    assert unfit({**by_value, **position, "primary.key.fields": "at"}) is not None
+    assert unfit({**by_value, **position, "transforms": ""}) is not None
+
+
+def test_no_sink_empties_a_table_whatever_its_config_on_the_log_says() -> None:
+    assert pinned("east.out", {**SINK, "truncate.enabled": "true"})["truncate.enabled"] == "false"
+    assert not_allowed({**SINK, "truncate.enabled": "true"}) is not None
+
+
+@pytest.mark.parametrize("topic", ["east.My-T", "east.9T-x"])
+def test_a_table_whose_name_is_quoted_all_the_same_is_named_with_quotes(topic: str) -> None:
+    config = {**SINK, "topics": topic}
+    config.pop("quote.identifiers", None)
+    config.pop("collection.name.format", None)
+    assert "quote.identifiers: write true" in str(unfit(config))
+    assert unfit({**config, "quote.identifiers": "true"}) is None
+    assert unfit({**config, "topics": topic.lower()}) is None
 
 
 def test_heartbeats_are_kept_for_an_hour_in_a_topic_of_their_own() -> None:
@@ -533,7 +621,8 @@ def test_a_transform_makes_no_other_values_of_numbers_and_times(
     settings: dict[str, str], fault: str
 ) -> None:
     named = {f"transforms.one.{name}": value for name, value in settings.items()}
-    told = not_allowed({**OF_POSTGRES, "transforms": "route,one", **named})
+    named["transforms.row.type"] = "io.debezium.transforms.ExtractNewRecordState"
+    told = not_allowed({**OF_POSTGRES, "transforms": "route,row,one", **named})
     assert f"transforms.one.{fault}" in str(told) if fault else told is None
 
 

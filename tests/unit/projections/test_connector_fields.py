@@ -3,7 +3,7 @@
 import pytest
 
 from mesh_events.errors import InvalidValueError
-from projections.connector_fields import captured, sunk
+from projections.connector_fields import blind, captured, sunk
 
 SMT, DEBEZIUM = "org.apache.kafka.connect.transforms", "io.debezium.transforms"
 TOPIC = "east.users"
@@ -13,6 +13,15 @@ def config(kind: str, **settings: str) -> dict[str, str]:
     """One transform; `_` of a setting's name stands for a dot."""
     own = {f"transforms.t.{name.replace('_', '.')}": text for name, text in settings.items()}
     return {"transforms": "t", "transforms.t.type": kind, **own}
+
+
+def of_rows(found: dict[str, str]) -> dict[str, str]:
+    """The same behind one that makes rows of changes."""
+    return {
+        **found,
+        "transforms": f"row,{found['transforms']}",
+        "transforms.row.type": f"{DEBEZIUM}.ExtractNewRecordState",
+    }
 
 
 REPLACE = f"{SMT}.ReplaceField$Value"
@@ -59,7 +68,7 @@ def test_a_column_of_a_sink_is_made_of_the_field_that_transforms_lead_there(
 def test_a_field_of_a_topic_is_made_of_the_column_that_transforms_lead_there(
     found: dict[str, str], fields: dict[str, str]
 ) -> None:
-    assert captured(found, ["first", "last", "nick"]) == fields
+    assert captured(of_rows(found), ["first", "last", "nick"]) == fields
 
 
 def test_transforms_are_followed_in_their_order() -> None:
@@ -67,7 +76,23 @@ def test_transforms_are_followed_in_their_order() -> None:
     second = {"transforms.u.type": REPLACE, "transforms.u.renames": "b:c"}
     both = {**first, **second, "transforms": "t, u"}
     assert sunk(both, TOPIC, ["a"]) == {"c": "a"}
-    assert captured(both, ["c"]) == {"c": "a"}
+    assert captured(of_rows(both), ["c"]) == {"c": "a"}
+
+
+@pytest.mark.parametrize("name", ["MaskField", "ReplaceField", "Cast", "HeaderFrom"])
+def test_what_names_fields_of_rows_finds_none_in_changes(name: str) -> None:
+    found = config(f"{SMT}.{name}$Value", fields="last")
+    assert blind(found) == ["t"]
+    assert blind({**of_rows(found), "transforms": "t,row"}) == ["t"]
+    assert blind({**of_rows(found), "transforms.row.predicate": "p"}) == ["t"]
+    assert blind(of_rows(found)) == []
+    assert blind(config(f"{SMT}.{name}$Key", fields="last")) == []
+    for ask in (
+        lambda: captured(found, ["last"]),
+        lambda: sunk(found, TOPIC, ["last"], is_change=True),
+    ):
+        with pytest.raises(InvalidValueError, match="finds no field of a row in a change"):
+            ask()
 
 
 @pytest.mark.parametrize(
@@ -82,6 +107,7 @@ def test_transforms_are_followed_in_their_order() -> None:
 def test_fields_that_are_not_known_are_refused_by_the_transform_s_name(
     found: dict[str, str],
 ) -> None:
-    for ask in (lambda: sunk(found, TOPIC, ["first"]), lambda: captured(found, ["first"])):
+    rows = of_rows(found)
+    for ask in (lambda: sunk(found, TOPIC, ["first"]), lambda: captured(rows, ["first"])):
         with pytest.raises(InvalidValueError, match=r"transform t \("):
             ask()

@@ -88,7 +88,7 @@ def sink(topic: str, **more: str) -> dict[str, str]:
         "connector.class": connector_config.JDBC_SINK,
         "topics": topic,
         "connection.url": "jdbc:postgresql://db.example:5432/shop",
-        "primary.key.mode": "record_value",
+        "primary.key.mode": "record_key",
         "insert.mode": "upsert",
         "connection.username": "u",
         "connection.password": connectors.OWN_SECRET,
@@ -287,7 +287,7 @@ def test_downstream_keeps_the_table_of_a_dropped_sink() -> None:
     config = {
         "connector.class": connector_config.JDBC_SINK,
         "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
-        "primary.key.mode": "record_value",
+        "primary.key.mode": "record_key",
         "insert.mode": "upsert",
         "connection.password": connectors.OWN_SECRET,
         "topics": "east.users",

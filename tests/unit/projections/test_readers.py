@@ -203,7 +203,7 @@ def test_a_dropped_sink_is_told_until_its_keeper_has_stopped_it() -> None:
     sink = {
         "connector.class": connector_config.JDBC_SINK,
         "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
-        "primary.key.mode": "record_value",
+        "primary.key.mode": "record_key",
         "insert.mode": "upsert",
         "connection.password": connectors.OWN_SECRET,
         "topics": "east.users",
@@ -243,7 +243,7 @@ def test_a_sink_with_a_new_config_is_told_until_the_run_of_the_old_one_has_ended
     config = {
         "connector.class": connector_config.JDBC_SINK,
         "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
-        "primary.key.mode": "record_value",
+        "primary.key.mode": "record_key",
         "insert.mode": "upsert",
         "connection.password": connectors.OWN_SECRET,
     }

@@ -34,7 +34,7 @@ SOURCE = {
 SINK = {
     "connector.class": JDBC_SINK,
     "connection.url": f"jdbc:postgresql://{PLACE}/east",
-    "primary.key.mode": "record_value",
+    "primary.key.mode": "record_key",
     "insert.mode": "upsert",
     "connection.username": "postgres",
     "connection.password": SHARED_SECRET,
