@@ -259,3 +259,35 @@ def test_a_sink_with_a_new_config_is_told_until_the_run_of_the_old_one_has_ended
     assert (entitled, enforced) == (False, True)
     story.settle(log)
     assert reading(log, Via.CONNECTOR) == []
+
+
+def test_a_sink_whose_server_does_not_answer_is_told_with_its_earlier_config() -> None:
+    """Its tasks may go on with it."""
+    log = PaperLog()
+    story.published(log)
+    config = {
+        "connector.class": connector_config.JDBC_SINK,
+        "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
+        "primary.key.mode": "record_key",
+        "insert.mode": "upsert",
+        "connection.password": connectors.OWN_SECRET,
+    }
+    both = {**config, "topics": "east.users,east.clicks"}
+    log.say(connectors.ConnectorAdded, "east", connector="east.sink", config=both)
+    story.settle(log)
+    log.say(
+        connectors.ConnectorUpdated,
+        "east",
+        connector="east.sink",
+        config={**config, "topics": "east.clicks"},
+    )
+    log.govern()
+    log.report(
+        connectors.ConnectorFailed,
+        connector="east.sink",
+        generation=log.image.connectors["east.sink"].generation,
+        code="connect_unavailable",
+        reason="no answer",
+    )
+    [(entitled, enforced, _)] = reading(log, Via.CONNECTOR)
+    assert (entitled, enforced) == (False, True)

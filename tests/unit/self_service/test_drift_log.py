@@ -1,6 +1,7 @@
 """What `sdm drift` compares a product's topic with."""
 
 from mesh_events import intents
+from mesh_events.facts import DriftFound, DriftKind, Remedy
 from processors.clusters import Topic
 from processors.topic_drift import TopicDrift, of_product
 from projections.rules.catalog import TOPIC_EXISTS
@@ -8,6 +9,16 @@ from self_service.cli.drift_log import read
 from tests import paper_story as story
 from tests.paper_log import ALL_PASS, CheckTable, Fails, PaperLog, Passes
 
+FOUND = {
+    "subject": "domain/east",
+    "cluster": "east",
+    "generation": 1,
+    "bindings": ["User:east may READ topic east."],
+    "drift": DriftKind.UNGRANTED_RIGHT,
+    "remedy": Remedy.REPAIRED,
+    "principal": "",
+    "topics": [],
+}
 NOW = Topic("east.users", "id-2", 3, {})
 
 
@@ -48,3 +59,11 @@ def test_an_offer_of_a_topic_that_does_not_exist_is_refused() -> None:
     log.say(intents.ProductUpdated, "east", product=story.PRODUCT, topic_replaced=True)
     log.govern()
     assert kinds(log) == [TopicDrift.TOPIC_RECREATED, TopicDrift.PARTITIONS_CHANGED]
+
+
+def test_a_copied_finding_is_told_once() -> None:
+    log = published()
+    offset = log.report(DriftFound, **FOUND)
+    assert [one.offset for one in read(log.records).told] == [offset]
+    log.put(log.records[offset])
+    assert [one.offset for one in read(log.records).told] == [offset]

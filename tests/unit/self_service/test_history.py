@@ -399,3 +399,38 @@ def test_what_becomes_of_a_domains_applications_is_about_the_domain(log: PaperLo
     assert both <= types("west")
     assert both <= types("east")
     assert not both & types("north")
+
+
+def test_a_copy_of_what_the_mesh_has_said_is_no_news(log: PaperLog) -> None:
+    """Anybody can append it; it changes no state, and no answer about the state either."""
+    asked = story.granted(log)
+    story.settle(log)
+    story.answer(log, intents.AccessRevoked, asked)
+    story.settle(log)
+    before = steps(log.records)
+    start = find(before, asked)
+    explained = conversation(before, start, {"east", "west"})
+    kinds = ("AclApplied", "LinkActivated", "CopyPurged", "GovernorStarted")
+    copied = [next(one.offset for one in before if one.type == kind) for kind in kinds]
+    for offset in copied:
+        log.put(log.records[offset])
+    after = steps(log.records)
+    assert [(one.type, one.outcome) for one in after[len(before) :]] == [
+        (kind, "ignored") for kind in kinds
+    ]
+    assert conversation(after, start, {"east", "west"}) == explained
+
+
+def test_who_claims_to_be_another_domain_is_found_by_its_own_name(log: PaperLog) -> None:
+    claimed = log.make(intents.ApplicationRegistered, "east", application="east.thief")
+    offset = log.append(claimed, by="north")
+    log.govern()
+    history = read(log.records)
+    assert history.steps[offset].code == "not_your_domain"
+    wanted = Filter(domain="north").compiled(NOW)
+    found = [
+        one for one in audit_log.items(history, wanted, whole=False) if one["offset"] == offset
+    ]
+    assert [(one["domain"], one["speaker"]) for one in found] == [
+        ("east (signed by north)", "north")
+    ]

@@ -1,6 +1,7 @@
 """The picture of a lineage: boxes that do not overlap, arrows from left to right."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner
 
-from mesh_events.connectors import ConnectorAdded
+from mesh_events.connectors import OWN_SECRET, ConnectorAdded
 from mesh_events.errors import InvalidValueError
+from projections.connector_config import JDBC_SINK, POSTGRES
 from projections.lineage import downstream, upstream
 from self_service.cli.app import app
 from self_service.cli.context import Mesh
-from self_service.cli.lineage import Scene, _boxes
+from self_service.cli.lineage import Scene, _behind, _boxes, _document
 from self_service.cli.lineage_columns import Columns
 from self_service.cli.lineage_picture import LONGEST_LINE, MOST_ROWS, Picture, svg, write_png
 from tests import paper_story as story
@@ -54,7 +56,9 @@ class Schemas:
         self._topics = topics
 
     def versions(self, subject: str) -> dict[int, str]:
-        columns = self._topics.get(subject.removesuffix("-value").replace(".", "_"), "")
+        columns = self._topics.get(
+            subject.removesuffix("-value").replace(".", "_").replace("-", "_"), ""
+        )
         fields = [{"name": one, "type": "int"} for one in columns.split()]
         record = {"type": "record", "name": "R", "fields": fields}
         return {1: json.dumps(record)} if fields else {}
@@ -159,3 +163,62 @@ def test_columns_of_an_earlier_time_are_said_to_be_those_of_now(
     then = CliRunner().invoke(app, [*show, "--at-offset", "50"])
     assert "columns are those of the latest schemas" in then.stderr
     assert "latest schemas" not in CliRunner().invoke(app, show).stderr
+
+
+def places(tree: dict[str, Any], direction: str) -> list[str]:
+    """Topics and tables of a document, as often as they stand there with what is behind them."""
+    behind = "from" if direction == "upstream" else "to"
+    found = [one for step in tree[direction] for one in step[behind]]
+    names = [one.get("topic") or one["name"] for one in found]
+    return [*names, *(name for one in found for name in places(one, direction))]
+
+
+def test_a_document_goes_on_behind_a_table() -> None:
+    log = PaperLog()
+    story.published(log)
+    at = {"database.hostname": "db.test", "database.dbname": "shop"}
+    sink = {
+        "connector.class": JDBC_SINK,
+        "connection.url": "jdbc:postgresql://db.test:5432/shop",
+        "connection.password": OWN_SECRET,
+        "primary.key.mode": "record_key",
+        "insert.mode": "upsert",
+        "topics": "east.users",
+    }
+    capture = {
+        "connector.class": POSTGRES,
+        **at,
+        "database.password": OWN_SECRET,
+        "topic.prefix": "east.back",
+        "table.include.list": "public.east_users",
+    }
+    for name, config in (("east.out", sink), ("east.back", capture)):
+        log.say(ConnectorAdded, "east", connector=name, config=config)
+        story.settle(log)
+    scene = Scene(log.image)
+    for direction, walk, begin, ends in (
+        ("downstream", downstream, USERS, "east.back.public.east_users"),
+        ("upstream", upstream, ("east", "east.back.public.east_users"), "east.users"),
+    ):
+        tree = {direction: _document(scene, walk(log.image, begin), direction)}
+        assert places(tree, direction) == ["shop.public.east_users", ends]
+
+
+def test_what_stands_again_in_a_document_says_so() -> None:
+    branch = replace(upstream(joined().image, RESULT), again=True)
+    assert _behind(Scene(joined().image), branch, "upstream")["again"] is True
+
+
+def test_columns_of_keys_are_told() -> None:
+    """A statement's result and a sink's table have what a key says, whatever is selected."""
+    image = joined().image
+    known = Schemas(
+        west_visits="ip user", east_users="id", west_visits_key="user", east_users_key="id"
+    )
+    tree = upstream(image, RESULT)
+    [found] = [
+        origins
+        for step, origins in Columns.of(known, image, [tree]).steps.items()  # type: ignore[arg-type]
+        if step.kind == "statement"
+    ]
+    assert found["key.user"] == [(("west", "west.visits"), "key.user")]
