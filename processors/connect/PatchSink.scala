@@ -5,7 +5,8 @@ import java.nio.file.Path
 import org.apache.xbean.asm9.{ClassVisitor, MethodVisitor, Opcodes}
 
 /**
- * Writes three classes of Debezium's JDBC sink below a folder, which ask [[ExactColumns]]: one where
+ * Writes four classes of Debezium's JDBC sink below a folder. Its task asks [[OneWriter]], and three
+ * ask [[ExactColumns]]: one where
  * the sink finds and reads a table and compares a record with it, one where it writes records, and one
  * where it names the type of a column.
  * Their jar comes first among those of a plugin; see [[PatchedClass]].
@@ -15,6 +16,10 @@ object PatchSink {
   private val dialect = s"$of/dialect/DatabaseDialect"
   private val table = s"$of/relational/TableDescriptor"
   private val pair = s"(L$of/JdbcSinkRecord;L$table;)"
+  private val sink = s"$of/JdbcChangeEventSink"
+  private val task = s"$of/JdbcSinkConnectorTask"
+  private val sinkTask = "Lorg/apache/kafka/connect/sink/SinkTask;"
+  private val writer = "mesh/OneWriter"
   private val connection = "java/sql/Connection"
   private val metadata = "java/sql/DatabaseMetaData"
 
@@ -29,10 +34,17 @@ object PatchSink {
           (new Beginning(_, _)(1, 2, "require", s"${pair}V")),
         ("readTable", s"(L$connection;Lio/debezium/metadata/CollectionId;)L$table;") -> (new Reading(_, _))))
     write(
-      folder, s"$of/JdbcChangeEventSink", 1,
+      folder, sink, 1,
       Map(
         ("flushBuffer", s"(Lio/debezium/metadata/CollectionId;Ljava/util/List;L$table;)V") ->
           (new Beginning(_, _)(2, 3, "requireValues", s"(Ljava/util/List;L$table;)V"))))
+    write(
+      folder, task, 4,
+      Map(
+        ("start", "(Ljava/util/Map;)V") -> (new Owning(_, _)("start", "Ljava/util/Map;")),
+        ("open", "(Ljava/util/Collection;)V") -> (new Owning(_, _)("open", "Ljava/util/Collection;")),
+        ("stop", "()V") -> (new Owning(_, _)("stop", "")),
+        ("put", "(Ljava/util/Collection;)V") -> (new Writing(_, _))))
     write(
       folder, s"$of/type/debezium/VariableScaleDecimalType", 1,
       Map(
@@ -64,6 +76,32 @@ object PatchSink {
       ask(inner, asked, types)
       of.changes += 1
     }
+  }
+
+  /** Says what a task begins with, before anything else. */
+  private class Owning(inner: MethodVisitor, of: Patched)(asked: String, types: String)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitCode(): Unit = {
+      super.visitCode()
+      inner.visitVarInsn(Opcodes.ALOAD, 0)
+      if (types.nonEmpty) inner.visitVarInsn(Opcodes.ALOAD, 1)
+      inner.visitMethodInsn(Opcodes.INVOKESTATIC, writer, asked, s"($sinkTask$types)V", false)
+      of.changes += 1
+    }
+  }
+
+  /** Has a task write where no other one does. */
+  private class Writing(inner: MethodVisitor, of: Patched)
+      extends MethodVisitor(Opcodes.ASM9, inner) {
+    override def visitMethodInsn(
+        code: Int, owner: String, called: String, types: String, ofInterface: Boolean): Unit =
+      if (owner == sink && called == "execute") {
+        inner.visitVarInsn(Opcodes.ALOAD, 0)
+        inner.visitMethodInsn(
+          Opcodes.INVOKESTATIC, writer, called,
+          s"(L$sink;Ljava/util/Collection;$sinkTask)V", false)
+        of.changes += 1
+      } else super.visitMethodInsn(code, owner, called, types, ofInterface)
   }
 
   /** Has a table found by its name, where the driver is asked for a pattern. */

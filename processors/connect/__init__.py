@@ -14,7 +14,8 @@ changes Connect's reporter: `DeadLetters.scala` waits until a dead letter is wri
 keeps of an answer, and `Patience.scala` for how long it waits for a login and a question as a
 whole.
 `PatchSink.scala` changes Debezium's sink: `ExactColumns.scala` refuses columns that round, and by
-`ColumnValues.scala` values that one of them has not.
+`ColumnValues.scala` values that one of them has not; `OneWriter.scala` keeps a task from writing
+what another one has got.
 `PatchDebezium.scala` changes its PostgreSQL connector: `BoundedMatches.scala` bounds for how long
 a text of a database is compared with a pattern, `ConstantDefaults.scala` takes no value out of a
 default that has to be computed, `Identities.scala` keeps a table out of a publication by which its
@@ -113,7 +114,7 @@ PATCHES = (
     ),
     Patch(
         "*/debezium-connector-jdbc-*.jar",
-        _scala("ColumnValues", "ExactColumns", "PatchedClass", "PatchSink"),
+        _scala("ColumnValues", "ExactColumns", "OneWriter", "PatchedClass", "PatchSink"),
         "mesh.PatchSink",
     ),
     Patch(

@@ -1,0 +1,54 @@
+"""What the classes of our own in a sink's plugins do, asked without a connector."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local_platform import Endpoints, PlatformSettings
+from local_platform.own_jars import compile_once, pyspark_jars
+from local_platform.plugins import connect_plugins
+from local_platform.services.java import java
+from local_platform.site import Site
+
+pytestmark = pytest.mark.slow
+
+
+def said_by(
+    main: str, plugin: str, words: list[str], settings: PlatformSettings, folder: Path
+) -> list[str]:
+    """What a program of this folder says with the classes of one of Connect's plugins."""
+    site = Site.of(settings)
+    jars = sorted((connect_plugins(site.jars, site.cache) / plugin).glob("*.jar"))
+    # a plugin's jars in the order of their names, as Connect reads them
+    path = ":".join(map(str, [*jars, *pyspark_jars("scala-*")]))
+    path = f"{path}:{site.jars.class_path('kafka')}"
+    made = folder / "program.jar"
+    compile_once(made, path, (Path(__file__).with_name(f"{main}.scala"),))
+    argv = [*java(f"mesh.{main}", 256, f"{made}:{path}"), *words]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=120)
+    return said.stdout.splitlines()
+
+
+@pytest.mark.usefixtures("mesh")
+def test_a_partition_is_written_by_one_task_at_a_time(
+    settings: PlatformSettings, tmp_path: Path
+) -> None:
+    assert said_by("TwoTasks", "debezium-connector-jdbc", [], settings, tmp_path) == [
+        "another connector writes",
+        "the first ends",
+        "the second writes",
+        "the first is refused: another task has got the partition east.out east.users-0",
+    ]
+
+
+def test_a_registry_that_is_away_is_no_fault_of_a_record(
+    mesh: Endpoints, settings: PlatformSettings, tmp_path: Path
+) -> None:
+    """Connect makes a dead letter of any exception of a converter, and passes the record by."""
+    there = mesh.registry_url.partition("/apis")[0]
+    addresses = [f"{one}/apis/registry/v2" for one in ("http://127.0.0.1:1", there)]
+    said = said_by("AskRegistry", "apicurio-converter", addresses, settings, tmp_path)
+    away, unknown = (one for one in said if one.startswith(("Error", "Exception", "read")))
+    assert away.startswith("Error registry_unavailable: ")
+    assert unknown.startswith("Exception "), unknown
