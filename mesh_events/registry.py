@@ -1,7 +1,7 @@
 """The schema registry: ids of our schemas, and schemas of ids, whatever language they are in."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -230,7 +230,34 @@ class Registry:
             RefusedError: `incompatible_schema`, with earlier ones of the subject: registries let
                 numbers and texts mean something else.
         """
-        if told := self._misread(subject, text):
+        self._client.clear_caches()
+        # what stands there already is compared with nothing: no version is read
+        if (known := self._registered(subject, text)) is not None:
+            return known
+        return self._register(subject, text, _parsed(self._texts(subject)))
+
+    def register_texts(self, subject: str, texts: Sequence[str]) -> None:
+        """Register Avro schemas under any subject, in their order; the earlier ones if they fit.
+
+        Each version that is there is read once. Raises as `register_text`, for the last one alone.
+        """
+        there = self._texts(subject)
+        earlier = _parsed(there)
+        for text in texts:
+            if text in there:
+                continue
+            try:
+                self._register(subject, text, earlier)
+            except RefusedError:
+                # what is there already may not go with an earlier one
+                if text == texts[-1]:
+                    raise
+            else:
+                earlier.append(json.loads(text))
+
+    def _register(self, subject: str, text: str, earlier: Sequence[Any]) -> int:
+        """Register a schema behind those that its subject has, parsed, the latest last."""
+        if told := _misread(text, earlier):
             raise RefusedError(
                 "incompatible_schema",
                 f"the result means something else than the latest schema of {subject}: {told}",
@@ -244,7 +271,7 @@ class Registry:
                 raise RefusedError(
                     "incompatible_schema",
                     f"the schema of the result is incompatible with the earlier ones of {subject}"
-                    f"{self._broken(subject, text)}",
+                    f"{_broken(text, earlier)}",
                 ) from error
             if error.http_status_code == 422:
                 raise RefusedError(
@@ -254,28 +281,28 @@ class Registry:
         except Exception as error:
             raise self._fault(f"registering {subject}", error) from error
 
-    def _misread(self, subject: str, text: str) -> str:
-        """What a new schema would read as something else in records of the subject's latest one."""
+    def _registered(self, subject: str, text: str) -> int | None:
+        """The id of a schema under a subject, None if it is not there."""
         try:
-            earlier = [json.loads(one) for one in self.versions(subject).values()]
+            schema = Schema(text, Kind.AVRO.value)
+            return int(self._client.lookup_schema(subject, schema).schema_id)
+        except SchemaRegistryError as error:
+            # what is wrong with a schema is told where it is registered
+            if error.http_status_code in (404, 422):
+                return None
+            raise self._fault(f"looking up {subject}", error) from error
+        except Exception as error:
+            raise self._fault(f"looking up {subject}", error) from error
+
+    def _texts(self, subject: str) -> list[str]:
+        """The versions of a subject, the latest last; [] where one is of another language."""
+        try:
+            return list(self.versions(subject).values())
         except RefusedError as error:
             if error.code == TOO_MANY_VERSIONS:
                 raise
-            # of another language: the registry judges
-            return ""
-        new = json.loads(text)
-        if not earlier or new in earlier:
-            return ""
-        return "; ".join(f"{path}: {why}" for path, why in misread(new, earlier[-1]))
-
-    def _broken(self, subject: str, text: str) -> str:
-        """Which fields of the latest version a schema breaks, as far as our rules see it."""
-        try:
-            latest = list(self.versions(subject).values())[-1]
-        except (MeshError, IndexError):
-            return ""
-        found = breaks(latest, text, Level.FULL)
-        return f": {'; '.join(map(str, found))}" if found else ""
+            # the registry judges
+            return []
 
     def _schema_id(self, name: str) -> int:
         """Id of today's schema of an event or row, which the mesh must have introduced."""
@@ -316,6 +343,29 @@ class Registry:
         return InfrastructureError(
             f"{doing} at the registry {self.url}: {error}", retriable=not known
         )
+
+
+def _parsed(texts: Iterable[str]) -> list[Any]:
+    return [json.loads(one) for one in texts]
+
+
+def _misread(text: str, earlier: Sequence[Any]) -> str:
+    """What a schema would read as something else in records of the latest one before it."""
+    new = json.loads(text)
+    if not earlier or new in earlier:
+        return ""
+    return "; ".join(f"{path}: {why}" for path, why in misread(new, earlier[-1]))
+
+
+def _broken(text: str, earlier: Sequence[Any]) -> str:
+    """Which fields of the latest version a schema breaks, as far as our rules see it."""
+    if not earlier:
+        return ""
+    try:
+        found = breaks(json.dumps(earlier[-1]), text, Level.FULL)
+    except MeshError:
+        return ""
+    return f": {'; '.join(map(str, found))}" if found else ""
 
 
 def _too_many(subject: str, there: int) -> RefusedError:

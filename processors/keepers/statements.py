@@ -4,8 +4,7 @@ Each domain's statements run on the domain's own Spark Connect server, in a lane
 domain whose server is slow or gone holds up nobody else.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -52,6 +51,9 @@ class ResultSchemas(Schemas, Protocol):
 
     def register_text(self, subject: str, text: str) -> int:
         """Register a schema and return its id; raises RefusedError `incompatible_schema`."""
+
+    def register_texts(self, subject: str, texts: Sequence[str]) -> None:
+        """Register schemas in their order; raises as `register_text`, for the last one alone."""
 
 
 class StatementsKeeper:
@@ -223,12 +225,8 @@ class Streaming:
                 lambda session: plan.result_schema(session, name, namespace),
             )
             schema_id = self._schemas.register_text(f"{statement.destination}-value", schema)
-            for earlier in list(plan.stream.key_writers.values())[:-1]:
-                # what is there already may not go with it
-                with suppress(RefusedError):
-                    self._schemas.register_text(f"{statement.destination}-key", earlier)
-            if plan.key is not None:
-                self._schemas.register_text(f"{statement.destination}-key", plan.key)
+            if keys := list(plan.stream.key_writers.values()):
+                self._schemas.register_texts(f"{statement.destination}-key", keys)
         except RefusedError as error:
             raise CopyError(error.code, str(error), error.text) from error
         plan = replace(plan, stream=replace(plan.stream, asked_at=asked_at))

@@ -6,7 +6,7 @@ how far it has come is known only where a batch ended.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -175,6 +175,10 @@ class Registry:
     def register_text(self, subject: str, text: str) -> int:
         self.subjects.setdefault(subject, {})[9] = text
         return 9
+
+    def register_texts(self, subject: str, texts: Sequence[str]) -> None:
+        for text in texts:
+            self.register_text(subject, text)
 
 
 class Desk:
