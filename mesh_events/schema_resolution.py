@@ -67,7 +67,7 @@ class Comparison:
             if isinstance(reader, list) or isinstance(writer, list):
                 yield from self._union_reasons(reader, writer, path or _TOP)
             elif _are_alike(reader, writer):
-                missing = (name for name, inner in _field_pairs(reader, writer) if inner is None)
+                missing = (name for name, inner in field_pairs(reader, writer) if inner is None)
                 for name in missing:
                     yield _below(path, name), "it was not written and has no default"
             else:
@@ -102,8 +102,8 @@ class Comparison:
             pair = id(reader), id(writer)
             if isinstance(reader, list) or isinstance(writer, list):
                 yield path, reader, writer
-                for branch, picked in reversed(self._picks(reader, writer)):
-                    left += [(path, one, branch) for one in reversed(picked)]
+                for branch, read in reversed(self._picks(reader, writer)):
+                    left += [(path, one, branch) for one in reversed(read)]
             elif kind_of(reader) == kind_of(writer) and kind_of(reader) in _MARKS:
                 left.append((path + _MARKS[kind_of(reader)], _inner(reader), _inner(writer)))
             elif not _are_alike(reader, writer):
@@ -111,7 +111,7 @@ class Comparison:
             elif pair not in met:
                 met.add(pair)
                 yield path, reader, writer
-                fields = [(name, *inner) for name, inner in _field_pairs(reader, writer) if inner]
+                fields = [(name, *inner) for name, inner in field_pairs(reader, writer) if inner]
                 left += [(_below(path, name), *inner) for name, *inner in reversed(fields)]
 
     def _picks(self, reader: Any, writer: Any) -> list[tuple[Any, list[Any]]]:
@@ -121,12 +121,12 @@ class Comparison:
         if not isinstance(reader, list):
             return [(one, [reader]) for one in written]
         read = [_definition(one, self._read) for one in reader]
-        return [(one, _picked(read, one)) for one in written]
+        return [(one, picked(read, one)) for one in written]
 
     def _union_reasons(self, reader: Any, writer: Any, here: str) -> Iterator[_Reason]:
         """At least one side is a union; what its branches are themselves is told elsewhere."""
-        for branch, picked in self._picks(reader, writer):
-            if not picked:
+        for branch, read in self._picks(reader, writer):
+            if not read:
                 yield here, f"{type_text(branch)} was written, which {type_text(reader)} is not"
         if _has_positions(reader) and _has_positions(writer):
             yield from self._moved(reader, writer, here)
@@ -142,8 +142,8 @@ class Comparison:
         read = [_definition(one, self._read) for one in _beside_null(reader)]
         for position, branch in enumerate(_beside_null(writer)):
             one = _definition(branch, self._written)
-            picked = {id(found) for found in _picked(read, one)}
-            found = [number for number, other in enumerate(read) if id(other) in picked]
+            same = {id(found) for found in picked(read, one)}
+            found = [number for number, other in enumerate(read) if id(other) in same]
             told = f"{type_text(one)} was written at position {position} of the union beside null"
             if any(number != position for number in found):
                 others = " or ".join(str(number) for number in found)
@@ -175,7 +175,7 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _picked(branches: list[Any], writer: Any) -> list[Any]:
+def picked(branches: list[Any], writer: Any) -> list[Any]:
     """The branches of a reader's union that a type may be read as; all of them have to fit.
 
     It is one, the first of the same kind, or else the first that it can be promoted to. Of named
@@ -192,7 +192,7 @@ def _picked(branches: list[Any], writer: Any) -> list[Any]:
     return same[:1] or list(islice(promoted, 1))
 
 
-def _field_pairs(reader: Any, writer: Any) -> Iterator[tuple[str, tuple[Any, Any] | None]]:
+def field_pairs(reader: Any, writer: Any) -> Iterator[tuple[str, tuple[Any, Any] | None]]:
     """(name, (its type, the written one)) of a reader's fields; None for one that is missing."""
     written = {one["name"]: one["type"] for one in writer["fields"]}
     for one in reader["fields"]:
@@ -306,6 +306,12 @@ def kind_of(schema: Any) -> str:
     if isinstance(schema, dict):
         return kind_of(schema["type"]) if not isinstance(schema["type"], str) else schema["type"]
     return str(schema)
+
+
+def is_of_kind(reader: Any, writer: Any) -> bool:
+    """Whether a type is read as another, both no unions, as far as their kinds tell."""
+    read, written = kind_of(reader), kind_of(writer)
+    return read == written or read in _PROMOTED.get(written, set())
 
 
 def type_text(schema: Any) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from spark_streams.sql.errors import SqlError
 from spark_streams.sql.evolution import other_values
 from spark_streams.sql.frame import Topic, key_types
 from spark_streams.sql.keys import encoding
+from spark_streams.sql.kinds import Kinds, Read, Types, reads
 from spark_streams.sql.readable import require_readable
 from spark_streams.sql.resolve import Query, resolve
 from spark_streams.sql.shape import KEY, key_columns, shape_of
@@ -138,6 +139,11 @@ def planned(parsed: Statement, names: Mapping[str, str], schemas: Schemas) -> Pl
     if not parsed.of_rows:
         unreadable[stream.alias] = stream.shape.unreadable
     require_readable(parsed, query, unreadable)
+    read = reads(query)
+    for source in parsed.sources:
+        shape, is_row = found[source.alias], parsed.of_rows or source.alias in tables
+        of_it = read.get(source.alias, {}).values()
+        _require_same_kinds(parsed, topic_of(source, names), shape, of_it, is_row=is_row)
     for table in tables.values():
         # a key of another type is refused now, and not when it is first looked for
         key_types(table.shape.key or '"null"')
@@ -339,6 +345,27 @@ def _require_same_meaning(source: Source, subject: str, versions: Versions) -> N
                 "Register the schema without it",
                 source.place,
             )
+
+
+def _require_same_kinds(
+    parsed: Statement, name: str, topic: Topic, read: Collection[Read], *, is_row: bool
+) -> None:
+    """What a column gives must not depend on when the statement was planned; see `kinds`."""
+    *earlier, (latest, schema) = topic.writers.items()
+    now, within = Types(json.loads(schema)), ("after",) if is_row and topic.shape.is_change else ()
+    for number, schema in earlier:
+        kinds = Kinds(now, Types(json.loads(schema)), within)
+        for one in read:
+            if other := kinds.other(one.column.path, computed=one.computed):
+                raise SqlError(
+                    "incompatible_schema",
+                    f"{other.path} of {name} is {other.then} by the schema {number} of its values "
+                    f"and {other.now} by the latest, {latest}: earlier records would give another "
+                    "value than before. Leave the column out, or put the records with the new type "
+                    "into a topic of their own (`sdm schema register --major`), and add a "
+                    "statement that reads that one",
+                    parsed.place(one.column),
+                )
 
 
 def _require_small_defaults(source: Source, subject: str, versions: Versions) -> None:

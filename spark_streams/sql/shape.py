@@ -215,10 +215,12 @@ def _own_namespace(row: dict[str, Any], record: dict[str, Any]) -> dict[str, Any
 
 
 def _fields(record: dict[str, Any]) -> tuple[Field, ...]:
-    return tuple(
-        Field(one["name"], _MEANT.get(_meant(one["type"]), Meaning.ITSELF))
-        for one in record["fields"]
-    )
+    return tuple(Field(one["name"], meaning(one["type"])) for one in record["fields"])
+
+
+def meaning(schema: Any) -> Meaning:
+    """What the values of a column's type mean; in a record inside of it they mean themselves."""
+    return _MEANT.get(_meant(schema), Meaning.ITSELF)
 
 
 def _meant(schema: Any) -> tuple[str, str]:
