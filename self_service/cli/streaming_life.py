@@ -100,13 +100,16 @@ def update(
         int,
         typer.Option("--records", min=1, help="Records of each partition that are compared."),
     ] = 10_000,
-    yes: Annotated[bool, typer.Option("--yes", help="Switch although results differ.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Switch although results differ, or were not compared.")
+    ] = False,
 ) -> None:
     """Let another text go on where the one before it stands.
 
     The new text first runs beside the present one, on the first records of the stream, and what
-    comes out of both is compared. Where that differs, nothing is switched without a yes. The stream
-    and the destination stay; the new result's schema has to be compatible with the one before it.
+    comes out of both is compared. Where that differs, nothing is switched without a yes; nor where
+    both have not dealt with all of these records in time, or none came out. The stream and the
+    destination stay; the new result's schema has to be compatible with the one before it.
     """
     from spark_streams.sql.parse import parse
     from spark_streams.sql.plan import planned, require_no_table
@@ -183,10 +186,10 @@ def _compare(
 
     told = Trial(mesh, saying, found, meant, records).run()
     note(comparison_text(told))
-    if told.differs and not yes:
+    why = "its results would differ" if told.differs else told.doubt
+    if why is not None and not yes:
         raise RefusedError(
-            "not_confirmed",
-            f"{found.id} was left as it is, since its results would differ: add --yes to switch",
+            "not_confirmed", f"{found.id} was left as it is, since {why}: add --yes to switch"
         )
 
 

@@ -8,6 +8,7 @@ and their topics are deleted. Where another's statement, topic or schema has suc
 tried, and nothing is touched.
 """
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -43,9 +44,6 @@ from spark_streams.provenance import HEADER, NotProvenanceError, Origin, Provena
 from spark_streams.sql.parse import parse
 
 SUFFIX, PRESENT = "trial", "present"
-QUIET_S, FIRST_S = 5.0, 30.0
-"""Where neither result has grown for so long, both have dealt with what there is; a new query is
-given longer until its first record comes out."""
 _REASON = "mesh.reason"
 Bounds = Mapping[int, tuple[int, int]]
 """Partition -> (first, end) of the stream's records."""
@@ -94,7 +92,9 @@ class Trial:
                 common = self._await(log, bounds, is_tried=is_tried)
                 for suffix in (SUFFIX, PRESENT) if is_tried else (SUFFIX,):
                     self._say(suffix, StatementStopped)
-                return self._compared(login, common, is_tried=is_tried)
+                told = self._compared(login, common, is_tried=is_tried)
+                told.there, told.dealt_with = _count(bounds), _count(common)
+                return told
             finally:
                 self._clear(every, image.offset)
 
@@ -142,28 +142,26 @@ class Trial:
         }
 
     def _await(self, log: KafkaLog, bounds: Bounds, *, is_tried: bool) -> Bounds:
-        """Wait until both have dealt with the records; what of them can be compared.
+        """Wait until both have dealt with the records; what both are known to have dealt with.
 
-        How far a query has come is told by what it writes: where both stand still, all there is was
-        dealt with. Where time is over before, only what is behind both counts.
+        How far a query has come is told by what it writes, and where nothing comes out by the log:
+        that it stands still tells nothing, since a server may be slow.
         """
-        began = changed = time.monotonic()
+        began = time.monotonic()
         present = self._name(PRESENT) if is_tried else self.statement.id
-        last = before = self._both(log, bounds, present)
-        while time.monotonic() - began < self.saying.timeout:
+        while True:
             now = self._both(log, bounds, present)
-            if all(_covers(one, bounds) for one in now):
-                return bounds
-            if now != last:
-                last, changed = now, time.monotonic()
-            started = now[1] != before[1] or time.monotonic() - began > FIRST_S
-            if started and time.monotonic() - changed > QUIET_S:
-                # one that does not run has not dealt with what is behind its end
-                runs = is_tried or self.statement.is_active
-                return bounds if runs else _within(bounds, now[:1])
+            # one that does not run comes to nothing more
+            runs = is_tried or self.statement.is_active
+            wanted = bounds if runs else _within(bounds, now[:1])
+            if all(_covers(one, wanted) for one in now):
+                return wanted
+            if time.monotonic() - began > self.saying.timeout:
+                note(
+                    f"{self.name}: not all was dealt with in {self.saying.timeout:g} s (--timeout)"
+                )
+                return _within(bounds, now)
             time.sleep(0.3)
-        note(f"{self.name}: not all was dealt with in {self.saying.timeout:g} s (--timeout)")
-        return _within(bounds, last)
 
     def _both(self, log: KafkaLog, bounds: Bounds, present: str) -> list[dict[int, int]]:
         """How far the present one and the trial have come."""
@@ -182,7 +180,16 @@ class Trial:
             for partition, offset in before:
                 first[partition] = min(offset, first.get(partition, offset))
             after = {at: one for at, one in after.items() if at[1] >= first.get(at[0], at[1] + 1)}
-        return compare(before, after)
+        present = self._name(PRESENT) if is_tried else self.statement.id
+        return compare(before, after, (self._columns(present), self._columns(self.name)))
+
+    def _columns(self, statement: str) -> list[str]:
+        """The columns of a result by the schema that its records have."""
+        schema_id = self.mesh.image().statements[statement].schema_id
+        if schema_id is None:
+            return []
+        schema = json.loads(self.mesh.registry.schema_text(schema_id))
+        return [one["name"] for one in schema["fields"]]
 
     def _results(self, login: Connection, topic: str, within: Bounds) -> dict[Place, Result]:
         decoder, found = Decoder(self.mesh), dict[Place, Result]()
@@ -225,6 +232,10 @@ class Trial:
 
 def _covers(reached: Mapping[int, int], bounds: Bounds) -> bool:
     return all(reached.get(one, 0) >= end for one, (low, end) in bounds.items() if end > low)
+
+
+def _count(bounds: Bounds) -> int:
+    return sum(max(0, end - low) for low, end in bounds.values())
 
 
 def _within(bounds: Bounds, reached: Sequence[Mapping[int, int]]) -> Bounds:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ class Comparison:
     only_before, only_after: records that came out of one of them.
     columns: column -> how many rows differ in it, of columns that both have.
     added, removed: columns that one of them has.
+    there, dealt_with: offsets of the stream to be compared, and those that both have dealt with.
     examples: (partition, offset) of the stream with what came out before and after.
     """
 
@@ -38,6 +39,8 @@ class Comparison:
     added: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
     examples: list[dict[str, Any]] = field(default_factory=list)
+    there: int = 0
+    dealt_with: int = 0
 
     @property
     def compared(self) -> int:
@@ -51,10 +54,28 @@ class Comparison:
             self.changed or self.only_before or self.only_after or self.added or self.removed
         )
 
+    @property
+    def doubt(self) -> str | None:
+        """Why that nothing differs tells nothing; None where it does."""
+        if self.dealt_with < self.there:
+            count = f"{self.dealt_with} of {self.there} offsets of the stream"
+            return f"both have dealt with {count} only (--timeout waits longer)"
+        if self.there and not self.compared:
+            return "no record of the stream came out of either text"
+        return None
 
-def compare(before: Mapping[Place, Result], after: Mapping[Place, Result]) -> Comparison:
-    """Hold two results against each other, record by record of the stream."""
-    found = Comparison()
+
+def compare(
+    before: Mapping[Place, Result],
+    after: Mapping[Place, Result],
+    columns: tuple[Collection[str], Collection[str]] = ((), ()),
+) -> Comparison:
+    """Hold two results against each other, record by record of the stream.
+
+    columns: those that each has by its schema, also where no record came out.
+    """
+    old_columns, new_columns = map(set, columns)
+    found = Comparison(added=new_columns - old_columns, removed=old_columns - new_columns)
     for place in sorted(before.keys() | after.keys()):
         old, new = before.get(place), after.get(place)
         if old is None or new is None:

@@ -1,5 +1,8 @@
 """What two texts make of the same records, held against each other."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +39,31 @@ def test_a_record_that_can_be_read_no_more_is_told() -> None:
 def test_new_columns_alone_are_a_difference() -> None:
     found = compare({(0, 0): Result({"a": 1})}, {(0, 0): Result({"a": 1, "b": 2})})
     assert (found.same, found.differs) == (1, True)
+
+
+def test_new_columns_are_told_by_the_schemas_where_no_record_came_out() -> None:
+    found = compare({}, {}, (("a", "b"), ("a", "c")))
+    assert (found.added, found.removed, found.differs) == ({"c"}, {"b"}, True)
+
+
+@pytest.mark.parametrize(
+    ("there", "dealt_with", "results", "doubt"),
+    [
+        (0, 0, {}, None),
+        (10, 10, {(0, 1): Result({"a": 1})}, None),
+        (10, 10, {}, "no record of the stream came out of either text"),
+        (10, 4, {(0, 1): Result({"a": 1})}, "both have dealt with 4 of 10 offsets"),
+        (10, 0, {}, "both have dealt with 0 of 10 offsets"),
+    ],
+)
+def test_what_was_not_compared_is_not_said_to_be_the_same(
+    there: int, dealt_with: int, results: Any, doubt: str | None
+) -> None:
+    found = compare(results, results)
+    found.there, found.dealt_with = there, dealt_with
+    assert not found.differs
+    told = found.doubt
+    assert told is None if doubt is None else told is not None and told.startswith(doubt)
 
 
 @given(RESULTS, RESULTS)

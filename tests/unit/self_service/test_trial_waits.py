@@ -1,0 +1,101 @@
+"""How long the trial of a statement's new text waits, and what it takes for dealt with."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mesh_events.errors import RefusedError
+from self_service.cli import streaming_life, streaming_trial
+from self_service.cli.streaming_trial import Bounds, Trial
+from self_service.cli.trial_comparison import Comparison
+
+BOUNDS: Bounds = {0: (0, 10), 1: (5, 5)}
+
+
+@dataclass
+class Clock:
+    """Goes on when somebody waits."""
+
+    now: float = 0.0
+    waits: list[float] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.waits.append(seconds)
+
+
+def waited(
+    monkeypatch: pytest.MonkeyPatch, *reached: tuple[int, int], is_active: bool = True
+) -> tuple[Bounds, float]:
+    """(What is taken for dealt with, seconds); each pair is how far the present and the new are."""
+    clock, told = Clock(), [[{0: present}, {0: new}] for present, new in reached]
+
+    def both(*_: object) -> list[dict[int, int]]:
+        return told.pop(0) if len(told) > 1 else told[0]
+
+    monkeypatch.setattr(streaming_trial, "time", clock)
+    monkeypatch.setattr(Trial, "_both", both)
+    statement: Any = SimpleNamespace(id="east.x", is_active=is_active)
+    saying: Any = SimpleNamespace(timeout=60.0)
+    nothing: Any = None
+    trial = Trial(nothing, saying, statement, nothing, 10)
+    return trial._await(nothing, BOUNDS, is_tried=False), clock.now
+
+
+def test_a_trial_that_stands_still_is_not_taken_for_one_that_has_dealt_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server that is slow writes nothing for a while."""
+    found, seconds = waited(monkeypatch, (3, 0), (4, 4))
+    assert found[0] == (0, 4)
+    assert seconds > 60
+
+
+def test_a_trial_ends_when_both_are_known_to_have_dealt_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, seconds = waited(monkeypatch, (10, 0), *[(10, 4)] * 150, (12, 10))
+    assert found == BOUNDS
+    assert seconds < 60
+
+
+def test_what_one_that_does_not_run_has_not_dealt_with_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, seconds = waited(monkeypatch, (4, 0), (4, 7), is_active=False)
+    assert found[0] == (0, 4)
+    assert seconds < 60
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (Comparison(changed=1, there=10, dealt_with=10), "its results would differ"),
+        (Comparison(there=10, dealt_with=10), "no record of the stream came out of either text"),
+        (Comparison(same=3, there=10, dealt_with=4), "both have dealt with 4 of 10 offsets of the"),
+        (Comparison(same=3, there=10, dealt_with=10), None),
+        (Comparison(), None),
+    ],
+)
+def test_nothing_is_switched_without_a_yes_unless_all_was_compared(
+    monkeypatch: pytest.MonkeyPatch, told: Comparison, why: str | None
+) -> None:
+    monkeypatch.setattr(Trial, "run", lambda _: told)
+    statement: Any = SimpleNamespace(id="east.x")
+    nothing: Any = None
+
+    def compare(*, yes: bool) -> None:
+        streaming_life._compare(nothing, nothing, statement, nothing, 10, yes=yes)
+
+    compare(yes=True)
+    if why is None:
+        compare(yes=False)
+        return
+    with pytest.raises(RefusedError, match=f"left as it is, since {why}") as refused:
+        compare(yes=False)
+    assert refused.value.code == "not_confirmed"
