@@ -19,7 +19,7 @@ from self_service.cli.statement_wording import Worded
 from self_service.cli.times import present
 
 if TYPE_CHECKING:
-    from processors.clusters import ClusterAdmin, KafkaAdmin
+    from processors.clusters import ClusterAdmin, KafkaAdmin, Topic
     from spark_streams.log import PartitionLog
     from spark_streams.sql.plan import Plan, Schemas
 
@@ -83,12 +83,14 @@ class DryRun:
     by_governor: whether the governor refuses it by the log and the destination, and not this
         program by the topics and the text.
     plan: what it does; None where its topics or its text are refused.
+    warning: what somebody may not expect of it; None for nothing.
     """
 
     text: str
     refusal: RefusedError | None = None
     by_governor: bool = False
     plan: "Plan | None" = None
+    warning: str | None = None
 
 
 def dry_run(mesh: Mesh, image: Image, intent: StatementAdded, meant: Worded) -> DryRun:
@@ -132,6 +134,36 @@ def answer(
     `admin` all topics count as being there. One that comes back is judged by where its `stream`
     begins.
     """
+    found = _answer(image, intent, admin, schemas, stream)
+    if found.plan is None:
+        return found
+    topic = None if admin is None else admin.topic(intent.stream)
+    return replace(found, warning=passed_over(found.plan, intent.stream, topic))
+
+
+def passed_over(plan: "Plan", stream: str, topic: "Topic | None") -> str | None:
+    """What to say of a stream whose records may be rows: those without a value are passed over.
+
+    topic: the stream's, None where it is not known.
+    """
+    compacted = topic is not None and "compact" in topic.config.get("cleanup.policy", "")
+    if plan.stream.of_rows or not (compacted or plan.key is not None):
+        return None
+    why = "is compacted" if compacted else "has keys with a schema"
+    return (
+        f"{stream} {why}, so its records may be rows, and one without a value deletes a row. FROM "
+        "passes such a record over: a deleted row stays in the result. Write "
+        f"FROM TABLE({stream}), which joins nothing, to have it end there, too"
+    )
+
+
+def _answer(
+    image: Image,
+    intent: StatementAdded,
+    admin: "ClusterAdmin | None",
+    schemas: "Schemas",
+    stream: "PartitionLog | None",
+) -> DryRun:
     by_rules = refusal(image, intent)
     try:
         plan = _plan(image, intent, admin, schemas)

@@ -39,6 +39,10 @@ _CHANGES = (
     "FROM names changes of rows: each change comes out once, and later rows of the joined tables "
     "change nothing that came out; for a stream that looks rows up, put the table behind JOIN"
 )
+_NO_VALUE = (
+    "a record without a value is passed over: nothing comes out of it, and the result keeps the "
+    "row that it deletes; FROM TABLE(...) ends it there, too"
+)
 _DEAD = "a record that cannot be read goes to the dead letters, with the reason"
 
 
@@ -103,6 +107,8 @@ def explain(
     found = dry_run(mesh, image, supposed(statement, meant), meant)
     if found.plan is None:
         raise found.refusal or NotFoundError(f"{statement} cannot be planned: {found.text}")
+    if found.warning is not None:
+        note(f"warning: {found.warning}")
     told = _promised(found.plan, meant)
     if known is None:
         told["would_be"] = found.text
@@ -152,6 +158,7 @@ def _promised(plan: "Plan", meant: Worded) -> dict[str, Any]:
         "delivery": _ONCE,
         "rows": _ROWS if plan.stream.of_rows else None,
         "changes": _CHANGES if plan.tables and plan.stream.shape.is_change else None,
+        "without_value": None if plan.stream.of_rows else _NO_VALUE,
         "tables": _TABLE if plan.tables else None,
         "unreadable": _DEAD,
     }

@@ -14,6 +14,7 @@ from processors.keepers.partition_limit import MOST_PARTITIONS, OF_STATEMENTS
 from projections.statements import DESTINATION_FREE, STATEMENT_SOUND
 from self_service.cli.statement_dry_run import answer, named, supposed
 from self_service.cli.statement_wording import worded
+from self_service.cli.streaming_explain import _promised
 from tests import paper_story as story
 from tests.links.memory import MemoryCluster
 from tests.paper_log import Fails, PaperLog, Passes, at
@@ -100,6 +101,40 @@ def test_a_text_under_another_name_is_judged_under_that_name() -> None:
     dry = answer(log.image, supposed("west.other", meant), cluster_of_west(), Registry())
     assert dry.refusal is not None
     assert dry.refusal.code == "destination_written"
+
+
+@pytest.mark.parametrize(
+    ("stream", "why"),
+    [
+        ("clicks", "west.clicks has keys with a schema"),
+        ("compacted", "west.compacted is compacted"),
+        ("keyless", None),
+        ("TABLE(clicks)", None),
+    ],
+)
+def test_a_stream_whose_records_may_be_rows_is_warned_of(stream: str, why: str | None) -> None:
+    """A record without a value deletes a row, and a stream passes it over."""
+    log, cluster = log_of_west(), cluster_of_west()
+    cluster.create_topic("west.compacted", 1, {"cleanup.policy": "compact,delete"})
+    text = f"INSERT INTO out SELECT ip FROM {stream}"
+    meant = worded(log.image, "west", text, {}, None, None)
+    dry = answer(log.image, supposed("west.out", meant), cluster, Registry())
+    assert dry.plan is not None
+    told = _promised(dry.plan, meant)["without_value"]
+    assert told is None if "TABLE" in stream else told.startswith("a record without a value is")
+    if why is None:
+        assert dry.warning is None
+        return
+    assert dry.warning is not None
+    assert dry.warning.startswith(f"{why}, so its records may be rows")
+    assert f"FROM TABLE(west.{stream})" in dry.warning
+
+
+def test_keys_with_a_schema_are_warned_of_where_no_topic_can_be_looked_up() -> None:
+    log = log_of_west()
+    meant = worded(log.image, "west", "INSERT INTO out SELECT ip FROM clicks", {}, None, None)
+    dry = answer(log.image, supposed("west.out", meant), None, Registry())
+    assert dry.warning is not None
 
 
 @pytest.mark.parametrize("partitions", [MOST_PARTITIONS, MOST_PARTITIONS + 1])
