@@ -96,7 +96,7 @@ class Governor:
         self._life = 0
         self._waits = Waits(CHECK_TIMEOUT_MS / 1000)
         self._ordering = Ordering()
-        # whether the next step begins with those that wait, not with those that arrived
+        # whether the next step begins with those that wait, not with those whose turn it is
         self._again_first = False
         self.forget()
 
@@ -106,9 +106,7 @@ class Governor:
         self.metrics.forget()
         self.image: Image = EMPTY
         self.epoch: int | None = None
-        self._arrived = Turns()
-        # (offset of a check's fact, offset of the intent it is about)
-        self._answered: deque[tuple[int, int]] = deque()
+        self._turns = Turns()
         self._waits.clear()
         self._ordering.clear()
         self._open: dict[int, Record] = {}
@@ -160,12 +158,11 @@ class Governor:
             self.epoch = started.offset
             self._clock = MeshClock(started.time, self.image.clock)
             # whatever an earlier reign had in hand: the image alone says what is undecided
-            self._arrived.clear()
+            self._turns.clear()
             for offset, entry in sorted(self.image.intents.undecided.items()):
                 self._queue(self.image, offset, entry)
             self._waits.clear()
             self._ordering.clear()
-            self._answered.clear()
         log.info("governor_started", epoch=started.offset, version=event.version)
         return started.offset
 
@@ -216,7 +213,7 @@ class Governor:
         before, image = self.image, apply(self.image, entry)
         self._appended = record.time
         self._consequences.folded(before, image)
-        self._remember(record, entry, image)
+        self._remember(record, entry, before, image)
         # a step in another thread looks at what is noted up to the image: an image that came
         # before the notes would be looked at in vain, and what stands in it waited for
         self.image = image
@@ -242,8 +239,11 @@ class Governor:
             raise error
         raise DistrustError("state_fault", offset, offset, str(error)) from error
 
-    def _remember(self, record: Record, entry: Entry, image: Image) -> None:
-        """Note what a step is to look at, once the image has the record."""
+    def _remember(self, record: Record, entry: Entry, before: Image, image: Image) -> None:
+        """Note what a step is to look at, once the image has the record.
+
+        An outcome that the log does not count, such as a copy of one, is none to look at.
+        """
         undecided, unusable = image.intents.undecided, image.intents.unusable
         # who stands by decides nothing, and begins with what the image holds; a start of ours that
         # was not folded yet is later than the image's
@@ -254,8 +254,13 @@ class Governor:
                 self._queue(image, record.offset, undecided[record.offset])
         elif (fault := unusable.fault_at(record.offset)) is not None:
             self._samples.add(record, fault)
-        elif decides and isinstance(entry.event, Check):
-            self._answered.append((record.offset, entry.event.offset))
+        elif (
+            decides
+            and isinstance(entry.event, Check)
+            and image.intents.checks is not before.intents.checks
+        ):
+            about = entry.event.offset
+            self._queue(image, about, undecided[about], first=True, since=record.offset)
 
     def _release(self, event: Event | None, image: Image) -> None:
         """Keep the bytes of what is undecided in the published image, and no longer."""
@@ -276,16 +281,24 @@ class Governor:
             self._rows.write([row])
             crash_point("after-row")
 
-    def _queue(self, image: Image, offset: int, entry: Entry, *, first: bool = False) -> None:
-        """Let an undecided intent wait for the turn of its domain."""
+    def _queue(
+        self,
+        image: Image,
+        offset: int,
+        entry: Entry,
+        *,
+        first: bool = False,
+        since: int | None = None,
+    ) -> None:
+        """Let an undecided intent wait for the turn of its domain, see `Turns.add`."""
         key = image.identity.key_of(entry.signer)
         operator = key is not None and key.role is Role.OPERATOR and key.revoked is None
         domain = key.domain if key is not None else ""
-        self._arrived.add(offset, domain, urgent=operator, first=first)
+        self._turns.add(offset, domain, urgent=operator, first=first, since=since)
 
     def _queue_again(self, image: Image, offsets: list[int]) -> None:
         """Let intents that were held behind another one be the next ones of their domain."""
-        for offset in reversed(offsets):
+        for offset in offsets:
             if (entry := image.intents.undecided.get(offset)) is not None:
                 self._queue(image, offset, entry, first=True)
 
@@ -315,7 +328,7 @@ class Governor:
             if events:
                 break
             self._waits.end_step(image.offset)
-            if not self._arrived.has_next(image.offset):
+            if not self._turns.has_next(image.offset):
                 return []
         crash_point("before-append")
         records = self._writer.append_records(events)
@@ -392,20 +405,18 @@ class Governor:
         return event
 
     def _candidates(self, image: Image) -> Iterator[int]:
-        """Offsets to be judged in one step; those that arrived are taken out of their queue.
+        """Offsets to be judged in one step; those whose turn it is are taken out of their queue.
 
-        First what operators said, then the records whose check came out. Then what arrived, by
-        turns, and those that wait, one of each: neither keeps the step from the other. What
-        arrived behind the image is for the next step: passed over now, it would be lost.
+        First what operators said. Then, one of each, so that neither keeps the step from the
+        other: by turns of the domains, what arrived and what a check came out for; and those that
+        wait. What came behind the image is for the next step: passed over now, it would be lost.
         """
         until, undecided = image.offset, image.intents.undecided
-        yield from iter(lambda: self._arrived.take_urgent(until), None)
-        while self._answered and self._answered[0][0] <= until:
-            yield self._answered.popleft()[1]
-        arrived = iter(lambda: self._arrived.take(until), None)
+        yield from iter(lambda: self._turns.take_urgent(until), None)
+        turns = iter(lambda: self._turns.take(until), None)
         again = self._waits.again(undecided, monotonic())
         self._again_first = not self._again_first
-        yield from _in_turn(*((again, arrived) if self._again_first else (arrived, again)))
+        yield from _in_turn(*((again, turns) if self._again_first else (turns, again)))
 
     def _consequent(self, image: Image) -> list[Intent]:
         """The intents that follow from the state and are not on the log yet."""

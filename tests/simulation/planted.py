@@ -19,7 +19,6 @@ from processors.keepers.strangers import Strangers
 from processors.mesh_clock import MeshClock
 from processors.ordering import Ordering
 from processors.reign import LogReign
-from processors.turns import Turns
 from projections import access, fold, identity, links, unusable
 from projections import intents as pending
 from projections.identity import Identity
@@ -281,7 +280,7 @@ def what_was_open_is_forgotten_at_a_new_start(patch: pytest.MonkeyPatch) -> None
 
     def start(self: Governor) -> int:
         epoch = real(self)
-        self._arrived.clear()
+        self._turns.clear()
         return epoch
 
     patch.setattr(Governor, "start", start)
@@ -385,12 +384,10 @@ def nobody_is_held_behind_an_earlier_intent(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
-def what_was_held_is_judged_last(patch: pytest.MonkeyPatch) -> None:
-    real = Turns.add
+def what_was_held_is_judged_in_reverse(patch: pytest.MonkeyPatch) -> None:
+    real = Governor._queue_again
 
-    def add(
-        self: Any, offset: int, domain: str, *, urgent: bool = False, first: bool = False
-    ) -> None:
-        real(self, offset, domain, urgent=urgent)
+    def queue_again(self: Governor, image: Image, offsets: list[int]) -> None:
+        real(self, image, offsets[::-1])
 
-    patch.setattr(Turns, "add", add)
+    patch.setattr(Governor, "_queue_again", queue_again)

@@ -112,7 +112,7 @@ def test_a_new_reign_takes_up_what_the_last_one_had_in_hand() -> None:
     governor = reigning(log)
     log.say(intents.ApplicationRegistered, "east", application="east.open")
     governor.fold(log.records)
-    governor._arrived.clear()
+    governor._turns.clear()
 
     governor.start()
     governor.fold(log.records)
@@ -215,7 +215,7 @@ def test_dear_intents_that_wait_and_those_that_arrive_take_turns(
     assert 2 <= sum(offset in waiting for offset in dear.judged) <= 4
 
 
-def test_a_check_that_came_out_is_looked_at_before_all_others() -> None:
+def test_a_check_that_came_out_is_looked_at_before_all_that_wait() -> None:
     log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
     story.domains(log)
     governor = reigning(log)
@@ -229,6 +229,72 @@ def test_a_check_that_came_out_is_looked_at_before_all_others() -> None:
     assert governor.step()
     governor.fold(log.records)
     assert last not in governor.image.intents.undecided
+
+
+def dear_checks(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[PaperLog, Governor, Dear]:
+    """East's publications, a check of each of which came out; every judgement is dear."""
+    log = PaperLog(checks={"topic_exists": Never(), "schema_registered": Never()})
+    story.domains(log)
+    governor = reigning(log)
+    offsets = publications(log, count)
+    governor.fold(log.records)
+    settle(governor, log)
+    # nothing that waits is looked at in turn beside what this is about
+    monkeypatch.setattr("processors.waiting.AGAIN", 0)
+    for offset in offsets:
+        log.report(CheckPassed, offset=offset, check="topic_exists", evidence={})
+    governor.fold(log.records)
+    return log, governor, Dear(monkeypatch)
+
+
+def test_dear_checks_of_one_domain_take_turns_with_other_domains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of them once were judged before whatever else had arrived."""
+    log, governor, dear = dear_checks(20, monkeypatch)
+    late = log.say(intents.ApplicationRegistered, "west", application="west.late")
+    governor.fold(log.records)
+    assert governor.step()
+    assert late in dear.judged
+    assert len(dear.judged) <= 2
+
+
+def test_all_checks_that_came_out_are_looked_at_where_nothing_else_arrives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, governor, dear = dear_checks(20, monkeypatch)
+    assert governor.step() == []
+    assert len(set(dear.judged)) == 20
+
+
+def test_a_copy_of_a_check_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody who may append can copy one; each was a judgement before all others."""
+    log, governor, dear = dear_checks(1, monkeypatch)
+    assert governor.step() == []
+    count, passed = len(dear.judged), log.records[-1]
+    for _ in range(5):
+        log.put(passed)
+    governor.fold(log.records)
+    assert governor.step() == []
+    assert len(dear.judged) == count
+
+
+def test_a_check_that_is_folded_during_a_step_is_looked_at_by_the_next_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, governor, dear = dear_checks(1, monkeypatch)
+    (offset,) = governor.image.intents.undecided
+
+    def judge_and_report(*given: Any) -> Any:
+        if not dear.judged:
+            log.report(CheckPassed, offset=offset, check="schema_registered", evidence={})
+            governor.fold(log.records)
+        return dear._decide(*given)
+
+    monkeypatch.setattr(module, "decide", judge_and_report)
+    assert governor.step() == []
+    assert governor.step()
+    assert dear.judged == [offset, offset]
 
 
 def test_what_this_process_has_signed_is_not_verified_again(
@@ -684,6 +750,18 @@ def test_what_a_domain_says_about_one_product_is_decided_in_its_order(restarted:
     passed(governor, log, said[3], "topic_exists", "schema_registered")
     assert decided_of(log, said) == [(one, "IntentAccepted") for one in said]
     assert governor.image.catalog[story.PRODUCT].description == "word 1"
+
+
+def test_what_was_held_is_judged_before_what_came_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, governor = waiting_for_checks()
+    said = words(log, "w.")
+    governor.fold(log.records)
+    settle(governor, log)
+    said += words(log, ".")
+    # a step judges one of them, so that the last one stands in the queue when the first is decided
+    Dear(monkeypatch)
+    passed(governor, log, said[0], "topic_exists", "schema_registered")
+    assert [at for at, _ in decided_of(log, said)] == said
 
 
 def test_a_revocation_behind_a_grant_that_waits_ends_it() -> None:
