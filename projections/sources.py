@@ -1,6 +1,7 @@
 """What a statement may read, and what it leads to: the way of data from topic to topic."""
 
 from collections.abc import Iterable, Mapping
+from operator import is_not
 
 from projections.access import ENTITLED
 from projections.connector_config import DEAD_LETTERS
@@ -8,6 +9,9 @@ from projections.image import Image
 from projections.links import Desired
 from projections.statements import Statement
 from projections.steps import Place
+
+Ways = Mapping[Place, list[tuple[Place, str]]]
+"""Place -> where its data goes, with the sink whose dead letters these are, or empty."""
 
 
 def not_granted(
@@ -42,12 +46,21 @@ def refused(image: Image, statement: Statement) -> list[str]:
     )
 
 
-def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list[Place]:
+def way_back(
+    image: Image, destination: Place, sources: Iterable[Place], but: str | None = None
+) -> list[Place]:
     """How data of `destination` comes to one of `sources`; [] if it never does.
 
-    Statements, sinks and granted accesses are looked at once, however long the way is.
+    Statements, sinks and granted accesses are looked at once, however long the way is, and not
+    again for another way in the same image.
+
+    Args:
+        image: where statements, sinks and accesses stand.
+        destination: where the way begins.
+        sources: where it ends.
+        but: a sink whose dead letters are left out.
     """
-    wanted, next_of = set(sources), _ways(image)
+    wanted, next_of = set(sources), _NEWEST.of(image)
     before: dict[Place, Place | None] = {destination: None}
     waiting = [destination]
     while waiting:
@@ -55,8 +68,8 @@ def way_back(image: Image, destination: Place, sources: Iterable[Place]) -> list
         if here in wanted:
             return _way_to(here, before)
         # one way of several is told, the same wherever the log is judged again
-        for there in sorted(next_of.get(here, ())):
-            if there not in before:
+        for there, sink in sorted(next_of.get(here, ())):
+            if there not in before and sink != but:
                 before[there] = here
                 waiting.append(there)
     return []
@@ -71,23 +84,41 @@ def _way_to(place: Place, before: Mapping[Place, Place | None]) -> list[Place]:
     return way[::-1]
 
 
-def _ways(image: Image) -> Mapping[Place, list[Place]]:
+def _ways(image: Image) -> Ways:
     """Where data goes from each place, by statements, dead letters of sinks, and links."""
-    found: dict[Place, list[Place]] = {}
+    found: dict[Place, list[tuple[Place, str]]] = {}
     for statement in image.statements.values():
         if statement.stands:
-            written = [(statement.cluster, topic) for topic in statement.writes]
+            written = [((statement.cluster, topic), "") for topic in statement.writes]
             for read in statement.reads:
                 found.setdefault((statement.cluster, read), []).extend(written)
     for connector in image.connectors.values():
         dead = connector.config.get(DEAD_LETTERS)
         if connector.stands and connector.is_sink and dead:
+            left = (connector.cluster, dead), connector.id
             for read in connector.reads:
-                found.setdefault((connector.cluster, read), []).append((connector.cluster, dead))
+                found.setdefault((connector.cluster, read), []).append(left)
     for link in image.access.standing:
         for access in image.access.of_link(link):
             if access.state in ENTITLED:
                 product = image.catalog[access.product]
                 source = product.cluster, product.topic
-                found.setdefault(source, []).append((access.cluster, access.topic))
+                found.setdefault(source, []).append(((access.cluster, access.topic), ""))
     return found
+
+
+class _Newest:
+    """The ways in the image that was asked for last: a judgement asks for more than one."""
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[object, ...], Ways] | None = None
+
+    def of(self, image: Image) -> Ways:
+        tables = image.statements, image.connectors, image.access, image.catalog
+        known = self._known
+        if known is None or any(map(is_not, known[0], tables)):
+            known = self._known = tables, _ways(image)
+        return known[1]
+
+
+_NEWEST = _Newest()

@@ -295,10 +295,8 @@ def _fills(image: Image, connector: str, config: Mapping[str, str]) -> None:
     )
     read = [(cluster, topic) for topic in reads]
     dead = config.get(connector_config.DEAD_LETTERS) if reads else None
-    if connector in image.connectors:
-        # not by what its config was before
-        image = image._replace(connectors=image.connectors.delete(connector))
-    way = way_back(image, (cluster, dead), read) if dead else []
+    # not by what its config was before
+    way = way_back(image, (cluster, dead), read, but=connector) if dead else []
     require(
         not way,
         "topic_filled",

@@ -24,6 +24,7 @@ from projections.links import Copy
 from projections.sources import refused, way_back
 from projections.statements import Statement
 from projections.steps import emptied, of_statement, replaced
+from projections.verdict import Waiting
 from tests import paper_story as story
 from tests.paper_log import PaperLog
 
@@ -370,6 +371,10 @@ def test_the_way_back_looks_at_each_statement_once_however_long_it_is() -> None:
     assert way == [("west", f"west.t{at}") for at in range(51)]
     assert sorted(looked) == sorted(chain)
     assert way_back(image, ("west", "west.t1"), [("west", "west.t0")]) == []
+    assert sorted(looked) == sorted(chain), "another way in the same image"
+    fewer = image._replace(statements=Map(chain).delete("west.s20"))
+    assert way_back(fewer, ("west", "west.t0"), [("west", "west.t50")]) == []
+    assert way_back(image, ("west", "west.t0"), [("west", "west.t50")]) == way
 
 
 def test_a_statement_that_would_close_the_circle_is_refused() -> None:
@@ -453,6 +458,18 @@ def test_dead_letters_of_a_sink_do_not_come_back_to_it(first: str) -> None:
     code = "statement_cycle" if second == "statement" else "topic_filled"
     assert getattr(verdict, "code", "") == code
     assert "west.unfit" in getattr(verdict, "reason", "")
+
+
+def test_a_sink_may_read_what_its_dead_letters_were_before() -> None:
+    log = joined()
+    for kind, read, dead in (
+        (connectors.ConnectorAdded, "west.a", "west.b"),
+        (connectors.ConnectorUpdated, "west.b", "west.a"),
+    ):
+        config = sink(read, **{connector_config.DEAD_LETTERS: dead})
+        offset = log.say(kind, "west", connector="west.raw", config=config)
+        assert isinstance(log.verdict(offset), Waiting)
+        log.govern()
 
 
 def test_what_a_statement_may_not_read_any_more_is_named() -> None:
