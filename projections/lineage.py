@@ -45,7 +45,7 @@ def steps(image: Image) -> list[Step]:
     ]
     earlier = [
         step
-        for _, step in sorted(image.replaced.items())
+        for _, step in sorted(image.replaced.steps.items())
         if not any(
             (one.kind, one.name) == (step.kind, step.name) and one.covers(step) for one in jobs
         )

@@ -1,7 +1,7 @@
 """Steps: a link, statement or connector as what it reads and the topic or table that it fills."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
@@ -9,7 +9,7 @@ from projections import connector_config
 from projections.connectors import Connector
 from projections.links import Link
 from projections.statements import Statement
-from projections.table import Table
+from projections.table import Table, with_entry
 
 Place = tuple[str, str]
 """(cluster, topic), or (OpenLineage's namespace, name) of a table."""
@@ -68,9 +68,42 @@ class Step:
 
 Key = tuple[str, str, str, str, str]
 """(kind, name, application, cluster, topic) of a step."""
-Replaced = Table[Key, Step]
-"""The steps of earlier texts and configs, those with the same key in one."""
-EMPTY: Replaced = Map()
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The steps of earlier texts and configs.
+
+    Args:
+        steps: those with the same key in one.
+        at: place -> the keys of those that may have left records there -> 1.
+    """
+
+    steps: Table[Key, Step] = field(default_factory=Map)
+    at: Table[Place, Map[Key, int]] = field(default_factory=Map)
+
+    def put(self, step: Step) -> "Replaced":
+        """With a step in the place of the one with its key."""
+        key = _key(step)
+        was, now, at = _left_at(self.steps.get(key)), _left_at(step), self.at
+        for places, number in ((was - now, None), (now - was, 1)):
+            for place in places:
+                at = with_entry(at, place, key, number)
+        return Replaced(self.steps.set(key, step), at)
+
+    def left_at(self, place: Place) -> list[Step]:
+        """Those that may have left records in a place."""
+        found: Map[Key, int] = self.at.get(place) or Map()
+        return [self.steps[key] for key in found]
+
+
+def _left_at(step: Step | None) -> set[Place]:
+    if step is None:
+        return set()
+    return {*step.dead_letters} if step.state == DELETED else {step.fills, *step.dead_letters}
+
+
+EMPTY = Replaced()
 
 
 def of_link(link: Link) -> Step:
@@ -111,24 +144,32 @@ def of_connector(one: Connector) -> Iterator[Step]:
 
 def replaced(known: Replaced, before: Iterable[Step], after: Iterable[Step]) -> Replaced:
     """A job has another text or config: what the new one does not read and fill is kept."""
-    now = list(after)
-    for step in before:
-        if step.reads and not any(one.covers(step) for one in now):
-            known = known.set(*_merged(known, step))
+    for step in _not_covered(before, after):
+        known = known.put(_merged(known.steps.get(_key(step), step), step))
     return known
 
 
-def leaves(known: Replaced, before: Statement | Connector, after: Statement | Connector) -> bool:
-    """Whether the text or config before another one leaves a step that is not known yet."""
-    now = list(_of_job(after))
-    return any(
-        step.reads and not any(one.covers(step) for one in now) and not _is_known(known, step)
-        for step in _of_job(before)
-    )
+def leaves(known: Replaced, before: Statement | Connector, after: Statement | Connector) -> int:
+    """How many steps the text or config before another one leaves that are not known yet."""
+    left = _not_covered(_of_job(before), _of_job(after))
+    return sum(not _is_known(known, step) for step in left)
+
+
+def _not_covered(before: Iterable[Step], after: Iterable[Step]) -> Iterator[Step]:
+    """What a job has read and filled, and does not any more."""
+    now: dict[tuple[Place, str | None, Place], list[Step]] = {}
+    for one in after:
+        for read in one.reads:
+            now.setdefault((one.fills, one.application, read), []).append(one)
+    for step in before:
+        if step.reads:
+            found = now.get((step.fills, step.application, step.reads[0]), ())
+            if not any(one.covers(step) for one in found):
+                yield step
 
 
 def _is_known(known: Replaced, step: Step) -> bool:
-    found = known.get(_key(step))
+    found = known.steps.get(_key(step))
     return (
         found is not None
         and set(step.reads) <= set(found.reads)
@@ -143,19 +184,17 @@ def _of_job(one: Statement | Connector) -> Iterable[Step]:
 
 def emptied(known: Replaced, place: Place) -> Replaced:
     """A topic was deleted and is made anew: what had filled it left records elsewhere at most."""
-    for key, step in [*known.items()]:
-        if key[3:] == place:
-            known = known.set(key, replace(step, state=DELETED))
-        elif place in step.dead_letters:
+    for step in known.left_at(place):
+        if step.fills == place:
+            known = known.put(replace(step, state=DELETED))
+        else:
             left = tuple(one for one in step.dead_letters if one != place)
-            known = known.set(key, replace(step, dead_letters=left))
+            known = known.put(replace(step, dead_letters=left))
     return known
 
 
-def _merged(known: Replaced, step: Step) -> tuple[Key, Step]:
-    key = _key(step)
-    before = known.get(key, step)
-    return key, replace(
+def _merged(before: Step, step: Step) -> Step:
+    return replace(
         step,
         state=REPLACED,
         reads=_together(before.reads, step.reads),

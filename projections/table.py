@@ -10,6 +10,7 @@ from immutables import Map
 K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
+N = TypeVar("N")
 
 
 class Gone(Enum):
@@ -125,13 +126,13 @@ Table: TypeAlias = Map[K, V] | Layered[K, V]
 
 
 def with_entry(
-    index: Table[K, Map[str, int]], key: K, name: str, number: int | None
-) -> Table[K, Map[str, int]]:
+    index: Table[K, Map[N, int]], key: K, name: N, number: int | None
+) -> Table[K, Map[N, int]]:
     """The index with a number for a name under a key.
 
     None takes the name out, and the key with its last name.
     """
-    known: Map[str, int] = index.get(key) or Map()
+    known: Map[N, int] = index.get(key) or Map()
     if known.get(name) == number:
         return index
     left = known.delete(name) if number is None else known.set(name, number)

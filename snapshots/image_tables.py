@@ -27,7 +27,8 @@ from projections.intents import Arrival, Intents
 from projections.links import Link
 from projections.quotas.kinds import Kind, Used
 from projections.statements import Statement
-from projections.steps import Step
+from projections.steps import Key as StepKey
+from projections.steps import Place, Replaced, Step
 from projections.table import Table
 from projections.unusable import Run, Unusable
 
@@ -51,7 +52,8 @@ TABLES: Mapping[str, tuple[Any, Any]] = {
     "links": (str, Link),
     "statements": (str, Statement),
     "connectors": (str, Connector),
-    "replaced": (tuple[str, str, str, str, str], Step),
+    "replaced": (StepKey, Step),
+    "replaced_at": (Place, Map[StepKey, int]),
     "undecided": (int, Entry),
     "checks": (int, Map[str, Check]),
     "seen": (tuple[str | None, str], int),
@@ -136,7 +138,8 @@ def take_apart(image: Image) -> tuple[Rest, dict[str, Table[Any, Any]]]:
         "links": image.links,
         "statements": image.statements,
         "connectors": image.connectors,
-        "replaced": image.replaced,
+        "replaced": image.replaced.steps,
+        "replaced_at": image.replaced.at,
         "undecided": intents.undecided,
         "checks": intents.checks,
         "seen": intents.seen,
@@ -190,7 +193,7 @@ def put_together(rest: Rest, tables: Mapping[str, Table[Any, Any]]) -> Image:
         links=tables["links"],
         statements=tables["statements"],
         connectors=tables["connectors"],
-        replaced=tables["replaced"],
+        replaced=Replaced(tables["replaced"], tables["replaced_at"]),
         intents=Intents(
             undecided=tables["undecided"],
             checks=tables["checks"],

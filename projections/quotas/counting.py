@@ -120,8 +120,9 @@ def _replaced(counts: Counts, before: Image, after: Image) -> Counts:
         kind = _KIND_OF_ROW[topic]
         table, domain, _ = _COUNTED[kind]
         old, new = table(before).get(key), table(after).get(key)
-        if old is not None and new is not None and steps.leaves(before.replaced, old, new):
-            counts = _changed(counts, kind, domain(new), 0, 1)
+        if old is not None and new is not None:
+            left = steps.leaves(before.replaced, old, new)
+            counts = _changed(counts, kind, domain(new), 0, left) if left else counts
     return counts
 
 

@@ -46,7 +46,7 @@ class Used(NamedTuple):
     A thing stands until the log says that it is gone: a key until it is revoked, a request until
     it is denied or its rights are removed, a statement, connector or link until it was stopped for
     good. What is gone is kept under its name or id for ever, and so is what an earlier text of a
-    statement or config of a connector has read: it is counted as one more that is kept.
+    statement or config of a connector has read: each of its steps is one more that is kept.
     """
 
     standing: int = 0

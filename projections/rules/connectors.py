@@ -58,8 +58,8 @@ def _(intent: ConnectorAdded, case: Case) -> Verdict:
     if before is not None:
         _require_read_already(before, intent)
     require_allowed(case.image, intent.connector, intent.config, intent.application)
-    known = before is not None and not _leaves(case, before, intent)
-    require_room(case, Kind.CONNECTORS, domain, known=known)
+    kept = 1 if before is None else _leaves(case, before, intent)
+    require_room(case, Kind.CONNECTORS, domain, kept)
     return case.after(CONNECTOR_SOUND)
 
 
@@ -79,8 +79,7 @@ def _(intent: ConnectorUpdated, case: Case) -> Verdict:
         )
     _require_read_already(connector, intent)
     require_allowed(case.image, intent.connector, intent.config, intent.application)
-    if _leaves(case, connector, intent):
-        require_record(case, Kind.CONNECTORS, domain)
+    require_record(case, Kind.CONNECTORS, domain, _leaves(case, connector, intent))
     return case.after(CONNECTOR_SOUND)
 
 
@@ -112,8 +111,8 @@ def _require_read_already(before: Connector, intent: Configured) -> None:
     )
 
 
-def _leaves(case: Case, before: Connector, intent: Configured) -> bool:
-    """Whether what the config before it has read is kept on record."""
+def _leaves(case: Case, before: Connector, intent: Configured) -> int:
+    """How many steps of the config before it are to be kept on record."""
     after = replace(before, config=Map(intent.config), application=intent.application)
     return steps.leaves(case.image.replaced, before, after)
 

@@ -104,7 +104,7 @@ def require_link_room(case: Case, name: str, product: str) -> None:
     """Refuse what needs one more link of the product's domain than it may have."""
     link = case.image.links.get(name)
     if link is None or link.is_over:
-        require_room(case, Kind.LINKS, domain_of(product), known=link is not None)
+        require_room(case, Kind.LINKS, domain_of(product), kept=0 if link is not None else 1)
 
 
 def _may_pause_again(case: Case, link: Link) -> bool:

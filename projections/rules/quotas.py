@@ -13,7 +13,7 @@ _NEXT = {
 }
 
 
-def require_room(case: Case, kind: Kind, domain: str, *, known: bool = False) -> None:
+def require_room(case: Case, kind: Kind, domain: str, kept: int = 1) -> None:
     """Refuse a domain's intent that would exceed a bound of the domain `domain`.
 
     Operator and governor have no bounds; what they make counts to the domain.
@@ -22,7 +22,7 @@ def require_room(case: Case, kind: Kind, domain: str, *, known: bool = False) ->
         case: the state and the speaker.
         kind: what the intent makes one more of.
         domain: to which it counts.
-        known: whether no more is kept: one of that name was there, and read no more than this.
+        kept: so many more are kept: none where one of that name was there and filled no more.
     """
     if case.key.role in (Role.OPERATOR, Role.GOVERNOR):
         return
@@ -35,18 +35,19 @@ def require_room(case: Case, kind: Kind, domain: str, *, known: bool = False) ->
         f"{domain} has {used.standing} {kind}, and may have {most.standing}: "
         f"{_NEXT.get(kind, '')}{ask}",
     )
-    if not known:
-        require_record(case, kind, domain)
+    require_record(case, kind, domain, kept)
 
 
-def require_record(case: Case, kind: Kind, domain: str) -> None:
-    """Refuse what would keep one more of a kind on record for ever, ended or replaced."""
+def require_record(case: Case, kind: Kind, domain: str, more: int) -> None:
+    """Refuse what would keep so many more of a kind on record for ever, ended or replaced."""
     used = case.image.counts.get((domain, kind), Used())
     most = case.image.bounds.quotas.of(kind)
     require(
-        used.kept < most.kept or case.key.role in (Role.OPERATOR, Role.GOVERNOR),
+        not more
+        or used.kept + more <= most.kept
+        or case.key.role in (Role.OPERATOR, Role.GOVERNOR),
         "quota_exceeded",
-        f"{domain} has had {used.kept} {kind}, those that have ended or were changed among them, "
-        f"and may have {most.kept}, since each is kept for ever: "
-        f"ask the operator to raise {kind.setting}",
+        f"{domain} has had {used.kept} {kind}, those that have ended among them and, one by one, "
+        f"what earlier texts or configs have filled; this is {more} more, and {most.kept} may be, "
+        f"since each is kept for ever: ask the operator to raise {kind.setting}",
     )

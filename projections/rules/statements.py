@@ -54,8 +54,8 @@ def _(intent: StatementAdded, case: Case) -> Verdict:
         "statement_dropping",
         f"the statement {intent.statement} was dropped and is not gone yet: wait for DROPPED",
     )
-    known = before is not None and not _leaves(case, before, intent, intent.destination)
-    require_room(case, Kind.STATEMENTS, domain, known=known)
+    kept = 1 if before is None else _leaves(case, before, intent, intent.destination)
+    require_room(case, Kind.STATEMENTS, domain, kept)
     require(intent.begin is not Begin.UNKNOWN, "invalid_begin", "begin must be EARLIEST or LATEST")
     cluster = case.image.identity.domains[domain].cluster
     _fills(case, intent.statement, intent.destination, domain, cluster)
@@ -74,8 +74,8 @@ def _(intent: StatementUpdated, case: Case) -> Verdict:
         "add another statement for it",
     )
     _reads(case, intent, domain, statement.cluster, statement.destination)
-    if _leaves(case, statement, intent, statement.destination):
-        require_record(case, Kind.STATEMENTS, domain)
+    left = _leaves(case, statement, intent, statement.destination)
+    require_record(case, Kind.STATEMENTS, domain, left)
     return case.after(STATEMENT_SOUND)
 
 
@@ -112,8 +112,8 @@ def _standing(case: Case, intent: StatementIntent) -> Statement:
     return statement
 
 
-def _leaves(case: Case, before: Statement, intent: Wording, destination: str) -> bool:
-    """Whether what the text before it has read is kept on record."""
+def _leaves(case: Case, before: Statement, intent: Wording, destination: str) -> int:
+    """How many steps of the text before it are to be kept on record."""
     after = replace(
         before,
         stream=intent.stream,

@@ -23,7 +23,7 @@ from projections.lineage import (
 from projections.links import Copy
 from projections.sources import refused, way_back
 from projections.statements import Statement
-from projections.steps import emptied, of_statement, replaced
+from projections.steps import Replaced, emptied, of_statement, replaced
 from projections.verdict import Waiting
 from tests import paper_story as story
 from tests.paper_log import PaperLog
@@ -426,10 +426,10 @@ def test_dead_letters_that_are_made_anew_are_no_earlier_texts_any_more() -> None
     step = replace(
         of_statement(joined().image.statements["west.greeted"]), state="REPLACED", name="west.old"
     )
-    known = replaced(Map(), [step], [])
-    assert [one.dead_letters for one in known.values()] == [(dead,)]
-    assert [one.dead_letters for one in emptied(known, dead).values()] == [()]
-    assert [one.state for one in emptied(known, step.fills).values()] == ["DELETED"]
+    known = replaced(Replaced(), [step], [])
+    assert [one.dead_letters for one in known.steps.values()] == [(dead,)]
+    assert [one.dead_letters for one in emptied(known, dead).steps.values()] == [()]
+    assert [one.state for one in emptied(known, step.fills).steps.values()] == ["DELETED"]
 
 
 @pytest.mark.parametrize("first", ["sink", "statement"])

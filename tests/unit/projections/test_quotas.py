@@ -324,6 +324,41 @@ def test_configs_of_a_connector_that_fill_others_are_kept_and_bounded(log: Paper
     refused(log.verdict(updated(KEPT)), Kind.CONNECTORS, "east", KEPT)
 
 
+def test_each_table_that_a_sink_does_not_fill_any_more_is_kept_and_bounded(log: PaperLog) -> None:
+    """An update of a sink of 200 topics leaves 200 of them on record, and once counted as one."""
+    start(log, connectors=1)
+
+    def config(tables: str) -> dict[str, Any]:
+        more = {"topics": "east.a,east.b,east.c,east.d", "collection.name.format": tables}
+        base = {
+            "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
+            "connection.url": "jdbc:postgresql://db.invalid:5432/shop",
+            "connection.username": "u",
+            "connection.password": connectors.OWN_SECRET,
+            "insert.mode": "upsert",
+            "primary.key.mode": "record_key",
+        }
+        return {"connector": "east.s", "config": {**base, **more}}
+
+    log.say(connectors.ConnectorAdded, "east", **config("t0_${topic}"))
+    log.govern()
+    for number in range(1, 3):
+        log.say(connectors.ConnectorUpdated, "east", **config(f"t{number}_${{topic}}"))
+        log.govern()
+    assert used(log, Kind.CONNECTORS) == Used(1, 1 + 8)
+    assert len(log.image.replaced.steps) == 8
+    more = log.verdict(log.say(connectors.ConnectorUpdated, "east", **config("more_${topic}")))
+    refused(more, Kind.CONNECTORS, "east", KEPT)
+    same = config("t2_${topic}")
+    same["config"]["tasks.max"] = "1"
+    verdict = log.verdict(log.say(connectors.ConnectorUpdated, "east", **same))
+    assert isinstance(verdict, Waiting)
+    log.accept(log.say(connectors.ConnectorDropped, "east", connector="east.s"))
+    story.settle(log)
+    again = log.verdict(log.say(connectors.ConnectorAdded, "east", **config("more_${topic}")))
+    refused(again, Kind.CONNECTORS, "east", KEPT)
+
+
 def test_a_grant_that_needs_a_link_above_its_owners_bound_is_refused(log: PaperLog) -> None:
     story.published(log)
     products(log, "more")

@@ -150,7 +150,7 @@ def test_nothing_of_an_image_is_left_out() -> None:
     names = [name for name in Image._fields if name not in {*inside, "intents"}]
     names += [field.name for found in inside.values() for field in found]
     names += [name for name in Intents._fields if name != "unusable"]
-    names += ["runs", "newest_run", "between", "first_runs"]
+    names += ["runs", "newest_run", "between", "first_runs", "replaced_at"]
     assert sorted(names) == sorted([*TABLES, *(field.name for field in fields(Rest))])
     for image in IMAGES.values():
         assert put_together(*take_apart(image)) == image
